@@ -1,0 +1,64 @@
+# Everything a person types. `make run` and `make test` start from nothing: they make .venv, build and do their job.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+CORE   := $(shell find core -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
+# An editable install: Python sources are read in place, only a change of the core or of the metadata rebuilds.
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+BUILD  := scikit-build-core>=0.10 nanobind>=2.4 cmake>=3.18 ninja
+
+.PHONY: run test test-all lint sanitize bench docs clean
+
+run: $(VENV)/.installed  ## train on the embedded penguins: certified, explained, saved under out/
+	@mkdir -p out
+	@$(BIN)/margrove train -o out/penguins.margrove
+	@$(BIN)/margrove compare
+
+test: $(VENV)/.test  ## the tests (warnings are errors)
+	$(BIN)/python -m pytest -n 2
+
+test-all: $(VENV)/.test  ## the tests and the heavier checks
+	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
+
+lint: $(VENV)/.lint  ## ruff, mypy, clang-format
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(filter core/%,$(CORE))
+
+sanitize: $(VENV)/.test  ## the core's tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(BIN)/python -m tests.sanitize
+
+bench: $(VENV)/.test  ## every benchmark; each writes benchmarks/results/NAME.json
+	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+
+docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
+	$(BIN)/python docs/generate.py
+	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) build out docs/_build .pytest_cache .hypothesis .mypy_cache .ruff_cache
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Margrove needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) -V). Say: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.build: $(VENV)/bin/python
+	$(PIP) $(foreach package,$(BUILD),'$(package)')
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.build $(CORE)
+	$(PIP) --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(PIP) --no-build-isolation -e '.[test]'
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.installed
+	$(PIP) --no-build-isolation -e '.[lint]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	$(PIP) --no-build-isolation -e '.[test,docs]'
+	@touch $@

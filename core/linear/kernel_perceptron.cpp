@@ -1,0 +1,72 @@
+#include "linear/kernel_perceptron.hpp"
+
+#include <chrono>
+
+namespace margrove {
+namespace {
+
+// f <- f + step (K(x_i, ·) + one)
+template <class T>
+MARGROVE_INLINE void move_decisions_body(const T* row, std::int64_t n, double step, double one,
+                                         double* decision) {
+#pragma omp simd
+  for (std::int64_t j = 0; j < n; ++j) decision[j] += step * (static_cast<double>(row[j]) + one);
+}
+MARGROVE_CLONES void move_decisions(const float* row, std::int64_t n, double step, double one,
+                                    double* decision) {
+  move_decisions_body(row, n, step, one, decision);
+}
+MARGROVE_CLONES void move_decisions(const double* row, std::int64_t n, double step, double one,
+                                    double* decision) {
+  move_decisions_body(row, n, step, one, decision);
+}
+
+}  // namespace
+
+template <class T>
+KernelPerceptron<T>::KernelPerceptron(RowSource<T>& source, std::span<const std::int8_t> sign,
+                                      std::span<const double> weight, std::vector<std::uint64_t> seeds,
+                                      KernelPerceptronSettings settings)
+    : source_(source), sign_(sign), weight_(weight), settings_(settings) {
+  for (const std::uint64_t seed : seeds) machines_.emplace_back(source.size(), seed);
+}
+
+template <class T>
+std::int64_t KernelPerceptron<T>::run(std::int64_t max_passes, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto until =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const std::int64_t n = source_.size();
+  const double one = settings_.fit_intercept ? 1.0 : 0.0;
+  const std::int8_t* sign = sign_.data();
+  for (KernelPerceptronMachine& m : machines_) {
+    while (!m.separated && m.passes < max_passes) {
+      if (m.position == 0) {
+        m.pass_mistakes = 0;
+        if (settings_.shuffle) m.order.shuffle();
+      }
+      for (; m.position < n; ++m.position) {
+        const auto i = static_cast<std::size_t>(m.order.data()[m.position]);
+        const double y = sign[i], weight = weight_.empty() ? 1.0 : weight_[i];
+        if (y == 0 || weight == 0 || y * m.decision[i] > 0) continue;
+        if (Clock::now() >= until) return -1;  // a mistake costs a kernel row: look at the clock before each
+        const T* row = source_.row(static_cast<std::int64_t>(i));
+        if (row == nullptr) return static_cast<std::int64_t>(i);
+        move_decisions(row, n, settings_.eta * weight * y, one, m.decision.data());
+        m.alpha[i] += 1;
+        ++m.mistakes;
+        ++m.pass_mistakes;
+      }
+      m.position = 0;
+      ++m.passes;
+      m.separated = m.pass_mistakes == 0;
+    }
+    sign += n;
+  }
+  return -1;
+}
+
+template class KernelPerceptron<float>;
+template class KernelPerceptron<double>;
+
+}  // namespace margrove

@@ -1,0 +1,101 @@
+"""What can go wrong, as a tree.
+
+::
+
+    MargroveError
+    ├── InputError (ValueError)          the data is not what was asked for: file, line, column, value, cure
+    ├── ParameterError (ValueError)      a parameter is out of its range
+    ├── EngineError (RuntimeError)       the chosen engine cannot do this job
+    ├── InfeasibleError (ValueError)     the problem asked has no solution, with the reason
+    ├── ModelFileError (ValueError)      a model file is damaged, foreign, or from a newer version
+    └── MissingExtraError (ImportError)  an optional dependency is absent; names the line that installs it
+
+    MargroveWarning (UserWarning)
+    ├── DataWarning                      something in the table that will surprise its owner
+    │   └── UnseenCategoryWarning        prediction met a category that training did not
+    └── ConvergenceWarning               a solve ended before it was done; also scikit-learn's warning of that name
+"""
+
+from __future__ import annotations
+
+from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
+
+
+class MargroveError(Exception):
+    """The root of every error Margrove raises on purpose."""
+
+
+class InputError(MargroveError, ValueError):
+    """Bad data, told in one line: where it is, what was found, what to do.
+
+    Parameters
+    ----------
+    problem : str
+        What was found and what was wanted.
+    file, line, column : optional
+        Where. ``line`` counts from 1 and includes the header.
+    cure : str, optional
+        What to do about it.
+
+    Examples
+    --------
+    >>> from margrove.errors import InputError
+    >>> print(InputError("'abc' is not a number", file="t.csv", line=3, column="age", cure="Mend the cell."))
+    t.csv, line 3, column 'age': 'abc' is not a number. Mend the cell.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        column: str | None = None,
+        cure: str | None = None,
+    ) -> None:
+        self.problem, self.file, self.line, self.column, self.cure = problem, file, line, column, cure
+        place = [
+            *([str(file)] if file is not None else []),
+            *([f"line {line}"] if line is not None else []),
+            *([f"column {column!r}"] if column is not None else []),
+        ]
+        text = f"{', '.join(place)}: {problem}" if place else problem
+        if cure:
+            text = f"{text.rstrip('.')}. {cure}"
+        super().__init__(text)
+
+
+class ParameterError(MargroveError, ValueError):
+    """A parameter is out of its range; the message says which, what it was and what it may be."""
+
+
+class EngineError(MargroveError, RuntimeError):
+    """The chosen engine does not exist here or cannot do this job."""
+
+
+class InfeasibleError(MargroveError, ValueError):
+    """The problem asked has no solution; the message gives the reason."""
+
+
+class ModelFileError(MargroveError, ValueError):
+    """A model file is truncated, tampered with, foreign, or written by a newer Margrove."""
+
+
+class MissingExtraError(MargroveError, ImportError):
+    """An optional dependency is absent; the message is the line that installs it."""
+
+
+class MargroveWarning(UserWarning):
+    """The root of every warning Margrove gives."""
+
+
+class DataWarning(MargroveWarning):
+    """Something in the table that will surprise its owner."""
+
+
+class UnseenCategoryWarning(DataWarning):
+    """Prediction met a category that training did not."""
+
+
+class ConvergenceWarning(MargroveWarning, _SklearnConvergenceWarning):
+    """A solve ended before it was done; the message carries the status."""
