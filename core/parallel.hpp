@@ -19,6 +19,15 @@ inline bool has_threads() {
 #endif
 }
 
+// How many threads OpenMP would use: the cores, or fewer where OMP_NUM_THREADS or threadpoolctl says so.
+inline int max_threads() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
 // body(piece) for piece = 0 .. pieces-1, each once, on at most `threads` threads. An exception may not leave
 // a parallel region, so the last one thrown waits and is thrown again behind it.
 template <class Body>

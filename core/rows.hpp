@@ -27,20 +27,49 @@ struct CsrRows {
 
 using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float>, CsrRows<double>>;
 
-// Sum of a_k * b_k, in double whatever the storage.
-template <class T, class U>
-MARGROVE_INLINE double dot(const T* a, const U* b, std::int64_t d) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t k = 0; k < d; ++k) sum += static_cast<double>(a[k]) * static_cast<double>(b[k]);
-  return sum;
+constexpr std::int64_t kLanes = 8;
+typedef double Wide __attribute__((vector_size(kLanes * sizeof(double))));
+typedef double LooseWide
+    __attribute__((vector_size(kLanes * sizeof(double)), aligned(alignof(double)), may_alias));
+
+MARGROVE_INLINE double sum_lanes(const Wide& s) {
+  return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
 }
 
-// w <- w + step * x
+// Sum of a_k * b_k, in double whatever the storage. Four independent sums of eight lanes: with one sum the
+// latency of the addition, not its throughput, sets the pace (measured on 50 columns: 1.5 times slower).
+template <class T, class U>
+MARGROVE_INLINE double dot(const T* a, const U* b, std::int64_t d) {
+  typedef T WideA __attribute__((vector_size(kLanes * sizeof(T)), aligned(alignof(T))));
+  typedef U WideB __attribute__((vector_size(kLanes * sizeof(U)), aligned(alignof(U))));
+  const auto add = [&](Wide& sum, std::int64_t k) __attribute__((always_inline)) {
+    sum += __builtin_convertvector(*reinterpret_cast<const WideA*>(a + k), Wide) *
+           __builtin_convertvector(*reinterpret_cast<const WideB*>(b + k), Wide);
+  };
+  Wide s0 = {}, s1 = {}, s2 = {}, s3 = {};
+  std::int64_t k = 0;
+  for (; k + 4 * kLanes <= d; k += 4 * kLanes) {
+    add(s0, k);
+    add(s1, k + kLanes);
+    add(s2, k + 2 * kLanes);
+    add(s3, k + 3 * kLanes);
+  }
+  for (; k + kLanes <= d; k += kLanes) add(s0, k);
+  double tail = 0;
+  for (; k < d; ++k) tail += static_cast<double>(a[k]) * static_cast<double>(b[k]);
+  return sum_lanes((s0 + s1) + (s2 + s3)) + tail;
+}
+
+// w <- w + step * x, in the same lanes as `dot`: a wide load behind narrower stores to the same place waits
+// for them all.
 template <class T>
 MARGROVE_INLINE void add_scaled(double* w, double step, const T* x, std::int64_t d) {
-#pragma omp simd
-  for (std::int64_t k = 0; k < d; ++k) w[k] += step * static_cast<double>(x[k]);
+  typedef T WideX __attribute__((vector_size(kLanes * sizeof(T)), aligned(alignof(T))));
+  std::int64_t k = 0;
+  for (; k + kLanes <= d; k += kLanes)
+    *reinterpret_cast<LooseWide*>(w + k) +=
+        step * __builtin_convertvector(*reinterpret_cast<const WideX*>(x + k), Wide);
+  for (; k < d; ++k) w[k] += step * static_cast<double>(x[k]);
 }
 
 template <class T>

@@ -2,7 +2,7 @@
 // only what would read outside memory is refused.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -14,6 +14,7 @@
 #include "linear/centroid.hpp"
 #include "linear/kernel_perceptron.hpp"
 #include "linear/perceptron.hpp"
+#include "parallel.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -115,11 +116,12 @@ class BoundPerceptron {
  public:
   BoundPerceptron(Points points, Matrix<std::int8_t> sign, Vector<double> weight,
                   std::vector<std::uint64_t> seeds, double eta, bool fit_intercept, bool shuffle, int variant,
-                  std::int64_t voted_bytes)
+                  std::int64_t patience, double tolerance, std::int64_t voted_bytes)
       : points_(std::move(points)),
         signs_(sign, weight, points_.n, seeds.size()),
-        solver_(points_.rows, signs_.sign_span(), signs_.weight_span(), std::move(seeds),
-                {eta, fit_intercept, shuffle, static_cast<Variant>(variant), voted_bytes}) {}
+        solver_(
+            points_.rows, signs_.sign_span(), signs_.weight_span(), std::move(seeds),
+            {eta, fit_intercept, shuffle, static_cast<Variant>(variant), patience, tolerance, voted_bytes}) {}
 
   void run(std::int64_t max_passes, double seconds, int threads) {
     nb::gil_scoped_release unlocked;
@@ -144,7 +146,7 @@ class BoundPerceptron {
 nb::dict perceptron_state(const BoundPerceptron& p, std::size_t machine) {
   const PerceptronMachine& m = p.machines().at(machine);
   nb::dict state;
-  state["w"] = to_numpy(m.w);
+  state["w"] = to_numpy(m.w.data(), {m.w.size()});
   state["b"] = m.b;
   state["alpha"] = to_numpy(m.alpha);
   state["steps"] = m.steps;
@@ -160,7 +162,9 @@ nb::dict perceptron_state(const BoundPerceptron& p, std::size_t machine) {
 // How a machine stands, cheap enough to ask for between slices.
 template <class Machine>
 nb::tuple standing(const Machine& m) {
-  return nb::make_tuple(m.separated, m.passes, m.mistakes, m.pass_mistakes);
+  bool stalled = false;
+  if constexpr (requires { m.stalled; }) stalled = m.stalled;
+  return nb::make_tuple(m.separated, stalled, m.passes, m.mistakes, m.pass_mistakes);
 }
 
 // ---- kernel perceptron
@@ -260,6 +264,7 @@ NB_MODULE(_core, m) {
 
   m.attr("has_threads") = has_threads();
   m.attr("has_clones") = MARGROVE_HAS_CLONES != 0;
+  m.def("max_threads", &max_threads);
   m.def("set_blas", &set_blas, "sgemm"_a, "dgemm"_a);
 
   nb::class_<Points>(m, "Points").def_ro("n", &Points::n).def_ro("d", &Points::d);
@@ -318,9 +323,9 @@ NB_MODULE(_core, m) {
 
   nb::class_<BoundPerceptron>(m, "Perceptron")
       .def(nb::init<Points, Matrix<std::int8_t>, Vector<double>, std::vector<std::uint64_t>, double, bool,
-                    bool, int, std::int64_t>(),
+                    bool, int, std::int64_t, double, std::int64_t>(),
            "points"_a, "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a,
-           "shuffle"_a, "variant"_a, "voted_bytes"_a)
+           "shuffle"_a, "variant"_a, "patience"_a, "tolerance"_a, "voted_bytes"_a)
       .def("run", &BoundPerceptron::run, "max_passes"_a, "seconds"_a, "threads"_a)
       .def("start_from", &BoundPerceptron::start_from, "machine"_a, "w"_a.noconvert(), "b"_a)
       .def("standing", [](const BoundPerceptron& p, std::size_t k) { return standing(p.machines().at(k)); })

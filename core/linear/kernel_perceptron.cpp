@@ -48,7 +48,7 @@ std::int64_t KernelPerceptron<T>::run(std::int64_t max_passes, double seconds) {
       for (; m.position < n; ++m.position) {
         const auto i = static_cast<std::size_t>(m.order.data()[m.position]);
         const double y = sign[i], weight = weight_.empty() ? 1.0 : weight_[i];
-        if (y == 0 || weight == 0 || y * m.decision[i] > 0) continue;
+        if (y == 0 || y * m.decision[i] > 0) continue;
         if (Clock::now() >= until) return -1;  // a mistake costs a kernel row: look at the clock before each
         const T* row = source_.row(static_cast<std::int64_t>(i));
         if (row == nullptr) return static_cast<std::int64_t>(i);

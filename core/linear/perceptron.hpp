@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -26,20 +27,37 @@ struct PerceptronSettings {
   bool fit_intercept = true;
   bool shuffle = true;
   Variant variant = Variant::last;
+  std::int64_t patience = 0;     // give up after so many passes whose mistakes have not fallen ...
+  double tolerance = 0;          // ... by this share of the rows; patience 0 never gives up
   std::int64_t voted_bytes = 0;  // room for the weight vectors that `voted` keeps, per machine
 };
+
+// Starts on a cache line: a wide load that crosses lines cannot be served from a store still under way.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  LineAllocator() = default;
+  template <class U>
+  LineAllocator(const LineAllocator<U>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
+  bool operator==(const LineAllocator&) const = default;
+};
+using AlignedVector = std::vector<double, LineAllocator<double>>;
 
 // One machine's state between slices.
 struct PerceptronMachine {
   PerceptronMachine(std::int64_t n, std::int64_t d, std::uint64_t seed);
 
-  std::vector<double> w;  // (d)
+  AlignedVector w;  // (d)
   double b = 0;
   std::vector<double> alpha;  // (n) mistakes made on each row
   std::int64_t passes = 0;    // whole passes made
   std::int64_t mistakes = 0;
   std::int64_t pass_mistakes = 0;  // in the pass under way, or in the last one when it is over
-  bool separated = false;
+  bool expects_mistakes = true;    // many in the last pass; at the start nearly every row is one
+  std::int64_t best_pass = INT64_MAX, waited = 0;  // the fewest mistakes of a pass, and the passes since
+  bool separated = false, stalled = false;
   bool out_of_room = false;  // `voted` has filled voted_bytes
 
   // The average over all steps is (w, b) - (lag_w, lag_b) / steps: a step taken at time t is missing from the
@@ -64,8 +82,9 @@ class Perceptron {
   Perceptron(AnyRows rows, std::span<const std::int8_t> sign, std::span<const double> weight,
              std::vector<std::uint64_t> seeds, PerceptronSettings settings);
 
-  // Goes on with every machine that is not done until it has separated, has made `max_passes` passes in all,
-  // or `seconds` are over. Machines share `threads` threads; each works alone, so threads change no result.
+  // Goes on with every machine that is not done until it has separated or stalled, has made `max_passes`
+  // passes in all, or `seconds` are over. Machines share `threads` threads; each works alone, so threads
+  // change no result.
   void run(std::int64_t max_passes, double seconds, int threads);
 
   const std::vector<PerceptronMachine>& machines() const { return machines_; }

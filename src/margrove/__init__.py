@@ -1,0 +1,84 @@
+"""Margrove: max-margin machines and decision trees that come with their proof.
+
+Every public name is listed here and loaded when it is first used, so that ``import margrove`` and the command line start fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from margrove import data, errors, plots
+    from margrove.certificate import Certificate, Claim, certify
+    from margrove.data import Column, Table, TableEncoder, as_table, load_penguins, read_table
+    from margrove.linear import (
+        BasicLinearClassifier,
+        KernelPerceptron,
+        LeastSquaresClassifier,
+        Margins,
+        Perceptron,
+        margins,
+    )
+    from margrove.status import Status
+    from margrove.store import load, save
+
+_PUBLIC = {
+    "BasicLinearClassifier": "margrove.linear",
+    "LeastSquaresClassifier": "margrove.linear",
+    "Perceptron": "margrove.linear",
+    "KernelPerceptron": "margrove.linear",
+    "Margins": "margrove.linear",
+    "margins": "margrove.linear",
+    "Certificate": "margrove.certificate",
+    "Claim": "margrove.certificate",
+    "certify": "margrove.certificate",
+    "Status": "margrove.status",
+    "Column": "margrove.data",
+    "Table": "margrove.data",
+    "TableEncoder": "margrove.data",
+    "as_table": "margrove.data",
+    "load_penguins": "margrove.data",
+    "read_table": "margrove.data",
+    "load": "margrove.store",
+    "save": "margrove.store",
+}
+_MODULES = ("data", "errors", "plots")
+
+__all__ = [
+    "BasicLinearClassifier",
+    "Certificate",
+    "Claim",
+    "Column",
+    "KernelPerceptron",
+    "LeastSquaresClassifier",
+    "Margins",
+    "Perceptron",
+    "Status",
+    "Table",
+    "TableEncoder",
+    "as_table",
+    "certify",
+    "data",
+    "errors",
+    "load",
+    "load_penguins",
+    "margins",
+    "plots",
+    "read_table",
+    "save",
+]
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version("margrove")
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    if name in _MODULES:
+        return import_module(f"margrove.{name}")
+    raise AttributeError(f"module 'margrove' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

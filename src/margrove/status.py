@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -36,3 +37,8 @@ _ADVICE = {
     Status.STALLED: "no further progress was possible: check the scale of the columns",
     Status.NONFINITE: "numbers overflowed: check the scale of the columns",
 }
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """Several machines have converged only if each has; otherwise the first that has not speaks for all."""
+    return next((status for status in statuses if status is not Status.CONVERGED), Status.CONVERGED)

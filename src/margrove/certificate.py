@@ -1,0 +1,233 @@
+"""A certificate: what a fitted model claims, with numbers that a stranger can recompute.
+
+`certify` takes the model and the data and recomputes every number in float64. It imports no solver and no engine: the family
+modules it calls know the problem and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from html import escape
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+
+from margrove.errors import InputError
+
+Source = Literal["solver", "recomputed"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One line of a certificate.
+
+    Parameters
+    ----------
+    name : str
+        What is claimed, in a few words; also the key by which the certificate gives it.
+    values : tuple of float
+        One number per machine (one machine for two classes, one per class otherwise).
+    limits : tuple of float, optional
+        What each value may be at most. None if the line only informs.
+    holds : bool, optional
+        Whether the claim is true. None if the line only informs.
+    words : str
+        The line for a reader who knows no mathematics.
+    """
+
+    name: str
+    values: tuple[float, ...]
+    limits: tuple[float, ...] | None = None
+    holds: bool | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a model claims and whether it is so.
+
+    ``holds`` is True or False when ``source`` is ``"recomputed"``. With ``source="solver"`` the numbers are the solver's own
+    and ``holds`` is None: no solver vouches for itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import Perceptron, certify
+    >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array(["low", "low", "high", "high"])
+    >>> certificate = certify(Perceptron(random_state=0).fit(X, y), X, y)
+    >>> certificate.holds
+    True
+    >>> certificate["rows on the wrong side"]
+    0.0
+    """
+
+    learner: str
+    status: str
+    source: Source
+    n_rows: int
+    machines: tuple[str, ...]
+    claims: tuple[Claim, ...] = field(default=())
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether every claim is true; None while only the solver says so."""
+        if self.source == "solver":
+            return None
+        return all(claim.holds is not False for claim in self.claims)
+
+    def claim(self, name: str) -> Claim:
+        """The claim of that name."""
+        for claim in self.claims:
+            if claim.name == name:
+                return claim
+        raise KeyError(f"{name!r}; this certificate has {[claim.name for claim in self.claims]}")
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of the claim of that name: a number, or one per machine."""
+        values = self.claim(name).values
+        return values[0] if len(values) == 1 else values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain JSON values; numbers that JSON lacks become strings."""
+        record = asdict(self)
+        record["holds"] = self.holds
+        for claim in record["claims"]:
+            claim["values"] = [_plain(value) for value in claim["values"]]
+            claim["limits"] = None if claim["limits"] is None else [_plain(value) for value in claim["limits"]]
+        record["machines"] = list(record["machines"])
+        record["claims"] = list(record["claims"])
+        return record
+
+    def to_json(self) -> str:
+        """`to_dict` as text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
+        """The certificate that `to_dict` described."""
+        claims = tuple(
+            Claim(
+                str(claim["name"]),
+                tuple(float(value) for value in claim["values"]),
+                None if claim["limits"] is None else tuple(float(value) for value in claim["limits"]),
+                None if claim["holds"] is None else bool(claim["holds"]),
+                str(claim["words"]),
+            )
+            for claim in record["claims"]
+        )
+        source: Source = "recomputed" if record["source"] == "recomputed" else "solver"
+        machines = tuple(str(machine) for machine in record["machines"])
+        return cls(str(record["learner"]), str(record["status"]), source, int(record["n_rows"]), machines, claims)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what this certificate comes to."""
+        if self.holds is None:
+            return f"{self.learner}, {self.status}: the solver's own numbers; certify(model, X, y) recomputes them"
+        word = "holds" if self.holds else "does NOT hold"
+        return f"{self.learner}, {self.status}: the certificate {word} on {self.n_rows} rows, recomputed in float64"
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """The table people see: mark, claim, value, words."""
+        marks = {True: "✓", False: "✗", None: "·"}
+        return [(marks[c.holds], c.name, _shown(c, self.machines), c.words) for c in self.claims]
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
+        lines = [
+            f"  {mark}  {name:<{widths[1]}}  {value:>{widths[2]}}  {words}".rstrip()
+            for mark, name, value, words in rows
+        ]
+        return "\n".join([self.verdict, *lines])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            "<tr>" + "".join(f"<td style='text-align:left'>{escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in self.rows()
+        )
+        return f"<div><b>{escape(self.verdict)}</b><table>{cells}</table></div>"
+
+
+def certify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """Recompute, in float64 and from the data, everything a fitted model claims.
+
+    Parameters
+    ----------
+    model : a fitted estimator of Margrove's, a scikit-learn ``Perceptron``, or a ``Pipeline`` that ends in one
+    X, y : the data the model was fitted on
+    sample_weight : array of shape (n,), optional
+        The weights it was fitted with.
+
+    Returns
+    -------
+    Certificate
+        With ``source="recomputed"``; ``holds`` is a plain True or False.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import BasicLinearClassifier, certify
+    >>> X, y = np.array([[0.0, 0.0], [1.0, 0.0], [4.0, 4.0], [5.0, 4.0]]), np.array([0, 0, 1, 1])
+    >>> model = BasicLinearClassifier().fit(X, y)
+    >>> certify(model, X, y).holds
+    True
+    >>> model.coef_[0, 0] += 0.1
+    >>> certify(model, X, y).holds
+    False
+    """
+    steps = getattr(model, "steps", None)
+    if steps is not None:
+        for _, step in steps[:-1]:
+            if step is not None and step != "passthrough":
+                X = step.transform(X)
+        model = steps[-1][1]
+    place = _CERTIFIERS.get(type(model).__name__)
+    if place is None:
+        known = ", ".join(sorted(_CERTIFIERS))
+        raise InputError(f"{type(model).__name__} has no certificate", cure=f"Those that have one: {known}.")
+    module, function = place.split(":")
+    certificate = getattr(import_module(module), function)(model, X, y, sample_weight)
+    assert isinstance(certificate, Certificate)
+    return certificate
+
+
+_CERTIFIERS = {
+    "BasicLinearClassifier": "margrove.linear.certificate:certify_centroid",
+    "LeastSquaresClassifier": "margrove.linear.certificate:certify_least_squares",
+    "Perceptron": "margrove.linear.certificate:certify_perceptron",
+    "KernelPerceptron": "margrove.linear.certificate:certify_kernel_perceptron",
+}
+
+
+def per_machine(values: Sequence[float] | np.ndarray | float) -> tuple[float, ...]:
+    """Numbers as a claim keeps them."""
+    return tuple(float(value) for value in np.atleast_1d(np.asarray(values, dtype=np.float64)))
+
+
+def _plain(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+_SHOWN_MACHINES = 4  # more than this many numbers do not fit on a line: then the range is shown
+
+
+def _shown(claim: Claim, machines: Sequence[str]) -> str:
+    def pair(i: int) -> str:
+        text = f"{claim.values[i]:.6g}"
+        return text if claim.limits is None else f"{text} ≤ {claim.limits[i]:.6g}"
+
+    if len(claim.values) == 0:
+        return "none"
+    if len(claim.values) <= _SHOWN_MACHINES:
+        return ", ".join(pair(i) for i in range(len(claim.values)))
+    if claim.limits is None:
+        low, high = min(claim.values), max(claim.values)
+        return f"{low:.6g}" if low == high else f"{low:.6g} … {high:.6g}"
+    slack = [value / limit if limit else math.inf * (value > 0) for value, limit in zip(claim.values, claim.limits, strict=True)]
+    worst = int(np.argmax(np.nan_to_num(slack, nan=0.0)))
+    return f"{pair(worst)} (worst of {len(claim.values)}: {machines[worst]})"

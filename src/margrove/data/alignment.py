@@ -1,0 +1,153 @@
+"""A new table seen through the columns of an old one: by name, in any order, each in its trained kind."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..errors import DataWarning, InputError
+from .columns import MISSING, Column, Level, boolean_column, clip, named
+from .table import Table
+
+UNSEEN = -2  # the code of a category that training did not know
+
+
+def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = ()) -> None:
+    """Refuse a table that lacks columns, and warn of columns that will be ignored.
+
+    Parameters
+    ----------
+    table : Table
+    wanted : sequence of str
+        The columns that are needed.
+    known : sequence of str
+        Columns that training saw and left out: they may be there or not.
+    """
+    absent = [name for name in wanted if name not in table]
+    if absent and not table.absent_is_zero:
+        raise InputError(
+            f"{len(absent)} of the {len(wanted)} columns that training had "
+            f"{'is' if len(absent) == 1 else 'are'} missing: {named(absent)}",
+            file=table.source,
+            cure=f"The table's columns are {named(table.names)}.",
+        )
+    expected = {*wanted, *known}
+    extra = [name for name in table.names if name not in expected]
+    if extra:
+        warnings.warn(
+            f"{table.source}: columns that training did not have are ignored: {named(extra)}.",
+            DataWarning,
+            stacklevel=4,
+        )
+
+
+def as_trained(table: Table, description: Mapping[str, Any]) -> Column:
+    """The table's column of that name, in the kind and with the levels of its description.
+
+    The codes of a category count the trained levels; a label that is not among them is `UNSEEN`.
+
+    Raises
+    ------
+    InputError
+        If a cell cannot be of the trained kind, such as a word in a column of numbers.
+    """
+    name, kind = description["name"], description["kind"]
+    if name not in table:  # `check_names` let it pass: absent is zero
+        return Column(name, "numeric", np.zeros(table.n_rows))
+    column = table[name]
+    if kind == "numeric":
+        return Column(name, "numeric", _numbers(column, table.source))
+    if kind == "boolean":
+        return column if column.kind == "boolean" else _booleans(column, table.source)
+    levels = description["levels"]
+    return Column(name, "category", _codes(column, levels), tuple(levels))
+
+
+def sparse_as_trained(table: Table, names: Sequence[str]) -> Any:
+    """The CSR matrix of a sparse table with exactly these columns, in this order; absent ones are zero."""
+    if table.names == tuple(names):
+        return table.sparse
+    place = {name: j for j, name in enumerate(names)}
+    new_place = np.array([place.get(name, -1) for name in table.names], dtype=np.int64)
+    cells = table.sparse.tocoo()
+    columns = new_place[cells.col]
+    kept = columns >= 0
+    entries = (cells.data[kept], (cells.row[kept], columns[kept]))
+    return scipy.sparse.csr_matrix(entries, shape=(table.n_rows, len(names)))
+
+
+def _numbers(column: Column, source: str) -> NDArray[Any]:
+    if column.kind == "numeric":
+        return column.values
+    if column.kind == "boolean":
+        cells: NDArray[Any] = np.where(column.values == MISSING, np.nan, column.values)
+        return cells
+    numbers = np.empty(len(column.levels) + 1)
+    numbers[MISSING] = np.nan
+    for code, level in enumerate(column.levels):
+        try:
+            numbers[code] = float(level)
+        except ValueError:
+            if not np.any(column.values == code):
+                continue  # a level that was declared but does not occur
+            raise _not(column, code, "a number, as the column was in training", source) from None
+    parsed: NDArray[Any] = numbers[column.values]
+    return parsed
+
+
+def _booleans(column: Column, source: str) -> Column:
+    truths = {"true": 1, "false": 0, "1": 1, "0": 0, "1.0": 1, "0.0": 0}
+    levels, codes = _as_levels(column)
+    truth = np.array([*(truths.get(str(level).lower(), UNSEEN) for level in levels), MISSING])[codes]
+    if np.any(truth == UNSEEN):
+        code = codes[int(np.argmax(truth == UNSEEN))]
+        as_category = Column(column.name, "category", codes, tuple(levels))
+        raise _not(as_category, int(code), "true or false, as the column was in training", source)
+    return boolean_column(column.name, truth == 1, truth == MISSING)
+
+
+def _codes(column: Column, trained: Sequence[Level]) -> NDArray[np.int32]:
+    levels, codes = _as_levels(column)
+    place: dict[Any, int] = {level: code for code, level in enumerate(trained)}
+    if trained and isinstance(trained[0], str):
+        if column.kind == "boolean":
+            # A file whose cells all are true or false was read as booleans, and the case was lost.
+            place |= {level.lower(): code for code, level in enumerate(trained) if isinstance(level, str)}
+            levels = [str(level).lower() for level in levels]
+        else:
+            levels = [_number_text(level) for level in levels]
+    recode = np.array([*(place.get(level, UNSEEN) for level in levels), MISSING], dtype=np.int32)
+    trained_codes: NDArray[np.int32] = recode[codes]
+    return trained_codes
+
+
+def _as_levels(column: Column) -> tuple[list[Any], NDArray[Any]]:
+    """The distinct values of a column of any kind, and codes into them."""
+    if column.kind == "category":
+        return list(column.levels), column.values
+    if column.kind == "boolean":
+        return [False, True], column.values
+    present = ~np.isnan(column.values)
+    codes = np.full(len(column), MISSING, dtype=np.int32)
+    levels, codes[present] = np.unique(column.values[present], return_inverse=True)
+    return levels.tolist(), codes
+
+
+def _number_text(level: Level) -> str:
+    """A number as a file would have it: whole ones without a decimal point."""
+    return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)
+
+
+def _not(column: Column, code: int, wanted: str, source: str) -> InputError:
+    rows = np.flatnonzero(column.values == code)
+    return InputError(
+        f"{clip(str(column.levels[code]))!r} in row {rows[0]} is not {wanted}",
+        file=source,
+        column=column.name,
+        cure="Mend the cell, or leave it empty.",
+    )

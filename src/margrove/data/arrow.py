@@ -1,0 +1,198 @@
+"""From pyarrow's columns to ours: the one road that CSV, Parquet, pandas, polars and pyarrow all take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .columns import MISSING, Column, boolean_column, category_column
+from .table import Table, duplicate_names
+
+EPOCH = "1970-01-01"
+DAY_IN_SECONDS = 86_400
+
+
+def table_from_arrow(arrow: Any, *, source: str, notes: Sequence[str] = (), line: int | None = None) -> Table:
+    """A pyarrow Table as a `Table` without a target.
+
+    Columns that are all numeric and of one float type are laid side by side in one block.
+
+    Parameters
+    ----------
+    arrow : pyarrow.Table
+    source : str
+    notes : sequence of str
+    line : int, optional
+        The line of the file that holds the column names, for the error about duplicates.
+    """
+    import pyarrow.types as kinds
+
+    names = [str(name) for name in arrow.column_names]
+    if len(set(names)) < len(names):
+        raise duplicate_names(names, file=source, line=line)
+    dates = [
+        field.name for field in arrow.schema if kinds.is_date(field.type) or kinds.is_timestamp(field.type)
+    ]
+    spans = [
+        field.name for field in arrow.schema if kinds.is_time(field.type) or kinds.is_duration(field.type)
+    ]
+    said = [
+        *(f"Column {name!r} holds dates: read as days since {EPOCH}." for name in dates),
+        *(f"Column {name!r} holds times: read as days." for name in spans),
+    ]
+    floats = {_float_type(field.type) for field in arrow.schema}
+    if names and len(floats) == 1 and None not in floats:
+        # One row of `cells` per column: each is contiguous, and the block is the transpose, not a copy.
+        cells = np.empty((arrow.num_columns, arrow.num_rows), dtype=floats.pop())
+        for row, chunks in zip(cells, arrow.columns, strict=True):
+            _copy_numbers(chunks, row)
+        return Table(block=cells.T, names=names, source=source, notes=(*notes, *said))
+    columns = [
+        column_from_arrow(name, chunks, source=source)
+        for name, chunks in zip(names, arrow.columns, strict=True)
+    ]
+    return Table(columns, source=source, notes=(*notes, *said))
+
+
+def column_from_arrow(name: str, chunks: Any, *, source: str | None = None) -> Column:
+    """A pyarrow ChunkedArray as a `Column`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
+
+    kind = chunks.type
+    float_type = _float_type(kind)
+    if float_type is not None:
+        cells = np.empty(len(chunks), dtype=float_type)
+        _copy_numbers(chunks, cells)
+        return Column(name, "numeric", cells)
+    if kinds.is_boolean(kind):
+        missing = pc.is_null(chunks).to_numpy() if chunks.null_count else None
+        return boolean_column(name, pc.fill_null(chunks, False).to_numpy(), missing)
+    if kinds.is_dictionary(kind):
+        if kinds.is_nested(kind.value_type) or _is_binary(kind.value_type):
+            raise _unreadable(name, kind.value_type, source)
+        return _category(name, chunks)
+    if kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
+        # String views have no dictionary encoding in pyarrow.
+        texts = chunks.cast(pa.large_string()) if kinds.is_string_view(kind) else chunks
+        return _category(name, texts.dictionary_encode())
+    if kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_time(kind) or kinds.is_duration(kind):
+        return Column(name, "numeric", _days(chunks))
+    raise _unreadable(name, kind, source)
+
+
+def _float_type(kind: Any) -> Any:
+    """The NumPy float type that a numeric pyarrow type is kept in; None for every other type."""
+    import pyarrow.types as kinds
+
+    if kinds.is_float32(kind) or kinds.is_float16(kind):
+        return np.float32
+    is_number = (
+        kinds.is_integer(kind) or kinds.is_float64(kind) or kinds.is_decimal(kind) or kinds.is_null(kind)
+    )
+    return np.float64 if is_number else None
+
+
+def _copy_numbers(chunks: Any, cells: NDArray[Any]) -> None:
+    """Copy a chunked numeric column into `cells` of shape (n,), nulls as NaN."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    if kinds.is_null(chunks.type):
+        cells[:] = np.nan
+        return
+    if kinds.is_decimal(chunks.type):
+        chunks = chunks.cast(pa.float64())
+    start = 0
+    for chunk in chunks.chunks:
+        # pyarrow's own conversion turns null into NaN, and the assignment widens integers.
+        cells[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        start += len(chunk)
+
+
+def _days(chunks: Any) -> NDArray[np.float64]:
+    """Dates, times and durations as days: since 1970-01-01, since midnight, or in all."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    kind = chunks.type
+    if kinds.is_date(kind):
+        chunks = chunks.cast(pa.timestamp("ms"))
+    elif kinds.is_time(kind):
+        chunks = chunks.cast(pa.int32() if kinds.is_time32(kind) else pa.int64())
+    unit = getattr(kind, "unit", "ms") if not kinds.is_date(kind) else "ms"
+    per_day = DAY_IN_SECONDS * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    ticks = np.empty(len(chunks))
+    _copy_numbers(chunks.cast(pa.int64()), ticks)
+    return ticks / per_day
+
+
+def _category(name: str, chunks: Any) -> Column:
+    """A dictionary-encoded ChunkedArray as a category; one of booleans as a boolean column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
+
+    unified = chunks.unify_dictionaries()
+    levels = unified.chunk(0).dictionary if unified.num_chunks else pa.array([], pa.string())
+    if kinds.is_boolean(levels.type):
+        codes = _codes(unified, np.arange(len(levels)))
+        truth = np.array([*levels.to_pylist(), False], dtype=bool)
+        return boolean_column(name, truth[codes], codes == MISSING)
+    if not (kinds.is_string(levels.type) or kinds.is_large_string(levels.type)):
+        codes = _codes(unified, np.arange(len(levels)))
+        return category_column(name, codes, [_readable(level) for level in levels.to_pylist()])
+    # `category_column`, in pyarrow: a column of a million distinct texts is sorted in a moment.
+    trimmed = pc.utf8_trim_whitespace(levels).dictionary_encode()
+    order = pc.sort_indices(trimmed.dictionary).to_numpy()
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    codes = _codes(unified, rank[trimmed.indices.to_numpy()])
+    return Column(name, "category", codes, tuple(trimmed.dictionary.take(pa.array(order)).to_pylist()))
+
+
+def _codes(unified: Any, recode: NDArray[Any]) -> NDArray[np.int32]:
+    """The codes of a column whose chunks share a dictionary, each code c as recode[c], null as -1."""
+    import pyarrow.compute as pc
+
+    table = np.append(recode, MISSING).astype(np.int32)  # its last entry is that of the code -1
+    codes = np.empty(len(unified), dtype=np.int32)
+    start = 0
+    for chunk in unified.chunks:
+        indices = pc.fill_null(chunk.indices, MISSING) if chunk.null_count else chunk.indices
+        stop = start + len(chunk)
+        np.take(table, indices.to_numpy(), out=codes[start:stop], mode="wrap")
+        start = stop
+    return codes
+
+
+def _readable(level: Any) -> Any:
+    """A dictionary's value as a level: numbers as they are, dates and the rest as text."""
+    return level if isinstance(level, (str, int, float)) else str(level)
+
+
+def _is_binary(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_fixed_size_binary(kind))
+
+
+def _unreadable(name: str, kind: Any, source: str | None) -> InputError:
+    if _is_binary(kind):
+        return InputError(
+            "the cells are raw bytes",
+            file=source,
+            column=name,
+            cure="Decode them to text, or leave the column out.",
+        )
+    return InputError(
+        f"the cells are of type {kind}; numbers, text, booleans and dates are read",
+        file=source,
+        column=name,
+        cure="Spread them over columns of their own, or leave the column out.",
+    )

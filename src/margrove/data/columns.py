@@ -1,0 +1,208 @@
+"""A column is numeric, category or boolean, and knows which of its cells are missing.
+
+=========  =========================  ===================  =====================================
+kind       ``values``                 a missing cell is    ``levels``
+=========  =========================  ===================  =====================================
+numeric    float32 or float64         NaN                  ()
+category   int32 codes into levels    -1                   the distinct labels, sorted
+boolean    int8, 0 or 1               -1                   ()
+=========  =========================  ===================  =====================================
+
+The functions below build columns from NumPy arrays; pyarrow columns are read in `arrow`, Python objects in
+`objects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+
+Kind = Literal["numeric", "category", "boolean"]
+Level = str | int | float
+
+MISSING = -1  # the code of a missing cell in a category or boolean column
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One named column of a table.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"numeric", "category", "boolean"}
+    values : ndarray of shape (n,)
+        Floats, codes or 0/1: see the table at the top of this module.
+    levels : tuple
+        The labels that the codes of a category stand for.
+
+    Examples
+    --------
+    >>> from margrove.data import Column
+    >>> import numpy as np
+    >>> island = Column("island", "category", np.array([1, 0, -1], dtype=np.int32), ("Biscoe", "Dream"))
+    >>> island.n_missing, island.n_distinct
+    (1, 2)
+    """
+
+    name: str
+    kind: Kind
+    values: NDArray[Any]
+    levels: tuple[Level, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """A mask over the rows: True where the cell is missing."""
+        if self.kind == "numeric":
+            mask: NDArray[np.bool_] = np.isnan(self.values)
+        else:
+            mask = self.values < 0
+        return mask
+
+    @property
+    def n_missing(self) -> int:
+        """How many cells are missing."""
+        return int(np.count_nonzero(self.is_missing))
+
+    @property
+    def n_distinct(self) -> int:
+        """How many different values occur, missing cells aside."""
+        return len(self._present())
+
+    def _present(self) -> NDArray[Any]:
+        """The distinct values (codes, for a category) that occur, sorted, missing cells aside."""
+        if self.kind == "category":
+            # Codes are dense, so counting beats sorting.
+            return np.flatnonzero(np.bincount(self.values[self.values >= 0], minlength=1))
+        return np.unique(self.values[~self.is_missing])
+
+    def take(self, rows: Any) -> Column:
+        """The same column with only these rows (indices, mask or slice)."""
+        return replace(self, values=self.values[rows])
+
+    def renamed(self, name: str) -> Column:
+        """The same cells under another name."""
+        return replace(self, name=name)
+
+    def labels(self) -> NDArray[Any]:
+        """The cells as a person wrote them: strings, booleans, whole numbers as integers, other floats.
+
+        Raises
+        ------
+        InputError
+            If a cell is missing, since a NumPy array of strings or integers has no word for it.
+        """
+        if self.n_missing:
+            raise InputError(
+                f"{count(self.n_missing, 'cell')} missing, so the column cannot serve as labels",
+                column=self.name,
+                cure="Drop those rows first.",
+            )
+        if self.kind == "boolean":
+            return self.values.astype(bool)
+        if self.kind == "category":
+            # A category of no levels has no rows either; np.asarray(()) would be float.
+            return np.asarray(self.levels)[self.values] if self.levels else np.empty(0, dtype=np.str_)
+        return self.values.astype(np.int64) if is_whole(self.values) else self.values
+
+    def summary(self) -> dict[str, Any]:
+        """What a person wants to know at a glance: name, kind, missing, distinct, and a range or examples."""
+        present = self._present()
+        if self.kind == "numeric":
+            example = f"{present[0]:.6g} … {present[-1]:.6g}" if present.size else ""
+        elif self.kind == "boolean":
+            example = ", ".join(str(bool(value)) for value in present)
+        else:
+            shown = [clip(str(self.levels[code])) for code in present[:3]]
+            example = ", ".join(shown) + (", …" if present.size > len(shown) else "")
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "missing": self.n_missing,
+            "distinct": int(present.size),
+            "example": example,
+        }
+
+
+def numeric_column(name: str, values: NDArray[Any]) -> Column:
+    """A numeric column; float32 stays float32 and is not copied, every other number becomes float64."""
+    return Column(name, "numeric", as_float(values))
+
+
+def boolean_column(name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Column:
+    """A boolean column from truth values and, where there are any, a mask of missing cells."""
+    codes = values.astype(np.int8)
+    if missing is not None:
+        codes[missing] = MISSING
+    return Column(name, "boolean", codes)
+
+
+def category_column(name: str, codes: NDArray[Any], levels: Sequence[Any]) -> Column:
+    """A category column from codes into `levels`, which may come in any order and with repeats.
+
+    Levels are sorted, so that two tables with the same cells have the same column whatever order they were
+    met in. Outer spaces of a text level are dropped, as in the ``, `` separated files of the UCI archive;
+    levels that become equal are merged. Levels of mixed type are compared as text.
+    """
+    plain = [_plain(level) for level in levels]
+    if not all(isinstance(level, (int, float)) for level in plain):
+        plain = [str(level).strip() for level in plain]
+    ordered = sorted(set(plain))
+    rank = {level: code for code, level in enumerate(ordered)}
+    # One entry more than there are levels, so that the code -1 looks up the last entry: missing.
+    recode = np.array([*(rank[level] for level in plain), MISSING], dtype=np.int32)
+    return Column(name, "category", recode[codes], tuple(ordered))
+
+
+def _plain(level: Any) -> Level:
+    """A level as plain Python, for JSON: NumPy scalars are unwrapped, anything unusual is its text."""
+    value = level.item() if isinstance(level, np.generic) else level
+    return value if isinstance(value, (str, int, float)) and not isinstance(value, bool) else str(value)
+
+
+def text_column(name: str, values: NDArray[Any]) -> Column:
+    """A category column from a NumPy array of strings; the empty string is a missing cell."""
+    levels, codes = np.unique(values, return_inverse=True)
+    column = category_column(name, codes, levels.tolist())
+    if "" not in column.levels:
+        return column
+    empty = column.levels.index("")  # sorted, so it is the first
+    return Column(name, "category", column.values - np.int32(empty + 1), column.levels[1:])
+
+
+def as_float(values: NDArray[Any]) -> NDArray[Any]:
+    """float32 and float64 as they are, not copied; float16 as float32; other real numbers as float64."""
+    if values.dtype in (np.float32, np.float64):
+        return values
+    return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+
+
+def is_whole(values: NDArray[Any]) -> bool:
+    """Whether every number is a whole one that float64 holds exactly."""
+    return bool(np.all(np.floor(values) == values) and np.all(np.abs(values) <= 2.0**53))
+
+
+def clip(text: str, width: int = 40) -> str:
+    """A cell short enough for one line of a message."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def count(n: int, noun: str) -> str:
+    """'1 cell is', '3 cells are': a number and its noun with the verb that fits."""
+    return f"{n:,} {noun} is" if n == 1 else f"{n:,} {noun}s are"
+
+
+def named(names: Sequence[str], most: int = 8) -> str:
+    """Names in quotes, the first few of them: 'a', 'b' and 3 more."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

@@ -1,0 +1,195 @@
+"""CSV, TSV and their kin, parsed by pyarrow; a fault is then traced to its line by `fault`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .arrow import table_from_arrow
+from .columns import Column, clip
+from .dialect import CELL_LIMIT, NAMES, Dialect, sniff
+from .fault import LineIndex, open_quote, trace
+from .frames import first_infinite, infinite_cell
+from .source import Content, as_utf8, bad_byte, has_text
+from .table import Table, duplicate_names
+
+DEFAULT_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
+
+BLOCK = 1 << 20  # bytes parsed at a time; with 2 MiB and more the 112 MB benchmark takes a fifth longer
+DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are quicker and encoded afterwards
+
+
+def read_delimited(
+    content: Content, *, header: bool | str, delimiter: str, encoding: str, missing: tuple[str, ...]
+) -> tuple[Table, LineIndex]:
+    """Read a delimited text file: the table without a target, and the line of each of its rows.
+
+    Raises
+    ------
+    InputError
+        If rows are ragged, a cell is too long, a quote is not closed, the encoding is wrong, names repeat, a
+        number is infinite, or there are no rows.
+    """
+    content = as_utf8(content, encoding)
+    dialect = sniff(content, delimiter=delimiter, header=header, missing=missing)
+    if dialect.delimiter == " ":
+        content = _squeezed(content)
+        dialect = sniff(content, delimiter=" ", header=header, missing=missing)
+    lines = LineIndex(content, dialect)
+    names = _column_names(dialect, content.name)
+    arrow = _parse(content, dialect, names, missing)
+    _check_texts(arrow, content, dialect, lines)
+    table = table_from_arrow(arrow, source=content.name, notes=_notes(dialect))
+    infinite = first_infinite(table)
+    if infinite is not None:
+        name, row, value = infinite
+        raise infinite_cell(value, file=content.name, column=name, line=lines.of_row(row))
+    return _without_unnamed(table, dialect), lines
+
+
+def _squeezed(content: Content) -> Content:
+    """Columns set apart by runs of spaces, as Fortran and R print them, with one space each."""
+    data = content.data
+    if b'"' in data or not re.search(rb"  |(?m:^ | \r?$)", data):
+        return content
+    return content.replaced(re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb" +", b" ", data)))
+
+
+def _column_names(dialect: Dialect, file: str) -> list[str]:
+    """The names of the columns; one without a name is called by its place."""
+    if not dialect.has_names:
+        return [f"column_{place}" for place in range(1, dialect.n_columns + 1)]
+    names = [name or f"column_{place}" for place, name in enumerate(dialect.names, start=1)]
+    if len(set(names)) < len(names):
+        raise duplicate_names(names, file=file, line=dialect.first_line)
+    return names
+
+
+def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[str, ...]) -> Any:
+    """The rows as a pyarrow Table, or an `InputError` that names the line of the fault."""
+    import pyarrow as pa
+
+    longest = max((len(line) for line in content.head().splitlines()), default=0)
+    block = max(BLOCK, 4 * longest)
+    try:
+        arrow = _read_csv(content.open(dialect.body), dialect, names, missing, block)
+        # Cells with line breaks are rare, and to parse with them allowed takes a third longer. Parsed without,
+        # rows around a break at the end of a block may be lost without a word; but as every row ends a line,
+        # none is lost if there are as many rows as lines. Otherwise there are breaks, or only blank lines.
+        if arrow.num_rows == content.count_lines(dialect.body) or b'"' not in content.data:
+            return arrow
+    except pa.ArrowInvalid:
+        pass  # with line breaks allowed it may be sound; if not, the fault shows again
+    try:
+        return _read_csv(content.open(dialect.body), dialect, names, missing, block, newlines_in_values=True)
+    except pa.ArrowInvalid as error:
+        reason = str(error)
+    if not has_text(content.data[dialect.body :]):
+        raise InputError(
+            "the file has column names but no rows",
+            file=content.name,
+            line=dialect.first_line,
+            cure="If the first line is a row and not names, say header=False.",
+        )
+    fault = bad_byte(content) or trace(content, dialect)
+    if fault is not None:
+        raise fault
+    if "straddl" not in reason:
+        raise InputError(f"the file cannot be parsed ({clip(reason, 100)})", file=content.name)
+    # Nothing is wrong but the length of the rows.
+    return _read_csv(
+        content.open(dialect.body), dialect, names, missing, content.size, newlines_in_values=True
+    )
+
+
+def _read_csv(
+    body: Any,
+    dialect: Dialect,
+    names: list[str],
+    missing: tuple[str, ...],
+    block: int,
+    *,
+    newlines_in_values: bool = False,
+) -> Any:
+    import pyarrow.csv
+
+    return pyarrow.csv.read_csv(
+        body,
+        read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=block),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=dialect.delimiter, newlines_in_values=newlines_in_values
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            # "1, ?, 3": pyarrow trims numbers but not the words for a missing one.
+            null_values=[*missing, *(f" {marker}" for marker in missing)],
+            strings_can_be_null=True,
+            true_values=["true", "True", "TRUE"],
+            false_values=["false", "False", "FALSE"],
+            decimal_point=dialect.decimal_point,
+            auto_dict_encode=True,
+            auto_dict_max_cardinality=DICTIONARY_LIMIT,
+        ),
+    )
+
+
+def _check_texts(arrow: Any, content: Content, dialect: Dialect, lines: LineIndex) -> None:
+    """Refuse text that is not UTF-8, is too long, or was swallowed by a quote that is never closed."""
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
+
+    for name, chunks in zip(arrow.column_names, arrow.columns, strict=True):
+        kind = chunks.type.value_type if kinds.is_dictionary(chunks.type) else chunks.type
+        if kinds.is_binary(kind):
+            # pyarrow falls back to bytes where a cell is not UTF-8.
+            fault = bad_byte(content)
+            assert fault is not None, f"pyarrow read column {name!r} as bytes, but the text is UTF-8"
+            raise fault
+        if not kinds.is_string(kind):
+            continue
+        for chunk in chunks.chunks:
+            texts = chunk.dictionary if kinds.is_dictionary(chunks.type) else chunk
+            longest = pc.max(pc.binary_length(texts)).as_py()
+            if longest is not None and longest > CELL_LIMIT:
+                fault = trace(content, dialect)
+                assert fault is not None, f"a cell of {longest} bytes in column {name!r} was not found again"
+                raise fault
+    last = arrow.column(arrow.num_columns - 1)[-1].as_py()
+    if isinstance(last, str) and "\n" in last and not content.data.rstrip().endswith(b'"'):
+        # Only an open quote takes line breaks up to the very end.
+        raise open_quote(content.name, lines.of_row(arrow.num_rows - 1), arrow.column_names[-1])
+
+
+def _notes(dialect: Dialect) -> list[str]:
+    said = [
+        f"Line {dialect.first_line} holds the column names."
+        if dialect.has_names
+        else f"There are no column names: the columns are called column_1 to column_{dialect.n_columns}."
+    ]
+    if dialect.n_columns > 1 and dialect.delimiter != ",":
+        said.append(f"The delimiter is the {NAMES.get(dialect.delimiter, repr(dialect.delimiter))}.")
+    if dialect.decimal_point == ",":
+        said.append("Numbers are written with a decimal comma.")
+    return said
+
+
+def _without_unnamed(table: Table, dialect: Dialect) -> Table:
+    """Leave out columns without a name that carry nothing: row numbers in front, or empty cells only."""
+    unnamed = [place for place, name in enumerate(dialect.names) if not name]
+    useless = [place for place in unnamed if _carries_nothing(table[table.names[place]], is_first=place == 0)]
+    if not useless or len(useless) == table.n_columns:
+        return table
+    kept = table.select([name for place, name in enumerate(table.names) if place not in useless])
+    said = "A column without a name that only numbers the rows, or is empty, is left out."
+    return kept.with_target(None, said)
+
+
+def _carries_nothing(column: Column, *, is_first: bool) -> bool:
+    if column.n_missing == len(column):
+        return True
+    if not is_first or column.kind != "numeric":
+        return False
+    start = column.values[0]
+    return bool(start in (0, 1) and np.array_equal(column.values, start + np.arange(len(column))))

@@ -1,0 +1,225 @@
+"""How a delimited file is written: its delimiter, its decimal point, and whether it begins with column names.
+
+All three are judged on the head of the file. The delimiter is the character that cuts the lines into the same
+number of cells, two at least. The first line holds names when it is unlike what stands below it: text above a
+column of numbers, or, where all is text, words that never come again in their own columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+
+from ..errors import InputError, ParameterError
+from .source import HEAD, Content, bad_byte
+
+DELIMITERS = ("\t", ";", "|", ",", " ")  # from the most telling to the least: commas and spaces occur in text
+NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
+CELL_LIMIT = 1 << 20  # bytes; no cell of a table is longer on purpose, but an unclosed quote makes one
+HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature later is rare
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?inf(inity)?", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+_DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
+_OTHER_TYPED = re.compile(r"true|false|\d{4}-\d\d-\d\d([ T].*)?|\d\d:\d\d(:\d\d)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a delimited file is written.
+
+    Attributes
+    ----------
+    delimiter : str
+    decimal_point : str
+    names : tuple of str
+        The names in the first line; empty where it holds none.
+    n_columns : int
+        How many cells the first line has.
+    first_line : int
+        The line that the first record begins on, counted from 1; blank lines may stand above it.
+    body : int
+        The offset in bytes at which the rows begin, after the names.
+    """
+
+    delimiter: str
+    decimal_point: str
+    names: tuple[str, ...]
+    n_columns: int
+    first_line: int
+    body: int
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the first line holds the column names."""
+        return bool(self.names)
+
+
+def records(text: io.TextIOBase, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
+    """The records that are not blank, each with its first line, counted from 1, and the line after it.
+
+    Python's own parser: an order slower than pyarrow's, but it knows the lines. It serves to look at the head
+    of a file, and to find the place of a fault that pyarrow met.
+    """
+    reader = csv.reader(text, delimiter=delimiter)
+    line = 1
+    for cells in reader:
+        if cells:
+            yield line, reader.line_num + 1, cells
+        line = reader.line_num + 1
+
+
+def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Collection[str]) -> Dialect:
+    """Find out how a file is written.
+
+    Parameters
+    ----------
+    content : Content
+        Text in UTF-8. The ending of its name is a hint: ".tsv" is cut at tabs only.
+    delimiter : str
+        One character, or "auto".
+    header : bool or "auto"
+    missing : collection of str
+        What missing cells look like.
+    """
+    if delimiter != "auto" and (len(delimiter.encode()) != 1 or delimiter in '"\r\n'):
+        raise ParameterError(f"delimiter is {delimiter!r}; it must be one character, such as ',' or '\\t'.")
+    if header not in (True, False, "auto"):
+        raise ParameterError(f"header is {header!r}; it must be True, False or 'auto'.")
+    head = _head(content)
+    chosen = _find_delimiter(head, content.extension) if delimiter == "auto" else delimiter
+    rows = _rows(head, chosen)
+    if not rows:
+        raise InputError(
+            f"a cell of the first row is longer than {CELL_LIMIT >> 20} MiB, the most that is read",
+            file=content.name,
+            line=1,
+            cure="Is it a table? If its delimiter is unusual, name it.",
+        )
+    line, next_line, first = rows[0]
+    cells = [row for _, _, row in rows]
+    if header is not False and len(cells) > 1 and all(len(row) == len(first) + 1 for row in cells[1:]):
+        # R writes the names of the columns, but none above the names of the rows.
+        cells[0] = ["", *first]
+        has_names = True
+    else:
+        has_names = _has_names(cells, missing) if header == "auto" else bool(header)
+    return Dialect(
+        delimiter=chosen,
+        decimal_point=_decimal_point(cells[1:], chosen),
+        names=tuple(name.strip() for name in cells[0]) if has_names else (),
+        n_columns=len(cells[0]),
+        first_line=line,
+        body=_offset_of_line(head, next_line if has_names else line),
+    )
+
+
+def _head(content: Content) -> str:
+    """The first rows of the file as text, cut at the end of a line."""
+    size = HEAD
+    head = content.head(size)
+    while size < content.size and head.count(b"\n") + head.count(b"\r") < 2:
+        # Wide tables have long lines; but no table has lines as long as this.
+        if size > 64 * CELL_LIMIT:
+            raise InputError(
+                f"the first two lines are longer than {size >> 20} MiB",
+                file=content.name,
+                line=1,
+                cure="Is it a table?",
+            )
+        size *= 4
+        head = content.head(size)
+    if size < content.size:
+        head = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
+    try:
+        return head.decode()
+    except UnicodeDecodeError:
+        fault = bad_byte(content)
+        assert fault is not None
+        raise fault from None
+
+
+def _rows(head: str, delimiter: str) -> list[tuple[int, int, list[str]]]:
+    """The first records, up to one with a cell that is too long."""
+    rows = []
+    with cell_limit():
+        try:
+            for row in records(io.StringIO(head, newline=""), delimiter):
+                rows.append(row)
+                if len(rows) > HEAD_ROWS:
+                    break
+        except csv.Error:
+            # The wrong delimiter makes one cell of a whole line; of the right one, `trace` finds the place.
+            return rows
+    return rows
+
+
+@contextmanager
+def cell_limit() -> Iterator[None]:
+    """Make csv's limit on the length of a cell ours. It belongs to the whole process, so it is put back."""
+    limit = csv.field_size_limit(CELL_LIMIT)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _offset_of_line(head: str, line: int) -> int:
+    """The byte at which a line (counted from 1) begins; \\r\\n, \\n and a lone \\r each end one."""
+    lines = io.StringIO(head, newline="")
+    return sum(len(text.encode()) for text in islice(lines, line - 1))
+
+
+def _find_delimiter(head: str, hint: str) -> str:
+    """The delimiter that cuts most lines into the same number of cells; the comma where none cuts at all."""
+    if hint in (".tsv", ".tab") and "\t" in head:
+        return "\t"
+    best, best_share = ",", 0.0
+    for delimiter in DELIMITERS:
+        rows = [cells for _, _, cells in _rows(head, delimiter)]
+        found = [len(cells) for cells in rows]
+        width, times = max(Counter(found).items(), key=lambda item: (item[1], item[0]), default=(0, 0))
+        times += found[:1] == [width - 1] and width > 2  # R's names have one cell fewer: see `sniff`
+        share = times / max(len(found), 1)
+        # Sentences have spaces too, but not the same number of words, some of them numbers.
+        is_telling = width > 1 and (delimiter != " " or (share == 1.0 and any(map(_is_typed, rows[-1]))))
+        if is_telling and share > best_share:
+            best, best_share = delimiter, share
+    return best
+
+
+def _decimal_point(rows: list[list[str]], delimiter: str) -> str:
+    """A comma where the delimiter leaves room for it and no number is written with a point."""
+    if delimiter == ",":
+        return "."
+    cells = [cell.strip() for row in rows for cell in row]
+    has_comma = any(_DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+    has_point = any(_DECIMAL_POINT.fullmatch(cell) for cell in cells)
+    return "," if has_comma and not has_point else "."
+
+
+def _has_names(rows: list[list[str]], missing: Collection[str]) -> bool:
+    first, below = [cell.strip() for cell in rows[0]], rows[1:]
+    is_typed = [_is_typed(cell) for cell in first]
+    if not below:
+        return not any(is_typed)
+    again = False
+    for j, cell in enumerate(first):
+        column = [row[j].strip() for row in below if j < len(row)]
+        column = [other for other in column if other not in missing]
+        again |= cell in column and cell not in missing
+        if column and not is_typed[j] and cell not in missing and all(map(_is_typed, column)):
+            return True  # a word above numbers
+    return not any(is_typed) and not again
+
+
+def _is_typed(cell: str) -> bool:
+    """Whether a cell is a number, a truth value, a date or a time, rather than words."""
+    text = cell.strip()
+    return bool(_NUMBER.fullmatch(text) or _DECIMAL_COMMA.fullmatch(text) or _OTHER_TYPED.fullmatch(text))

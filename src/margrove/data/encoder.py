@@ -1,0 +1,371 @@
+"""Tables for margin-based learners: a scikit-learn transformer from columns of any kind to numbers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..errors import DataWarning, InputError, ParameterError, UnseenCategoryWarning
+from .alignment import UNSEEN, as_trained, check_names
+from .columns import Column, clip, named
+from .encoding import (
+    Description,
+    Origin,
+    describe_category,
+    describe_numeric,
+    encode_dense,
+    encode_sparse,
+    encoded_name,
+    origins,
+    width,
+)
+from .frames import as_array, as_table, is_frame
+from .inspection import is_constant, is_identifier
+from .sparse_encoding import learn_sparse, scale_sparse
+from .table import Table
+
+# "auto" makes the output sparse from this width on, when at most this share of it can be other than zero:
+# below, dense arithmetic is quicker and the memory saved is small.
+SPARSE_WIDTH = 256
+SPARSE_SHARE = 0.1
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Numbers from a table: impute, standardise, one column per category.
+
+    Numeric columns are imputed and standardised, booleans become 0 and 1, categories one column for each
+    level, named ``island=Biscoe``, and one for missing cells, ``island=missing``, where training had any. A
+    category that training did not know is zero in all of them.
+
+    A frame or `Table` is matched by the names of its columns, in any order; an array by position. A sparse
+    table stays sparse: each column is divided by its root mean square and not centred.
+
+    Parameters
+    ----------
+    impute : {"median", "mean", "zero"}, default="median"
+        What fills a missing number; booleans likewise.
+    standardise : bool, default=True
+        Make the mean of each numeric column 0 and its deviation 1.
+    unseen : {"warn", "error", "ignore"}, default="warn"
+        What to do about categories that training did not know.
+    add_indicator : bool, default=False
+        Follow each number that was missing in training by a column that says where it is missing.
+    drop_identifiers : bool, default=True
+        Leave out categories whose cells all differ.
+    drop_constant : bool, default=True
+        Leave out columns whose cells are all the same.
+    sparse_output : bool or "auto", default="auto"
+        Give a CSR matrix. "auto": where the input is sparse, or where there are 256 output columns or more
+        and at most a tenth of the cells can be other than zero.
+
+    Attributes
+    ----------
+    columns_ : list of dict
+        What was learned of each column that is kept, as plain JSON: see `margrove.data.encoding`.
+    dropped_ : list of dict
+        The columns left out: name, index and why ("identifier" or "constant").
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the training table had names.
+
+    Examples
+    --------
+    >>> from margrove.data import TableEncoder, load_penguins
+    >>> penguins = load_penguins()
+    >>> encoder = TableEncoder().fit(penguins)
+    >>> [str(name) for name in encoder.get_feature_names_out()[:4]]
+    ['island=Biscoe', 'island=Dream', 'island=Torgersen', 'bill_length_mm']
+    >>> encoder.transform(penguins).shape
+    (344, 11)
+    """
+
+    columns_: list[Description]
+    dropped_: list[dict[str, Any]]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self,
+        *,
+        impute: str = "median",
+        standardise: bool = True,
+        unseen: str = "warn",
+        add_indicator: bool = False,
+        drop_identifiers: bool = True,
+        drop_constant: bool = True,
+        sparse_output: bool | str = "auto",
+    ) -> None:
+        self.impute = impute
+        self.standardise = standardise
+        self.unseen = unseen
+        self.add_indicator = add_indicator
+        self.drop_identifiers = drop_identifiers
+        self.drop_constant = drop_constant
+        self.sparse_output = sparse_output
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn levels, fills, means and scales.
+
+        Parameters
+        ----------
+        X : Table, data frame, array or sparse matrix
+        y : ignored
+            A target within a `Table` is not looked at either.
+        """
+        self._check_parameters()
+        table = self._read(X, reset=True)
+        if table.sparse is not None:
+            self.columns_, self.dropped_ = self._learn_sparse(table)
+        else:
+            self.columns_, self.dropped_ = self._learn_dense(table)
+        if not self.columns_:
+            raise InputError(
+                f"no column is left to learn from (n_samples = {table.n_rows}): "
+                "each is constant or an identifier",
+                file=table.source,
+                cure="Add rows or columns, or keep them: drop_constant=False, drop_identifiers=False.",
+            )
+        self._tell_dropped(table.source)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The table as numbers, by what `fit` learned; the object is not changed.
+
+        Parameters
+        ----------
+        X : Table, data frame, array or sparse matrix
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n, width)
+            float32 where every number of `X` is, otherwise float64.
+        """
+        check_is_fitted(self)
+        table = self._read(X, reset=False)
+        wanted = [description["name"] for description in self.columns_]
+        check_names(table, wanted, known=[column["name"] for column in self.dropped_])
+        if table.sparse is not None:
+            return scale_sparse(table, self.columns_)
+        if table.block is not None and self._is_plain():
+            return self._scale_block(table, wanted)
+        columns = [as_trained(table, description) for description in self.columns_]
+        self._tell_unseen(table, columns)
+        return self._encode(columns, table.n_rows)
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
+        """The names of the output's columns.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names for the columns of a training table that had none.
+        """
+        check_is_fitted(self)
+        names = {column["index"]: column["name"] for column in (*self.columns_, *self.dropped_)}
+        if input_features is not None:
+            given = [str(name) for name in input_features]
+            if len(given) != self.n_features_in_:
+                raise ParameterError("input_features should have length equal to number of features.")
+            if hasattr(self, "feature_names_in_") and given != list(self.feature_names_in_):
+                raise ParameterError("input_features is not equal to feature_names_in_")
+            names = dict(enumerate(given))
+        out = []
+        for column in self.columns_:
+            renamed = {**column, "name": names[column["index"]]}
+            out += [encoded_name(origin, column.get("levels", ())) for origin in origins([renamed])]
+        return np.array(out, dtype=object)
+
+    def output_origins(self) -> list[Origin]:
+        """For each output column the input column, the level it stands for, and whether it says "missing"."""
+        check_is_fitted(self)
+        return origins(self.columns_)
+
+    def state(self) -> dict[str, Any]:
+        """All that was set and learned, as plain JSON; `from_state` makes the same encoder of it."""
+        check_is_fitted(self)
+        return {
+            "parameters": self.get_params(),
+            "columns": self.columns_,
+            "dropped": self.dropped_,
+            "n_features_in": self.n_features_in_,
+            "has_names": hasattr(self, "feature_names_in_"),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> TableEncoder:
+        """The encoder that `state` describes."""
+        encoder = cls(**state["parameters"])
+        encoder.columns_, encoder.dropped_ = state["columns"], state["dropped"]
+        encoder.n_features_in_ = state["n_features_in"]
+        if state["has_names"]:
+            everything = sorted((*encoder.columns_, *encoder.dropped_), key=lambda column: column["index"])
+            encoder.feature_names_in_ = np.array([column["name"] for column in everything], dtype=object)
+        return encoder
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_parameters(self) -> None:
+        choices = {
+            "impute": ("median", "mean", "zero"),
+            "unseen": ("warn", "error", "ignore"),
+            "sparse_output": (True, False, "auto"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise ParameterError(
+                    f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(map(repr, allowed))}."
+                )
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        """The table, with names as in training; an array is checked by scikit-learn, in its words."""
+        if isinstance(X, Table) or is_frame(X):
+            table = as_table(X)
+            if table.n_rows == 0 or table.n_columns == 0:
+                raise InputError(
+                    f"the table has {table.n_rows} row(s) and {table.n_columns} column(s)",
+                    file=table.source,
+                    cure="At least one of each is needed.",
+                )
+            if reset:
+                self.n_features_in_ = table.n_columns
+                self.feature_names_in_ = np.array(table.names, dtype=object)
+            return table
+        if not scipy.sparse.issparse(X):
+            X = as_array(X)
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+        table = as_table(X)
+        return table if reset else table.renamed(self._names_in())
+
+    def _names_in(self) -> list[str]:
+        everything = sorted((*self.columns_, *self.dropped_), key=lambda column: column["index"])
+        return [column["name"] for column in everything]
+
+    def _learn_dense(self, table: Table) -> tuple[list[Description], list[dict[str, Any]]]:
+        kept, dropped = [], []
+        for index, column in enumerate(table):
+            why = self._why_drop(column)
+            if why is not None:
+                dropped.append({"name": column.name, "index": index, "why": why})
+            elif column.kind == "category":
+                kept.append(describe_category(column, index))
+            else:
+                kept.append(
+                    describe_numeric(
+                        column,
+                        index,
+                        impute=self.impute,
+                        standardise=self.standardise,
+                        add_indicator=self.add_indicator,
+                    )
+                )
+        return kept, dropped
+
+    def _why_drop(self, column: Column) -> str | None:
+        if self.drop_constant and is_constant(column):
+            return "constant"
+        return "identifier" if self.drop_identifiers and is_identifier(column) else None
+
+    def _learn_sparse(self, table: Table) -> tuple[list[Description], list[dict[str, Any]]]:
+        learned, is_constant_column = learn_sparse(table, impute=self.impute, standardise=self.standardise)
+        kept, dropped = [], []
+        for description, is_same in zip(learned, is_constant_column, strict=True):
+            if is_same and self.drop_constant:
+                dropped.append({key: description[key] for key in ("name", "index")} | {"why": "constant"})
+            else:
+                kept.append(description)
+        return kept, dropped
+
+    def _tell_dropped(self, source: str) -> None:
+        reasons = {"constant": "are constant", "identifier": "name the rows, every cell being different"}
+        for why, words in reasons.items():
+            names = [column["name"] for column in self.dropped_ if column["why"] == why]
+            if names:
+                message = f"{source}: columns that {words} are left out: {named(names)}."
+                warnings.warn(message, DataWarning, stacklevel=3)
+
+    def _tell_unseen(self, table: Table, columns: list[Column]) -> None:
+        """One word about all categories that training did not know, with their counts."""
+        if self.unseen == "ignore":
+            return
+        found = []
+        for column in columns:
+            if column.kind != "category" or not np.any(column.values == UNSEEN):
+                continue
+            given = table[column.name].take(column.values == UNSEEN)
+            values, counts = np.unique(given.labels(), return_counts=True)
+            found += [
+                (column.name, str(value), int(times)) for value, times in zip(values, counts, strict=True)
+            ]
+        if not found:
+            return
+        total = sum(times for _, _, times in found)
+        shown = ", ".join(f"{name}={clip(value)!r} ({times:,})" for name, value, times in found[:6])
+        more = f" and {len(found) - 6:,} more" if len(found) > 6 else ""
+        message = (
+            f"{total:,} {'cell' if total == 1 else 'cells'} of categories unseen in training: {shown}{more}"
+        )
+        if self.unseen == "error":
+            cure = "Mend them, or say unseen='ignore' to read them as none of the known ones."
+            raise InputError(message, file=table.source, column=found[0][0], cure=cure)
+        warnings.warn(
+            f"{message}; each is read as none of the known ones.", UnseenCategoryWarning, stacklevel=3
+        )
+
+    def _is_plain(self) -> bool:
+        """Whether the encoding is arithmetic alone: numbers in, the same number of numbers out."""
+        return self.sparse_output is not True and all(
+            column["kind"] == "numeric" and not column["indicator"] for column in self.columns_
+        )
+
+    def _vector(self, key: str) -> NDArray[np.float64]:
+        return np.array([column[key] for column in self.columns_])
+
+    def _scale_block(self, table: Table, wanted: list[str]) -> NDArray[Any]:
+        """(X − mean) / scale over a whole block at once."""
+        block = table.select(wanted).block
+        assert block is not None
+        mean, scale, fill = self._vector("mean"), self._vector("scale"), self._vector("fill")
+        out = np.empty(block.shape, dtype=block.dtype)
+        # In float64 whatever comes in: a mean rounded to float32 would shift a column whose spread is small.
+        np.subtract(block, mean, out=out, dtype=np.float64, casting="same_kind")
+        np.divide(out, scale, out=out, dtype=np.float64, casting="same_kind")
+        rows, columns = np.nonzero(np.isnan(out))
+        out[rows, columns] = ((fill - mean) / scale)[columns]
+        return out
+
+    def _encode(self, columns: list[Column], n: int) -> Any:
+        numeric = [column.values.dtype for column in columns if column.kind == "numeric"]
+        dtype = np.result_type(*numeric) if numeric else np.dtype(np.float64)
+        widths = [width(description) for description in self.columns_]
+        if self._gives_sparse(sum(widths)):
+            parts = [
+                encode_sparse(column, description, dtype)
+                for column, description in zip(columns, self.columns_, strict=True)
+            ]
+            return scipy.sparse.hstack(parts, format="csr")
+        out = np.zeros((n, sum(widths)), dtype=dtype)
+        start = 0
+        for column, description, size in zip(columns, self.columns_, widths, strict=True):
+            encode_dense(column, description, out[:, start : start + size])
+            start += size
+        return out
+
+    def _gives_sparse(self, total_width: int) -> bool:
+        if self.sparse_output != "auto":
+            return bool(self.sparse_output)
+        # At most one cell of each input column is not zero (two with an indicator, which is rare).
+        return total_width >= SPARSE_WIDTH and len(self.columns_) <= SPARSE_SHARE * total_width

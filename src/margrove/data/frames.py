@@ -1,0 +1,220 @@
+"""Tables from what is already in memory: NumPy, SciPy, pandas, polars and pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..errors import InputError, ParameterError
+from .columns import Column, as_float, boolean_column, text_column
+from .objects import column_from_objects
+from .table import Table, duplicate_names
+from .target import Target, choose_target
+
+
+def as_table(X: Any, target: Target = None) -> Table:
+    """Take a table as it is, from any library.
+
+    Parameters
+    ----------
+    X : ndarray, SciPy sparse matrix, pandas, polars or pyarrow table, list of rows, or Table
+        A 2-D array of float32 or float64 is kept as it is, not copied. Sparse stays sparse (CSR). The
+        columns of an array are named x0, x1, …
+    target : str or int, optional
+        The name or position of the column to be predicted. None: there is none, all columns are features.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    InputError
+        If a column is nested or complex, a number is infinite, or a name occurs twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.data import as_table
+    >>> X = np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32)
+    >>> table = as_table(X)
+    >>> table.names, table.block is X
+    (('x0', 'x1'), True)
+    >>> import pandas
+    >>> as_table(pandas.DataFrame({"size": [1.5, None], "ripe": [True, False]}), target="ripe").labels()
+    array([ True, False])
+    """
+    table = X
+    if not isinstance(X, Table):
+        table = _as_features(X)
+        check_finite(table)
+    # None means "the last column" to a reader of files, and "no target" here.
+    return table if target is None else choose_target(table, target)
+
+
+def _as_features(X: Any) -> Table:
+    if scipy.sparse.issparse(X):
+        return _from_sparse(X)
+    if hasattr(getattr(X, "sparse", None), "to_coo"):  # a pandas frame, all of whose columns are sparse
+        return _from_sparse(X.sparse.to_coo(), names=[str(name) for name in X.columns])
+    if is_frame(X):
+        return _from_frame(X)
+    if isinstance(X, (str, bytes)):
+        raise ParameterError(
+            f"X is of type {type(X).__name__}; a table was wanted. Files are read by read_table."
+        )
+    return _from_array(as_array(X), source="array" if isinstance(X, np.ndarray) else type(X).__name__)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether `X` is a data frame: a table whose columns have names."""
+    return any(hasattr(X, mark) for mark in ("__dataframe__", "__narwhals_dataframe__", "__arrow_c_stream__"))
+
+
+def as_array(X: Any) -> NDArray[Any]:
+    """Anything array-like as an array; rows of numbers and words mixed keep both, as objects."""
+    array = np.asarray(X)
+    if array.dtype.kind == "U" and not hasattr(X, "dtype"):
+        return np.asarray(X, dtype=object)
+    return array
+
+
+def array_names(d: int) -> tuple[str, ...]:
+    """The names of the columns of something that has none: x0, x1, …, as in scikit-learn."""
+    return tuple(f"x{j}" for j in range(d))
+
+
+def _from_array(X: NDArray[Any], source: str) -> Table:
+    if X.ndim != 2:
+        raise InputError(
+            f"the array is {X.ndim}-dimensional; a table has rows and columns",
+            file=source,
+            cure="Reshape it: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row.",
+        )
+    names = array_names(X.shape[1])
+    kind = X.dtype.kind
+    if kind in "fiu":
+        return Table(block=as_float(X), names=names, source=source)
+    columns: list[Column]
+    if kind == "b":
+        columns = [boolean_column(name, X[:, j]) for j, name in enumerate(names)]
+    elif kind in "UT":
+        columns = [text_column(name, X[:, j].astype(np.str_)) for j, name in enumerate(names)]
+    elif kind == "O":
+        columns = [column_from_objects(name, X[:, j].tolist(), source=source) for j, name in enumerate(names)]
+    elif kind == "M":
+        columns = [Column(name, "numeric", _days(X[:, j])) for j, name in enumerate(names)]
+    else:
+        # scikit-learn's words for the commonest of these, which its users search for.
+        what = "Complex data not supported" if kind == "c" else f"the array holds {X.dtype}"
+        raise InputError(what, file=source, cure="Numbers, text, booleans and dates are read.")
+    notes = (
+        [f"Columns {names[0]}–{names[-1]} hold dates: read as days since 1970-01-01."] if kind == "M" else []
+    )
+    return Table(columns, source=source, notes=notes)
+
+
+def _days(instants: NDArray[np.datetime64]) -> NDArray[np.float64]:
+    days = instants.astype("datetime64[us]").astype(np.int64) / (86_400 * 10**6)
+    days[np.isnat(instants)] = np.nan
+    return days
+
+
+def _from_sparse(X: Any, names: Sequence[str] | None = None) -> Table:
+    if X.ndim != 2:
+        raise InputError(f"the sparse array is {X.ndim}-dimensional; a table has rows and columns")
+    if X.dtype.kind not in "fiub":
+        what = "Complex data not supported" if X.dtype.kind == "c" else f"the sparse matrix holds {X.dtype}"
+        raise InputError(what, file="sparse matrix", cure="Make its cells numbers.")
+    matrix = X.tocsr()
+    cells = as_float(matrix.data)
+    if cells is not matrix.data:
+        matrix = type(matrix)((cells, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return Table(block=matrix, names=names or array_names(matrix.shape[1]), source="sparse matrix")
+
+
+def _from_frame(X: Any) -> Table:
+    """A frame of any library narwhals knows, column by column through pyarrow."""
+    import narwhals as nw
+
+    source = f"{type(X).__module__.split('.')[0]} table"
+    names = [str(name) for name in getattr(X, "column_names", X.columns)]
+    if len(set(names)) < len(names):
+        raise duplicate_names(names, file=source)  # narwhals would refuse it too, less plainly
+    frame = nw.from_native(X, eager_only=True)
+    kinds = set(frame.schema.values())
+    if kinds in ({nw.Float32}, {nw.Float64}):
+        return Table(block=frame.to_numpy(), names=names, source=source)
+    return _from_series(frame, names, source)
+
+
+def _from_series(frame: Any, names: list[str], source: str) -> Table:
+    import narwhals as nw
+    import pyarrow as pa
+
+    from .arrow import table_from_arrow
+
+    mixed: dict[str, Column] = {}
+    plain = {}
+    for name, series in zip(names, frame.iter_columns(), strict=True):
+        if series.dtype in (nw.Object, nw.Unknown):
+            mixed[name] = column_from_objects(name, series.to_list(), source=source)
+            continue
+        arrow = series.to_arrow()
+        plain[name] = arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow])
+    table = table_from_arrow(pa.table(plain), source=source)
+    if not mixed:
+        return table
+    columns = [mixed[name] if name in mixed else table[name] for name in names]
+    return Table(columns, source=source, notes=table.notes)
+
+
+def check_finite(table: Table) -> None:
+    """Refuse infinite numbers, naming the first column and row that has one. NaN is a missing cell, and fine.
+
+    Raises
+    ------
+    InputError
+    """
+    place = first_infinite(table)
+    if place is None:
+        return
+    name, row, value = place
+    raise infinite_cell(value, f" in row {row}", file=table.source, column=name)
+
+
+def first_infinite(table: Table) -> tuple[str, int, float] | None:
+    """The column, row and value of the first infinite number, column by column; None if there is none."""
+    block = table.sparse.data if table.sparse is not None else table.block
+    if block is not None:
+        # A sum is finite unless a term is not (or it overflows): one pass and no large temporary.
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.sum(block, dtype=np.float64)
+        if np.isfinite(total) or not np.isinf(block).any():
+            return None
+    if table.sparse is not None:
+        entry = int(np.flatnonzero(np.isinf(table.sparse.data))[0])
+        row = int(np.searchsorted(table.sparse.indptr, entry, side="right")) - 1
+        return table.names[table.sparse.indices[entry]], row, float(table.sparse.data[entry])
+    for column in (*table, *([table.target] if table.target is not None else [])):
+        if column.kind == "numeric" and np.isinf(column.values).any():
+            row = int(np.argmax(np.isinf(column.values)))
+            return column.name, row, float(column.values[row])
+    return None
+
+
+def infinite_cell(
+    value: float, where: str = "", *, file: str, column: str, line: int | None = None
+) -> InputError:
+    """The error about an infinite number."""
+    return InputError(
+        f"the number{where} is infinite ({value}); every cell must be finite or missing",
+        file=file,
+        line=line,
+        column=column,
+        cure="Leave the cell empty if it is unknown, or write a finite number.",
+    )

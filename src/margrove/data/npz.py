@@ -1,0 +1,156 @@
+"""NumPy's .npz and .npy files, read without pickle, so that no code in them can run.
+
+An archive holds the features as ``X_train``, ``X`` or ``data`` and the target as ``y_train``, ``y`` or
+``target``. Features may be the four parts of a CSR matrix instead: ``X_train_data``, ``X_train_indices``,
+``X_train_indptr``, ``X_train_shape``. ``classes`` gives the labels that a whole-number target counts, and
+``feature_names`` the names of the columns.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .columns import category_column, clip, named, numeric_column
+from .frames import as_table, check_finite
+from .source import Content, binary_file
+from .table import Table
+from .target import Target
+
+PAIRS = (("X_train", "y_train"), ("X", "y"), ("data", "target"))
+_CSR_PARTS = ("data", "indices", "indptr", "shape")
+
+
+def read_npy(content: Content) -> Table:
+    """Read one array of two dimensions: the table without a target."""
+    try:
+        array = np.load(io.BytesIO(content.data), allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise _damaged(content, error) from None
+    table = as_table(_checked(array, content, "array"))
+    return table.renamed(table.names, source=content.name)
+
+
+def read_npz(content: Content, target: Target) -> Table:
+    """Read an archive of arrays: the table, with its target where it has one and one is wanted.
+
+    Raises
+    ------
+    InputError
+        If the archive is damaged, holds Python objects, or has no features that can be recognised.
+    """
+    if not zipfile.is_zipfile(io.BytesIO(content.data)):
+        raise _damaged(content, "the end of the archive is missing")
+    with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+        members = archive.namelist()
+    if not all(member.endswith(".npy") for member in members):
+        raise binary_file(content.name, "a ZIP archive (an .xlsx workbook?)")
+    try:
+        with np.load(io.BytesIO(content.data), allow_pickle=False) as archive:
+            arrays = _Arrays(content, archive)
+            return _read_arrays(arrays, content, target)
+    except (zipfile.BadZipFile, EOFError, OSError) as error:
+        raise _damaged(content, error) from None
+
+
+class _Arrays:
+    """The archive's arrays by name; each is decompressed when it is asked for."""
+
+    def __init__(self, content: Content, archive: Any) -> None:
+        self._content, self._archive = content, archive
+        self.names: list[str] = list(archive.files)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        try:
+            array: NDArray[Any] = self._archive[name]
+        except ValueError as error:
+            problem = f"the array {name!r} cannot be read without running code in it ({clip(str(error), 60)})"
+            cure = "Save it as plain numbers or text, not as objects."
+            raise InputError(problem, file=self._content.name, cure=cure) from None
+        return array
+
+
+def _read_arrays(arrays: _Arrays, content: Content, target: Target) -> Table:
+    for features, labels in PAIRS:
+        is_sparse = all(f"{features}_{part}" in arrays for part in _CSR_PARTS)
+        if not (is_sparse or features in arrays):
+            continue
+        X = _csr(arrays, features, content) if is_sparse else _checked(arrays[features], content, features)
+        table = as_table(X)
+        names = [str(name) for name in arrays["feature_names"]] if "feature_names" in arrays else table.names
+        table = table.renamed(names, source=content.name)
+        if labels not in arrays or target is False:
+            return table
+        if target not in (None, labels, "y", "target"):
+            cure = f"Leave target out, or say target={labels!r}."
+            raise InputError(f"the target of this file is its array {labels!r}", file=content.name, cure=cure)
+        return _with_labels(table, arrays, labels)
+    raise InputError(
+        f"no features among the arrays {named(arrays.names)}",
+        file=content.name,
+        cure="Call them X and y, or X_train and y_train.",
+    )
+
+
+def _csr(arrays: _Arrays, name: str, content: Content) -> Any:
+    cells, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in _CSR_PARTS)
+    try:
+        matrix = scipy.sparse.csr_matrix((cells, indices, indptr), shape=tuple(shape))
+        matrix.check_format(full_check=True)
+    except (ValueError, TypeError) as error:
+        problem = f"the parts of the sparse matrix {name!r} do not fit together ({clip(str(error), 80)})"
+        raise InputError(problem, file=content.name, cure="Write the file again.") from None
+    return matrix
+
+
+def _checked(array: NDArray[Any], content: Content, name: str) -> NDArray[Any]:
+    if array.ndim != 2:
+        shape = " × ".join(str(size) for size in array.shape)
+        raise InputError(
+            f"the array {name!r} has {array.ndim} dimensions ({shape}); a table has rows and columns",
+            file=content.name,
+            cure="Save it as X.reshape(len(X), -1).",
+        )
+    if array.size == 0:
+        raise InputError(f"the array {name!r} has no cells", file=content.name, cure="Was it fully written?")
+    return array
+
+
+def _with_labels(table: Table, arrays: _Arrays, name: str) -> Table:
+    y = arrays[name]
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y.ravel()
+    if y.ndim != 1 or len(y) != table.n_rows:
+        problem = f"the target {name!r} has shape {y.shape} for {table.n_rows} rows"
+        raise InputError(problem, file=table.source, cure="It must have one label for each row.")
+    notes = [f"The target is the array {name!r}."]
+    if name == "y_train" and any(other.startswith("X_test") for other in arrays.names):
+        notes.append("The test part of the file is not read.")
+    if "classes" in arrays and y.dtype.kind in "iu":
+        classes = arrays["classes"]
+        if y.size and not (y.min() >= 0 and y.max() < len(classes)):
+            problem = f"the target {name!r} runs from {y.min()} to {y.max()} over {len(classes)} classes"
+            raise InputError(problem, file=table.source, cure="Write the file again.")
+        target = category_column(name, y.astype(np.int64), classes.tolist())
+    elif y.dtype.kind in "fiu":
+        target = numeric_column(name, y)
+    else:
+        only = as_table(y.reshape(-1, 1)).columns[0]
+        target = only.renamed(name)
+    labelled = table.with_target(target, *notes)
+    check_finite(labelled)
+    return labelled
+
+
+def _damaged(content: Content, error: object) -> InputError:
+    problem = f"the NumPy file is damaged or holds objects ({clip(str(error), 80)})"
+    return InputError(problem, file=content.name, cure="Save it again with numpy.savez, as plain arrays.")

@@ -1,0 +1,82 @@
+"""A column from Python objects of any kind, for NumPy object arrays and pandas columns of mixed content."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .columns import MISSING, Column, boolean_column, category_column, clip
+
+
+def column_from_objects(name: str, values: Sequence[Any], *, source: str | None = None) -> Column:
+    """Infer a column from Python objects: booleans, else numbers, else dates, else text.
+
+    None, NaN, NaT and pandas.NA are missing cells. Numbers and text mixed are text.
+
+    Parameters
+    ----------
+    name : str
+    values : sequence
+    source : str, optional
+
+    Raises
+    ------
+    InputError
+        If a cell is a list, a dict or another object that is no single value.
+    """
+    missing = np.fromiter((is_missing(value) for value in values), dtype=bool, count=len(values))
+    present = [value for value, is_absent in zip(values, missing, strict=True) if not is_absent]
+    if present and all(isinstance(value, (bool, np.bool_)) for value in present):
+        truth = np.zeros(len(values), dtype=bool)
+        truth[~missing] = present
+        return boolean_column(name, truth, missing)
+    if all(isinstance(value, (numbers.Real, decimal.Decimal)) for value in present):
+        cells = np.full(len(values), np.nan)
+        cells[~missing] = np.array([float(value) for value in present])
+        return Column(name, "numeric", cells)
+    if all(isinstance(value, (datetime.date, np.datetime64)) for value in present):
+        cells = np.full(len(values), np.nan)
+        instants = np.array([_utc(value) for value in present], dtype="datetime64[us]")
+        cells[~missing] = instants.astype(np.int64) / (86_400 * 10**6)
+        return Column(name, "numeric", cells)
+    for row, value in enumerate(values):
+        if not missing[row] and not isinstance(value, (str, numbers.Real, decimal.Decimal, datetime.date)):
+            raise InputError(
+                f"the cell {clip(repr(value))} in row {row} is of type {type(value).__name__}; "
+                "numbers, text, booleans and dates are read",
+                file=source,
+                column=name,
+                cure="Spread it over columns of its own, or leave the column out.",
+            )
+    return _text(name, present, missing)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a Python object stands for a missing cell: None, NaN, NaT, pandas.NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, (float, np.floating, decimal.Decimal)):
+        return bool(value != value)
+    return isinstance(value, np.datetime64) and bool(np.isnat(value))
+
+
+def _utc(value: Any) -> np.datetime64:
+    """An instant as NumPy keeps it: aware datetimes are moved to UTC, as pyarrow does."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return np.datetime64(value, "us")
+
+
+def _text(name: str, present: list[Any], missing: Any) -> Column:
+    texts = [str(value) for value in present]
+    levels = sorted(set(texts))
+    code = {level: place for place, level in enumerate(levels)}
+    codes = np.full(len(missing), MISSING, dtype=np.int32)
+    codes[~missing] = [code[text] for text in texts]
+    return category_column(name, codes, levels)

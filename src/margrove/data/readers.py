@@ -1,0 +1,114 @@
+"""One door for files: `read_table` recognises the format by the content and hands it to its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import InputError, ParameterError
+from .arff_file import read_arff
+from .columnar import read_columnar
+from .delimited import DEFAULT_MISSING, read_delimited
+from .npz import read_npy, read_npz
+from .source import Content, open_content, recognise
+from .svmlight import read_svmlight
+from .table import Table
+from .target import Target, choose_target, refuse_unlabelled
+
+
+def read_table(
+    source: Any,
+    *,
+    target: Target = None,
+    header: bool | str = "auto",
+    delimiter: str = "auto",
+    encoding: str = "auto",
+    missing: Sequence[str] = DEFAULT_MISSING,
+    drop_unlabelled: bool = False,
+) -> Table:
+    """Read a table from a file.
+
+    The format is told from the content, not from the name: CSV, TSV and other delimited text, Parquet, Arrow
+    and Feather, ARFF, LIBSVM, NumPy's .npz and .npy; each may be compressed with gzip, bzip2 or xz.
+
+    Parameters
+    ----------
+    source : str, path or binary file object
+        ``"-"`` is standard input.
+    target : str, int, None or False
+        The column to be predicted: its name, or its position, counted from 0 (from the end where negative).
+        None is the last column, or the label of a format that has one; `Table.notes` say which it is. False:
+        there is no target, every column is a feature.
+    header : {"auto", True, False}
+        Whether the first line of a delimited file holds the column names.
+    delimiter : str
+        One character; "auto" chooses among comma, tab, semicolon, bar and space.
+    encoding : str
+        Of a text file, as Python calls it. "auto" is UTF-8, or what a byte-order mark says.
+    missing : sequence of str
+        What a missing cell of a delimited file looks like.
+    drop_unlabelled : bool
+        Leave out rows whose target is missing. Otherwise they are an error.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is not a sound table. The message names file, line, column and cure.
+
+    Examples
+    --------
+    >>> import io
+    >>> from margrove.data import read_table
+    >>> table = read_table(io.BytesIO(b"size,colour,ripe\\n1.5,red,yes\\n0.5,?,no\\n"))
+    >>> [(column.name, column.kind, column.n_missing) for column in table]
+    [('size', 'numeric', 0), ('colour', 'category', 1)]
+    >>> table.labels()
+    array(['yes', 'no'], dtype='<U3')
+    >>> table.notes[-1]
+    "The target is 'ripe' (it is the last column)."
+    """
+    if isinstance(missing, str):
+        raise ParameterError(f"missing is {missing!r}; it must be a list of words, such as [{missing!r}].")
+    content = open_content(source)
+    table, line_of = _read(content, target, header, delimiter, encoding, tuple(missing))
+    if table.target is not None:
+        if target is False:
+            table = table.with_target(None)
+        return refuse_unlabelled(table, drop_unlabelled=drop_unlabelled, line_of=line_of)
+    return choose_target(table, target, drop_unlabelled=drop_unlabelled, line_of=line_of)
+
+
+def _read(
+    content: Content,
+    target: Target,
+    header: bool | str,
+    delimiter: str,
+    encoding: str,
+    missing: tuple[str, ...],
+) -> tuple[Table, Callable[[int], int] | None]:
+    """The table, with a target only where the format says which it is; and the line of a row, where known."""
+    form = recognise(content, is_encoded=encoding != "auto")
+    if form == "delimited" or (form == "svmlight" and delimiter != "auto"):
+        table, lines = read_delimited(
+            content, header=header, delimiter=delimiter, encoding=encoding, missing=missing
+        )
+        return table, lines.of_row
+    if form == "svmlight":
+        if target not in (None, False, "label"):
+            raise InputError(
+                "the target of a LIBSVM file is the label that begins each line",
+                file=content.name,
+                cure="Leave target out.",
+            )
+        return read_svmlight(content), None
+    if form == "arff":
+        return read_arff(content, encoding=encoding), None
+    if form == "npz":
+        return read_npz(content, target), None
+    if form == "npy":
+        return read_npy(content), None
+    return read_columnar(content, form), None

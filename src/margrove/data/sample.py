@@ -1,0 +1,123 @@
+"""What an estimator is given, checked once: points, labels as numbers, weights. Every complaint is raised here, before any work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from margrove.errors import InputError
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Points and labels, ready for a problem."""
+
+    X: Any  # (n, d) dense with contiguous rows, or CSR; float32 or float64 as it came
+    classes: NDArray[Any]  # (K,), sorted
+    codes: NDArray[np.int32]  # (n,), positions in classes
+    weight: NDArray[np.float64] | None  # (n,), None where all are one
+
+
+def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
+    """X for prediction or certification: checked against what the estimator was fitted on."""
+    refuse_text_columns(estimator, X)
+    return validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"
+    )
+
+
+def read_sample(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None
+) -> Sample:
+    """X, y and weights for a fit. float32 stays float32, nothing is copied that need not be, sparse stays sparse."""
+    refuse_text_columns(estimator, X)
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    weight = settle_weights(X, y, sample_weight, class_weight)
+    _check_classes(classes, codes, weight)
+    return Sample(X, classes, codes.astype(np.int32), weight)
+
+
+def read_piece(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    classes: NDArray[Any],
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    *,
+    is_first: bool,
+) -> Sample:
+    """As `read_sample` for rows that come in pieces: a piece may lack some of the classes, but may bring no new one."""
+    refuse_text_columns(estimator, X)
+    X, y = validate_data(estimator, X, y, reset=is_first, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
+    check_classification_targets(y)
+    strangers = np.setdiff1d(y, classes)
+    if len(strangers):
+        raise InputError(f"label {strangers[0]!r} is none of the classes {list(classes)} given to the first partial_fit")
+    if class_weight == "balanced":
+        raise InputError("class_weight='balanced' needs all rows at once", cure="Give weights by class: {label: weight}.")
+    codes = np.searchsorted(classes, y)
+    return Sample(X, classes, codes.astype(np.int32), settle_weights(X, y, sample_weight, class_weight))
+
+
+def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDArray[np.float64] | None:
+    """The weight of each row: its own times its class's. None where all are one."""
+    weight = None
+    if sample_weight is not None:
+        weight = np.array(_check_sample_weight(sample_weight, X, dtype=np.float64))
+        if (weight < 0).any():
+            row = int(np.argmax(weight < 0))
+            raise InputError(f"sample_weight[{row}] is {weight[row]:g}; Negative values are not allowed")
+    if class_weight is not None:
+        by_class = compute_sample_weight(class_weight, y)
+        weight = by_class if weight is None else weight * by_class
+    return weight
+
+
+def refuse_text_columns(estimator: Any, X: Any) -> None:
+    """A data frame with text, categories or Booleans among its columns needs an encoder before a margin-based learner."""
+    if not hasattr(X, "columns") and not hasattr(X, "schema"):
+        return
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return
+    text = [name for name, dtype in frame.schema.items() if dtype in (nw.String, nw.Categorical, nw.Enum)]
+    if text:
+        raise InputError(
+            f"{type(estimator).__name__} takes numbers, and these columns hold text: {', '.join(map(str, text))}",
+            cure=f"Put an encoder in front: make_pipeline(TableEncoder(), {type(estimator).__name__}()).",
+        )
+
+
+def _check_classes(
+    classes: NDArray[Any], codes: NDArray[np.intp], weight: NDArray[np.float64] | None
+) -> None:
+    if len(classes) < 2:
+        raise InputError(
+            f"y holds one class only, {classes[0]!r}; a classifier needs at least two",
+            cure="Add rows of another class.",
+        )
+    mass = np.bincount(codes, weights=weight, minlength=len(classes))
+    if (mass == 0).any():
+        empty = classes[int(np.argmin(mass))]
+        raise InputError(
+            f"sample_weight leaves nothing of class {empty!r}; a classifier needs at least two classes, each with some weight",
+            cure="Give some of its rows a weight > 0, or leave the class out of y.",
+        )
+
+
+def dense_block(X: Any, rows: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+    """Some rows in float64, dense: for work that goes block by block."""
+    block = X[rows]
+    return np.asarray(block.toarray() if sp.issparse(block) else block, dtype=np.float64)

@@ -1,0 +1,114 @@
+"""LIBSVM and SVMlight files (``+1 3:0.5 7:1``), read by scikit-learn: sparse, the label is the target."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+import scipy.sparse
+
+from ..errors import InputError
+from .columns import Column, clip
+from .frames import first_infinite, infinite_cell
+from .source import Content
+from .table import Table
+
+MOST_FEATURES = 20_000_000  # each has a name; an index beyond is more likely a misprint than a feature
+
+_PAIR = re.compile(rb"(qid|\d+):(\S*)")
+
+
+def read_svmlight(content: Content) -> Table:
+    """Read a sparse table whose features are called by their index: feature_1, feature_2, …
+
+    A feature_0 exists where the file has an index 0. A feature that a row does not name is zero there, and so
+    is one that no row names.
+
+    Raises
+    ------
+    InputError
+        If a line is not a label followed by index:value pairs, or a value is infinite.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        # Indices are kept as they are written, so that two files of one problem agree on their names.
+        X, y = load_svmlight_file(io.BytesIO(content.data), zero_based=True)
+    except (ValueError, OverflowError) as error:
+        raise _fault(content, str(error)) from None
+    if X.shape[0] == 0:
+        raise InputError(
+            "the file has no rows", file=content.name, cure="Each line is a label and its features."
+        )
+    if X.shape[1] > MOST_FEATURES:
+        raise _fault(content, "")
+    matrix = scipy.sparse.csr_matrix(X)
+    matrix.sort_indices()
+    first = 0 if np.any(matrix.indices == 0) else 1
+    table = Table(
+        block=matrix[:, first:],
+        names=[f"feature_{index}" for index in range(first, matrix.shape[1])],
+        target=Column("label", "numeric", y),
+        source=content.name,
+        notes=["The file is in LIBSVM format: the target is the label that begins each line."],
+        absent_is_zero=True,
+    )
+    infinite = first_infinite(table)
+    if infinite is not None:
+        name, row, value = infinite
+        line = [place for place, text in _lines(content) if text][row]
+        raise infinite_cell(value, file=content.name, column=name, line=line)
+    return table
+
+
+def _lines(content: Content) -> list[tuple[int, bytes]]:
+    """Each line with its number, remarks taken off."""
+    lines = enumerate(content.data.splitlines(), start=1)
+    return [(number, line.split(b"#")[0].strip()) for number, line in lines]
+
+
+def _fault(content: Content, why: str) -> InputError:
+    """Find the line that is not a label followed by index:value pairs, and say what is wrong with it."""
+    for number, line in _lines(content):
+        label, *pairs = line.split() or [b"0"]
+        problem = _label_problem(label) or _pairs_problem(pairs)
+        if problem is not None:
+            cure = "Each line of a LIBSVM file is a label and pairs, such as +1 3:0.5 7:1."
+            return InputError(problem, file=content.name, line=number, cure=cure)
+    return InputError(f"the file cannot be read as LIBSVM ({clip(why, 100)})", file=content.name)
+
+
+def _label_problem(label: bytes) -> str | None:
+    return None if _is_number(label) else f"the label {_show(label)} is not a number"
+
+
+def _pairs_problem(pairs: list[bytes]) -> str | None:
+    last = -1
+    for pair in pairs:
+        parts = _PAIR.fullmatch(pair)
+        if parts is None:
+            return f"{_show(pair)} is not a pair index:value"
+        if not _is_number(parts[2]):
+            return f"the value in {_show(pair)} is not a number"
+        if parts[1] == b"qid":
+            continue
+        index = int(parts[1])
+        if index > MOST_FEATURES:
+            return f"the index in {_show(pair)} is beyond {MOST_FEATURES:,}"
+        if index <= last:
+            return f"the index in {_show(pair)} does not rise: {last} stands before it"
+        last = index
+    return None
+
+
+def _is_number(text: bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _show(text: bytes) -> str:
+    return repr(clip(text.decode("utf-8", errors="replace")))

@@ -1,0 +1,230 @@
+"""A table: named columns of equal length, one of which may be the target.
+
+A table keeps its cells in the form they came in, which is one of three:
+
+- *columns*, each with its own kind;
+- one *block*, a 2-D float array that was given as such and is not copied;
+- one *sparse* matrix in CSR form, which is never made dense.
+
+The last two have numeric columns only, which are made on demand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .columns import Column, named
+
+
+class Table:
+    """Named columns of equal length, and perhaps a target.
+
+    Usually made by `read_table` or `as_table`.
+
+    Parameters
+    ----------
+    columns : sequence of Column, optional
+        The features. Leave out where `block` is given.
+    block : ndarray or CSR matrix of shape (n, d), optional
+        The features as one float array, or as one sparse matrix. Not copied.
+    names : sequence of str, optional
+        The names of the block's columns.
+    target : Column, optional
+        What is to be predicted; not among the features.
+    source : str
+        Where the cells came from: a file name, or the kind of object.
+    notes : sequence of str
+        What the user should be told, as plain sentences.
+    absent_is_zero : bool
+        Whether a column that is not there at all means zeros, as in LIBSVM files.
+
+    Examples
+    --------
+    >>> from margrove.data import load_penguins
+    >>> penguins = load_penguins()
+    >>> penguins.n_rows, penguins.n_columns, penguins.target.name
+    (344, 7, 'species')
+    >>> penguins["island"].levels
+    ('Biscoe', 'Dream', 'Torgersen')
+    >>> penguins.labels()[:2]
+    array(['Adelie', 'Adelie'], dtype='<U9')
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column] = (),
+        *,
+        block: Any = None,
+        names: Sequence[str] = (),
+        target: Column | None = None,
+        source: str = "table",
+        notes: Sequence[str] = (),
+        absent_is_zero: bool = False,
+    ) -> None:
+        self._columns = tuple(columns)
+        self._block = block
+        self.names: tuple[str, ...] = tuple(names) if block is not None else tuple(c.name for c in columns)
+        self.target = target
+        self.source = source
+        self.notes: tuple[str, ...] = tuple(notes)
+        self.absent_is_zero = absent_is_zero
+        self._place = {name: j for j, name in enumerate(self.names)}
+        self._check()
+
+    def _check(self) -> None:
+        if self._block is not None and self._block.shape[1] != len(self.names):
+            raise InputError(f"{len(self.names)} names for {self._block.shape[1]} columns", file=self.source)
+        lengths = {len(column) for column in self._columns}
+        if self.target is not None:
+            lengths |= {self.n_rows, len(self.target)}
+        if len(lengths) > 1:
+            raise InputError(f"columns of different lengths: {sorted(lengths)}", file=self.source)
+        if len(self._place) < len(self.names):
+            raise duplicate_names(self.names, file=self.source)
+
+    def __repr__(self) -> str:
+        target = f", target={self.target.name!r}" if self.target is not None else ""
+        return f"Table({self.n_rows} × {self.n_columns} from {self.source!r}{target})"
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        if self._block is not None:
+            return int(self._block.shape[0])
+        if self._columns:
+            return len(self._columns[0])
+        return len(self.target) if self.target is not None else 0
+
+    @property
+    def n_columns(self) -> int:
+        """The number of features."""
+        return len(self.names)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return self.n_rows, self.n_columns
+
+    @property
+    def sparse(self) -> Any:
+        """The CSR matrix of a sparse table, otherwise None."""
+        return None if isinstance(self._block, np.ndarray) else self._block
+
+    @property
+    def block(self) -> NDArray[Any] | None:
+        """The float array of a table that came as one, not copied; otherwise None."""
+        return self._block if isinstance(self._block, np.ndarray) else None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The features, in order. Of a sparse table every column is made dense: prefer `sparse`."""
+        return self._columns if self._block is None else tuple(self)
+
+    def __iter__(self) -> Iterator[Column]:
+        return (self._column(j) for j in range(self.n_columns))
+
+    def _column(self, j: int) -> Column:
+        if self._block is None:
+            return self._columns[j]
+        if self.sparse is None:
+            return Column(self.names[j], "numeric", self._block[:, j])
+        return Column(self.names[j], "numeric", self.sparse[:, [j]].toarray().ravel())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._place
+
+    def __getitem__(self, name: str) -> Column:
+        if name in self._place:
+            return self._column(self._place[name])
+        raise InputError(
+            f"there is no column {name!r}", file=self.source, cure=f"The columns are {named(self.names)}."
+        )
+
+    def position(self, name: str) -> int:
+        """Where the column of this name stands, counted from 0."""
+        return self._place[name]
+
+    def take(self, rows: Any) -> Table:
+        """The same table with only these rows (indices, mask or slice)."""
+        target = None if self.target is None else self.target.take(rows)
+        if self._block is not None:
+            return self._with(block=self._block[rows], target=target)
+        return self._with(columns=[column.take(rows) for column in self._columns], target=target)
+
+    def select(self, names: Sequence[str]) -> Table:
+        """The same table with only these features, in this order."""
+        for name in names:
+            if name not in self._place:
+                self[name]  # raises, naming it
+        if self._block is None:
+            return self._with(columns=[self[name] for name in names])
+        places = [self._place[name] for name in names]
+        run = slice(places[0], places[-1] + 1) if places else slice(0)
+        # Neighbours in order are a view; anything else has to be gathered.
+        is_run = places == list(range(run.start or 0, run.stop))
+        return self._with(block=self._block[:, run if is_run else places], names=names)
+
+    def without(self, name: str) -> Table:
+        """The same table less one feature."""
+        return self.select([other for other in self.names if other != name])
+
+    def renamed(self, names: Sequence[str], *, source: str | None = None) -> Table:
+        """The same cells under other names, and perhaps from another source."""
+        columns = [
+            column.renamed(name) for column, name in zip(self._columns, names, strict=self._block is None)
+        ]
+        return self._with(columns=columns, names=names, source=source or self.source)
+
+    def with_target(self, target: Column | None, *notes: str) -> Table:
+        """The same features with this target, and perhaps more to tell the user."""
+        return self._with(target=target, notes=(*self.notes, *notes))
+
+    def _with(self, **changes: Any) -> Table:
+        parts = {
+            "columns": self._columns,
+            "block": self._block,
+            "names": self.names,
+            "target": self.target,
+            "source": self.source,
+            "notes": self.notes,
+            "absent_is_zero": self.absent_is_zero,
+        }
+        return Table(**(parts | changes))
+
+    def labels(self) -> NDArray[Any]:
+        """The target's cells as a person wrote them: strings, booleans, integers or floats.
+
+        Raises
+        ------
+        InputError
+            If the table has no target, or the target has missing cells.
+        """
+        if self.target is None:
+            raise InputError("the table has no target", file=self.source, cure="Name one: target='...'.")
+        return self.target.labels()
+
+    def summary(self) -> list[dict[str, Any]]:
+        """One plain dict per feature: name, kind, missing, distinct, example (a range, or some values)."""
+        return [column.summary() for column in self]
+
+
+def duplicate_names(names: Sequence[str], *, file: str | None, line: int | None = None) -> InputError:
+    """The error that says which column name occurs more than once, and where."""
+    name = next(name for name, times in Counter(names).items() if times > 1)
+    places = [str(place) for place, other in enumerate(names, start=1) if other == name]
+    where = f"{', '.join(places[:-1])} and {places[-1]}"
+    return InputError(
+        f"the column name {name!r} occurs {len(places)} times, as columns {where}",
+        file=file,
+        line=line,
+        cure="Give every column a name of its own.",
+    )

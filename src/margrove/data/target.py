@@ -1,0 +1,156 @@
+"""Which column is the target, and whether it can be learned as classes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from ..errors import InputError, ParameterError
+from .columns import count, is_whole, named
+from .table import Table
+
+Target = str | int | bool | None
+
+MOST_NUMERIC_CLASSES = 20  # a whole-number target may have as many classes as it likes up to here
+LEAST_ROWS_PER_CLASS = 2  # on average; beyond the above, fewer rows per class than this is a quantity
+
+
+def choose_target(
+    table: Table,
+    target: Target,
+    *,
+    drop_unlabelled: bool = False,
+    line_of: Callable[[int], int] | None = None,
+) -> Table:
+    """Take the target out of the table's columns and say so in its notes.
+
+    Parameters
+    ----------
+    table : Table
+    target : str, int, None or False
+        A name; a position, counted from 0 and from the end where negative; None for the last column; False
+        for no target at all.
+    drop_unlabelled : bool
+        Leave out the rows whose target is missing, instead of refusing the table.
+    line_of : callable, optional
+        The line of the file that a row came from, for the error message.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, nothing would be left to learn from, or target cells are missing.
+    """
+    if target is False:
+        return table
+    name = _target_name(table, target)
+    why = "it is the last column" if target is None else "as asked"
+    rest = table.without(name)
+    if rest.n_columns == 0:
+        raise InputError(
+            f"the only column is the target {name!r}, so there is nothing to learn from",
+            file=table.source,
+            cure="If it should be several columns, name the delimiter; to read it alone, say target=False.",
+        )
+    chosen = rest.with_target(table[name], f"The target is {name!r} ({why}).")
+    return refuse_unlabelled(chosen, drop_unlabelled=drop_unlabelled, line_of=line_of)
+
+
+def _target_name(table: Table, target: Target) -> str:
+    if target is True or not isinstance(target, (str, int, type(None))):
+        raise ParameterError(f"target is {target!r}; it must be a column's name or position, None or False.")
+    if isinstance(target, str):
+        if target in table:
+            return target
+        near = difflib.get_close_matches(target, table.names, n=3, cutoff=0.6)
+        meant = f"Did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
+        raise InputError(
+            f"there is no column {target!r} to be the target",
+            file=table.source,
+            cure=f"{meant}The columns are {named(table.names)}.",
+        )
+    place = -1 if target is None else target
+    if not -table.n_columns <= place < table.n_columns:
+        raise InputError(
+            f"there is no column {place} to be the target: the table has {table.n_columns}, counted from 0",
+            file=table.source,
+            cure=f"The columns are {named(table.names)}.",
+        )
+    return table.names[place]
+
+
+def refuse_unlabelled(
+    table: Table, *, drop_unlabelled: bool, line_of: Callable[[int], int] | None = None
+) -> Table:
+    """The table, less its unlabelled rows where that was asked for; otherwise an error naming the first."""
+    if table.target is None:
+        return table
+    missing = table.target.is_missing
+    n_missing = int(np.count_nonzero(missing))
+    if n_missing == 0:
+        return table
+    if drop_unlabelled and n_missing < table.n_rows:
+        kept = table.take(~missing)
+        noun = "row" if n_missing == 1 else "rows"
+        return kept.with_target(kept.target, f"{n_missing:,} {noun} without a target left out.")
+    first = int(np.argmax(missing))
+    all_of_them = n_missing == table.n_rows
+    raise InputError(
+        f"{'every' if all_of_them else f'{n_missing:,} of {table.n_rows:,}'} target "
+        f"{'cell is' if all_of_them or n_missing == 1 else 'cells are'} missing"
+        + ("" if line_of else f", the first in row {first}"),
+        file=table.source,
+        line=line_of(first) if line_of else None,
+        column=table.target.name,
+        cure="Choose another target."
+        if all_of_them
+        else "Fill them in, or leave those rows out with drop_unlabelled=True (--drop-unlabelled).",
+    )
+
+
+def check_target(table: Table) -> None:
+    """Refuse a target that cannot be learned as classes.
+
+    Raises
+    ------
+    InputError
+        If there is no target, it has one class only, or it is a quantity rather than a class.
+
+    Examples
+    --------
+    >>> from margrove.data import as_table
+    >>> from margrove.data.target import check_target
+    >>> check_target(as_table([[1.0, 0.5], [2.0, 0.25], [3.0, 0.75]], target=1))
+    Traceback (most recent call last):
+        ...
+    margrove.errors.InputError: list, column 'x1': the target is a quantity (0.5 is not a whole number), ...
+    """
+    target = table.target
+    if target is None:
+        table.labels()  # raises, and says what to do
+        return
+    n_classes, n_rows = target.n_distinct, table.n_rows
+    refuse = partial(InputError, file=table.source, column=target.name)
+    if n_classes < 2:
+        only = f": every row is {str(target.labels()[0])!r}" if n_rows else ""
+        raise refuse(
+            f"the target has one class{only}",
+            cure="A classifier needs rows of at least two classes; choose another target or add rows.",
+        )
+    cure = "Margrove learns classes: choose another target, or cut the quantity into ranges first."
+    if target.kind == "numeric" and not is_whole(target.values):
+        broken = next(float(value) for value in target.values if not float(value).is_integer())
+        raise refuse(f"the target is a quantity ({broken:.6g} is not a whole number), not a class", cure=cure)
+    is_number = target.kind == "numeric"
+    if is_number and n_classes > max(MOST_NUMERIC_CLASSES, n_rows / LEAST_ROWS_PER_CLASS):
+        raise refuse(
+            f"the target is a quantity ({n_classes:,} different numbers in {n_rows:,} rows), not a class",
+            cure=cure,
+        )
+    if n_classes == n_rows and n_rows > MOST_NUMERIC_CLASSES:
+        raise refuse(
+            f"the target is an identifier: {count(n_classes, 'label')} all different",
+            cure="Choose a target whose labels repeat.",
+        )

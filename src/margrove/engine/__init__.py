@@ -1,0 +1,52 @@
+"""Where a problem is solved. The same call and the same answer on every engine; what ran is said by name.
+
+============  =====================================================================
+native        the C++ core: several threads, GIL released, in slices of time
+reference     ``reference.py`` of the family: plain NumPy, for checking and for learning
+auto          the fastest that is here (today always native)
+============  =====================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from margrove.errors import EngineError, ParameterError
+
+ENGINES = ("auto", "native", "reference")
+_ANNOUNCED = {"gpu": "the GPU engine", "dask": "the Dask engine"}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a solve may cost."""
+
+    time_limit: float | None = None  # seconds
+    n_jobs: int | None = None  # threads; None means all
+
+    def __post_init__(self) -> None:
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ParameterError(f"time_limit is {self.time_limit}; it must be > 0 seconds, or None for no limit.")
+        if self.n_jobs == 0:
+            raise ParameterError("n_jobs is 0; it must be a number of threads, -1 for all of them, or None.")
+
+
+def settle_engine(name: str) -> str:
+    """The engine that will run, by name."""
+    if name in _ANNOUNCED:
+        raise EngineError(f"engine={name!r}: {_ANNOUNCED[name]} is not part of this version. Use 'auto' or 'native'.")
+    if name not in ENGINES:
+        raise ParameterError(f"engine is {name!r}; it must be one of {', '.join(ENGINES)}.")
+    return "native" if name == "auto" else name
+
+
+def solve(problem: Any, engine: str, effort: Effort | None = None) -> Any:
+    """Solve ``problem`` on ``engine`` (a name that `settle_engine` gave)."""
+    if engine == "reference":
+        from margrove.engine.reference import solve as solve_by_reference
+
+        return solve_by_reference(problem, effort or Effort())
+    from margrove.engine.native import solve as solve_natively
+
+    return solve_natively(problem, effort or Effort())

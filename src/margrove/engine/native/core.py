@@ -1,0 +1,80 @@
+"""The C++ core and how Python hands it points, threads and BLAS."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import cython_blas
+from threadpoolctl import ThreadpoolController
+
+from margrove.svm.kernels import Kernel, Matrix
+
+
+@contextmanager
+def _passive_waiting() -> Iterator[None]:
+    """OpenMP threads that spin while they wait are ruinous on a busy machine (20 s instead of 1 s). The run-time library reads
+    its wish from the environment once, when it is loaded: that is, while the core is imported."""
+    if "OMP_WAIT_POLICY" in os.environ:
+        yield
+        return
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    try:
+        yield
+    finally:
+        del os.environ["OMP_WAIT_POLICY"]
+
+
+with _passive_waiting():
+    from margrove import _core
+
+_core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm"])
+
+
+def threads_for(n_jobs: int | None) -> int:
+    """How many threads: all that OpenMP would use, or as many as asked for, scikit-learn's way."""
+    available = int(_core.max_threads())
+    if n_jobs is None:
+        return available
+    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+
+
+def points_of(X: Matrix) -> Any:
+    """The core's view of the points, without a copy."""
+    if sp.issparse(X):
+        return _core.csr_points(
+            X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False), X.shape[1]
+        )
+    return _core.dense_points(np.ascontiguousarray(X))
+
+
+@cache
+def _blas_threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def kernel_decision(
+    kernel: Kernel, X: Matrix, support: Matrix, dual: NDArray[np.float64], n_jobs: int | None
+) -> NDArray[np.float64]:
+    """K(X, support) dualᵀ, shape (n, machines), streamed over blocks of X. For kernels the core computes."""
+    with _blas_threads().limit(limits=1, user_api="blas"):  # the core's own threads each call it
+        values: NDArray[np.float64] = _core.kernel_decision(
+            points_of(X), points_of(support), np.ascontiguousarray(dual), kernel.native, threads_for(n_jobs)
+        )
+    return values
+
+
+def free_memory() -> int:
+    """Bytes that may be taken without swapping, by Linux's own estimate; 4 GiB where it cannot be asked."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            available = next(line for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return 4 << 30
+    return int(available.split()[1]) * 1024

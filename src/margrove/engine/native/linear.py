@@ -1,0 +1,208 @@
+"""The linear learners in the core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+from margrove.engine import Effort
+from margrove.engine.native.core import _core, free_memory, points_of, threads_for
+from margrove.engine.native.dispatch import solve
+from margrove.engine.slices import run_in_slices
+from margrove.linear.problem import (
+    VARIANTS,
+    CentroidProblem,
+    KernelPerceptronProblem,
+    KernelPerceptronSolution,
+    LeastSquaresProblem,
+    LinearSolution,
+    PerceptronProblem,
+    PerceptronSolution,
+    Votes,
+)
+from margrove.progress import Progress, report
+from margrove.status import Status, worst
+from margrove.svm.kernels import called
+
+_NO_WEIGHT = np.empty(0, np.float64)
+_VOTED_SHARE = 0.5  # of free memory, for the weight vectors that the voted perceptron keeps
+
+
+@solve.register
+def _(problem: CentroidProblem, effort: Effort) -> LinearSolution:
+    weight = _NO_WEIGHT if problem.weight is None else problem.weight
+    sums = _core.class_sums(
+        points_of(problem.X), problem.codes, weight, problem.n_classes, threads_for(effort.n_jobs)
+    )
+    mass = np.bincount(problem.codes, weights=problem.weight, minlength=problem.n_classes)
+    if problem.n_classes == 2:
+        negative, positive = sums / mass[:, None]
+        positives, negatives = positive[None], negative[None]
+    else:
+        positives = sums / mass[:, None]
+        negatives = (sums.sum(axis=0) - sums) / (mass.sum() - mass)[:, None]
+    coef = positives - negatives
+    return LinearSolution(coef, -np.einsum("md,md->m", coef, positives + negatives) / 2)
+
+
+@solve.register
+def _(problem: LeastSquaresProblem, effort: Effort) -> LinearSolution:
+    """LAPACK's divide-and-conquer SVD for dense points, LSMR for sparse ones, which stay sparse."""
+    n, d = problem.X.shape
+    s = np.ones(n) if problem.weight is None else problem.weight
+    Y = problem.sign.T.astype(np.float64)
+    x_mean, y_mean = np.zeros(d), np.zeros(Y.shape[1])
+    if problem.fit_intercept:
+        y_mean = np.average(Y, axis=0, weights=s)
+        x_mean = np.asarray(problem.X.T @ s).ravel() / s.sum()
+    root = np.sqrt(s)
+    if not sp.issparse(problem.X):
+        centred = problem.X.astype(np.float64)
+        centred -= x_mean
+        centred *= root[:, None]
+        coef = scipy.linalg.lstsq(centred, root[:, None] * (Y - y_mean), overwrite_a=True, check_finite=False)[0].T
+        return LinearSolution(coef, y_mean - coef @ x_mean)
+    rows = sp.diags_array(root) @ problem.X.astype(np.float64)
+    centred_rows = scipy.sparse.linalg.LinearOperator(
+        (n, d),
+        matvec=lambda w: rows @ w.ravel() - root * (x_mean @ w.ravel()),
+        rmatvec=lambda r: rows.T @ r.ravel() - x_mean * (root @ r.ravel()),
+        dtype=np.float64,
+    )
+    ends = [_least_squares_by_lsmr(centred_rows, root * (y - m)) for y, m in zip(Y.T, y_mean, strict=True)]
+    coef = np.array([w for w, _, _ in ends])
+    status = worst(status for _, status, _ in ends)
+    return LinearSolution(coef, y_mean - coef @ x_mean, status, max(n_iter for _, _, n_iter in ends))
+
+
+def _least_squares_by_lsmr(
+    rows: scipy.sparse.linalg.LinearOperator, target: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], Status, int]:
+    limit = 20 * min(rows.shape) + 100
+    w, reason, n_iter, *_ = scipy.sparse.linalg.lsmr(rows, target, atol=1e-12, btol=1e-12, maxiter=limit)
+    return w, Status.MAX_ITER if reason == 7 else Status.CONVERGED, int(n_iter)
+
+
+@solve.register
+def _(problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
+    machines = range(len(problem.sign))
+    solver = _core.Perceptron(
+        points_of(problem.X),
+        problem.sign,
+        _NO_WEIGHT if problem.weight is None else problem.weight,
+        list(problem.seeds),
+        problem.eta,
+        problem.fit_intercept,
+        problem.shuffle,
+        VARIANTS.index(problem.variant),
+        0 if problem.tol is None else problem.n_iter_no_change,
+        problem.tol or 0.0,
+        int(free_memory() * _VOTED_SHARE) // len(machines) if problem.variant == "voted" else 0,
+    )
+    if problem.start is not None:
+        for machine in machines:
+            solver.start_from(machine, problem.start[0][machine], float(problem.start[1][machine]))
+    threads = threads_for(effort.n_jobs)
+
+    def advance(seconds: float) -> Status | None:
+        solver.run(problem.max_iter, seconds, threads)
+        if any(solver.out_of_room(machine) for machine in machines):
+            raise MemoryError(
+                "variant='voted' keeps every weight vector, and they no longer fit in memory. "
+                "Use variant='averaged', which predicts almost the same and keeps one."
+            )
+        return _end(solver, machines, problem.max_iter)
+
+    status = run_in_slices(
+        advance,
+        time_limit=effort.time_limit,
+        look_around=lambda: _tell("perceptron", solver, machines, problem.max_iter),
+    )
+    return _perceptron_solution(problem, solver, status)
+
+
+def _end(solver: Any, machines: range, max_iter: int) -> Status | None:
+    """Why the machines have ended, or None while one of them goes on."""
+    ends = []
+    for machine in machines:
+        separated, stalled, passes, _, _ = solver.standing(machine)
+        if not separated and not stalled and passes < max_iter:
+            return None
+        ends.append(Status.CONVERGED if separated else Status.STALLED if stalled else Status.MAX_ITER)
+    return worst(ends)
+
+
+def _tell(stage: str, solver: Any, machines: range, max_iter: int) -> None:
+    standings = [solver.standing(machine) for machine in machines]
+    done = sum(max_iter if separated or stalled else passes for separated, stalled, passes, _, _ in standings)
+    mistakes = sum(pass_mistakes for *_, pass_mistakes in standings)
+    report(Progress(stage, done, max_iter * len(standings), mistakes, "mistakes in the pass"))
+
+
+def _perceptron_solution(problem: PerceptronProblem, solver: Any, status: Status) -> PerceptronSolution:
+    standings = [solver.standing(machine) for machine in range(len(problem.sign))]
+    states = [solver.state(machine) for machine in range(len(problem.sign))]
+    w = np.array([state["w"] for state in states])
+    b = np.array([state["b"] for state in states])
+    alpha = np.array([state["alpha"] for state in states])
+    if problem.variant == "averaged":
+        steps = np.array([max(state["steps"], 1) for state in states], np.float64)
+        w -= np.array([state["lag_w"] for state in states]) / steps[:, None]
+        b -= np.array([state["lag_b"] for state in states]) / steps
+        alpha -= np.array([state["lag_alpha"] for state in states]) / steps[:, None]
+    return PerceptronSolution(
+        coef=w,
+        intercept=b,
+        status=status if np.isfinite(w).all() and np.isfinite(b).all() else Status.NONFINITE,
+        n_iter=max(passes for _, _, passes, _, _ in standings),
+        alpha=alpha,
+        mistakes=np.array([mistakes for _, _, _, mistakes, _ in standings], np.int64),
+        last_pass=np.array([last for *_, last in standings], np.int64),
+        voted=tuple(Votes(state["prototypes"], state["votes"], state["makers"]) for state in states)
+        if problem.variant == "voted"
+        else (),
+    )
+
+
+@solve.register
+def _(problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolution:
+    weight = _NO_WEIGHT if problem.weight is None else problem.weight
+    walk = (problem.sign, weight, list(problem.seeds), problem.eta, problem.fit_intercept, problem.shuffle)
+    n, kernel = problem.X.shape[0], problem.kernel
+    if kernel.name == "precomputed":
+        solver = _core.kernel_perceptron_on_gram(np.ascontiguousarray(problem.X), *walk)
+    elif kernel.is_native:
+        threads = threads_for(effort.n_jobs)
+        solver = _core.kernel_perceptron_on_points(
+            points_of(problem.X), kernel.native, problem.cache_bytes, threads, *walk
+        )
+    else:
+        solver = _core.kernel_perceptron_on_supply(n, problem.cache_bytes, *walk)
+    machines = range(len(problem.sign))
+
+    def advance(seconds: float) -> Status | None:
+        wanted = solver.run(problem.max_iter, seconds)
+        if wanted >= 0:
+            assert kernel.function is not None
+            solver.supply(wanted, called(kernel.function, problem.X[wanted : wanted + 1], problem.X)[0])
+        return _end(solver, machines, problem.max_iter)
+
+    status = run_in_slices(
+        advance,
+        time_limit=effort.time_limit,
+        look_around=lambda: _tell("kernel perceptron", solver, machines, problem.max_iter),
+    )
+    alpha = np.array([solver.alpha(machine) for machine in machines])
+    decision = np.array([solver.decision(machine) for machine in machines])
+    return KernelPerceptronSolution(
+        alpha,
+        decision,
+        np.array([solver.standing(machine)[3] for machine in machines], np.int64),
+        status if np.isfinite(decision).all() else Status.NONFINITE,
+        max(solver.standing(machine)[2] for machine in machines),
+    )

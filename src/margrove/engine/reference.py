@@ -1,0 +1,52 @@
+"""The reference engine: hands each problem to its family's ``reference.py``."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from margrove.engine import Effort
+from margrove.errors import EngineError
+from margrove.linear import reference as linear
+from margrove.linear.problem import (
+    CentroidProblem,
+    KernelPerceptronProblem,
+    KernelPerceptronSolution,
+    LeastSquaresProblem,
+    LinearSolution,
+    PerceptronProblem,
+    PerceptronSolution,
+)
+
+
+@singledispatch
+def solve(problem: Any, effort: Effort) -> Any:
+    """Solve ``problem`` in plain NumPy."""
+    raise EngineError(f"engine='reference' cannot solve a {type(problem).__name__}. Use engine='native'.")
+
+
+def _refuse_time_limit(effort: Effort) -> None:
+    if effort.time_limit is not None:
+        raise EngineError("engine='reference' keeps no clock. Leave time_limit out, or use engine='native'.")
+
+
+@solve.register
+def _(problem: CentroidProblem, effort: Effort) -> LinearSolution:
+    return linear.basic_linear(problem)
+
+
+@solve.register
+def _(problem: LeastSquaresProblem, effort: Effort) -> LinearSolution:
+    return linear.least_squares(problem)
+
+
+@solve.register
+def _(problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
+    _refuse_time_limit(effort)
+    return linear.perceptron(problem)
+
+
+@solve.register
+def _(problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolution:
+    _refuse_time_limit(effort)
+    return linear.kernel_perceptron(problem)

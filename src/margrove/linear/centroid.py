@@ -1,0 +1,64 @@
+"""The basic linear classifier. Its ``fit`` is the chain: sample → problem → solution → model → certificate."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from margrove.data.sample import read_sample
+from margrove.engine import Effort, settle_engine, solve
+from margrove.linear.certificate import certify_centroid, is_recomputation_cheap, solver_certificate
+from margrove.linear.classifier import LinearClassifier
+from margrove.linear.problem import CentroidProblem
+
+
+class BasicLinearClassifier(LinearClassifier):
+    """The basic linear classifier (THEORY L1): w is the difference of the class means, the boundary runs halfway between them.
+
+    More than two classes are told apart one against the rest.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Threads; None means all.
+    engine : {"auto", "native", "reference"}
+        Where it runs.
+
+    Attributes
+    ----------
+    coef_ : array of shape (machines, d)
+    intercept_ : array of shape (machines,)
+    classes_ : array of shape (classes,)
+    status_, engine_, certificate_, n_iter_
+        Why the solve ended, what ran, what it claims, how many passes over the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import BasicLinearClassifier
+    >>> X, y = np.array([[0.0, 0.0], [2.0, 0.0], [4.0, 3.0], [6.0, 3.0]]), np.array(["a", "a", "b", "b"])
+    >>> model = BasicLinearClassifier().fit(X, y)
+    >>> model.coef_, model.intercept_
+    (array([[4., 3.]]), array([-16.5]))
+    >>> model.predict([[5.0, 2.0]])
+    array(['b'], dtype='<U1')
+    """
+
+    def __init__(self, *, n_jobs: int | None = None, engine: str = "auto") -> None:
+        self.n_jobs = n_jobs
+        self.engine = engine
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Take the means of the classes."""
+        engine, effort = settle_engine(self.engine), Effort(n_jobs=self.n_jobs)
+        sample = read_sample(self, X, y, sample_weight)
+        problem = CentroidProblem(sample.X, sample.codes, len(sample.classes), sample.weight)
+        self._keep_linear(sample, solve(problem, engine, effort), engine)
+        if is_recomputation_cheap(problem.X.shape[0] * problem.X.shape[1], passes=1):
+            self.certificate_ = certify_centroid(self, X, y, sample_weight)
+        else:
+            norms = {"‖w‖": np.linalg.norm(self.coef_, axis=1)}
+            self.certificate_ = solver_certificate(self, problem.X.shape[0], norms)
+        return self

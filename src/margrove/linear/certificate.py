@@ -1,0 +1,322 @@
+"""Certificates of the linear learners: every number recomputed from data and model, in float64, block by block.
+
+Nothing here imports a solver or an engine. What is checked:
+
+basic linear        w = mean(+) − mean(−) and the boundary lies halfway
+least squares       no column is correlated with the residual: |A_jᵀ r| ≤ tol ‖A_j‖ ‖r‖
+perceptron          y_i f(x_i) > 0 for every row;  w = η Σ α_i s_i y_i x_i;  mistakes ≤ (R/γ)² (Novikoff)
+kernel perceptron   the same in the feature space: ‖w‖² = βᵀKβ, R² = max K(x,x) + 1
+
+Novikoff's bound holds for the margin γ of any separating (w, b) in homogeneous coordinates, so also for the one found. With
+weights s_i on the corrections it reads  mistakes ≤ (R/γ)² (s_max/s_min)².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.certificate import Certificate, Claim, per_machine
+from margrove.data.sample import dense_block, read_points, settle_weights
+from margrove.errors import InputError
+from margrove.linear.margins import codes_of, kernel_norms, kernel_of
+from margrove.linear.problem import machine_names, one_vs_rest_signs
+
+BLOCK_CELLS = 1 << 20  # numbers of X, or of the kernel, held in float64 at once
+IDENTITY_TOLERANCE = 1e-12  # of sums that only differ in the order of their terms, relative to the sum of their sizes
+STATIONARITY_TOLERANCE = 1e-6  # of least squares, as the cosine between a column and the residual
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """Data and labels as the certificate reads them."""
+
+    X: Any  # (n, d)
+    y: NDArray[np.int8]  # (machines, n); 0 for rows of no weight
+    s: NDArray[np.float64]  # (n,)
+    codes: NDArray[np.intp]
+    machines: tuple[str, ...]
+
+    def blocks(self, width: int) -> Iterator[slice]:
+        step = max(1, BLOCK_CELLS // max(1, width))
+        return (slice(start, start + step) for start in range(0, self.X.shape[0], step))
+
+
+def certify_centroid(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """L1."""
+    evidence = _read(model, X, y, sample_weight)
+    positive, negative = np.zeros_like(model.coef_), np.zeros_like(model.coef_)
+    for rows in evidence.blocks(evidence.X.shape[1]):
+        block, sign, s = dense_block(evidence.X, rows), evidence.y[:, rows], evidence.s[rows]
+        positive += ((sign > 0) * s) @ block
+        negative += ((sign < 0) * s) @ block
+    positive /= ((evidence.y > 0) * evidence.s).sum(axis=1)[:, None]
+    negative /= ((evidence.y < 0) * evidence.s).sum(axis=1)[:, None]
+    size = np.linalg.norm(positive, axis=1) + np.linalg.norm(negative, axis=1)
+    off = np.linalg.norm(model.coef_ - (positive - negative), axis=1)
+    at_middle = np.einsum("md,md->m", model.coef_, (positive + negative) / 2) + model.intercept_
+    norm = np.linalg.norm(model.coef_, axis=1)
+    return _certificate(
+        model,
+        evidence,
+        [
+            _identity("w is the difference of the class means", off, size, "‖w − (mean(+) − mean(−))‖"),
+            _identity("the boundary lies halfway between them", np.abs(at_middle), size * norm, "|f(midpoint)|"),
+            *_linear_margin_claims(model, evidence),
+        ],
+    )
+
+
+def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """No column, nor the constant, is correlated with the residual: the normal equations."""
+    evidence = _read(model, X, y, sample_weight)
+    total = evidence.s.sum()
+    mean = np.zeros(evidence.X.shape[1])
+    if model.fit_intercept:
+        for rows in evidence.blocks(len(mean)):
+            mean += evidence.s[rows] @ dense_block(evidence.X, rows) / total
+    machines, d = model.coef_.shape
+    gradient, column_norm = np.zeros((machines, d + 1)), np.zeros(d + 1)
+    residual_norm, y_norm = np.zeros(machines), np.zeros(machines)
+    b = model.intercept_ + model.coef_ @ mean
+    for rows in evidence.blocks(d):
+        s = evidence.s[rows]
+        block = _homogeneous(dense_block(evidence.X, rows) - mean, model.fit_intercept)
+        residual = block[:, :d] @ model.coef_.T + b - evidence.y[:, rows].T
+        gradient += (s[:, None] * residual).T @ block
+        column_norm += s @ block**2
+        residual_norm += s @ residual**2
+        y_norm += s @ evidence.y[:, rows].T.astype(np.float64) ** 2
+    scale = np.sqrt(column_norm) * np.maximum(np.sqrt(residual_norm), 1e-3 * np.sqrt(y_norm))[:, None]
+    cosine = np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0).max(axis=1)
+    return _certificate(
+        model,
+        evidence,
+        [
+            Claim(
+                "no column is correlated with the residual",
+                per_machine(cosine),
+                per_machine(np.full(machines, STATIONARITY_TOLERANCE)),
+                bool((cosine <= STATIONARITY_TOLERANCE).all()),
+                "largest |A_jᵀr| / (‖A_j‖ ‖r‖): the normal equations",
+            ),
+            Claim("mean squared residual", per_machine(residual_norm / total), words="what least squares makes smallest"),
+            *_linear_margin_claims(model, evidence),
+        ],
+    )
+
+
+def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """L2, in its last, averaged and voted forms; scikit-learn's Perceptron too, as far as it tells."""
+    evidence = _read(model, X, y, sample_weight)
+    if getattr(model, "variant", "last") == "voted":
+        return _certificate(model, evidence, _voted_claims(model, evidence))
+    coef, intercept = np.asarray(model.coef_, np.float64), np.asarray(model.intercept_, np.float64)
+    functional = _functional(model, evidence)
+    claims = [
+        _wrong_side(functional, evidence, must_separate=True),
+        _margin(functional, np.linalg.norm(coef, axis=1), evidence),
+    ]
+    alpha = getattr(model, "alpha_", None)
+    if alpha is None:
+        return _certificate(model, evidence, claims)
+    if alpha.shape[0] != evidence.X.shape[0]:
+        return _certificate(model, evidence, [*claims, _other_rows(alpha.shape[0], evidence)])
+    v, size, radius = np.zeros((len(coef), coef.shape[1] + 1)), np.zeros(len(coef)), 0.0
+    for rows in evidence.blocks(coef.shape[1]):
+        block = _homogeneous(dense_block(evidence.X, rows), model.fit_intercept)
+        norms = np.linalg.norm(block, axis=1)
+        step = model.eta0 * alpha[rows].T * evidence.s[rows]
+        v += (step * evidence.y[:, rows]) @ block
+        size += step @ norms
+        radius = max(radius, float(norms[evidence.s[rows] > 0].max(initial=0)))
+    found = np.hstack([coef, intercept[:, None]])
+    off = np.linalg.norm(found - v, axis=1)
+    claims.append(_identity("w is made of the corrections", off, size, "‖w − η Σ α y x‖"))
+    if not model.is_warm_:
+        claims.append(
+            _mistakes(evidence, functional, np.linalg.norm(found, axis=1), radius, model.n_mistakes_)
+        )
+    return _certificate(model, evidence, claims)
+
+
+def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """L3."""
+    evidence = _read(model, X, y, sample_weight)
+    if not _has_support(model, evidence.X):
+        return _certificate(model, evidence, [_other_rows(model.n_rows_, evidence)])
+    support, dual, one = model.support_, model.dual_coef_, float(model.fit_intercept)
+    kernel = kernel_of(model)
+    is_given = kernel.name == "precomputed"
+    gram = evidence.X[support][:, support].astype(np.float64) if is_given else None
+    norm = kernel_norms(kernel, model.support_vectors_, dual, gram)
+    functional, radius = np.empty(evidence.y.shape), 0.0
+    for rows in evidence.blocks(max(len(support), evidence.X.shape[1])):
+        block = evidence.X[rows]
+        K = block[:, support].astype(np.float64) if is_given else kernel.matrix(block, model.support_vectors_)
+        functional[:, rows] = evidence.y[:, rows] * (K @ dual.T + model.intercept_).T
+        own = evidence.X.diagonal()[rows] if is_given else kernel.diagonal(block)
+        radius = max(radius, float(np.sqrt(own[evidence.s[rows] > 0].max(initial=0) + one)))
+    counts = dual / (model.eta0 * evidence.s[support] * evidence.y[:, support])  # α
+    off = np.abs(counts - np.maximum(np.round(counts), 0)).max(axis=1, initial=0)
+    b_off, b_size = np.abs(model.intercept_ - one * dual.sum(axis=1)), np.abs(dual).sum(axis=1)
+    homogeneous_norm = np.sqrt(norm**2 + model.intercept_ * one * dual.sum(axis=1))
+    claims = [
+        _wrong_side(functional, evidence, must_separate=True),
+        _margin(functional, norm, evidence),
+        _identity("each dual coefficient is a count of mistakes", off, counts.sum(axis=1), "|α − whole number|"),
+        _identity("b is made of the corrections", b_off, b_size, "|b − Σ η α y|"),
+        _mistakes(evidence, functional, homogeneous_norm, radius, np.round(counts).sum(axis=1)),
+    ]
+    return _certificate(model, evidence, claims)
+
+
+def _has_support(model: Any, X: Any) -> bool:
+    """Whether the model's support vectors are these rows."""
+    if X.shape[0] != model.n_rows_:
+        return False
+    if model.kernel == "precomputed":
+        return True
+    difference = X[model.support_] - model.support_vectors_
+    return bool(abs(difference).max() == 0) if difference.shape[0] else True
+
+
+def _voted_claims(model: Any, evidence: _Evidence) -> list[Claim]:
+    """Each weight vector is the one before it plus a correction; the vote of all of them is what decides."""
+    if model.n_rows_ != evidence.X.shape[0]:
+        return [_other_rows(model.n_rows_, evidence)]
+    functional = np.zeros(evidence.y.shape)
+    off, size, lived = [], [], []
+    for machine, (start, stop) in enumerate(zip(model.vote_starts_[:-1], model.vote_starts_[1:], strict=True)):
+        prototypes, votes, makers = (a[start:stop] for a in (model.prototypes_, model.votes_, model.makers_))
+        step = model.eta0 * evidence.s[makers] * evidence.y[machine, makers]
+        corrections = step[:, None] * _homogeneous(dense_block(evidence.X, makers), model.fit_intercept)
+        differences = np.diff(prototypes, axis=0, prepend=np.zeros((1, prototypes.shape[1])))
+        off.append(np.abs(differences - corrections).max(initial=0))
+        size.append(np.abs(corrections).sum())
+        lived.append(votes.sum())
+        for rows in evidence.blocks(max(evidence.X.shape[1], len(makers))):
+            block = dense_block(evidence.X, rows)
+            opinions = np.sign(block @ prototypes[:, :-1].T + prototypes[:, -1])
+            functional[machine, rows] = evidence.y[machine, rows] * (opinions @ votes)
+    return [
+        _wrong_side(functional, evidence, must_separate=True),
+        Claim("votes", per_machine(lived), words="steps survived by all weight vectors together"),
+        _identity(
+            "each weight vector is the one before plus a correction", np.array(off), np.array(size), "largest difference"
+        ),
+    ]
+
+
+def _homogeneous(points: NDArray[np.float64], fit_intercept: bool) -> NDArray[np.float64]:
+    return np.hstack([points, np.full((len(points), 1), float(fit_intercept))])
+
+
+def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> _Evidence:
+    X = read_points(model, X)
+    y = np.asarray(y).ravel()
+    if len(y) != X.shape[0]:
+        raise InputError(f"X has {X.shape[0]} rows and y has {len(y)}")
+    codes = codes_of(y, model.classes_)
+    weight = settle_weights(X, y, sample_weight, getattr(model, "class_weight", None))
+    s = np.ones(X.shape[0]) if weight is None else weight
+    sign = one_vs_rest_signs(codes, len(model.classes_)) * (s > 0).astype(np.int8)
+    return _Evidence(X, sign, s, codes, machine_names(model.classes_))
+
+
+def _functional(model: Any, evidence: _Evidence) -> NDArray[np.float64]:
+    """y f(x), shape (machines, n)."""
+    functional = np.empty(evidence.y.shape)
+    for rows in evidence.blocks(evidence.X.shape[1]):
+        decision = dense_block(evidence.X, rows) @ np.asarray(model.coef_, np.float64).T + model.intercept_
+        functional[:, rows] = evidence.y[:, rows] * decision.T
+    return functional
+
+
+def _linear_margin_claims(model: Any, evidence: _Evidence) -> list[Claim]:
+    functional = _functional(model, evidence)
+    norm = np.linalg.norm(np.asarray(model.coef_, np.float64), axis=1)
+    return [_wrong_side(functional, evidence, must_separate=False), _margin(functional, norm, evidence)]
+
+
+def _wrong_side(functional: NDArray[np.float64], evidence: _Evidence, *, must_separate: bool) -> Claim:
+    """The rows with y f(x) ≤ 0: none for a learner that separates, for the others a number to know."""
+    wrong = (evidence.y != 0) & ~(functional > 0)
+    count = wrong.sum(axis=1)
+    words = "y f(x) > 0 for every row" if must_separate else "training errors of each machine"
+    if must_separate and count.any():
+        machine = int(np.argmax(count))
+        words = f"does not separate: row {int(np.argmax(wrong[machine]))} is the first on the wrong side"
+    limits = per_machine(np.zeros(len(count))) if must_separate else None
+    holds = not count.any() if must_separate else None
+    return Claim("rows on the wrong side", per_machine(count), limits, holds, words)
+
+
+def _margin(functional: NDArray[np.float64], norm: NDArray[np.float64], evidence: _Evidence) -> Claim:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        smallest = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / norm
+    return Claim("margin", per_machine(smallest), words="smallest y f(x)/‖w‖, a distance; below 0 on the wrong side")
+
+
+def _mistakes(
+    evidence: _Evidence,
+    functional: NDArray[np.float64],
+    homogeneous_norm: NDArray[np.float64],
+    radius: float,
+    mistakes: NDArray[Any],
+) -> Claim:
+    """Novikoff: mistakes ≤ (R/γ)² (s_max/s_min)², where the machine separates; nothing is promised where it does not."""
+    counted = evidence.s > 0
+    ratio = evidence.s[counted].max() / evidence.s[counted].min()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gamma = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / homogeneous_norm
+        bound = np.where(gamma > 0, (radius / gamma * ratio) ** 2, np.inf)
+    holds = bool((mistakes <= bound * (1 + 1e-9)).all())
+    words = "Novikoff's bound (R/γ)²" if np.isfinite(bound).all() else "no bound where the rows are not separated"
+    return Claim("mistakes made", per_machine(mistakes), per_machine(bound), holds, words)
+
+
+def _identity(name: str, off: NDArray[np.float64], size: NDArray[np.float64], words: str) -> Claim:
+    """Two sums of the same terms agree, up to rounding."""
+    limits = IDENTITY_TOLERANCE * size
+    return Claim(name, per_machine(off), per_machine(limits), bool((off <= limits).all()), words)
+
+
+def _other_rows(fitted_on: int, evidence: _Evidence) -> Claim:
+    """The model was not fitted on these rows, so what it claims of them cannot be so."""
+    words = f"fitted on {fitted_on} rows, given {evidence.X.shape[0]}: certify on the rows the model was fitted on"
+    return Claim("the rows are those it was fitted on", (float(evidence.X.shape[0]),), (float(fitted_on),), False, words)
+
+
+def _certificate(model: Any, evidence: _Evidence, claims: list[Claim]) -> Certificate:
+    return Certificate(
+        learner=type(model).__name__,
+        status=str(getattr(model, "status_", "unknown")),
+        source="recomputed",
+        n_rows=evidence.X.shape[0],
+        machines=evidence.machines,
+        claims=tuple(claims),
+    )
+
+
+def solver_certificate(model: Any, n_rows: int, numbers: dict[str, NDArray[Any]]) -> Certificate:
+    """What the solver says of itself: numbers, and no verdict."""
+    claims = tuple(Claim(name, per_machine(values), words="as the solver counted") for name, values in numbers.items())
+    return Certificate(
+        type(model).__name__, str(model.status_), "solver", n_rows, machine_names(model.classes_), claims
+    )
+
+
+# A recomputation reads the data about twice, in NumPy. Small tables always get it; large ones where it costs less than
+# about a tenth of the fit.
+_SMALL_CELLS = 1 << 19
+_CHEAP_BESIDE_PASSES = 40
+
+
+def is_recomputation_cheap(cells: int, passes: int) -> bool:
+    """Whether `fit` should recompute its certificate: by counting, so that the answer is the same every time."""
+    return cells <= _SMALL_CELLS or passes >= _CHEAP_BESIDE_PASSES

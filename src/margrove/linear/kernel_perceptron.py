@@ -1,0 +1,197 @@
+"""The perceptron in the dual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.data.sample import Sample, read_points, read_sample
+from margrove.engine import Effort, settle_engine, solve
+from margrove.errors import ParameterError
+from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap, solver_certificate
+from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
+from margrove.linear.margins import kernel_of
+from margrove.linear.problem import KernelPerceptronProblem, KernelPerceptronSolution
+from margrove.svm.kernels import check_nonnegative, settle_kernel
+
+
+class KernelPerceptron(LinearClassifier):
+    """The perceptron in the dual (THEORY L3): counts of mistakes α and a kernel in place of x·z, so the boundary may bend.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "intersection", "precomputed"} or callable
+        See `margrove.svm.kernels`. For "precomputed" X is the Gram matrix; a callable gets two arrays of rows and returns
+        the matrix of kernel values.
+    gamma : {"scale", "auto", "median"} or float
+        γ; "median" is 1 / (2 · median squared distance).
+    sigma : float, optional
+        For "rbf": γ = 1/(2σ²). Excludes ``gamma``.
+    degree, coef0 : float
+        p and r of (γ x·z + r)^p.
+    cache_size : float
+        MiB for kernel rows. While all rows fit, none is computed twice.
+    eta0, fit_intercept, max_iter, shuffle, class_weight, time_limit, random_state, n_jobs, engine
+        As in `Perceptron`.
+
+    Attributes
+    ----------
+    support_ : array of shape (s,)
+        Rows on which a mistake was ever made.
+    support_vectors_ : array or CSR matrix of shape (s, d)
+    dual_coef_ : array of shape (machines, s)
+        β = η α y: f(x) = Σ β_i K(x_i, x) + b.
+    intercept_ : array of shape (machines,)
+        b = Σ β_i, from the homogeneous coordinate.
+    n_mistakes_ : array of shape (machines,)
+    gamma_ : float
+    norm_ : array of shape (machines,)
+        ‖w‖ in the feature space.
+    status_, engine_, certificate_, n_iter_
+        As in `Perceptron`.
+
+    Examples
+    --------
+    XOR, which no line separates:
+
+    >>> import numpy as np
+    >>> from margrove import KernelPerceptron
+    >>> X, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
+    >>> KernelPerceptron(kernel="rbf", gamma=1.0, random_state=0).fit(X, y).predict(X)
+    array([0, 0, 1, 1])
+    """
+
+    support_: NDArray[np.int64]
+    support_vectors_: Any
+    dual_coef_: NDArray[np.float64]
+    n_mistakes_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        *,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        gamma: str | float = "scale",
+        sigma: float | None = None,
+        degree: float = 3,
+        coef0: float = 0.0,
+        eta0: float = 1.0,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        cache_size: float = 1024,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        engine: str = "auto",
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.sigma = sigma
+        self.degree = degree
+        self.coef0 = coef0
+        self.eta0 = eta0
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.cache_size = cache_size
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.engine = engine
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Count mistakes until a whole pass makes none. Rows of weight 0 are left out."""
+        self._check_parameters()
+        engine, effort = settle_engine(self.engine), Effort(self.time_limit, self.n_jobs)
+        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        problem = self._problem(sample)
+        solution = solve(problem, engine, effort)
+        self._keep_kernel(sample, problem, solution, engine)
+        cells = problem.X.shape[0] * len(self.support_) * (1 if self.kernel == "precomputed" else problem.X.shape[1])
+        if is_recomputation_cheap(cells, passes=1):
+            self.certificate_ = certify_kernel_perceptron(self, X, y, sample_weight)
+        else:
+            numbers = {"mistakes made": solution.mistakes, "‖w‖": self.norm_}
+            self.certificate_ = solver_certificate(self, problem.X.shape[0], numbers)
+        self._warn_unless_converged("the rows are not separated")
+        return self
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """f(x) of each row: shape (n,) for two classes, (n, classes) for more."""
+        check_is_fitted(self)
+        points = read_points(self, X)
+        kernel = kernel_of(self)
+        if kernel.name == "precomputed":
+            decision = points[:, self.support_] @ self.dual_coef_.T
+        elif kernel.is_native and self.engine_ == "native":
+            if kernel.name in ("chi2", "intersection"):
+                check_nonnegative(kernel.name, points)
+            decision = self._native_decision(points)
+        else:
+            decision = kernel.matrix(points, self.support_vectors_) @ self.dual_coef_.T
+        decision = decision + self.intercept_
+        return decision.ravel() if len(self.classes_) == 2 else decision
+
+    def _native_decision(self, points: Any) -> NDArray[np.float64]:
+        from margrove.engine.native import kernel_decision
+
+        support = self.support_vectors_
+        if sp.issparse(support) and not sp.issparse(points):
+            points = sp.csr_matrix(points)
+        if sp.issparse(points) and not sp.issparse(support):
+            support = sp.csr_matrix(support)
+        return kernel_decision(kernel_of(self), points, support.astype(points.dtype), self.dual_coef_, self.n_jobs)
+
+    def _check_parameters(self) -> None:
+        check_walk(self.eta0, self.max_iter)
+        if not self.cache_size > 0:
+            raise ParameterError(f"cache_size is {self.cache_size}; it must be > 0 MiB.")
+
+    def _problem(self, sample: Sample) -> KernelPerceptronProblem:
+        sign = signs_of(sample)
+        kernel = settle_kernel(
+            self.kernel, sample.X, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
+        )
+        return KernelPerceptronProblem(
+            sample.X,
+            kernel,
+            sign,
+            sample.weight,
+            eta=float(self.eta0),
+            fit_intercept=bool(self.fit_intercept),
+            shuffle=bool(self.shuffle),
+            max_iter=self.max_iter,
+            seeds=seeds_for(self.random_state, len(sign)),
+            cache_bytes=int(self.cache_size * (1 << 20)),
+        )
+
+    def _keep_kernel(
+        self, sample: Sample, problem: KernelPerceptronProblem, solution: KernelPerceptronSolution, engine: str
+    ) -> None:
+        self._keep(sample, solution, engine)
+        weight = 1.0 if sample.weight is None else sample.weight
+        dual = problem.eta * solution.alpha * weight * problem.sign  # (machines, n)
+        self.support_ = np.flatnonzero(solution.alpha.any(axis=0))
+        is_given = problem.kernel.name == "precomputed"
+        self.support_vectors_ = np.empty((0, 0)) if is_given else problem.X[self.support_]
+        self.dual_coef_ = np.ascontiguousarray(dual[:, self.support_])
+        self.intercept_ = dual.sum(axis=1) if problem.fit_intercept else np.zeros(len(dual))
+        self.gamma_ = problem.kernel.gamma
+        self.n_mistakes_ = solution.mistakes
+        self.n_rows_ = sample.X.shape[0]
+        # ‖w‖² = Σ β_i w·φ(x_i), and the solver holds f(x_i) = w·φ(x_i) + b.
+        without_offset = solution.decision - self.intercept_[:, None]
+        self.norm_ = np.sqrt(np.maximum(np.einsum("mn,mn->m", dual, without_offset), 0))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.positive_only = self.kernel in ("chi2", "intersection")
+        return tags

@@ -1,0 +1,116 @@
+"""Margins (THEORY L4): how far on the right side each point lies.
+
+functional margin  m = y f(x)           not a distance: it grows when w does
+margin             z = y f(x) / ‖w‖     a distance
+of a classifier    the smallest over a set of points
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.errors import InputError
+from margrove.linear.problem import one_vs_rest_signs
+from margrove.svm.kernels import Kernel, Matrix
+
+_BLOCK_CELLS = 1 << 22  # kernel values held at once
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Margins of points; one column per machine where there are more than two classes."""
+
+    functional: NDArray[np.float64]  # (n,) or (n, machines)
+    geometric: NDArray[np.float64]  # the same shape: distances
+
+    @property
+    def smallest(self) -> Any:
+        """The margin of the classifier on these points: the smallest distance, per machine."""
+        smallest = self.geometric.min(axis=0)
+        return float(smallest) if smallest.ndim == 0 else smallest
+
+
+def margins(model: Any, X: Any, y: Any) -> Margins:
+    """Functional and geometric margins of a fitted linear or kernel classifier, Margrove's or scikit-learn's.
+
+    Parameters
+    ----------
+    model : a fitted classifier with ``coef_``, or with ``dual_coef_`` and ``support_vectors_``
+    X : array of shape (n, d)
+    y : labels of shape (n,)
+
+    Returns
+    -------
+    Margins
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import BasicLinearClassifier, margins
+    >>> X, y = np.array([[-2.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [2.0, 0.0]]), np.array([0, 0, 1, 1])
+    >>> margins(BasicLinearClassifier().fit(X, y), X, y).smallest
+    1.0
+    """
+    decision = np.asarray(model.decision_function(X), dtype=np.float64)
+    sign = one_vs_rest_signs(codes_of(y, model.classes_), len(model.classes_)).T  # (n, machines)
+    decisions = decision[:, None] if decision.ndim == 1 else decision
+    if decisions.shape != sign.shape:
+        raise InputError(
+            f"the model gives {decisions.shape[1]} decision values for {len(model.classes_)} classes",
+            cure="Margins need one machine for two classes, or one per class (one-vs-rest).",
+        )
+    functional = sign * decisions
+    with np.errstate(divide="ignore", invalid="ignore"):  # ‖w‖ = 0 has no boundary to be away from
+        geometric = functional / weight_norms(model)
+    if decision.ndim == 1:
+        functional, geometric = functional[:, 0], geometric[:, 0]
+    return Margins(functional, geometric)
+
+
+def codes_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Labels as positions in ``classes``; a label that is not there is an error."""
+    labels = np.asarray(y).ravel()
+    codes = np.searchsorted(classes, labels) if labels.size else np.empty(0, np.intp)
+    codes = np.minimum(codes, len(classes) - 1)
+    strangers = classes[codes] != labels
+    if np.any(strangers):
+        first = labels[np.argmax(strangers)]
+        raise InputError(f"label {first!r} is none of the model's classes {list(classes)}")
+    return codes
+
+
+def weight_norms(model: Any) -> NDArray[np.float64]:
+    """‖w‖ of each machine: from w itself, as the model keeps it, or as √(βᵀKβ) from the dual coefficients β."""
+    if hasattr(model, "norm_"):
+        return np.asarray(model.norm_, np.float64)
+    if not hasattr(model, "dual_coef_"):
+        return np.linalg.norm(np.atleast_2d(np.asarray(model.coef_, np.float64)), axis=1)
+    return kernel_norms(kernel_of(model), model.support_vectors_, np.asarray(model.dual_coef_))
+
+
+def kernel_of(model: Any) -> Kernel:
+    """The kernel of a fitted kernel model, settled."""
+    if callable(model.kernel):
+        return Kernel("callable", function=model.kernel)
+    gamma = getattr(model, "gamma_", None)
+    return Kernel(
+        model.kernel, float(model._gamma if gamma is None else gamma), float(model.coef0), float(model.degree)
+    )
+
+
+def kernel_norms(
+    kernel: Kernel, support: Matrix, dual: NDArray[np.float64], gram: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """√(βᵀKβ) for each row β of ``dual``, the kernel in blocks of rows. ``gram`` is K for kernel "precomputed"."""
+    squared = np.zeros(len(dual))
+    n = dual.shape[1]
+    step = max(1, _BLOCK_CELLS // max(1, n))
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        block = gram[rows] if gram is not None else kernel.matrix(support[rows], support)
+        squared += np.einsum("mi,ij,mj->m", dual[:, rows], block, dual, optimize=True)
+    return np.asarray(np.sqrt(np.maximum(squared, 0)))

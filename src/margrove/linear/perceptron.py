@@ -1,0 +1,234 @@
+"""The perceptron in the primal."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.data.sample import Sample, read_piece, read_points, read_sample
+from margrove.engine import Effort, settle_engine, solve
+from margrove.errors import ParameterError
+from margrove.linear.certificate import certify_perceptron, is_recomputation_cheap, solver_certificate
+from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
+from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
+
+_PREDICT_CELLS = 1 << 24  # opinions of weight vectors held at once when the voted perceptron predicts
+
+
+class Perceptron(LinearClassifier):
+    """The perceptron (THEORY L2): visit the rows, correct w at each mistake, stop when a whole pass makes none.
+
+    It ends only if the rows can be separated; otherwise it stops at ``max_iter`` and says so in ``status_``, in a
+    `ConvergenceWarning` and in a certificate that does not hold. For data that may not be separable use
+    ``variant="averaged"``. More than two classes are told apart one against the rest.
+
+    Parameters
+    ----------
+    eta0 : float
+        η, the size of a correction. From w = 0 it scales w and changes no decision.
+    fit_intercept : bool
+        Homogeneous coordinates: each x gets a constant 1, whose weight is b.
+    variant : {"last", "averaged", "voted"}
+        Which w predicts: the last one; the average over all steps; or every one that lived, with a vote for each step it
+        survived (slow to predict, needs memory for every correction).
+    max_iter : int
+        Passes over the data at most.
+    tol : float, optional
+        Give up (status ``stalled``) when the share of mistakes in a pass has not fallen by ``tol`` for
+        ``n_iter_no_change`` passes. None, the default, goes on to ``max_iter``.
+    n_iter_no_change : int
+        See ``tol``.
+    shuffle : bool
+        Visit the rows in a new random order in each pass.
+    class_weight : dict or "balanced", optional
+        Multiplies the corrections of each class.
+    warm_start : bool
+        Go on from the last fit's w.
+    time_limit : float, optional
+        Seconds after which the solve ends with status ``time_limit`` and the w it has.
+    random_state : int, RandomState or None
+        The seed of the order.
+    n_jobs : int, optional
+        Threads; None means all. They share the machines of a multi-class problem; results do not depend on their number.
+    engine : {"auto", "native", "reference"}
+        Where it runs.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_
+        As in scikit-learn.
+    alpha_ : array of shape (n, machines)
+        How often each row was corrected (for "averaged": the average over the steps): w = η Σ α_i y_i x_i. Absent after
+        ``partial_fit``, which forgets its rows, and for "voted".
+    n_mistakes_ : array of shape (machines,)
+        Corrections in all.
+    prototypes_, votes_, makers_, vote_starts_ : arrays
+        For "voted": every (w, b), the steps it survived, the row that made it; machine m has those from ``vote_starts_[m]``
+        to ``vote_starts_[m + 1]``.
+    status_, engine_, certificate_, n_iter_
+        Why the solve ended, what ran, what it claims, how many passes were made.
+
+    Notes
+    -----
+    Ctrl-C during ``fit`` ends this fit with status ``interrupted`` and keeps the w it has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import Perceptron
+    >>> X, y = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 3.0], [4.0, 3.0]]), np.array([0, 0, 1, 1])
+    >>> model = Perceptron(random_state=0).fit(X, y)
+    >>> model.status_, model.certificate_.holds
+    (<Status.CONVERGED: 'converged'>, True)
+    """
+
+    alpha_: NDArray[np.float64]
+    n_mistakes_: NDArray[np.int64]
+    prototypes_: NDArray[np.float64]
+    votes_: NDArray[np.int64]
+    makers_: NDArray[np.int64]
+    vote_starts_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        *,
+        eta0: float = 1.0,
+        fit_intercept: bool = True,
+        variant: Variant = "last",
+        max_iter: int = 1000,
+        tol: float | None = None,
+        n_iter_no_change: int = 5,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        engine: str = "auto",
+    ) -> None:
+        self.eta0 = eta0
+        self.fit_intercept = fit_intercept
+        self.variant = variant
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.engine = engine
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Correct mistakes until none is left. Rows of weight 0 are left out."""
+        self._check_parameters()
+        engine, effort = settle_engine(self.engine), Effort(self.time_limit, self.n_jobs)
+        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        start = self._start(sample) if self.warm_start else None
+        problem = self._problem(sample, self.max_iter, start)
+        solution = solve(problem, engine, effort)
+        self._keep_perceptron(sample, solution, engine, is_warm=start is not None)
+        cells = problem.X.shape[0] * (problem.X.shape[1] + 1) * len(problem.sign)
+        if is_recomputation_cheap(cells, solution.n_iter):
+            self.certificate_ = certify_perceptron(self, X, y, sample_weight)
+        else:
+            counts = {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass}
+            self.certificate_ = solver_certificate(self, problem.X.shape[0], counts)
+        self._warn_unless_converged(f"{int(solution.last_pass.sum())} mistakes in the last pass")
+        return self
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """One pass over these rows, going on from the w there is; for data that comes in pieces.
+
+        The first call needs ``classes``, all that will ever come. ``variant`` must be "last".
+        """
+        self._check_parameters()
+        if self.variant != "last":
+            raise ParameterError(f"variant is {self.variant!r}; partial_fit keeps one w only. Use variant='last'.")
+        is_first = not hasattr(self, "classes_")
+        if is_first and classes is None:
+            raise ParameterError("the first call of partial_fit needs classes: all labels that will ever come.")
+        engine, effort = settle_engine(self.engine), Effort(self.time_limit, self.n_jobs)
+        known = np.unique(np.asarray(classes)) if is_first else self.classes_
+        if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+            raise ParameterError(f"classes is {classes!r}; the first call of partial_fit said {list(known)}.")
+        sample = read_piece(self, X, y, known, sample_weight, self.class_weight, is_first=is_first)
+        start = None if is_first else (self.coef_, self.intercept_)
+        solution = solve(self._problem(sample, 1, start), engine, effort)
+        made_before = 0 if is_first else self.n_mistakes_
+        self._keep_perceptron(sample, solution, engine, is_warm=True)
+        self.n_mistakes_ = self.n_mistakes_ + made_before
+        del self.alpha_
+        self.certificate_ = solver_certificate(
+            self, sample.X.shape[0], {"mistakes made": self.n_mistakes_, "mistakes in this pass": solution.last_pass}
+        )
+        return self
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """f(x) of each row; for "voted" the share of votes for the class minus the share against."""
+        check_is_fitted(self)
+        if self.variant != "voted":
+            return super().decision_function(X)
+        points = read_points(self, X)
+        shares = np.empty((points.shape[0], len(self.vote_starts_) - 1))
+        for machine, (start, stop) in enumerate(zip(self.vote_starts_[:-1], self.vote_starts_[1:], strict=True)):
+            w, votes = self.prototypes_[start:stop], self.votes_[start:stop]
+            step = max(1, _PREDICT_CELLS // max(1, len(w)))
+            for first in range(0, points.shape[0], step):
+                rows = slice(first, first + step)
+                shares[rows, machine] = np.sign(points[rows] @ w[:, :-1].T + w[:, -1]) @ votes / max(1, votes.sum())
+        return shares.ravel() if len(self.classes_) == 2 else shares
+
+    def _check_parameters(self) -> None:
+        check_walk(self.eta0, self.max_iter)
+        if self.variant not in VARIANTS:
+            raise ParameterError(f"variant is {self.variant!r}; it must be one of {', '.join(VARIANTS)}.")
+        if self.tol is not None and not self.tol >= 0:
+            raise ParameterError(f"tol is {self.tol}; it must be ≥ 0, or None to go on to max_iter.")
+        if self.warm_start and self.variant != "last":
+            raise ParameterError(f"warm_start goes with variant='last'; it is {self.variant!r}.")
+
+    def _start(self, sample: Sample) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        if not hasattr(self, "coef_"):
+            return None
+        if not np.array_equal(self.classes_, sample.classes):
+            raise ParameterError(f"warm_start: y has classes {list(sample.classes)}, the last fit {list(self.classes_)}.")
+        return self.coef_, self.intercept_
+
+    def _problem(
+        self, sample: Sample, max_iter: int, start: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    ) -> PerceptronProblem:
+        sign = signs_of(sample)
+        return PerceptronProblem(
+            sample.X,
+            sign,
+            sample.weight,
+            eta=float(self.eta0),
+            fit_intercept=bool(self.fit_intercept),
+            shuffle=bool(self.shuffle),
+            variant=self.variant,
+            max_iter=max_iter,
+            tol=self.tol,
+            n_iter_no_change=self.n_iter_no_change,
+            seeds=seeds_for(self.random_state, len(sign)),
+            start=start,
+        )
+
+    def _keep_perceptron(self, sample: Sample, solution: PerceptronSolution, engine: str, *, is_warm: bool) -> None:
+        self._keep_linear(sample, solution, engine)
+        self.alpha_ = np.ascontiguousarray(solution.alpha.T)
+        self.n_mistakes_ = solution.mistakes
+        self.n_rows_ = sample.X.shape[0]
+        self.is_warm_ = is_warm
+        if self.variant == "voted":
+            del self.alpha_
+            self.prototypes_ = np.concatenate([machine.prototypes for machine in solution.voted])
+            self.votes_ = np.concatenate([machine.votes for machine in solution.voted])
+            self.makers_ = np.concatenate([machine.makers for machine in solution.voted])
+            self.vote_starts_ = np.cumsum([0, *(len(machine.votes) for machine in solution.voted)])

@@ -1,0 +1,134 @@
+"""What the linear learners ask, as data: points, signs, weights. No solver lives here.
+
+Given n points x_i and labels in K classes. Two classes make one *machine* (the second class is +1); K > 2 make K machines, one
+class against the rest. Machine m decides by f_m(x) = w_m·x + b_m.
+
+L1  basic linear    w = mean of the positive rows − mean of the negative rows, boundary halfway between them
+L5  least squares   min over w, b of  Σ s_i (w·x_i + b − y_i)²
+L2  perceptron      find w, b with y_i (w·x_i + b) > 0 for every i
+L3  dual perceptron find α ≥ 0 with y_i f(x_i) > 0,  f(x) = η Σ α_j s_j y_j (K(x_j, x) + 1)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.status import Status
+from margrove.svm.kernels import Kernel, Matrix
+
+Variant = Literal["last", "averaged", "voted"]
+VARIANTS: tuple[Variant, ...] = ("last", "averaged", "voted")
+
+
+def one_vs_rest_signs(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.int8]:
+    """y for each machine, shape (machines, n): one machine for two classes, one per class for more."""
+    positive = codes[None, :] == (np.array([[1]]) if n_classes == 2 else np.arange(n_classes)[:, None])
+    return np.where(positive, 1, -1).astype(np.int8)
+
+
+def machine_names(classes: NDArray[Any]) -> tuple[str, ...]:
+    """What each machine decides, in words."""
+    if len(classes) == 2:
+        return (f"{classes[1]} vs {classes[0]}",)
+    return tuple(f"{label} vs rest" for label in classes)
+
+
+@dataclass(frozen=True)
+class CentroidProblem:
+    """L1: the difference of the class means."""
+
+    X: Matrix  # (n, d)
+    codes: NDArray[np.int32]  # (n,), classes numbered from 0
+    n_classes: int
+    weight: NDArray[np.float64] | None = None  # (n,)
+
+
+@dataclass(frozen=True)
+class LeastSquaresProblem:
+    """Least squares on the signs."""
+
+    X: Matrix  # (n, d)
+    sign: NDArray[np.int8]  # (machines, n)
+    weight: NDArray[np.float64] | None = None  # (n,)
+    fit_intercept: bool = True
+
+
+@dataclass(frozen=True)
+class PerceptronProblem:
+    """L2: a separating w, sought by correcting mistakes."""
+
+    X: Matrix  # (n, d)
+    sign: NDArray[np.int8]  # (machines, n); 0 leaves a row out
+    weight: NDArray[np.float64] | None = None  # (n,), the size of a row's corrections
+    eta: float = 1.0
+    fit_intercept: bool = True
+    shuffle: bool = True
+    variant: Variant = "last"
+    max_iter: int = 1000
+    tol: float | None = None  # stop when the mistakes of a pass have not fallen by tol · n ...
+    n_iter_no_change: int = 5  # ... for so many passes
+    seeds: tuple[int, ...] = (0,)  # one per machine
+    start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None  # w (machines, d), b (machines,)
+
+
+@dataclass(frozen=True)
+class KernelPerceptronProblem:
+    """L3: the perceptron through a Gram matrix."""
+
+    X: Matrix  # (n, d), or the Gram matrix (n, n) itself for kernel "precomputed"
+    kernel: Kernel
+    sign: NDArray[np.int8]  # (machines, n); 0 leaves a row out
+    weight: NDArray[np.float64] | None = None
+    eta: float = 1.0
+    fit_intercept: bool = True
+    shuffle: bool = True
+    max_iter: int = 1000
+    seeds: tuple[int, ...] = (0,)
+    cache_bytes: int = 1 << 30
+
+
+LinearProblem = CentroidProblem | LeastSquaresProblem | PerceptronProblem | KernelPerceptronProblem
+
+
+@dataclass(frozen=True)
+class LinearSolution:
+    """w and b of each machine, and why the solve ended."""
+
+    coef: NDArray[np.float64]  # (machines, d)
+    intercept: NDArray[np.float64]  # (machines,)
+    status: Status = Status.CONVERGED
+    n_iter: int = 1
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What the voted perceptron keeps of one machine: every (w, b) that lived, for how many steps, and who made it."""
+
+    prototypes: NDArray[np.float64]  # (k, d + 1)
+    votes: NDArray[np.int64]  # (k,)
+    makers: NDArray[np.int64]  # (k,), the row whose mistake made the vector
+
+
+@dataclass(frozen=True)
+class PerceptronSolution(LinearSolution):
+    """With α, so that anybody can recompute w = η Σ α_i s_i y_i x_i."""
+
+    alpha: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))  # (machines, n)
+    mistakes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # (machines,)
+    last_pass: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # mistakes of the last pass
+    voted: tuple[Votes, ...] = ()
+
+
+@dataclass(frozen=True)
+class KernelPerceptronSolution:
+    """α of each machine."""
+
+    alpha: NDArray[np.float64]  # (machines, n)
+    decision: NDArray[np.float64]  # (machines, n), f(x_i) as the solver left it
+    mistakes: NDArray[np.int64]  # (machines,)
+    status: Status
+    n_iter: int

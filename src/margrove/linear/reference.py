@@ -1,0 +1,208 @@
+"""The linear learners as the textbook has them: plain NumPy, slow, exact, readable in one sitting.
+
+This is the specification. The native engine must agree with it, and the tests hold it to that. The perceptrons can leave a
+`Step` for every mistake they correct, for whoever wants to watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.linear.problem import (
+    CentroidProblem,
+    KernelPerceptronProblem,
+    KernelPerceptronSolution,
+    LeastSquaresProblem,
+    LinearSolution,
+    PerceptronProblem,
+    PerceptronSolution,
+    Votes,
+)
+from margrove.status import Status, worst
+
+_WORD = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Step:
+    """One correction: which row was misjudged, how, and the (w, b) or α it left behind."""
+
+    machine: int
+    visit: int  # how many rows had been visited, this one included
+    row: int
+    decision: float  # f(x_row) before
+    state: NDArray[np.float64]  # (w, b) of the perceptron, α of the dual one
+
+
+Trace = Callable[[Step], None]
+
+
+def visit_order(n: int, seed: int, shuffle: bool) -> Iterator[list[int]]:
+    """The rows in the order each pass visits them, without end.
+
+    SplitMix64 and Fisher–Yates, the same few lines as core/linear/order.hpp: a seed means the same order everywhere.
+    """
+    rows = list(range(n))
+    state = seed & _WORD
+    while True:
+        if shuffle:
+            for left in range(n, 1, -1):
+                state = (state + 0x9E3779B97F4A7C15) & _WORD
+                z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+                z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
+                z ^= z >> 31
+                other = ((z >> 32) * left) >> 32
+                rows[left - 1], rows[other] = rows[other], rows[left - 1]
+        yield rows
+
+
+def basic_linear(problem: CentroidProblem) -> LinearSolution:
+    """L1. w = mean(positive) − mean(negative); the boundary runs through the middle of the two means."""
+    X = _dense(problem.X)
+    s = np.ones(len(X)) if problem.weight is None else problem.weight
+    positives = [1] if problem.n_classes == 2 else range(problem.n_classes)
+    coef, intercept = [], []
+    for positive in positives:
+        is_positive = problem.codes == positive
+        mean_of_positive = np.average(X[is_positive], axis=0, weights=s[is_positive])
+        mean_of_negative = np.average(X[~is_positive], axis=0, weights=s[~is_positive])
+        w = mean_of_positive - mean_of_negative
+        coef.append(w)
+        intercept.append(-w @ (mean_of_positive + mean_of_negative) / 2)
+    return LinearSolution(np.array(coef), np.array(intercept))
+
+
+def least_squares(problem: LeastSquaresProblem) -> LinearSolution:
+    """min Σ s_i (w·x_i + b − y_i)², the shortest solution if there are many: pseudo-inverse of the weighted, centred points."""
+    X = _dense(problem.X)
+    n, d = X.shape
+    s = np.ones(n) if problem.weight is None else problem.weight
+    Y = problem.sign.T.astype(np.float64)  # (n, machines)
+    x_mean, y_mean = np.zeros(d), np.zeros(Y.shape[1])
+    if problem.fit_intercept:
+        x_mean, y_mean = np.average(X, axis=0, weights=s), np.average(Y, axis=0, weights=s)
+    root = np.sqrt(s)[:, None]
+    coef = (np.linalg.pinv(root * (X - x_mean)) @ (root * (Y - y_mean))).T
+    return LinearSolution(coef, y_mean - coef @ x_mean)
+
+
+def perceptron(problem: PerceptronProblem, trace: Trace | None = None) -> PerceptronSolution:
+    """L2. Visit the rows; at each mistake y_i (w·x_i + b) ≤ 0 add η s_i y_i (x_i, 1) to (w, b); stop after a clean pass."""
+    machines = [_perceptron_machine(problem, machine, trace) for machine in range(len(problem.sign))]
+    return PerceptronSolution(
+        coef=np.array([m.v[:-1] for m in machines]),
+        intercept=np.array([m.v[-1] for m in machines]),
+        status=worst(m.status for m in machines),
+        n_iter=max(m.passes for m in machines),
+        alpha=np.array([m.alpha for m in machines]),
+        mistakes=np.array([len(m.makers) for m in machines], np.int64),
+        last_pass=np.array([m.pass_mistakes for m in machines], np.int64),
+        voted=tuple(m.kept() for m in machines) if problem.variant == "voted" else (),
+    )
+
+
+@dataclass
+class _Machine:
+    v: NDArray[np.float64]  # (w, b)
+    alpha: NDArray[np.float64]
+    prototypes: list[NDArray[np.float64]] = field(default_factory=list)
+    votes: list[int] = field(default_factory=list)
+    makers: list[int] = field(default_factory=list)
+    passes: int = 0
+    pass_mistakes: int = 0
+    status: Status = Status.MAX_ITER
+
+    def kept(self) -> Votes:
+        prototypes = np.array(self.prototypes).reshape(-1, len(self.v))
+        return Votes(prototypes, np.array(self.votes, np.int64), np.array(self.makers, np.int64))
+
+
+def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace | None) -> _Machine:
+    X = _dense(problem.X)
+    n, d = X.shape
+    s = np.ones(n) if problem.weight is None else problem.weight
+    y = problem.sign[machine]
+    x = np.hstack([X, np.full((n, 1), float(problem.fit_intercept))])  # homogeneous coordinates
+    m = _Machine(np.zeros(d + 1), np.zeros(n))
+    if problem.start is not None:
+        m.v = np.append(problem.start[0][machine], problem.start[1][machine])
+    sum_v, sum_alpha, steps = np.zeros(d + 1), np.zeros(n), 0  # over every step, for the average
+    best_pass, waited = np.inf, 0
+    orders = visit_order(n, problem.seeds[machine], problem.shuffle)
+    while m.passes < problem.max_iter and m.status is Status.MAX_ITER:
+        m.pass_mistakes = 0
+        for i in next(orders):
+            steps += 1
+            if y[i] != 0 and not y[i] * (x[i] @ m.v) > 0:
+                if trace is not None:
+                    trace(Step(machine, steps, i, float(x[i] @ m.v), m.v.copy()))
+                m.v = m.v + problem.eta * s[i] * y[i] * x[i]
+                m.alpha[i] += 1
+                m.pass_mistakes += 1
+                m.prototypes.append(m.v)
+                m.votes.append(0)
+                m.makers.append(i)
+            if m.votes:
+                m.votes[-1] += 1
+            sum_v += m.v
+            sum_alpha += m.alpha
+        m.passes += 1
+        if m.pass_mistakes == 0:
+            m.status = Status.CONVERGED
+        elif problem.tol is not None:
+            fell = m.pass_mistakes < best_pass - problem.tol * n
+            best_pass, waited = (m.pass_mistakes, 0) if fell else (best_pass, waited + 1)
+            if waited >= problem.n_iter_no_change:
+                m.status = Status.STALLED
+    if problem.variant == "averaged" and steps:
+        m.v, m.alpha = sum_v / steps, sum_alpha / steps
+    return m
+
+
+def kernel_perceptron(problem: KernelPerceptronProblem, trace: Trace | None = None) -> KernelPerceptronSolution:
+    """L3. The same walk with f(x_i) = η Σ_j α_j s_j y_j (G_ij + 1), the Gram matrix G computed once."""
+    G = problem.X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(problem.X, problem.X)
+    n = len(G)
+    s = np.ones(n) if problem.weight is None else problem.weight
+    if problem.fit_intercept:
+        G = G + 1
+    found = []
+    for machine, y in enumerate(problem.sign):
+        alpha = np.zeros(n)
+        mistakes = passes = steps = 0
+        status = Status.MAX_ITER
+        for order in visit_order(n, problem.seeds[machine], problem.shuffle):
+            if passes == problem.max_iter:
+                break
+            pass_mistakes = 0
+            for i in order:
+                steps += 1
+                decision = problem.eta * ((alpha * s * y) @ G[:, i])
+                if y[i] != 0 and not y[i] * decision > 0:
+                    if trace is not None:
+                        trace(Step(machine, steps, i, float(decision), alpha.copy()))
+                    alpha[i] += 1
+                    pass_mistakes += 1
+            passes += 1
+            mistakes += pass_mistakes
+            if pass_mistakes == 0:
+                status = Status.CONVERGED
+                break
+        found.append((alpha, problem.eta * (G @ (alpha * s * y)), mistakes, passes, status))
+    alphas, decisions, mistake_counts, passes_made, statuses = zip(*found, strict=True)
+    return KernelPerceptronSolution(
+        np.array(alphas),
+        np.array(decisions),
+        np.array(mistake_counts, np.int64),
+        worst(statuses),
+        max(passes_made),
+    )
+
+
+def _dense(X: object) -> NDArray[np.float64]:
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)  # type: ignore[attr-defined]

@@ -1,0 +1,1 @@
+"""Max margin. So far its kernels, which the kernel perceptron shares."""

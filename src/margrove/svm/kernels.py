@@ -1,0 +1,242 @@
+"""Kernels (THEORY M6), as formulas in NumPy: what the native engine must agree with, and what certificates use.
+
+=============  =======================================  ==========================================
+name           K(x, z)                                  notes
+=============  =======================================  ==========================================
+linear         x·z
+rbf            exp(−γ ‖x−z‖²)                           γ = 1/(2σ²)
+poly           (γ x·z + r)^p                            homogeneous with γ = 1, r = 0
+sigmoid        tanh(γ x·z + r)                          not PSD for every γ, r
+laplacian      exp(−γ ‖x−z‖₁)
+chi2           exp(−γ Σ (x−z)²/(x+z))                   x, z ≥ 0
+intersection   Σ min(x, z)                              x, z ≥ 0
+precomputed    the Gram matrix itself is given
+=============  =======================================  ==========================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import manhattan_distances
+
+from margrove.errors import InputError, ParameterError
+
+Matrix: TypeAlias = Any  # a dense array or a SciPy CSR matrix of shape (n, d)
+
+# In the order of core/kernel/block.hpp.
+NATIVE_KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "intersection")
+KERNELS = (*NATIVE_KERNELS, "precomputed")
+_NEEDS_NO_GAMMA = ("linear", "intersection", "precomputed")
+_NEEDS_NONNEGATIVE = ("chi2", "intersection")
+_MEDIAN_ROWS = 1000  # rows whose distances the median heuristic looks at
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with every parameter settled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.svm.kernels import Kernel
+    >>> Kernel("poly", gamma=1.0, coef0=0.0, degree=2).matrix(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]))
+    array([[25.]])
+    """
+
+    name: str
+    gamma: float = 1.0
+    coef0: float = 0.0
+    degree: float = 3.0
+    function: Callable[[Any, Any], Any] | None = None
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the core computes it from the points."""
+        return self.name in NATIVE_KERNELS
+
+    @property
+    def native(self) -> tuple[int, float, float, float]:
+        """The kernel in the core's words."""
+        return NATIVE_KERNELS.index(self.name), self.gamma, self.coef0, self.degree
+
+    def matrix(self, X: Matrix, Z: Matrix) -> NDArray[np.float64]:
+        """K(x_i, z_j), shape (rows of X, rows of Z), in float64."""
+        if self.function is not None:
+            return called(self.function, X, Z)
+        X, Z = _float64(X), _float64(Z)
+        if self.name == "linear":
+            return _products(X, Z)
+        if self.name == "rbf":
+            if not sp.issparse(X) and not sp.issparse(Z):
+                centre = Z.mean(axis=0)  # distances do not change, but far from the origin their digits would be lost
+                X, Z = X - centre, Z - centre
+            squared = _squared_norms(X)[:, None] + _squared_norms(Z)[None, :] - 2 * _products(X, Z)
+            return np.exp(-self.gamma * np.maximum(squared, 0))
+        if self.name == "poly":
+            powers: NDArray[np.float64] = (self.gamma * _products(X, Z) + self.coef0) ** self.degree
+            return powers
+        if self.name == "sigmoid":
+            return np.tanh(self.gamma * _products(X, Z) + self.coef0)
+        if self.name == "laplacian":
+            return np.exp(-self.gamma * np.asarray(manhattan_distances(X, Z)))
+        X, Z = _dense(X), _dense(Z)
+        if self.name == "chi2":
+            return np.exp(-self.gamma * np.stack([_chi2_distances(x, Z) for x in X]))
+        if self.name == "intersection":
+            return np.stack([np.minimum(x, Z).sum(axis=1) for x in X])
+        raise ParameterError(f"kernel {self.name!r} is not computed from points")
+
+    def diagonal(self, X: Matrix) -> NDArray[np.float64]:
+        """K(x_i, x_i), shape (rows of X,)."""
+        if self.name in ("rbf", "laplacian", "chi2"):
+            return np.ones(X.shape[0])
+        if self.name in ("linear", "poly", "sigmoid"):
+            norms = _squared_norms(_float64(X))
+            if self.name == "linear":
+                return norms
+            inner = self.gamma * norms + self.coef0
+            return np.tanh(inner) if self.name == "sigmoid" else np.asarray(inner**self.degree)
+        if self.name == "intersection":
+            return np.asarray(_float64(X).sum(axis=1)).ravel()
+        return np.array([self.matrix(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(X.shape[0])])
+
+
+def settle_kernel(
+    kernel: str | Callable[[Any, Any], Any],
+    X: Matrix,
+    *,
+    gamma: str | float = "scale",
+    sigma: float | None = None,
+    degree: float = 3,
+    coef0: float = 0.0,
+) -> Kernel:
+    """Turn a user's words into a `Kernel`, and refuse data on which it has no meaning.
+
+    ``gamma`` is a number, ``"scale"`` (1 / (d · variance of X)), ``"auto"`` (1/d) or ``"median"`` (1 / (2 · median squared
+    distance)); ``sigma`` stands for γ = 1/(2σ²) and excludes a numeric gamma.
+    """
+    if callable(kernel):
+        return Kernel("callable", function=kernel)
+    if kernel not in KERNELS:
+        raise ParameterError(f"kernel is {kernel!r}; it must be one of {', '.join(KERNELS)}, or a callable.")
+    if kernel == "precomputed":
+        if sp.issparse(X):
+            raise InputError("a precomputed Gram matrix must be dense", cure="Pass K.toarray().")
+        if X.shape[0] != X.shape[1]:
+            raise InputError(f"a precomputed Gram matrix must be square; it is {X.shape[0]} × {X.shape[1]}")
+        return Kernel(kernel)
+    if kernel in _NEEDS_NONNEGATIVE:
+        check_nonnegative(kernel, X)
+    if kernel == "poly" and not (degree > 0 and float(degree).is_integer()):
+        raise ParameterError(f"degree is {degree}; it must be a whole number > 0.")
+    return Kernel(kernel, _settle_gamma(kernel, gamma, sigma, X), float(coef0), float(degree))
+
+
+def check_nonnegative(kernel: str, X: Matrix) -> None:
+    """Kernels of counts have no meaning below zero."""
+    lowest = X.min(axis=0)
+    lowest = np.asarray(lowest.todense() if sp.issparse(lowest) else lowest).ravel()
+    if lowest.size and lowest.min() < 0:
+        column = int(np.argmin(lowest))
+        raise InputError(
+            f"the {kernel} kernel is for counts, and column {column} goes down to {lowest[column]:g}",
+            cure="Use values ≥ 0 (no standardising), or kernel='rbf'.",
+        )
+
+
+def polynomial_dimension(n_features: int, degree: int) -> int:
+    """The number of dimensions of the feature space of (x·z)^p: C(d + p − 1, p).
+
+    Examples
+    --------
+    >>> from margrove.svm.kernels import polynomial_dimension
+    >>> polynomial_dimension(256, 4)
+    183181376
+    """
+    return math.comb(n_features + degree - 1, degree)
+
+
+def called(function: Callable[[Any, Any], Any], X: Matrix, Z: Matrix) -> NDArray[np.float64]:
+    """A callable's answer, checked."""
+    values = np.asarray(function(X, Z), dtype=np.float64)
+    if values.shape != (X.shape[0], Z.shape[0]):
+        raise InputError(
+            f"the kernel gave shape {values.shape} for {X.shape[0]} and {Z.shape[0]} rows",
+            cure=f"It must return a matrix of shape ({X.shape[0]}, {Z.shape[0]}).",
+        )
+    if not np.isfinite(values).all():
+        raise InputError("the kernel gave NaN or infinite values")
+    return values
+
+
+def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matrix) -> float:
+    if sigma is not None:
+        if kernel != "rbf":
+            raise ParameterError(f"sigma is {sigma}; only kernel='rbf' has one. Use gamma.")
+        if not sigma > 0 or not math.isfinite(sigma):
+            raise ParameterError(f"sigma is {sigma}; it must be > 0.")
+        return 1.0 / (2.0 * sigma * sigma)
+    if kernel in _NEEDS_NO_GAMMA:
+        return 1.0
+    if isinstance(gamma, str):
+        if gamma == "scale":
+            variance = _variance(X)
+            return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        if gamma == "auto":
+            return 1.0 / X.shape[1]
+        if gamma == "median":
+            return _median_gamma(X)
+        raise ParameterError(f"gamma is {gamma!r}; it must be 'scale', 'auto', 'median' or a number > 0.")
+    if not gamma > 0 or not math.isfinite(gamma):
+        raise ParameterError(f"gamma is {gamma}; it must be > 0. Use gamma='scale' if unsure.")
+    return float(gamma)
+
+
+def _variance(X: Matrix) -> float:
+    if sp.issparse(X):
+        mean = X.mean()
+        return float(X.multiply(X).mean() - mean * mean)
+    return float(np.var(X, dtype=np.float64))
+
+
+def _median_gamma(X: Matrix) -> float:
+    rows = X
+    if X.shape[0] > _MEDIAN_ROWS:
+        rows = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _MEDIAN_ROWS, replace=False))]
+    rows = _float64(rows)
+    norms = _squared_norms(rows)
+    squared = np.maximum(norms[:, None] + norms[None, :] - 2 * _products(rows, rows), 0)
+    distinct = squared[np.triu_indices(rows.shape[0], k=1)]
+    distinct = distinct[distinct > 0]
+    return 1.0 / (2.0 * float(np.median(distinct))) if distinct.size else 1.0
+
+
+def _chi2_distances(x: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    total = x + Z
+    squared = (x - Z) ** 2
+    return np.divide(squared, total, out=np.zeros_like(total), where=total > 0).sum(axis=1)
+
+
+def _float64(X: Matrix) -> Matrix:
+    return X.astype(np.float64, copy=False)
+
+
+def _dense(X: Matrix) -> NDArray[np.float64]:
+    return np.asarray(X.toarray() if sp.issparse(X) else X)
+
+
+def _products(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
+    return _dense(X @ Z.T)
+
+
+def _squared_norms(X: Matrix) -> NDArray[np.float64]:
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X))
