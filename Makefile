@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 CORE   := $(shell find core -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
-# An editable install: Python sources are read in place, only a change of the core or of the metadata rebuilds.
+PACKAGES := $(shell find src -name __init__.py)
+# An editable install: Python sources are read in place; only a change of the core, of the metadata or of the list of
+# packages installs anew.
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUILD  := scikit-build-core>=0.10 nanobind>=2.4 cmake>=3.18 ninja
 
@@ -47,7 +49,7 @@ $(VENV)/.build: $(VENV)/bin/python
 	$(PIP) $(foreach package,$(BUILD),'$(package)')
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.build $(CORE)
+$(VENV)/.installed: $(VENV)/.build $(CORE) $(PACKAGES)
 	$(PIP) --no-build-isolation -e .
 	@touch $@
 

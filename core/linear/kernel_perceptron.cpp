@@ -41,7 +41,8 @@ std::int64_t KernelPerceptron<T>::run(std::int64_t max_passes, double seconds) {
   const std::int8_t* sign = sign_.data();
   for (KernelPerceptronMachine& m : machines_) {
     while (!m.separated && m.passes < max_passes) {
-      if (m.position == 0) {
+      if (!m.is_in_pass) {
+        m.is_in_pass = true;
         m.pass_mistakes = 0;
         if (settings_.shuffle) m.order.shuffle();
       }
@@ -57,6 +58,7 @@ std::int64_t KernelPerceptron<T>::run(std::int64_t max_passes, double seconds) {
         ++m.mistakes;
         ++m.pass_mistakes;
       }
+      m.is_in_pass = false;
       m.position = 0;
       ++m.passes;
       m.separated = m.pass_mistakes == 0;

@@ -30,6 +30,7 @@ struct KernelPerceptronMachine {
   bool separated = false;
   VisitOrder order;
   std::int64_t position = 0;
+  bool is_in_pass = false;  // a pass may be broken off before its first row: then it must not be shuffled again
 };
 
 struct KernelPerceptronSettings {

@@ -1,6 +1,7 @@
 """Margrove: max-margin machines and decision trees that come with their proof.
 
-Every public name is listed here and loaded when it is first used, so that ``import margrove`` and the command line start fast.
+Every public name is listed here and loaded when it is first used, so that ``import margrove`` and the command line
+start fast.
 """
 
 from __future__ import annotations
@@ -13,24 +14,21 @@ if TYPE_CHECKING:
     from margrove import data, errors, plots
     from margrove.certificate import Certificate, Claim, certify
     from margrove.data import Column, Table, TableEncoder, as_table, load_penguins, read_table
-    from margrove.linear import (
-        BasicLinearClassifier,
-        KernelPerceptron,
-        LeastSquaresClassifier,
-        Margins,
-        Perceptron,
-        margins,
-    )
+    from margrove.linear.centroid import BasicLinearClassifier
+    from margrove.linear.kernel_perceptron import KernelPerceptron
+    from margrove.linear.least_squares import LeastSquaresClassifier
+    from margrove.linear.margins import Margins, margins
+    from margrove.linear.perceptron import Perceptron
     from margrove.status import Status
     from margrove.store import load, save
 
 _PUBLIC = {
-    "BasicLinearClassifier": "margrove.linear",
-    "LeastSquaresClassifier": "margrove.linear",
-    "Perceptron": "margrove.linear",
-    "KernelPerceptron": "margrove.linear",
-    "Margins": "margrove.linear",
-    "margins": "margrove.linear",
+    "BasicLinearClassifier": "margrove.linear.centroid",
+    "LeastSquaresClassifier": "margrove.linear.least_squares",
+    "Perceptron": "margrove.linear.perceptron",
+    "KernelPerceptron": "margrove.linear.kernel_perceptron",
+    "Margins": "margrove.linear.margins",
+    "margins": "margrove.linear.margins",
     "Certificate": "margrove.certificate",
     "Claim": "margrove.certificate",
     "certify": "margrove.certificate",
@@ -69,6 +67,7 @@ __all__ = [
     "read_table",
     "save",
 ]
+
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":

@@ -1,7 +1,7 @@
 """A certificate: what a fitted model claims, with numbers that a stranger can recompute.
 
-`certify` takes the model and the data and recomputes every number in float64. It imports no solver and no engine: the family
-modules it calls know the problem and nothing else.
+`certify` takes the model and the data and recomputes every number in float64. It imports no solver and no engine: the
+family modules it calls know the problem and nothing else.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Claim:
 class Certificate:
     """What a model claims and whether it is so.
 
-    ``holds`` is True or False when ``source`` is ``"recomputed"``. With ``source="solver"`` the numbers are the solver's own
-    and ``holds`` is None: no solver vouches for itself.
+    ``holds`` is True or False when ``source`` is ``"recomputed"``. With ``source="solver"`` the numbers are the
+    solver's own and ``holds`` is None: no solver vouches for itself.
 
     Examples
     --------
@@ -228,6 +228,9 @@ def _shown(claim: Claim, machines: Sequence[str]) -> str:
     if claim.limits is None:
         low, high = min(claim.values), max(claim.values)
         return f"{low:.6g}" if low == high else f"{low:.6g} … {high:.6g}"
-    slack = [value / limit if limit else math.inf * (value > 0) for value, limit in zip(claim.values, claim.limits, strict=True)]
+    slack = [
+        value / limit if limit else math.inf * (value > 0)
+        for value, limit in zip(claim.values, claim.limits, strict=True)
+    ]
     worst = int(np.argmax(np.nan_to_num(slack, nan=0.0)))
     return f"{pair(worst)} (worst of {len(claim.values)}: {machines[worst]})"

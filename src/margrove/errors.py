@@ -18,6 +18,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 
 
@@ -99,3 +102,13 @@ class UnseenCategoryWarning(DataWarning):
 
 class ConvergenceWarning(MargroveWarning, _SklearnConvergenceWarning):
     """A solve ended before it was done; the message carries the status."""
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: ``'a'`` and not ``np.str_('a')``."""
+    return repr(value.item() if hasattr(value, "item") else value)
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Values as a message lists them."""
+    return ", ".join(shown(value) for value in values)

@@ -1,7 +1,7 @@
 """Word of how far a long piece of work has come, from whoever does it to whoever watches.
 
-A solver calls `report`; nothing happens unless somebody up the stack watches through `watched`. The command line draws a
-bar from it, a notebook may print it, a test may count it.
+A solver calls `report`; nothing happens unless somebody up the stack watches through `watched`. The command line draws
+a bar from it, a notebook may print it, a test may count it.
 """
 
 from __future__ import annotations

@@ -76,11 +76,11 @@ def column_from_arrow(name: str, chunks: Any, *, source: str | None = None) -> C
     if kinds.is_dictionary(kind):
         if kinds.is_nested(kind.value_type) or _is_binary(kind.value_type):
             raise _unreadable(name, kind.value_type, source)
-        return _category(name, chunks)
+        return _category(name, chunks.unify_dictionaries())
     if kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
         # String views have no dictionary encoding in pyarrow.
         texts = chunks.cast(pa.large_string()) if kinds.is_string_view(kind) else chunks
-        return _category(name, texts.dictionary_encode())
+        return _category(name, texts.dictionary_encode())  # its chunks share one dictionary
     if kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_time(kind) or kinds.is_duration(kind):
         return Column(name, "numeric", _days(chunks))
     raise _unreadable(name, kind, source)
@@ -132,13 +132,12 @@ def _days(chunks: Any) -> NDArray[np.float64]:
     return ticks / per_day
 
 
-def _category(name: str, chunks: Any) -> Column:
-    """A dictionary-encoded ChunkedArray as a category; one of booleans as a boolean column."""
+def _category(name: str, unified: Any) -> Column:
+    """A ChunkedArray whose chunks share a dictionary as a category; one of booleans as a boolean column."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
-    unified = chunks.unify_dictionaries()
     levels = unified.chunk(0).dictionary if unified.num_chunks else pa.array([], pa.string())
     if kinds.is_boolean(levels.type):
         codes = _codes(unified, np.arange(len(levels)))

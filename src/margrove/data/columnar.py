@@ -1,4 +1,4 @@
-"""Parquet, Feather and Arrow files, read by pyarrow."""
+"""Parquet and Arrow files, read by pyarrow; a Feather file is an Arrow file."""
 
 from __future__ import annotations
 
@@ -51,10 +51,6 @@ def _read(content: Content, form: Format) -> Any:
         import pyarrow.parquet
 
         return pyarrow.parquet.read_table(buffer)
-    if form == "feather":
-        import pyarrow.feather
-
-        return pyarrow.feather.read_table(buffer)
     if form == "arrow":
         return pa.ipc.open_file(buffer).read_all()
     return pa.ipc.open_stream(buffer).read_all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from ..errors import InputError
 from .arrow import table_from_arrow
 from .columns import Column, clip
-from .dialect import CELL_LIMIT, NAMES, Dialect, sniff
+from .dialect import CELL_LIMIT, NAMES, Dialect, sniff, squeezed
 from .fault import LineIndex, open_quote, trace
 from .frames import first_infinite, infinite_cell
 from .source import Content, as_utf8, bad_byte, has_text
@@ -36,11 +35,13 @@ def read_delimited(
     content = as_utf8(content, encoding)
     dialect = sniff(content, delimiter=delimiter, header=header, missing=missing)
     if dialect.delimiter == " ":
-        content = _squeezed(content)
+        content = content.replaced(squeezed(content.data))
         dialect = sniff(content, delimiter=" ", header=header, missing=missing)
     lines = LineIndex(content, dialect)
     names = _column_names(dialect, content.name)
     arrow = _parse(content, dialect, names, missing)
+    if arrow.num_rows == 0:
+        raise _no_rows(content, dialect)
     _check_texts(arrow, content, dialect, lines)
     table = table_from_arrow(arrow, source=content.name, notes=_notes(dialect))
     infinite = first_infinite(table)
@@ -48,14 +49,6 @@ def read_delimited(
         name, row, value = infinite
         raise infinite_cell(value, file=content.name, column=name, line=lines.of_row(row))
     return _without_unnamed(table, dialect), lines
-
-
-def _squeezed(content: Content) -> Content:
-    """Columns set apart by runs of spaces, as Fortran and R print them, with one space each."""
-    data = content.data
-    if b'"' in data or not re.search(rb"  |(?m:^ | \r?$)", data):
-        return content
-    return content.replaced(re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb" +", b" ", data)))
 
 
 def _column_names(dialect: Dialect, file: str) -> list[str]:
@@ -76,9 +69,9 @@ def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[
     block = max(BLOCK, 4 * longest)
     try:
         arrow = _read_csv(content.open(dialect.body), dialect, names, missing, block)
-        # Cells with line breaks are rare, and to parse with them allowed takes a third longer. Parsed without,
-        # rows around a break at the end of a block may be lost without a word; but as every row ends a line,
-        # none is lost if there are as many rows as lines. Otherwise there are breaks, or only blank lines.
+        # Cells with line breaks are rare, and to parse with them allowed takes a third longer. Parsed without
+        # it, rows around a break at the end of a block may be lost without a word; but as every row ends a
+        # line, none is lost if there are as many rows as lines. Otherwise there are breaks, or blank lines.
         if arrow.num_rows == content.count_lines(dialect.body) or b'"' not in content.data:
             return arrow
     except pa.ArrowInvalid:
@@ -88,12 +81,7 @@ def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[
     except pa.ArrowInvalid as error:
         reason = str(error)
     if not has_text(content.data[dialect.body :]):
-        raise InputError(
-            "the file has column names but no rows",
-            file=content.name,
-            line=dialect.first_line,
-            cure="If the first line is a row and not names, say header=False.",
-        )
+        raise _no_rows(content, dialect)
     fault = bad_byte(content) or trace(content, dialect)
     if fault is not None:
         raise fault
@@ -102,6 +90,15 @@ def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[
     # Nothing is wrong but the length of the rows.
     return _read_csv(
         content.open(dialect.body), dialect, names, missing, content.size, newlines_in_values=True
+    )
+
+
+def _no_rows(content: Content, dialect: Dialect) -> InputError:
+    return InputError(
+        "the file has column names but no rows",
+        file=content.name,
+        line=dialect.first_line,
+        cure="If the first line is a row and not names, say header=False.",
     )
 
 

@@ -176,13 +176,21 @@ def _offset_of_line(head: str, line: int) -> int:
     return sum(len(text.encode()) for text in islice(lines, line - 1))
 
 
+def squeezed(data: bytes) -> bytes:
+    """Columns set apart by runs of spaces, as Fortran and R print them, with one space each."""
+    if b'"' in data or not re.search(rb"  |(?m:^ | \r?$)", data):
+        return data
+    return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb" +", b" ", data))
+
+
 def _find_delimiter(head: str, hint: str) -> str:
     """The delimiter that cuts most lines into the same number of cells; the comma where none cuts at all."""
     if hint in (".tsv", ".tab") and "\t" in head:
         return "\t"
     best, best_share = ",", 0.0
     for delimiter in DELIMITERS:
-        rows = [cells for _, _, cells in _rows(head, delimiter)]
+        text = squeezed(head.encode()).decode() if delimiter == " " else head
+        rows = [cells for _, _, cells in _rows(text, delimiter)]
         found = [len(cells) for cells in rows]
         width, times = max(Counter(found).items(), key=lambda item: (item[1], item[0]), default=(0, 0))
         times += found[:1] == [width - 1] and width > 2  # R's names have one cell fewer: see `sniff`

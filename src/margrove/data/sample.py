@@ -1,4 +1,5 @@
-"""What an estimator is given, checked once: points, labels as numbers, weights. Every complaint is raised here, before any work."""
+"""What an estimator is given, checked once: points, labels as numbers, weights. Every complaint is raised here, before
+any work."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from margrove.errors import InputError
+from margrove.errors import InputError, listed, shown
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def read_piece(
     check_classification_targets(y)
     strangers = np.setdiff1d(y, classes)
     if len(strangers):
-        raise InputError(f"label {strangers[0]!r} is none of the classes {list(classes)} given to the first partial_fit")
+        raise InputError(f"label {shown(strangers[0])} is none of the classes ({listed(classes)}) given to the first partial_fit")
     if class_weight == "balanced":
         raise InputError("class_weight='balanced' needs all rows at once", cure="Give weights by class: {label: weight}.")
     codes = np.searchsorted(classes, y)
@@ -84,7 +85,8 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
 
 
 def refuse_text_columns(estimator: Any, X: Any) -> None:
-    """A data frame with text, categories or Booleans among its columns needs an encoder before a margin-based learner."""
+    """A data frame with text, categories or Booleans among its columns needs an encoder before a margin-based
+    learner."""
     if not hasattr(X, "columns") and not hasattr(X, "schema"):
         return
     import narwhals.stable.v1 as nw
@@ -105,14 +107,14 @@ def _check_classes(
 ) -> None:
     if len(classes) < 2:
         raise InputError(
-            f"y holds one class only, {classes[0]!r}; a classifier needs at least two",
+            f"y holds one class only, {shown(classes[0])}; a classifier needs at least two",
             cure="Add rows of another class.",
         )
     mass = np.bincount(codes, weights=weight, minlength=len(classes))
     if (mass == 0).any():
         empty = classes[int(np.argmin(mass))]
         raise InputError(
-            f"sample_weight leaves nothing of class {empty!r}; a classifier needs at least two classes, each with some weight",
+            f"sample_weight leaves nothing of class {shown(empty)}; a classifier needs some of each class",
             cure="Give some of its rows a weight > 0, or leave the class out of y.",
         )
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import InputError, ParameterError
 
-Format = Literal["delimited", "arff", "svmlight", "npz", "npy", "parquet", "arrow", "arrow stream", "feather"]
+Format = Literal["delimited", "arff", "svmlight", "npz", "npy", "parquet", "arrow", "arrow stream"]
 
 LINE_END = ord("\n")
 HEAD = 1 << 16  # bytes that are looked at to recognise a format: 64 KiB hold some hundred rows of most tables
@@ -35,12 +35,12 @@ _MAGIC: dict[bytes, Format] = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
     b"\xff\xff\xff\xff": "arrow stream",
-    b"FEA1": "feather",
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "npz",
     b"PK\x05\x06": "npz",  # an empty archive
 }
 _FOREIGN = {
+    b"FEA1": "in the old Feather format (version 1)",
     b"%PDF": "a PDF document",
     b"\x89PNG": "a PNG image",
     b"\xff\xd8\xff": "a JPEG image",
@@ -115,7 +115,7 @@ class Content:
             return file.read(size)
 
     def count_lines(self, start: int) -> int:
-        """How many lines there are from byte `start` on. Read in pieces that fit a cache: 112 MB take 20 ms."""
+        """How many lines there are from byte `start` on, read in pieces that fit a cache: 112 MB in 20 ms."""
         piece = np.empty(1 << 18, dtype=np.uint8)
         lines, last = 0, LINE_END
         with io.BytesIO(self.data) if self.path is None else self.path.open("rb", buffering=0) as file:

@@ -1,4 +1,5 @@
-"""A solve is a resumable object: it is run for slices of time, with the GIL released, and Python looks around in between.
+"""A solve is a resumable object: it is run for slices of time, with the GIL released, and Python looks around in
+between.
 
 That is all there is to progress reports, time limits and Ctrl-C.
 """

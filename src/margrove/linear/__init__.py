@@ -1,16 +1,5 @@
-"""Linear classifiers: the basic linear classifier, least squares, the perceptron in the primal and in the dual."""
+"""Linear classifiers: the basic linear classifier, least squares, the perceptron in the primal and in the dual.
 
-from margrove.linear.centroid import BasicLinearClassifier
-from margrove.linear.kernel_perceptron import KernelPerceptron
-from margrove.linear.least_squares import LeastSquaresClassifier
-from margrove.linear.margins import Margins, margins
-from margrove.linear.perceptron import Perceptron
-
-__all__ = [
-    "BasicLinearClassifier",
-    "KernelPerceptron",
-    "LeastSquaresClassifier",
-    "Margins",
-    "Perceptron",
-    "margins",
-]
+Import the learners from ``margrove``. This package imports nothing by itself, so that the certificate can be used
+without bringing in the solvers it judges.
+"""

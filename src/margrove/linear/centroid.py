@@ -15,7 +15,8 @@ from margrove.linear.problem import CentroidProblem
 
 
 class BasicLinearClassifier(LinearClassifier):
-    """The basic linear classifier (THEORY L1): w is the difference of the class means, the boundary runs halfway between them.
+    """The basic linear classifier (THEORY L1): w is the difference of the class means, the boundary runs halfway
+    between them.
 
     More than two classes are told apart one against the rest.
 

@@ -4,11 +4,13 @@ Nothing here imports a solver or an engine. What is checked:
 
 basic linear        w = mean(+) − mean(−) and the boundary lies halfway
 least squares       no column is correlated with the residual: |A_jᵀ r| ≤ tol ‖A_j‖ ‖r‖
-perceptron          y_i f(x_i) > 0 for every row;  w = η Σ α_i s_i y_i x_i;  mistakes ≤ (R/γ)² (Novikoff)
+perceptron          y_i f(x_i) > 0 for every row;  w = η Σ α_i s_i y_i x_i;  mistakes ≤ (R/γ)² (Novikoff).
+                    The average or the vote of the vectors of a walk need not separate even where its last vector does:
+                    of them only the rest is claimed.
 kernel perceptron   the same in the feature space: ‖w‖² = βᵀKβ, R² = max K(x,x) + 1
 
-Novikoff's bound holds for the margin γ of any separating (w, b) in homogeneous coordinates, so also for the one found. With
-weights s_i on the corrections it reads  mistakes ≤ (R/γ)² (s_max/s_min)².
+Novikoff's bound holds for the margin γ of any separating (w, b) in homogeneous coordinates, so also for the one found.
+With weights s_i on the corrections it reads  mistakes ≤ (R/γ)² (s_max/s_min)².
 """
 
 from __future__ import annotations
@@ -104,7 +106,11 @@ def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None)
                 bool((cosine <= STATIONARITY_TOLERANCE).all()),
                 "largest |A_jᵀr| / (‖A_j‖ ‖r‖): the normal equations",
             ),
-            Claim("mean squared residual", per_machine(residual_norm / total), words="what least squares makes smallest"),
+            Claim(
+                "mean squared residual",
+                per_machine(residual_norm / total),
+                words="what least squares makes smallest",
+            ),
             *_linear_margin_claims(model, evidence),
         ],
     )
@@ -117,8 +123,9 @@ def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
         return _certificate(model, evidence, _voted_claims(model, evidence))
     coef, intercept = np.asarray(model.coef_, np.float64), np.asarray(model.intercept_, np.float64)
     functional = _functional(model, evidence)
+    is_average = getattr(model, "variant", "last") == "averaged"
     claims = [
-        _wrong_side(functional, evidence, must_separate=True),
+        _wrong_side(functional, evidence, must_separate=not is_average),
         _margin(functional, np.linalg.norm(coef, axis=1), evidence),
     ]
     alpha = getattr(model, "alpha_", None)
@@ -138,9 +145,7 @@ def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     off = np.linalg.norm(found - v, axis=1)
     claims.append(_identity("w is made of the corrections", off, size, "‖w − η Σ α y x‖"))
     if not model.is_warm_:
-        claims.append(
-            _mistakes(evidence, functional, np.linalg.norm(found, axis=1), radius, model.n_mistakes_)
-        )
+        claims.append(_mistakes(evidence, functional, np.linalg.norm(found, axis=1), radius, model.n_mistakes_))
     return _certificate(model, evidence, claims)
 
 
@@ -163,14 +168,20 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = N
         radius = max(radius, float(np.sqrt(own[evidence.s[rows] > 0].max(initial=0) + one)))
     counts = dual / (model.eta0 * evidence.s[support] * evidence.y[:, support])  # α
     off = np.abs(counts - np.maximum(np.round(counts), 0)).max(axis=1, initial=0)
+    off += np.abs(counts.sum(axis=1) - model.n_mistakes_)
     b_off, b_size = np.abs(model.intercept_ - one * dual.sum(axis=1)), np.abs(dual).sum(axis=1)
     homogeneous_norm = np.sqrt(norm**2 + model.intercept_ * one * dual.sum(axis=1))
     claims = [
         _wrong_side(functional, evidence, must_separate=True),
         _margin(functional, norm, evidence),
-        _identity("each dual coefficient is a count of mistakes", off, counts.sum(axis=1), "|α − whole number|"),
+        _identity(
+            "the dual coefficients count the mistakes",
+            off,
+            counts.sum(axis=1),
+            "|α − whole number| + |Σα − mistakes|",
+        ),
         _identity("b is made of the corrections", b_off, b_size, "|b − Σ η α y|"),
-        _mistakes(evidence, functional, homogeneous_norm, radius, np.round(counts).sum(axis=1)),
+        _mistakes(evidence, functional, homogeneous_norm, radius, model.n_mistakes_),
     ]
     return _certificate(model, evidence, claims)
 
@@ -204,10 +215,13 @@ def _voted_claims(model: Any, evidence: _Evidence) -> list[Claim]:
             opinions = np.sign(block @ prototypes[:, :-1].T + prototypes[:, -1])
             functional[machine, rows] = evidence.y[machine, rows] * (opinions @ votes)
     return [
-        _wrong_side(functional, evidence, must_separate=True),
+        _wrong_side(functional, evidence, must_separate=False),
         Claim("votes", per_machine(lived), words="steps survived by all weight vectors together"),
         _identity(
-            "each weight vector is the one before plus a correction", np.array(off), np.array(size), "largest difference"
+            "each weight vector is the one before plus a correction",
+            np.array(off),
+            np.array(size),
+            "largest difference",
         ),
     ]
 
@@ -269,7 +283,8 @@ def _mistakes(
     radius: float,
     mistakes: NDArray[Any],
 ) -> Claim:
-    """Novikoff: mistakes ≤ (R/γ)² (s_max/s_min)², where the machine separates; nothing is promised where it does not."""
+    """Novikoff: mistakes ≤ (R/γ)² (s_max/s_min)², where the machine separates; nothing is promised where it does
+    not."""
     counted = evidence.s > 0
     ratio = evidence.s[counted].max() / evidence.s[counted].min()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -289,7 +304,13 @@ def _identity(name: str, off: NDArray[np.float64], size: NDArray[np.float64], wo
 def _other_rows(fitted_on: int, evidence: _Evidence) -> Claim:
     """The model was not fitted on these rows, so what it claims of them cannot be so."""
     words = f"fitted on {fitted_on} rows, given {evidence.X.shape[0]}: certify on the rows the model was fitted on"
-    return Claim("the rows are those it was fitted on", (float(evidence.X.shape[0]),), (float(fitted_on),), False, words)
+    return Claim(
+        "the rows are those it was fitted on",
+        (float(evidence.X.shape[0]),),
+        (float(fitted_on),),
+        False,
+        words,
+    )
 
 
 def _certificate(model: Any, evidence: _Evidence, claims: list[Claim]) -> Certificate:

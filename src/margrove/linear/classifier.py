@@ -19,7 +19,7 @@ from margrove.linear.problem import LinearSolution, one_vs_rest_signs
 from margrove.status import Status
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearClassifier(ClassifierMixin, BaseEstimator):
     """What every linear classifier here can do once it is fitted. Not a learner by itself."""
 
     classes_: NDArray[Any]

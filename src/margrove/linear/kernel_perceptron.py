@@ -21,13 +21,14 @@ from margrove.svm.kernels import check_nonnegative, settle_kernel
 
 
 class KernelPerceptron(LinearClassifier):
-    """The perceptron in the dual (THEORY L3): counts of mistakes α and a kernel in place of x·z, so the boundary may bend.
+    """The perceptron in the dual (THEORY L3): counts of mistakes α and a kernel in place of x·z, so the boundary may
+    bend.
 
     Parameters
     ----------
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "intersection", "precomputed"} or callable
-        See `margrove.svm.kernels`. For "precomputed" X is the Gram matrix; a callable gets two arrays of rows and returns
-        the matrix of kernel values.
+        See `margrove.svm.kernels`. For "precomputed" X is the Gram matrix; a callable gets two arrays of rows and
+        returns the matrix of kernel values.
     gamma : {"scale", "auto", "median"} or float
         γ; "median" is 1 / (2 · median squared distance).
     sigma : float, optional
@@ -136,7 +137,7 @@ class KernelPerceptron(LinearClassifier):
             decision = self._native_decision(points)
         else:
             decision = kernel.matrix(points, self.support_vectors_) @ self.dual_coef_.T
-        decision = decision + self.intercept_
+        decision = np.asarray(decision + self.intercept_)
         return decision.ravel() if len(self.classes_) == 2 else decision
 
     def _native_decision(self, points: Any) -> NDArray[np.float64]:
@@ -173,7 +174,11 @@ class KernelPerceptron(LinearClassifier):
         )
 
     def _keep_kernel(
-        self, sample: Sample, problem: KernelPerceptronProblem, solution: KernelPerceptronSolution, engine: str
+        self,
+        sample: Sample,
+        problem: KernelPerceptronProblem,
+        solution: KernelPerceptronSolution,
+        engine: str,
     ) -> None:
         self._keep(sample, solution, engine)
         weight = 1.0 if sample.weight is None else sample.weight

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.errors import InputError
+from margrove.errors import InputError, listed, shown
 from margrove.linear.problem import one_vs_rest_signs
 from margrove.svm.kernels import Kernel, Matrix
 
@@ -79,7 +79,7 @@ def codes_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     strangers = classes[codes] != labels
     if np.any(strangers):
         first = labels[np.argmax(strangers)]
-        raise InputError(f"label {first!r} is none of the model's classes {list(classes)}")
+        raise InputError(f"label {shown(first)} is none of the model's classes ({listed(classes)})")
     return codes
 
 
@@ -88,7 +88,7 @@ def weight_norms(model: Any) -> NDArray[np.float64]:
     if hasattr(model, "norm_"):
         return np.asarray(model.norm_, np.float64)
     if not hasattr(model, "dual_coef_"):
-        return np.linalg.norm(np.atleast_2d(np.asarray(model.coef_, np.float64)), axis=1)
+        return np.asarray(np.linalg.norm(np.atleast_2d(np.asarray(model.coef_, np.float64)), axis=1))
     return kernel_norms(kernel_of(model), model.support_vectors_, np.asarray(model.dual_coef_))
 
 

@@ -6,16 +6,22 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.data.sample import Sample, read_piece, read_points, read_sample
 from margrove.engine import Effort, settle_engine, solve
-from margrove.errors import ParameterError
+from margrove.errors import ParameterError, listed
 from margrove.linear.certificate import certify_perceptron, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
 from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
 
 _PREDICT_CELLS = 1 << 24  # opinions of weight vectors held at once when the voted perceptron predicts
+
+
+def _keeps_one_vector(model: Perceptron) -> bool:
+    """Whether ``partial_fit`` makes sense: the averaged and the voted perceptron would have to keep every step."""
+    return model.variant == "last"
 
 
 class Perceptron(LinearClassifier):
@@ -32,8 +38,8 @@ class Perceptron(LinearClassifier):
     fit_intercept : bool
         Homogeneous coordinates: each x gets a constant 1, whose weight is b.
     variant : {"last", "averaged", "voted"}
-        Which w predicts: the last one; the average over all steps; or every one that lived, with a vote for each step it
-        survived (slow to predict, needs memory for every correction).
+        Which w predicts: the last one; the average over all steps; or every one that lived, with a vote for each step
+        it survived (slow to predict, needs memory for every correction).
     max_iter : int
         Passes over the data at most.
     tol : float, optional
@@ -52,7 +58,8 @@ class Perceptron(LinearClassifier):
     random_state : int, RandomState or None
         The seed of the order.
     n_jobs : int, optional
-        Threads; None means all. They share the machines of a multi-class problem; results do not depend on their number.
+        Threads; None means all. They share the machines of a multi-class problem; results do not depend on their
+        number.
     engine : {"auto", "native", "reference"}
         Where it runs.
 
@@ -66,8 +73,8 @@ class Perceptron(LinearClassifier):
     n_mistakes_ : array of shape (machines,)
         Corrections in all.
     prototypes_, votes_, makers_, vote_starts_ : arrays
-        For "voted": every (w, b), the steps it survived, the row that made it; machine m has those from ``vote_starts_[m]``
-        to ``vote_starts_[m + 1]``.
+        For "voted": every (w, b), the steps it survived, the row that made it; machine m has those from
+        ``vote_starts_[m]`` to ``vote_starts_[m + 1]``.
     status_, engine_, certificate_, n_iter_
         Why the solve ended, what ran, what it claims, how many passes were made.
 
@@ -141,23 +148,27 @@ class Perceptron(LinearClassifier):
         self._warn_unless_converged(f"{int(solution.last_pass.sum())} mistakes in the last pass")
         return self
 
+    @available_if(_keeps_one_vector)
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """One pass over these rows, going on from the w there is; for data that comes in pieces.
 
-        The first call needs ``classes``, all that will ever come. ``variant`` must be "last".
+        The first call needs ``classes``, all that will ever come. Only for ``variant="last"``: the others need every
+        step.
         """
         self._check_parameters()
-        if self.variant != "last":
-            raise ParameterError(f"variant is {self.variant!r}; partial_fit keeps one w only. Use variant='last'.")
         is_first = not hasattr(self, "classes_")
         if is_first and classes is None:
             raise ParameterError("the first call of partial_fit needs classes: all labels that will ever come.")
         engine, effort = settle_engine(self.engine), Effort(self.time_limit, self.n_jobs)
         known = np.unique(np.asarray(classes)) if is_first else self.classes_
         if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
-            raise ParameterError(f"classes is {classes!r}; the first call of partial_fit said {list(known)}.")
+            raise ParameterError(f"classes is {classes!r}; the first call of partial_fit said {listed(known)}.")
         sample = read_piece(self, X, y, known, sample_weight, self.class_weight, is_first=is_first)
         start = None if is_first else (self.coef_, self.intercept_)
         solution = solve(self._problem(sample, 1, start), engine, effort)
@@ -166,7 +177,9 @@ class Perceptron(LinearClassifier):
         self.n_mistakes_ = self.n_mistakes_ + made_before
         del self.alpha_
         self.certificate_ = solver_certificate(
-            self, sample.X.shape[0], {"mistakes made": self.n_mistakes_, "mistakes in this pass": solution.last_pass}
+            self,
+            sample.X.shape[0],
+            {"mistakes made": self.n_mistakes_, "mistakes in this pass": solution.last_pass},
         )
         return self
 
@@ -198,7 +211,9 @@ class Perceptron(LinearClassifier):
         if not hasattr(self, "coef_"):
             return None
         if not np.array_equal(self.classes_, sample.classes):
-            raise ParameterError(f"warm_start: y has classes {list(sample.classes)}, the last fit {list(self.classes_)}.")
+            raise ParameterError(
+                f"warm_start: y has classes {listed(sample.classes)}, the last fit {listed(self.classes_)}."
+            )
         return self.coef_, self.intercept_
 
     def _problem(

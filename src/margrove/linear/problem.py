@@ -1,7 +1,7 @@
 """What the linear learners ask, as data: points, signs, weights. No solver lives here.
 
-Given n points x_i and labels in K classes. Two classes make one *machine* (the second class is +1); K > 2 make K machines, one
-class against the rest. Machine m decides by f_m(x) = w_m·x + b_m.
+Given n points x_i and labels in K classes. Two classes make one *machine* (the second class is +1); K > 2 make K
+machines, one class against the rest. Machine m decides by f_m(x) = w_m·x + b_m.
 
 L1  basic linear    w = mean of the positive rows − mean of the negative rows, boundary halfway between them
 L5  least squares   min over w, b of  Σ s_i (w·x_i + b − y_i)²
@@ -24,7 +24,7 @@ Variant = Literal["last", "averaged", "voted"]
 VARIANTS: tuple[Variant, ...] = ("last", "averaged", "voted")
 
 
-def one_vs_rest_signs(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.int8]:
+def one_vs_rest_signs(codes: NDArray[np.integer[Any]], n_classes: int) -> NDArray[np.int8]:
     """y for each machine, shape (machines, n): one machine for two classes, one per class for more."""
     positive = codes[None, :] == (np.array([[1]]) if n_classes == 2 else np.arange(n_classes)[:, None])
     return np.where(positive, 1, -1).astype(np.int8)

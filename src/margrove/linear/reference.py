@@ -1,7 +1,7 @@
 """The linear learners as the textbook has them: plain NumPy, slow, exact, readable in one sitting.
 
-This is the specification. The native engine must agree with it, and the tests hold it to that. The perceptrons can leave a
-`Step` for every mistake they correct, for whoever wants to watch.
+This is the specification. The native engine must agree with it, and the tests hold it to that. The perceptrons can
+leave a `Step` for every mistake they correct, for whoever wants to watch.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def basic_linear(problem: CentroidProblem) -> LinearSolution:
 
 
 def least_squares(problem: LeastSquaresProblem) -> LinearSolution:
-    """min Σ s_i (w·x_i + b − y_i)², the shortest solution if there are many: pseudo-inverse of the weighted, centred points."""
+    """min Σ s_i (w·x_i + b − y_i)², the shortest solution if there are many: pseudo-inverse of the weighted, centred
+    points."""
     X = _dense(problem.X)
     n, d = X.shape
     s = np.ones(n) if problem.weight is None else problem.weight
@@ -92,7 +93,8 @@ def least_squares(problem: LeastSquaresProblem) -> LinearSolution:
 
 
 def perceptron(problem: PerceptronProblem, trace: Trace | None = None) -> PerceptronSolution:
-    """L2. Visit the rows; at each mistake y_i (w·x_i + b) ≤ 0 add η s_i y_i (x_i, 1) to (w, b); stop after a clean pass."""
+    """L2. Visit the rows; at each mistake y_i (w·x_i + b) ≤ 0 add η s_i y_i (x_i, 1) to (w, b); stop after a clean
+    pass."""
     machines = [_perceptron_machine(problem, machine, trace) for machine in range(len(problem.sign))]
     return PerceptronSolution(
         coef=np.array([m.v[:-1] for m in machines]),
@@ -166,7 +168,11 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace |
 
 def kernel_perceptron(problem: KernelPerceptronProblem, trace: Trace | None = None) -> KernelPerceptronSolution:
     """L3. The same walk with f(x_i) = η Σ_j α_j s_j y_j (G_ij + 1), the Gram matrix G computed once."""
-    G = problem.X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(problem.X, problem.X)
+    G = (
+        problem.X.astype(np.float64)
+        if problem.kernel.name == "precomputed"
+        else problem.kernel.matrix(problem.X, problem.X)
+    )
     n = len(G)
     s = np.ones(n) if problem.weight is None else problem.weight
     if problem.fit_intercept:

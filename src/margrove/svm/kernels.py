@@ -119,8 +119,8 @@ def settle_kernel(
 ) -> Kernel:
     """Turn a user's words into a `Kernel`, and refuse data on which it has no meaning.
 
-    ``gamma`` is a number, ``"scale"`` (1 / (d · variance of X)), ``"auto"`` (1/d) or ``"median"`` (1 / (2 · median squared
-    distance)); ``sigma`` stands for γ = 1/(2σ²) and excludes a numeric gamma.
+    ``gamma`` is a number, ``"scale"`` (1 / (d · variance of X)), ``"auto"`` (1/d) or ``"median"`` (1 / (2 · median
+    squared distance)); ``sigma`` stands for γ = 1/(2σ²) and excludes a numeric gamma.
     """
     if callable(kernel):
         return Kernel("callable", function=kernel)
@@ -188,9 +188,9 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
     if isinstance(gamma, str):
         if gamma == "scale":
             variance = _variance(X)
-            return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+            return 1.0 / (float(X.shape[1]) * variance) if variance > 0 else 1.0
         if gamma == "auto":
-            return 1.0 / X.shape[1]
+            return 1.0 / float(X.shape[1])
         if gamma == "median":
             return _median_gamma(X)
         raise ParameterError(f"gamma is {gamma!r}; it must be 'scale', 'auto', 'median' or a number > 0.")
@@ -221,7 +221,7 @@ def _median_gamma(X: Matrix) -> float:
 def _chi2_distances(x: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
     total = x + Z
     squared = (x - Z) ** 2
-    return np.divide(squared, total, out=np.zeros_like(total), where=total > 0).sum(axis=1)
+    return np.asarray(np.divide(squared, total, out=np.zeros_like(total), where=total > 0).sum(axis=1))
 
 
 def _float64(X: Matrix) -> Matrix:

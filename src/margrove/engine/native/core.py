@@ -19,8 +19,8 @@ from margrove.svm.kernels import Kernel, Matrix
 
 @contextmanager
 def _passive_waiting() -> Iterator[None]:
-    """OpenMP threads that spin while they wait are ruinous on a busy machine (20 s instead of 1 s). The run-time library reads
-    its wish from the environment once, when it is loaded: that is, while the core is imported."""
+    """OpenMP threads that spin while they wait are ruinous on a busy machine (20 s instead of 1 s). The run-time
+    library reads its wish from the environment once, when it is loaded: that is, while the core is imported."""
     if "OMP_WAIT_POLICY" in os.environ:
         yield
         return
@@ -34,12 +34,13 @@ def _passive_waiting() -> Iterator[None]:
 with _passive_waiting():
     from margrove import _core
 
-_core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm"])
+core: Any = _core  # compiled, so without types
+core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm"])
 
 
 def threads_for(n_jobs: int | None) -> int:
     """How many threads: all that OpenMP would use, or as many as asked for, scikit-learn's way."""
-    available = int(_core.max_threads())
+    available = int(core.max_threads())
     if n_jobs is None:
         return available
     return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
@@ -48,10 +49,10 @@ def threads_for(n_jobs: int | None) -> int:
 def points_of(X: Matrix) -> Any:
     """The core's view of the points, without a copy."""
     if sp.issparse(X):
-        return _core.csr_points(
+        return core.csr_points(
             X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False), X.shape[1]
         )
-    return _core.dense_points(np.ascontiguousarray(X))
+    return core.dense_points(np.ascontiguousarray(X))
 
 
 @cache
@@ -64,7 +65,7 @@ def kernel_decision(
 ) -> NDArray[np.float64]:
     """K(X, support) dualᵀ, shape (n, machines), streamed over blocks of X. For kernels the core computes."""
     with _blas_threads().limit(limits=1, user_api="blas"):  # the core's own threads each call it
-        values: NDArray[np.float64] = _core.kernel_decision(
+        values: NDArray[np.float64] = core.kernel_decision(
             points_of(X), points_of(support), np.ascontiguousarray(dual), kernel.native, threads_for(n_jobs)
         )
     return values

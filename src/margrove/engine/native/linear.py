@@ -11,7 +11,7 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from margrove.engine import Effort
-from margrove.engine.native.core import _core, free_memory, points_of, threads_for
+from margrove.engine.native.core import core, free_memory, points_of, threads_for
 from margrove.engine.native.dispatch import solve
 from margrove.engine.slices import run_in_slices
 from margrove.linear.problem import (
@@ -36,9 +36,7 @@ _VOTED_SHARE = 0.5  # of free memory, for the weight vectors that the voted perc
 @solve.register
 def _(problem: CentroidProblem, effort: Effort) -> LinearSolution:
     weight = _NO_WEIGHT if problem.weight is None else problem.weight
-    sums = _core.class_sums(
-        points_of(problem.X), problem.codes, weight, problem.n_classes, threads_for(effort.n_jobs)
-    )
+    sums = core.class_sums(points_of(problem.X), problem.codes, weight, problem.n_classes, threads_for(effort.n_jobs))
     mass = np.bincount(problem.codes, weights=problem.weight, minlength=problem.n_classes)
     if problem.n_classes == 2:
         negative, positive = sums / mass[:, None]
@@ -65,7 +63,11 @@ def _(problem: LeastSquaresProblem, effort: Effort) -> LinearSolution:
         centred = problem.X.astype(np.float64)
         centred -= x_mean
         centred *= root[:, None]
-        coef = scipy.linalg.lstsq(centred, root[:, None] * (Y - y_mean), overwrite_a=True, check_finite=False)[0].T
+        target = root[:, None] * (Y - y_mean)
+        # Singular values that rounding alone can make are not there. LAPACK's own limit, the bare machine epsilon, lets
+        # some of them through, and then w explodes.
+        floor = max(n, d) * np.finfo(np.float64).eps
+        coef = scipy.linalg.lstsq(centred, target, cond=floor, overwrite_a=True, check_finite=False)[0].T
         return LinearSolution(coef, y_mean - coef @ x_mean)
     rows = sp.diags_array(root) @ problem.X.astype(np.float64)
     centred_rows = scipy.sparse.linalg.LinearOperator(
@@ -91,7 +93,7 @@ def _least_squares_by_lsmr(
 @solve.register
 def _(problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
     machines = range(len(problem.sign))
-    solver = _core.Perceptron(
+    solver = core.Perceptron(
         points_of(problem.X),
         problem.sign,
         _NO_WEIGHT if problem.weight is None else problem.weight,
@@ -175,14 +177,14 @@ def _(problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolut
     walk = (problem.sign, weight, list(problem.seeds), problem.eta, problem.fit_intercept, problem.shuffle)
     n, kernel = problem.X.shape[0], problem.kernel
     if kernel.name == "precomputed":
-        solver = _core.kernel_perceptron_on_gram(np.ascontiguousarray(problem.X), *walk)
+        solver = core.kernel_perceptron_on_gram(np.ascontiguousarray(problem.X), *walk)
     elif kernel.is_native:
         threads = threads_for(effort.n_jobs)
-        solver = _core.kernel_perceptron_on_points(
+        solver = core.kernel_perceptron_on_points(
             points_of(problem.X), kernel.native, problem.cache_bytes, threads, *walk
         )
     else:
-        solver = _core.kernel_perceptron_on_supply(n, problem.cache_bytes, *walk)
+        solver = core.kernel_perceptron_on_supply(n, problem.cache_bytes, *walk)
     machines = range(len(problem.sign))
 
     def advance(seconds: float) -> Status | None:

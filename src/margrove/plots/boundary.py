@@ -1,0 +1,187 @@
+"""The plane of two columns: what a classifier says everywhere, and the points it was asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.errors import ParameterError
+from margrove.plots.judgement import Judgement, class_scores, judge, learner_of
+from margrove.plots.plane import Plane, check_fitted_on_two, plane_for
+from margrove.plots.style import colour_of, ink, legend_outside, marker_area, marker_of, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_boundary(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    ax: Axes | None = None,
+    features: Sequence[str | int] | None = None,
+    margins: bool | float = True,
+    regions: bool = True,
+    legend: bool = True,
+    resolution: int = 300,
+) -> Axes:
+    """Draw the regions, the boundary and the margins of a classifier of two columns, with its points.
+
+    The class of a point is shown by colour and by marker. Misclassified points are ringed; of two classes,
+    the nearest point of each on its right side stands in a square. The title gives the errors and the margin
+    on these points.
+
+    Parameters
+    ----------
+    model : a fitted classifier of two numeric columns, or a ``Pipeline`` that ends in one
+        Margrove's or scikit-learn's. Without ``decision_function`` it has regions only.
+    X : array, sparse matrix, data frame or Table
+        The points. A row with a missing cell is judged but has no place in the plane; the title says so.
+    y : labels of shape (n,)
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if left out.
+    features : pair of column names or positions, optional
+        The two columns of ``X`` that the model was fitted on, in that order; the first along the x-axis. May
+        be left out if ``X`` has just two.
+    margins : bool or float, default=True
+        Draw the lines f = ±m for two classes. True takes for m the smallest functional margin y f(x) where
+        that is > 0, so that the nearest point is on a line and nothing lies between them; it takes 1 for
+        support vector machines, and draws no lines where the points are not separated. A number is m itself.
+    regions : bool, default=True
+        Shade the plane by predicted class.
+    legend : bool, default=True
+        A legend to the right of the axes.
+    resolution : int, default=300
+        Grid points along each axis.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    InputError
+        If the model was fitted on other than two columns, or a column is not numeric.
+
+    Notes
+    -----
+    The margin is a distance in the space the classifier sees: after a pipeline's encoder, and for a kernel in
+    its feature space. Only for a linear classifier without a pipeline is it what a ruler finds in the
+    picture; its axes have one scale then, unless their ranges differ much.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import BasicLinearClassifier
+    >>> from margrove.plots import plot_boundary
+    >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [4.0, 3.0], [6.0, 3.0]])
+    >>> y = np.array(["a", "a", "b", "b"])
+    >>> ax = plot_boundary(BasicLinearClassifier().fit(X, y), X, y)
+    >>> ax.get_title().splitlines()
+    ['BasicLinearClassifier', 'no errors, margin 1.7']
+    """
+    check_is_fitted(model)
+    if resolution < 2:
+        raise ParameterError(f"resolution is {resolution}; it must be at least 2 grid points.")
+    plane = plane_for(model, X, features)
+    check_fitted_on_two(model, plane.names)
+    judgement = judge(model, plane.rows, y)
+    ax = new_axes(6.8 if legend else 5.2, 4.4) if ax is None else ax
+    draw_points(ax, plane, judgement)
+    draw_model(ax, model, plane, judgement, margins=margins, regions=regions, resolution=resolution)
+    draw_marks(ax, plane, judgement)
+    draw_frame(ax, model, plane, f"{type(learner_of(model)).__name__}\n{judgement.in_words()}")
+    if legend:
+        legend_outside(ax)
+    return ax
+
+
+def draw_points(ax: Axes, plane: Plane, judgement: Judgement) -> None:
+    """Every point that has both its cells, by class."""
+    for code, label in enumerate(judgement.classes):
+        x = plane.points[plane.is_complete & (judgement.codes == code)]
+        look: dict[str, Any] = {
+            "color": colour_of(code),
+            "marker": marker_of(code),
+            "edgecolors": ink(),
+            "linewidths": 0.5,
+        }
+        ax.scatter(x[:, 0], x[:, 1], s=marker_area(len(plane.points)), label=str(label), zorder=2, **look)
+
+
+def draw_model(
+    ax: Axes,
+    model: Any,
+    plane: Plane,
+    judgement: Judgement,
+    *,
+    margins: bool | float = True,
+    regions: bool = True,
+    resolution: int = 300,
+) -> None:
+    """Regions, boundary f = 0 and margin lines f = ±m, from the scores of a grid."""
+    (left, right), (bottom, top) = plane.limits
+    across, up = np.meshgrid(np.linspace(left, right, resolution), np.linspace(bottom, top, resolution))
+    scores = class_scores(model, plane.like_rows(np.column_stack([across.ravel(), up.ravel()])))
+    maps = scores.T.reshape(-1, resolution, resolution)  # one per class, > 0 inside its region
+    if regions:
+        for code, score in enumerate(maps):
+            if score.max() > 0:
+                inside = [0.0, 2.0 * float(score.max())]
+                ax.contourf(across, up, score, inside, colors=[colour_of(code)], alpha=0.18, zorder=0)
+    is_one_machine = len(maps) == 2
+    for score in maps[-1:] if is_one_machine else maps:
+        _draw_levels(ax, across, up, score, [0.0], linewidths=1.6, linestyles="solid")
+    name = "boundary, f = 0" if is_one_machine and hasattr(model, "decision_function") else "boundary"
+    ax.plot([], [], color=ink(), linewidth=1.6, label=name)
+    level = judgement.level if margins is True else float(margins)
+    if level and is_one_machine and hasattr(model, "decision_function"):
+        _draw_levels(ax, across, up, maps[1], [-level, level], linewidths=1.0, linestyles="dashed")
+        ax.plot([], [], color=ink(), linewidth=1.0, linestyle="dashed", label=f"margin, f = ±{level:.3g}")
+
+
+def _draw_levels(
+    ax: Axes,
+    across: NDArray[np.float64],
+    up: NDArray[np.float64],
+    score: NDArray[np.float64],
+    levels: list[float],
+    **look: Any,
+) -> None:
+    """Level lines; those that do not cross the plane are left out, of which matplotlib would warn."""
+    present = [level for level in levels if score.min() < level < score.max()]
+    if present:
+        ax.contour(across, up, score, present, colors=[ink()], zorder=1, **look)
+
+
+def draw_marks(ax: Axes, plane: Plane, judgement: Judgement) -> None:
+    """A square around the nearest point of each class, a ring around each misclassified one."""
+    area = marker_area(len(plane.points))
+    outline: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "zorder": 3}
+    x = plane.points[judgement.nearest()]
+    if len(x):
+        look: dict[str, Any] = {"s": 4.5 * area, "marker": "s", "linewidths": 1.0}
+        ax.scatter(x[:, 0], x[:, 1], label="nearest of each class", **look, **outline)
+    x = plane.points[judgement.is_wrong & plane.is_complete]
+    if len(x):
+        look = {"s": 4.0 * area, "marker": "o", "linewidths": 1.2}
+        ax.scatter(x[:, 0], x[:, 1], label="misclassified", **look, **outline)
+
+
+def draw_frame(ax: Axes, model: Any, plane: Plane, title: str) -> None:
+    """Limits, scale, names of the axes and title."""
+    ax.set_xlim(*plane.limits[0])
+    ax.set_ylim(*plane.limits[1])
+    if plane.has_one_scale and not hasattr(model, "steps"):
+        ax.set_aspect("equal", adjustable="box")
+    ax.set_xlabel(plane.names[0])
+    ax.set_ylabel(plane.names[1])
+    absent = int((~plane.is_complete).sum())
+    if absent:
+        title += f"\n{absent:,} {'row' if absent == 1 else 'rows'} with a missing cell not drawn"
+    ax.set_title(title)

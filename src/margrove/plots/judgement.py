@@ -1,0 +1,125 @@
+"""What a fitted model says of labelled points, in the terms the pictures need.
+
+The *margin lines* of a two-class model are the level lines f = ±m:
+
+- m is the smallest functional margin y f(x) of the points where that is > 0. The strip between the lines is
+  then empty, one of them passes through the nearest point, and m/‖w‖ is the classifier's margin (THEORY L4).
+  For a kernel model that distance is measured in the feature space; in the plane the lines bend and their
+  distance varies.
+- m = 1 for support vector machines, whose problem says so (THEORY M1, M2): points may then lie inside.
+- Otherwise there are none. A perceptron that does not separate has no empty strip, and as η only scales its
+  w, a line at f = ±1 would mean nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.errors import InputError
+from margrove.linear.margins import codes_of, margins
+from margrove.plots.style import in_print
+
+_SVMS = ("SVC", "LinearSVC", "NuSVC")  # their problems put the margin at f = ±1
+_TIE = 1e-9  # relative: points this little farther away than the nearest are as near
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A model's opinion of labelled rows."""
+
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]  # (n,), the labels as positions in classes
+    is_wrong: NDArray[np.bool_]  # (n,), predicted otherwise
+    functional: NDArray[np.float64] | None  # (n,) or (n, machines); None where the model has no margins
+    geometric: NDArray[np.float64] | None
+    level: float | None  # m of the margin lines, two classes only
+
+    @property
+    def margin(self) -> float | None:
+        """The classifier's margin on these rows, two classes only."""
+        if self.geometric is None or self.geometric.ndim > 1:
+            return None
+        return float(self.geometric.min())
+
+    def nearest(self) -> NDArray[np.intp]:
+        """Of each of two classes the rows nearest to the boundary, among those on their right side."""
+        if self.functional is None or self.functional.ndim > 1:
+            return np.empty(0, np.intp)
+        found = []
+        for code in range(len(self.classes)):
+            distance = np.where((self.codes == code) & (self.functional > 0), self.functional, np.inf)
+            is_near = np.isfinite(distance) & (distance <= distance.min() * (1 + _TIE))
+            found.append(np.flatnonzero(is_near))
+        return np.concatenate(found)
+
+    def in_words(self) -> str:
+        """Errors and margin, for a title."""
+        wrong, n = int(self.is_wrong.sum()), len(self.codes)
+        words = "no errors" if wrong == 0 else f"{wrong:,} of {n:,} wrong"
+        return words if self.margin is None else f"{words}, margin {in_print(self.margin)}"
+
+
+def judge(model: Any, rows: Any, y: Any) -> Judgement:
+    """Predict, compare, and measure margins where the model has them."""
+    predicted = np.asarray(model.predict(rows))
+    codes = codes_of(y, model.classes_)
+    if len(codes) != len(predicted):
+        raise InputError(f"X has {len(predicted)} rows and y has {len(codes)}")
+    functional = geometric = level = None
+    if has_margins(model):
+        learner, encoded = last_step(model, rows)
+        found = margins(learner, encoded, y)
+        if np.isfinite(found.geometric).all():  # w = 0 has no boundary to be away from
+            functional, geometric = found.functional, found.geometric
+            if functional.ndim == 1:
+                level = _margin_level(learner, float(functional.min()))
+    is_wrong = predicted != model.classes_[codes]
+    return Judgement(model.classes_, codes, is_wrong, functional, geometric, level)
+
+
+def learner_of(model: Any) -> Any:
+    """The classifier at the end of a pipeline; any other model as it is."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def last_step(model: Any, rows: Any) -> tuple[Any, Any]:
+    """The classifier at the end of a pipeline and the rows as they reach it."""
+    if hasattr(model, "steps") and len(model) > 1:
+        rows = model[:-1].transform(rows)
+    return learner_of(model), rows
+
+
+def has_margins(model: Any) -> bool:
+    """Whether f/‖w‖ exists: for linear and kernel machines, but not for votes, nor for trees."""
+    learner = learner_of(model)
+    if not hasattr(learner, "decision_function") or getattr(learner, "variant", None) == "voted":
+        return False
+    if hasattr(learner, "norm_") or len(learner.classes_) == 2:
+        return any(hasattr(learner, mark) for mark in ("norm_", "coef_", "dual_coef_"))
+    # scikit-learn's SVC of K classes has a machine for each pair of them, not one for each.
+    return hasattr(learner, "coef_") and not hasattr(learner, "dual_coef_")
+
+
+def class_scores(model: Any, rows: Any) -> NDArray[np.float64]:
+    """For each class a number that is > 0 where the model predicts it, 0 on its border; (n, classes)."""
+    n_classes = len(model.classes_)
+    predicted = np.asarray(model.predict(rows))
+    if hasattr(model, "decision_function"):
+        decision = np.asarray(model.decision_function(rows), dtype=np.float64)
+        if decision.ndim == 1:
+            return np.column_stack([-decision, decision])
+        # Some machines of K classes decide otherwise than by the largest f: then only their word counts.
+        if decision.shape[1] == n_classes and (model.classes_[decision.argmax(axis=1)] == predicted).all():
+            second, first = np.sort(decision, axis=1)[:, -2:].T[:, :, None]
+            return np.asarray(decision - np.where(decision == first, second, first))
+    return np.where(predicted[:, None] == model.classes_[None, :], 1.0, -1.0)
+
+
+def _margin_level(learner: Any, smallest: float) -> float | None:
+    if type(learner).__name__ in _SVMS:
+        return 1.0
+    return smallest if smallest > 0 else None

@@ -1,0 +1,128 @@
+"""How far on the right side the points lie (THEORY L4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.errors import InputError
+from margrove.plots.judgement import Judgement, has_margins, judge, learner_of
+from margrove.plots.style import colour_of, in_print, ink, legend_outside, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_RUG_ROWS = 300  # up to so many points each gets a tick of its own below the bars
+
+
+def plot_margins(
+    model: Any, X: Any, y: Any, *, ax: Axes | None = None, bins: int | str = "auto", legend: bool = True
+) -> Axes:
+    """Draw the distribution of the margins y f(x)/‖w‖ of labelled points, the smallest marked.
+
+    To the right of 0 a point is on its right side, and the number is its distance from the boundary; to the
+    left it is misjudged. The smallest is the margin of the classifier on these points.
+
+    Parameters
+    ----------
+    model : a fitted linear or kernel classifier, or a ``Pipeline`` that ends in one
+        Of any number of columns.
+    X : array, sparse matrix, data frame or Table
+    y : labels of shape (n,)
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if left out.
+    bins : int or str, default="auto"
+        As in ``numpy.histogram_bin_edges``; the bars are then shifted so that none straddles 0.
+    legend : bool, default=True
+        A legend to the right of the axes.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    InputError
+        If the model has no margins: a tree, or a voted perceptron.
+
+    Notes
+    -----
+    With more than two classes each is told from the rest by a machine of its own, and a point has a margin
+    for each. The smallest of them is drawn: it is > 0 where every machine is right about the point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import BasicLinearClassifier
+    >>> from margrove.plots import plot_margins
+    >>> X, y = np.array([[-3.0], [-1.0], [1.0], [4.0]]), np.array([0, 0, 1, 1])
+    >>> ax = plot_margins(BasicLinearClassifier().fit(X, y), X, y)
+    >>> ax.get_title().splitlines()
+    ['BasicLinearClassifier', 'no errors, margin 0.75']
+    """
+    check_is_fitted(model)
+    name = type(learner_of(model)).__name__
+    if not has_margins(model):
+        cure = "Linear and kernel classifiers have, with one machine for two classes or one for each."
+        raise InputError(f"{name} has no margins here", cure=cure)
+    judgement = judge(model, X, y)
+    if judgement.geometric is None:
+        raise InputError(f"{name} has w = 0, and so no boundary to be away from")
+    is_smallest = judgement.geometric.ndim > 1
+    distance = judgement.geometric.min(axis=1) if is_smallest else judgement.geometric
+    ax = new_axes(6.8 if legend else 5.2, 3.8) if ax is None else ax
+    _draw_bars(ax, judgement, distance, bins)
+    _mark_smallest(ax, distance)
+    ax.set_xlabel("margin y f(x)/‖w‖" + (", the smallest over the machines" if is_smallest else ""))
+    ax.set_ylabel("points")
+    ax.set_title(f"{name}\n{judgement.in_words()}")
+    if legend:
+        legend_outside(ax)
+    return ax
+
+
+def _draw_bars(ax: Axes, judgement: Judgement, distance: NDArray[np.float64], bins: int | str) -> None:
+    """Bars of the classes stacked, a tick for each point below, and the wrong side shaded."""
+    from matplotlib.ticker import MaxNLocator
+
+    edges = _edges_through_zero(distance, bins)
+    classes = range(len(judgement.classes))
+    ax.hist(
+        [distance[judgement.codes == code] for code in classes],
+        bins=edges,
+        stacked=True,
+        color=[colour_of(code) for code in classes],
+        edgecolor=ink(),
+        linewidth=0.5,
+        label=[str(label) for label in judgement.classes],
+        zorder=2,
+    )
+    ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+    low, high = min(edges[0], 0.0), max(edges[-1], 0.0)
+    room = 0.05 * (high - low)
+    ax.set_xlim(low - room, high + room)
+    if len(distance) <= _RUG_ROWS:
+        below = ax.get_ylim()[1] * 0.05
+        for code in classes:
+            own = distance[judgement.codes == code]
+            ax.vlines(own, -below, 0, color=colour_of(code), linewidth=1.0, zorder=2)
+        ax.set_ylim(bottom=-1.4 * below)
+    ax.axvline(0.0, color=ink(), linewidth=1.6, zorder=3, label="boundary")
+    ax.axvspan(low - 2 * room, 0.0, facecolor=ink(), alpha=0.07, zorder=0, label="wrong side")
+
+
+def _edges_through_zero(distance: NDArray[np.float64], bins: int | str) -> list[float]:
+    """Edges of the bars, one of them 0, so that no bar holds points of both sides."""
+    given = np.histogram_bin_edges(distance, bins=bins)
+    width = float(given[1] - given[0])
+    first, last = np.floor(distance.min() / width), np.floor(distance.max() / width) + 1
+    return [float(place * width) for place in np.arange(first, last + 1)]
+
+
+def _mark_smallest(ax: Axes, distance: NDArray[np.float64]) -> None:
+    smallest = float(distance.min())
+    label = f"smallest, {in_print(smallest)}"
+    ax.axvline(smallest, color=ink(), linewidth=1.2, linestyle="dashed", zorder=3, label=label)

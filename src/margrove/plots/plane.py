@@ -1,0 +1,166 @@
+"""The plane a picture is drawn in: two numeric columns of whatever table the model takes.
+
+A grid of new points must reach the model in the form its training rows had (an array, a frame of the same
+library, a `Table`), since models and encoders match columns by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.data.frames import array_names, is_frame
+from margrove.data.table import Table
+from margrove.errors import InputError
+
+_PAD = 0.08  # of the range of the points, left free on every side
+_ONE_SCALE = 2.5  # ranges that differ by at most this factor are drawn to one scale: right angles look right
+_FIT_ON_TWO = "Fit the model on two columns to see its boundary; plot_margins takes any number of them."
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Two columns of a table."""
+
+    points: NDArray[np.float64]  # (n, 2); NaN where a cell is missing
+    names: tuple[str, str]
+    rows: Any  # the same two columns in the form they came in
+    like_rows: Callable[[NDArray[np.float64]], Any]  # new points in that form
+
+    @property
+    def is_complete(self) -> NDArray[np.bool_]:
+        """A mask over the rows: both cells are there, so the point has a place in the plane."""
+        return np.asarray(np.isfinite(self.points).all(axis=1))
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The stretch of each axis that shows every point, with some room around them."""
+        low, high = np.nanmin(self.points, axis=0), np.nanmax(self.points, axis=0)
+        room = _PAD * np.where(high > low, high - low, 1.0)
+        low, high = low - room, high + room
+        return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
+
+    @property
+    def height_to_width(self) -> float:
+        """Of the stretch that is shown, in the units of the columns."""
+        (left, right), (bottom, top) = self.limits
+        return (top - bottom) / (right - left)
+
+    @property
+    def has_one_scale(self) -> bool:
+        """Whether both axes can be drawn to the same scale."""
+        return 1 / _ONE_SCALE <= self.height_to_width <= _ONE_SCALE
+
+
+def plane_for(model: Any, X: Any, features: Sequence[str | int] | None) -> Plane:
+    """The plane, its rows as this model takes them: only a pipeline has an encoder that takes a `Table`."""
+    plane = read_plane(X, features)
+    if isinstance(X, Table) and not hasattr(model, "steps"):
+        return Plane(plane.points, plane.names, plane.points, lambda grid: grid)
+    return plane
+
+
+def read_plane(X: Any, features: Sequence[str | int] | None) -> Plane:
+    """The two columns named by ``features``, or the only two of X; or an error that says what to do."""
+    if isinstance(X, Table):
+        plane = _from_table(X, features)
+    elif is_frame(X) and _has_text_names(X):
+        plane = _from_frame(X, features)
+    else:
+        plane = _from_array(X, features)
+    if not plane.is_complete.any():
+        raise InputError(f"no row has both {plane.names[0]!r} and {plane.names[1]!r}: there is nothing to draw")
+    return plane
+
+
+def check_fitted_on_two(model: Any, names: Sequence[str]) -> None:
+    """Refuse a model that asks for more than the plane can show, or for other columns than these."""
+    if getattr(model, "kernel", None) == "precomputed":
+        raise InputError("a model with kernel='precomputed' knows no points", cure="Fit it with a kernel by name.")
+    wanted = getattr(model, "n_features_in_", 2)
+    if wanted != 2:
+        raise InputError(f"the model was fitted on {wanted} columns; a plane has two", cure=_FIT_ON_TWO)
+    fitted_on = [str(name) for name in getattr(model, "feature_names_in_", names)]
+    if sorted(fitted_on) != sorted(names) and not set(names) <= set(array_names(2)):
+        raise InputError(
+            f"the model was fitted on {' and '.join(fitted_on)}, and {' and '.join(names)} were chosen",
+            cure=f"Say features={fitted_on}.",
+        )
+
+
+def _from_table(table: Table, features: Sequence[str | int] | None) -> Plane:
+    names = _chosen(table.names, features)
+    for name in names:
+        if table[name].kind != "numeric":
+            raise _not_numeric(name, f"a {table[name].kind} column")
+    points = np.column_stack([table[name].values for name in names]).astype(np.float64)
+    return Plane(points, names, table.select(names), lambda grid: Table(block=grid, names=names))
+
+
+def _from_frame(X: Any, features: Sequence[str | int] | None) -> Plane:
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    names = _chosen(frame.columns, features)
+    chosen = frame.select(names)
+    for name, dtype in chosen.schema.items():
+        if not dtype.is_numeric():
+            raise _not_numeric(name, f"a column of {dtype}")
+    library = nw.get_native_namespace(frame)
+
+    def like_rows(grid: NDArray[np.float64]) -> Any:
+        columns = dict(zip(names, grid.T, strict=True))
+        return nw.from_dict(columns, native_namespace=library).to_native()
+
+    return Plane(chosen.to_numpy().astype(np.float64), names, chosen.to_native(), like_rows)
+
+
+def _from_array(X: Any, features: Sequence[str | int] | None) -> Plane:
+    if sp.issparse(X):
+        X = X.tocsc()
+    else:
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise InputError(f"X is {X.ndim}-dimensional; a table has rows and columns")
+    known = array_names(X.shape[1])
+    names = _chosen(known, features)
+    rows = X[:, [known.index(name) for name in names]]
+    rows = rows.toarray() if sp.issparse(rows) else rows  # two columns: small
+    try:
+        points = rows.astype(np.float64)
+    except ValueError as error:
+        raise InputError(f"X holds text: {error}", cure="Choose two numeric columns.") from None
+    return Plane(points, names, rows, lambda grid: grid)
+
+
+def _chosen(names: Sequence[str], features: Sequence[str | int] | None) -> tuple[str, str]:
+    """Two column names, from names or positions."""
+    if features is None:
+        if len(names) != 2:
+            what = "one column" if len(names) == 1 else f"{len(names)} columns"
+            cure = f"Say which two the model was fitted on: features=(a, b). {_FIT_ON_TWO}"
+            raise InputError(f"X has {what}; a plane has two", cure=cure)
+        features = names
+    if isinstance(features, str) or len(features) != 2:
+        raise InputError(f"features is {features!r}; two column names or positions were wanted")
+    for feature in features:
+        if feature not in (names if isinstance(feature, str) else range(len(names))):
+            raise InputError(f"X has no column {feature!r}", cure=f"Its columns are {', '.join(names[:10])}.")
+    first, second = (feature if isinstance(feature, str) else names[feature] for feature in features)
+    if first == second:
+        raise InputError(f"features names {first!r} twice; a plane has two columns")
+    return first, second
+
+
+def _not_numeric(name: str, what: str) -> InputError:
+    return InputError(f"{name!r} is {what}; an axis needs numbers", cure="Choose two numeric columns.")
+
+
+def _has_text_names(X: Any) -> bool:
+    """A frame whose columns have numbers for names is an array to scikit-learn, and so it is here."""
+    return all(isinstance(name, str) for name in getattr(X, "column_names", X.columns))

@@ -1,0 +1,53 @@
+"""How classes look: the same colour and marker for a class in every picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Okabe and Ito (2008), "Color Universal Design": seven hues that colour-blind people can tell apart, without
+# black, which is for lines. Neighbours in the list differ most.
+OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")  # eight beside seven colours: 56 different classes
+
+_LARGE, _SMALL = 36.0, 8.0  # marker areas in points²
+_FEW, _MANY = 200, 5000  # rows at which the markers begin and end to shrink
+
+
+def colour_of(code: int) -> str:
+    """The colour of the class with this number."""
+    return OKABE_ITO[code % len(OKABE_ITO)]
+
+
+def marker_of(code: int) -> str:
+    """The marker of the class with this number."""
+    return MARKERS[code % len(MARKERS)]
+
+
+def marker_area(n: int) -> float:
+    """Smaller markers for more points."""
+    share = (min(max(n, _FEW), _MANY) - _FEW) / (_MANY - _FEW)
+    return _LARGE + share * (_SMALL - _LARGE)
+
+
+def ink() -> Any:
+    """The colour of lines and letters: black on white, or whatever the style in force has."""
+    import matplotlib as mpl
+
+    return mpl.rcParams["text.color"]
+
+
+def new_axes(width: float, height: float) -> Any:
+    """Axes on a figure of their own that makes room for what stands outside them."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def legend_outside(ax: Any) -> None:
+    """The legend to the right of the data, never over it."""
+    ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, frameon=False)
+
+
+def in_print(number: float) -> str:
+    """Three digits, with the minus sign that matplotlib's axes have."""
+    return f"{number:.3g}".replace("-", "\N{MINUS SIGN}")

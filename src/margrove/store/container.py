@@ -1,0 +1,173 @@
+r"""Bytes: a JSON header and named arrays, in one safetensors file with a digest.
+
+::
+
+    8 bytes         length of the safetensors header, little-endian
+    header          {"__metadata__": {"margrove": "<our header: JSON in a string>"},
+                     "coef_": {"dtype", "shape", "data_offsets"}, …}
+    data            the arrays, one after the other, nothing in between and nothing after
+
+Our header's ``sha256`` is the SHA-256 of the whole file with these 64 digits read as zeros: it covers every byte. It
+tells damage, not forgery: whoever changes a file on purpose can also compute a new digest. So nothing here or later
+trusts it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any, BinaryIO
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from margrove.store.fault import FaultError
+from margrove.store.versions import Header, Tensors, check_format
+
+KEY = "margrove"
+LENGTH_BYTES = 8
+# Parsed JSON takes up to some 30 times its text; long lists lie in tensors (`long_lists`), so that honest headers are
+# small.
+MOST_HEADER_BYTES = 1 << 24
+_CHUNK = 1 << 20  # bytes asked of a stream at once, so that a length that lies costs no memory
+_BLANK = "0" * 64
+# Our header is JSON within a JSON string, so its quotes are escaped. Text inside it is escaped twice and never matches.
+_DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')
+_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1"}
+
+FOREIGN = "it is not a Margrove model file"
+SAVE_ONE = "Give a file that margrove.save wrote."
+
+
+def pack(header: Header, tensors: Tensors) -> bytearray:
+    """The whole file. The same header and tensors give the same bytes."""
+    # One key only: safetensors writes several in no fixed order.
+    metadata = {KEY: json.dumps({"sha256": _BLANK, **header}, allow_nan=False, separators=(",", ":"))}
+    raw = bytearray(safetensors.numpy.save(tensors, metadata))
+    length = int.from_bytes(raw[:LENGTH_BYTES], "little")
+    if length > MOST_HEADER_BYTES:
+        raise FaultError(
+            f"its header would take {length:,} bytes; {MOST_HEADER_BYTES:,} are allowed",
+            "Shorten the parameters, the names of the columns or the labels.",
+        )
+    place = _digest_place(raw[: LENGTH_BYTES + length])
+    raw[place] = hashlib.sha256(raw).hexdigest().encode()
+    return raw
+
+
+def unpack(stream: BinaryIO) -> tuple[Header, Tensors]:
+    """Our header and the arrays, writable; nothing is read or allocated that the header does not account for."""
+    raw = bytearray()
+    _read(stream, raw, LENGTH_BYTES)
+    if not raw:
+        raise FaultError("it is empty", SAVE_ONE)
+    length = int.from_bytes(raw, "little")
+    if len(raw) < LENGTH_BYTES or length > MOST_HEADER_BYTES:
+        raise FaultError(FOREIGN, SAVE_ONE)
+    _read(stream, raw, LENGTH_BYTES + length)
+    if len(raw) < LENGTH_BYTES + length:
+        raise FaultError(f"the file ends within its header, after {len(raw):,} bytes: it is cut off, or {FOREIGN[3:]}")
+    layout = _parse(raw[LENGTH_BYTES:])
+    header = _own_header(layout)
+    check_format(header)
+    whole = LENGTH_BYTES + length + _data_bytes(layout)
+    place = _digest_place(raw)
+    _read(stream, raw, whole + 1)
+    if len(raw) != whole:
+        words = "is cut off: it ends" if len(raw) < whole else "goes on"
+        raise FaultError(f"the file {words} after {min(len(raw), whole):,} of {whole:,} bytes")
+    _check_digest(raw, place)
+    return header, _tensors(bytes(raw))
+
+
+def _read(stream: BinaryIO, raw: bytearray, size: int) -> None:
+    """Read until ``raw`` has this size or the stream ends."""
+    while len(raw) < size:
+        piece = stream.read(min(_CHUNK, size - len(raw)))
+        if not piece:
+            return
+        raw += piece
+
+
+def _parse(text: bytearray) -> dict[str, Any]:
+    try:
+        layout = json.loads(text)
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # ValueError: no UTF-8, no JSON, or a number of too many digits
+        raise FaultError(f"{FOREIGN}, or its header is damaged", SAVE_ONE) from error
+    if not isinstance(layout, dict):
+        raise FaultError(FOREIGN, SAVE_ONE)
+    return layout
+
+
+def _own_header(layout: dict[str, Any]) -> Header:
+    metadata = layout.get("__metadata__")
+    text = metadata.get(KEY) if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        raise FaultError("it is a safetensors file, but not one of Margrove's: no 'margrove' in its metadata", SAVE_ONE)
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FaultError("its header is damaged: it is not JSON") from error
+    if not isinstance(header, dict):
+        raise FaultError("its header is damaged: it is not a JSON object")
+    return header
+
+
+def _data_bytes(layout: dict[str, Any]) -> int:
+    """Where the last array ends. That the arrays lie end to end is for the safetensors library to check."""
+    ends = [0]
+    for name, entry in layout.items():
+        if name == "__metadata__":
+            continue
+        offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
+        if not isinstance(offsets, list) or len(offsets) != 2 or type(offsets[1]) is not int or offsets[1] < 0:
+            raise FaultError("its header is damaged: an array has no place in the file")
+        ends.append(offsets[1])
+    return max(ends)
+
+
+def _digest_place(raw: bytearray) -> slice:
+    """Where the digits of the digest are, given the file up to the end of its header."""
+    found = list(_DIGEST.finditer(raw))
+    if len(found) != 1:
+        raise FaultError("its header is damaged: it has no SHA-256, or several")
+    return slice(*found[0].span(1))
+
+
+def _check_digest(raw: bytearray, place: slice) -> None:
+    told = raw[place].decode()
+    raw[place] = _BLANK.encode()
+    found = hashlib.sha256(raw).hexdigest()
+    raw[place] = told.encode()
+    if found != told:
+        raise FaultError(
+            f"it is damaged or was tampered with: its SHA-256 is {found[:12]}…, its header says {told[:12]}…"
+        )
+
+
+def _tensors(raw: bytes) -> Tensors:
+    try:
+        entries = safetensors.deserialize(raw)
+    except safetensors.SafetensorError as error:
+        raise FaultError(f"its arrays are not laid out as safetensors wants it ({error})") from error
+    return {name: _tensor(name, entry) for name, entry in entries}
+
+
+def _tensor(name: str, entry: dict[str, Any]) -> NDArray[np.generic]:
+    if entry["dtype"] not in _DTYPES:
+        raise FaultError(f"array {name!r} is of type {entry['dtype']}, which no model has")
+    try:
+        array = np.frombuffer(entry["data"], dtype=_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    except (
+        ValueError,
+        OverflowError,
+    ) as error:  # no entries, and more along another axis than NumPy can count
+        raise FaultError(f"array {name!r} has an impossible shape") from error
+    # Older versions of the library give bytes, which NumPy will not let a model write to.
+    return np.require(array, requirements=["W", "A"])

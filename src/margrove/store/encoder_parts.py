@@ -1,0 +1,94 @@
+"""A table's encoder taken apart into a record, and put together again. It has no arrays: all is in the record."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.store.check import check_fields, check_parameters, check_whole
+from margrove.store.fault import FaultError, shown
+from margrove.store.learner_parts import parameter_to_json
+from margrove.store.plain import from_json, to_json
+from margrove.store.schema import COLUMN_FIELDS, DROPPED_FIELDS, ENCODER, ENCODER_CHOICES
+
+_FIELDS = {"class", "parameters", "n_features_in", "has_names", "columns", "dropped", "output"}
+_OUTPUTS = (None, "default", "pandas", "polars")
+
+
+def take_encoder_apart(encoder: Any) -> dict[str, Any]:
+    """The record of a fitted encoder."""
+    check_is_fitted(encoder)
+    state = encoder.state()
+    parameters = state["parameters"].items()
+    return {
+        "class": "TableEncoder",
+        "parameters": {name: parameter_to_json("TableEncoder", name, value) for name, value in parameters},
+        "n_features_in": int(state["n_features_in"]),
+        "has_names": state["has_names"],
+        "columns": to_json(state["columns"], "a column"),
+        "dropped": to_json(state["dropped"], "a column left out"),
+        # Where scikit-learn's set_output keeps its word; a learner fitted on named columns expects them again.
+        "output": getattr(encoder, "_sklearn_output_config", {}).get("transform"),
+    }
+
+
+def put_encoder_together(record: dict[str, Any]) -> Any:
+    """The encoder that the record describes."""
+    check_fields(record, _FIELDS, "the record of TableEncoder")
+    if type(record["has_names"]) is not bool or record["output"] not in _OUTPUTS:
+        raise FaultError("the record of TableEncoder does not say whether columns have names, or what comes out")
+    state = {
+        "parameters": check_parameters(record["parameters"], ENCODER, ENCODER_CHOICES),
+        "columns": from_json(record["columns"]),
+        "dropped": from_json(record["dropped"]),
+        "n_features_in": check_whole(record["n_features_in"], 1, "n_features_in"),
+        "has_names": record["has_names"],
+    }
+    _check_columns(state)
+    encoder = ENCODER.from_state(state)
+    return encoder if record["output"] is None else encoder.set_output(transform=record["output"])
+
+
+def _check_columns(state: dict[str, Any]) -> None:
+    """Kept and left-out columns, together, are the columns of the table, each of them once."""
+    if not isinstance(state["columns"], list) or not isinstance(state["dropped"], list) or not state["columns"]:
+        raise FaultError("the columns are not two lists, of those kept and of those left out")
+    for column in state["columns"]:
+        kind = column.get("kind") if isinstance(column, dict) else None
+        if not isinstance(kind, str) or kind not in COLUMN_FIELDS:
+            raise FaultError(f"{shown(column)} is no column: it is of no known kind")
+        _check_column(column, COLUMN_FIELDS[kind])
+        _check_learned(column)
+    for column in state["dropped"]:
+        _check_column(column, DROPPED_FIELDS)
+    every = [*state["columns"], *state["dropped"]]
+    if sorted(column["index"] for column in every) != list(range(len(every))) or len(every) != state["n_features_in"]:
+        raise FaultError(f"the columns kept and left out are not those of a table of {state['n_features_in']}")
+    if len({column["name"] for column in every}) != len(every):
+        raise FaultError("two columns have the same name")
+
+
+def _check_column(column: Any, fields: dict[str, type]) -> None:
+    check_fields(column, set(fields), "a column")
+    for name, wanted in fields.items():
+        if type(column[name]) is not wanted:
+            raise FaultError(f"column {shown(column['name'])}: {name} is {shown(column[name])}, not {wanted.__name__}")
+
+
+def _check_learned(column: dict[str, Any]) -> None:
+    """What was learned is what `fit` can learn."""
+    name = shown(column["name"])
+    if column["kind"] != "category":
+        numbers = [column[key] for key in ("fill", "mean", "scale")]
+        if not all(map(math.isfinite, numbers)) or not column["scale"] > 0:
+            raise FaultError(f"column {name}: fill, mean and scale are {numbers}; finite and scale > 0 was expected")
+        return
+    levels = column["levels"]
+    is_text = all(type(level) is str for level in levels)
+    if not is_text and not all(type(level) in (int, float) for level in levels):
+        raise FaultError(f"column {name}: its levels are neither all text nor all numbers")
+    if any(not low < high for low, high in pairwise(levels)):
+        raise FaultError(f"column {name}: its levels are not sorted and distinct")

@@ -1,0 +1,82 @@
+"""Paths and streams. A file on disk is always the old one or the new one, never a part of either."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import BinaryIO, TypeAlias, cast
+
+from margrove.store.fault import FaultError
+
+Target: TypeAlias = str | os.PathLike[str] | BinaryIO
+
+
+def name_of(target: Target) -> str:
+    """What to call a path or stream in a message."""
+    if isinstance(target, str | os.PathLike):
+        return os.fspath(target)
+    return str(getattr(target, "name", "the stream"))
+
+
+def open_for_reading(target: Target) -> AbstractContextManager[BinaryIO]:
+    """The stream of bytes; a path's is closed afterwards, a caller's own stream is left open."""
+    if not isinstance(target, str | os.PathLike):
+        _check_is_binary(target, "read")
+        return nullcontext(target)
+    try:
+        return cast(BinaryIO, Path(target).open("rb"))
+    except IsADirectoryError as error:
+        raise FaultError("it is a folder", "Give the path of a file that margrove.save wrote.") from error
+    except FileNotFoundError as error:
+        raise FaultError("there is no such file", "Check the path, or save a model there first.") from error
+    except OSError as error:
+        raise FaultError(f"it cannot be read: {error.strerror}", "Check its permissions.") from error
+
+
+def write(target: Target, content: bytes | bytearray) -> None:
+    """Write all or nothing to a path; to a stream or a device, as they come."""
+    if not isinstance(target, str | os.PathLike):
+        _check_is_binary(target, "write")
+        target.write(content)
+        return
+    try:
+        mode = os.stat(target).st_mode if os.path.exists(target) else None
+        if mode is not None and stat.S_ISDIR(mode):
+            raise FaultError("it is a folder", "Add the name of a file, such as model.margrove.")
+        if mode is not None and not stat.S_ISREG(mode):
+            Path(target).write_bytes(content)  # a pipe or a device: to be written into, not to be replaced by a file
+            return
+        # A link keeps pointing where it did: the file behind it is replaced.
+        _replace(Path(os.path.realpath(target)), content, mode)
+    except OSError as error:
+        cure = "Choose a folder that exists, has room and may be written to."
+        raise FaultError(f"it cannot be written: {error.strerror}", cure) from error
+
+
+def _replace(path: Path, content: bytes | bytearray, mode: int | None) -> None:
+    """Write beside the file, then take its place in one step of the file system's."""
+    temporary = path.with_name(f".margrove-{secrets.token_hex(8)}.tmp")
+    # O_EXCL: never into a file or through a link that somebody else put there. 0o666: the umask decides, as for open().
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # before the rename, or a power cut could leave the new name on an empty file
+        if mode is not None:
+            os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, path)
+    except BaseException:  # Ctrl-C too: no litter
+        os.unlink(temporary)
+        raise
+
+
+def _check_is_binary(target: object, method: str) -> None:
+    if not hasattr(target, method) or hasattr(target, "encoding"):
+        raise FaultError(
+            f"a {type(target).__name__} is neither a path nor a binary file with a method {method!r}",
+            f"Give a path, or open the file with mode '{method[0]}b'.",
+        )

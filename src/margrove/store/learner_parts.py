@@ -1,0 +1,169 @@
+"""A classifier taken apart into a record (JSON) and tensors, and put together again."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.errors import MargroveWarning
+from margrove.store.check import (
+    check_certificate,
+    check_entries,
+    check_fields,
+    check_parameters,
+    check_rises,
+    check_scalar,
+    check_shape,
+    check_whole,
+)
+from margrove.store.fault import FaultError, shown
+from margrove.store.labels import labels_from_json, labels_to_json
+from margrove.store.plain import to_json
+from margrove.store.schema import LEARNERS, Array, Learner
+from margrove.store.versions import Tensors
+
+_FIELDS = {
+    "class",
+    "parameters",
+    "n_features_in",
+    "feature_names",
+    "labels",
+    "scalars",
+    "arrays",
+    "certificate",
+}
+_SPARSE = {"csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array}
+
+
+def take_learner_apart(model: Any, tensors: Tensors, prefix: str) -> dict[str, Any]:
+    """The record of a fitted classifier; its arrays go into ``tensors``, their names begin with ``prefix``."""
+    name = type(model).__name__
+    learner = LEARNERS[name]
+    check_is_fitted(model)
+    parameters = {key: parameter_to_json(name, key, value) for key, value in model.get_params(deep=False).items()}
+    layouts = {}
+    for spec in _arrays_of(learner, parameters):
+        if hasattr(model, spec.name):
+            layouts[spec.name] = _put_away(getattr(model, spec.name), tensors, prefix + spec.name)
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "class": name,
+        "parameters": parameters,
+        "n_features_in": int(model.n_features_in_),
+        "feature_names": None if names is None else names.tolist(),
+        "labels": labels_to_json(model.classes_),
+        "scalars": {key: _scalar_to_json(getattr(model, key)) for key in learner.scalars},
+        "arrays": layouts,
+        "certificate": model.certificate_.to_dict(),
+    }
+
+
+def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) -> Any:
+    """The classifier that the record describes; its tensors are taken out of ``tensors``."""
+    name = record["class"]
+    learner = LEARNERS[name]
+    check_fields(record, _FIELDS, f"the record of {name}")
+    parameters = check_parameters(record["parameters"], learner.estimator, learner.choices, learner.numbers)
+    labels = labels_from_json(record["labels"])
+    machines = 1 if len(labels) == 2 else len(labels)
+    columns = check_whole(record["n_features_in"], 1, "n_features_in")
+    check_fields(record["scalars"], set(learner.scalars), f"the list of {name}'s scalars")
+    fitted = {key: check_scalar(key, record["scalars"][key], scalar) for key, scalar in learner.scalars.items()}
+    symbols = {"K": len(labels), "m": machines, "d": columns}
+    if "n_rows_" in fitted:
+        symbols["n"] = fitted["n_rows_"]
+    fitted |= _take_arrays(_arrays_of(learner, parameters), record["arrays"], tensors, prefix, symbols)
+    if record["feature_names"] is not None:
+        fitted["feature_names_in_"] = _names(record["feature_names"], columns)
+    fitted["certificate_"] = check_certificate(record["certificate"], name, machines)
+    model = learner.estimator(**parameters)
+    vars(model).update(fitted, classes_=labels, n_features_in_=columns)
+    return model
+
+
+def parameter_to_json(owner: str, name: str, value: Any) -> Any:
+    """One parameter for the header, or a clear word on why it cannot be there."""
+    if name == "random_state" and isinstance(value, np.random.RandomState):
+        message = f"{owner}: random_state is a generator, whose state a model file does not keep; saved as None."
+        warnings.warn(message, MargroveWarning, stacklevel=6)
+        return None
+    if callable(value):
+        cure = "Use a kernel by name, or kernel='precomputed' with the Gram matrix."
+        raise FaultError(f"{owner}'s {name} is the function {shown(value)}, and a model file holds no code", cure)
+    return to_json(value, f"{owner}'s {name}")
+
+
+def _arrays_of(learner: Learner, parameters: dict[str, Any]) -> list[Array]:
+    return [spec for spec in learner.arrays if spec.applies(parameters)]
+
+
+def _scalar_to_json(value: Any) -> Any:
+    # Status is text that knows its name; the file keeps the text.
+    return str(value) if isinstance(value, str) else to_json(value, "a fitted number")
+
+
+def _put_away(array: Any, tensors: Tensors, name: str) -> str:
+    """Keep an array; returns how it lay in memory, on which the last bit of a product may depend."""
+    if sp.issparse(array):
+        for part in ("data", "indices", "indptr"):
+            tensors[f"{name}.{part}"] = np.ascontiguousarray(getattr(array, part))
+        return type(array).__name__
+    tensors[name] = np.ascontiguousarray(array)
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+def _take_arrays(
+    specs: list[Array], layouts: Any, tensors: Tensors, prefix: str, symbols: dict[str, int]
+) -> dict[str, Any]:
+    wanted = {spec.name for spec in specs if not spec.is_optional}
+    given = {spec.name for spec in specs} & layouts.keys() if isinstance(layouts, dict) else wanted
+    check_fields(layouts, wanted | given, "the list of arrays")
+    arrays = {}
+    for spec in specs:
+        if spec.name in layouts:
+            arrays[spec.name] = _take_out(spec, layouts[spec.name], tensors, prefix + spec.name, symbols)
+    # Only now are all symbols known.
+    for spec in specs:
+        if spec.name in arrays:
+            check_entries(spec, arrays[spec.name], symbols)
+    return arrays
+
+
+def _take_out(spec: Array, layout: Any, tensors: Tensors, name: str, symbols: dict[str, int]) -> Any:
+    if layout in ("C", "F"):
+        array = _tensor(tensors, name)
+        check_shape(spec, array.shape, symbols)
+        return np.asfortranarray(array) if layout == "F" else array
+    if not spec.may_be_sparse or layout not in _SPARSE:
+        raise FaultError(f"{spec.name} is laid out as {shown(layout)}, which is unknown here")
+    data, indices, indptr = (_tensor(tensors, f"{name}.{part}") for part in ("data", "indices", "indptr"))
+    d = symbols["d"]
+    if not data.ndim == indices.ndim == indptr.ndim == 1 or data.shape != indices.shape or not indptr.size:
+        raise FaultError(f"{spec.name}: its parts are of shapes {data.shape}, {indices.shape} and {indptr.shape}")
+    if {indices.dtype.name, indptr.dtype.name} - {"int32", "int64"}:
+        raise FaultError(
+            f"{spec.name}: its positions are of types {indices.dtype} and {indptr.dtype}, not whole numbers"
+        )
+    check_rises(f"{spec.name}.indptr", indptr, data.size)
+    if indices.size and (indices.min() < 0 or indices.max() >= d):
+        raise FaultError(f"{spec.name}.indices are not all from 0 to {d - 1}")
+    shape = (indptr.size - 1, d)
+    check_shape(spec, shape, symbols)
+    return _SPARSE[layout]((data, indices, indptr), shape=shape)
+
+
+def _tensor(tensors: Tensors, name: str) -> Any:
+    if name not in tensors:
+        raise FaultError(f"the array {name!r} is missing")
+    return tensors.pop(name)
+
+
+def _names(names: Any, columns: int) -> Any:
+    is_list = isinstance(names, list) and len(names) == columns
+    if not is_list or not all(type(name) is str for name in names) or len(set(names)) != columns:
+        raise FaultError(f"the names of the columns are {shown(names)}; {columns} different texts were expected")
+    return np.array(names, dtype=object)

@@ -1,0 +1,100 @@
+"""A model of any class that a file may hold, taken apart and put together again: pipelines, too."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from margrove.data.encoding import width
+from margrove.errors import MargroveWarning
+from margrove.store.check import check_fields
+from margrove.store.encoder_parts import put_encoder_together, take_encoder_apart
+from margrove.store.fault import FaultError, shown
+from margrove.store.learner_parts import parameter_to_json, put_learner_together, take_learner_apart
+from margrove.store.plain import from_json
+from margrove.store.schema import ENCODER, LEARNERS
+from margrove.store.versions import Tensors
+
+_PIPELINE_FIELDS = {"class", "parameters", "steps"}
+# Not "memory": on the next fit joblib would unpickle what it finds in that folder, and a file must not choose the
+# folder.
+_PIPELINE_PARAMETERS = {"transform_input", "verbose"}
+_IDLE = ("passthrough", None)  # steps that do nothing
+
+
+def take_apart(model: Any, tensors: Tensors, prefix: str = "") -> dict[str, Any]:
+    """The record of a fitted model; its arrays go into ``tensors``."""
+    # The very class, not its name or a subclass: scikit-learn has a Perceptron too, and a subclass may do anything.
+    if any(type(model) is learner.estimator for learner in LEARNERS.values()):
+        return take_learner_apart(model, tensors, prefix)
+    if type(model) is ENCODER:
+        return take_encoder_apart(model)
+    if type(model) is Pipeline:
+        return _take_pipeline_apart(model, tensors, prefix)
+    kind = type(model)
+    known = ", ".join([*LEARNERS, ENCODER.__name__])
+    raise FaultError(
+        f"a model file holds no code, so only classes it knows, and {kind.__module__}.{kind.__qualname__} is none",
+        f"Those are margrove's {known}, and a Pipeline of these; prepare the data outside of the pipeline.",
+    )
+
+
+def put_together(record: Any, tensors: Tensors, prefix: str = "") -> Any:
+    """The model that the record describes; its tensors are taken out of ``tensors``."""
+    name = record.get("class") if isinstance(record, dict) else None
+    if name in LEARNERS:
+        return put_learner_together(record, tensors, prefix)
+    if name == "TableEncoder":
+        return put_encoder_together(record)
+    if name == "Pipeline":
+        return _put_pipeline_together(record, tensors, prefix)
+    raise FaultError(f"it holds a {shown(name)}, which is not a class that this version of Margrove knows")
+
+
+def _take_pipeline_apart(pipeline: Any, tensors: Tensors, prefix: str) -> dict[str, Any]:
+    if pipeline.memory is not None:
+        message = "Pipeline: memory is a cache for fitting, which a model file does not keep; saved as None."
+        warnings.warn(message, MargroveWarning, stacklevel=4)
+    steps = []
+    for number, (name, step) in enumerate(pipeline.steps):
+        is_idle = step is None or isinstance(step, str)
+        steps.append([name, step if is_idle else take_apart(step, tensors, f"{prefix}steps.{number}.")])
+    parameters = pipeline.get_params(deep=False).items()
+    kept = {
+        name: parameter_to_json("Pipeline", name, value) for name, value in parameters if name in _PIPELINE_PARAMETERS
+    }
+    return {"class": "Pipeline", "parameters": kept, "steps": steps}
+
+
+def _put_pipeline_together(record: dict[str, Any], tensors: Tensors, prefix: str) -> Any:
+    check_fields(record, _PIPELINE_FIELDS, "the record of Pipeline")
+    check_fields(record["parameters"], _PIPELINE_PARAMETERS, "the list of Pipeline's parameters")
+    if not isinstance(record["steps"], list) or not record["steps"]:
+        raise FaultError("the pipeline has no steps")
+    steps: list[tuple[str, Any]] = []
+    for number, pair in enumerate(record["steps"]):
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str) or "__" in pair[0]:
+            raise FaultError(f"step {number} of the pipeline is {shown(pair)}; a name and a record were expected")
+        is_idle = not isinstance(pair[1], dict) and pair[1] in _IDLE
+        steps.append((pair[0], pair[1] if is_idle else put_together(pair[1], tensors, f"{prefix}steps.{number}.")))
+    if len({name for name, _ in steps}) != len(steps):
+        raise FaultError("two steps of the pipeline have the same name")
+    _check_chain(steps)
+    return Pipeline(steps, **{name: from_json(value) for name, value in record["parameters"].items()})
+
+
+def _check_chain(steps: list[tuple[str, Any]]) -> None:
+    """Each step but the last passes a table on, of as many columns as the next one wants."""
+    passed: int | None = None
+    for name, step in steps:
+        if step in _IDLE:
+            continue
+        wanted = getattr(step, "n_features_in_", None)
+        if passed is not None and wanted != passed:
+            raise FaultError(f"step {shown(name)} of the pipeline wants {wanted} columns and gets {passed}")
+        passed = sum(map(width, step.columns_)) if type(step) is ENCODER else None
+    for name, step in steps[:-1]:
+        if step not in _IDLE and not hasattr(step, "transform"):
+            raise FaultError(f"step {shown(name)} of the pipeline does not transform, and it is not the last")

@@ -1,0 +1,151 @@
+"""What a file must hold for each class that may be in one. This list is all that `load` can build.
+
+Shapes are written in symbols that must mean the same number throughout a model:
+
+=====  ==========================================================
+K      labels
+m      machines: 1 for two labels, otherwise K (one against the rest)
+d      columns, ``n_features_in_``
+n      rows the model was fitted on, ``n_rows_``
+s, v   support vectors; weight vectors that vote: whatever the first array says
+=====  ==========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from margrove.data import TableEncoder
+from margrove.engine import ENGINES
+from margrove.linear.centroid import BasicLinearClassifier
+from margrove.linear.kernel_perceptron import KernelPerceptron
+from margrove.linear.least_squares import LeastSquaresClassifier
+from margrove.linear.perceptron import Perceptron
+from margrove.linear.problem import VARIANTS
+from margrove.status import Status
+from margrove.svm.kernels import NATIVE_KERNELS
+
+
+@dataclass(frozen=True)
+class Array:
+    """One array of a fitted model. Floats are finite, always."""
+
+    name: str
+    shape: str
+    dtypes: tuple[str, ...] = ("float64",)
+    given: tuple[str, tuple[Any, ...]] | None = None  # only where this parameter has one of these values
+    is_optional: bool = False
+    may_be_sparse: bool = False
+    least: float | None = None  # no entry is smaller
+    below: str = ""  # every entry is smaller than each of these symbols
+    rises_to: str = ""  # starts at 0, never falls, ends at this symbol
+
+    def applies(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether a model with these parameters has this array."""
+        return self.given is None or parameters[self.given[0]] in self.given[1]
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One number, word or truth value of a fitted model."""
+
+    type: type
+    least: float | None = None
+    choices: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A classifier: its constructor, what its parameters may be where that decides a prediction, and what `fit`
+    leaves."""
+
+    estimator: type
+    arrays: tuple[Array, ...]
+    scalars: Mapping[str, Scalar] = field(default_factory=dict)
+    choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+
+
+_WHOLE = ("int64",)
+_SINGLE_OR_DOUBLE = ("float32", "float64")
+
+_SOLVE = {
+    "n_iter_": Scalar(int, least=0),
+    "status_": Scalar(Status, choices=tuple(Status)),
+    "engine_": Scalar(str, choices=tuple(engine for engine in ENGINES if engine != "auto")),
+}
+_PLANE = (Array("coef_", "m d"), Array("intercept_", "m"))
+
+_ONE_VECTOR = ("variant", tuple(variant for variant in VARIANTS if variant != "voted"))
+_VOTED = ("variant", ("voted",))
+_POINTS = ("kernel", NATIVE_KERNELS)
+_GRAM = ("kernel", ("precomputed",))
+
+LEARNERS: dict[str, Learner] = {
+    "BasicLinearClassifier": Learner(BasicLinearClassifier, _PLANE, _SOLVE),
+    "LeastSquaresClassifier": Learner(LeastSquaresClassifier, _PLANE, _SOLVE),
+    "Perceptron": Learner(
+        Perceptron,
+        (
+            *_PLANE,
+            Array("n_mistakes_", "m", _WHOLE, least=0),
+            Array("alpha_", "n m", given=_ONE_VECTOR, is_optional=True, least=0),
+            Array("prototypes_", "v d+1", given=_VOTED),
+            Array("votes_", "v", _WHOLE, given=_VOTED, least=0),
+            Array("makers_", "v", _WHOLE, given=_VOTED, least=0, below="n"),
+            Array("vote_starts_", "m+1", _WHOLE, given=_VOTED, rises_to="v"),
+        ),
+        {**_SOLVE, "n_rows_": Scalar(int, least=1), "is_warm_": Scalar(bool)},
+        choices={"variant": VARIANTS},
+        numbers=("eta0",),
+    ),
+    "KernelPerceptron": Learner(
+        KernelPerceptron,
+        (
+            Array("support_vectors_", "s d", _SINGLE_OR_DOUBLE, given=_POINTS, may_be_sparse=True),
+            Array("support_vectors_", "0 0", given=_GRAM),
+            Array("dual_coef_", "m s"),
+            Array("intercept_", "m"),
+            Array("support_", "s", _WHOLE, given=_POINTS, least=0, below="n"),
+            Array("support_", "s", _WHOLE, given=_GRAM, least=0, below="n d"),  # columns of a Gram matrix, too
+            Array("n_mistakes_", "m", _WHOLE, least=0),
+            Array("norm_", "m", least=0),
+        ),
+        {**_SOLVE, "n_rows_": Scalar(int, least=1), "gamma_": Scalar(float, least=0.0)},
+        choices={"kernel": (*NATIVE_KERNELS, "precomputed")},
+        numbers=("eta0", "degree", "coef0"),
+    ),
+}
+
+ENCODER = TableEncoder
+ENCODER_CHOICES: dict[str, tuple[Any, ...]] = {
+    "impute": ("median", "mean", "zero"),
+    "unseen": ("warn", "error", "ignore"),
+    "sparse_output": (True, False, "auto"),
+}
+
+# What is said of each column that an encoder keeps; see `margrove.data.encoding`.
+COLUMN_FIELDS: dict[str, dict[str, type]] = {
+    "numeric": {
+        "name": str,
+        "index": int,
+        "kind": str,
+        "fill": float,
+        "mean": float,
+        "scale": float,
+        "indicator": bool,
+    },
+    "boolean": {
+        "name": str,
+        "index": int,
+        "kind": str,
+        "fill": float,
+        "mean": float,
+        "scale": float,
+        "indicator": bool,
+    },
+    "category": {"name": str, "index": int, "kind": str, "levels": list, "missing_seen": bool},
+}
+DROPPED_FIELDS: dict[str, type] = {"name": str, "index": int, "why": str}

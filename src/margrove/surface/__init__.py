@@ -1,0 +1,1 @@
+"""What people touch: the command line. Every module here is a view of one fitted model and holds no mathematics."""

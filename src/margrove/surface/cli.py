@@ -1,0 +1,233 @@
+"""The commands: what can be typed. The work is done in the module of each command's name, imported when it is needed.
+
+Only typer and rich may be imported here, so that ``--help`` and shell completion answer at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from margrove.surface.failures import ExitCode, GuardedGroup
+from margrove.surface.learners import DEFAULT, LEARNERS, completed_names, parse_params
+
+app = typer.Typer(
+    name="margrove",
+    cls=GuardedGroup,
+    help="Classifiers that come with their proof.",
+    epilog="Start with:  margrove train        (the embedded penguins)",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # failures are told by GuardedGroup; a defect of ours shows Python's own traceback
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_TABLE = "The table"
+_LEARNING = "The learning"
+_OUTPUT = "The output"
+
+File = Annotated[
+    str | None,
+    typer.Argument(
+        help="CSV, Parquet, Arrow, ARFF, LIBSVM or .npz, also compressed; '-' is standard input. "
+        "None: the embedded penguins.",
+        show_default=False,
+    ),
+]
+ModelFile = Annotated[str, typer.Argument(help="A file that 'margrove train' made; '-' is standard input.")]
+Target = Annotated[
+    str | None,
+    typer.Option(help="The column to be predicted. None: the last one.", show_default=False, rich_help_panel=_TABLE),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(help="Another word for a missing cell; may be repeated.", show_default=False, rich_help_panel=_TABLE),
+]
+NoHeader = Annotated[bool, typer.Option("--no-header", help="The first line is a row.", rich_help_panel=_TABLE)]
+Delimiter = Annotated[str, typer.Option(help="Between the cells.", rich_help_panel=_TABLE)]
+Encoding = Annotated[str, typer.Option(help="Of a text file.", rich_help_panel=_TABLE)]
+DropUnlabelled = Annotated[
+    bool, typer.Option("--drop-unlabelled", help="Leave out rows without a target.", rich_help_panel=_TABLE)
+]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(help="A column to leave out; may be repeated.", show_default=False, rich_help_panel=_TABLE),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        help=f"One of {', '.join(LEARNERS)}. None: {DEFAULT}.",
+        autocompletion=completed_names,
+        show_default=False,
+        rich_help_panel=_LEARNING,
+    ),
+]
+Param = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="A parameter of the learner; may be repeated.",
+        show_default=False,
+        rich_help_panel=_LEARNING,
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Of the order of rows and of the folds.", min=0, rich_help_panel=_LEARNING)]
+Folds = Annotated[int, typer.Option(help="Of the cross-validation; 0 for none.", rich_help_panel=_LEARNING)]
+TimeLimit = Annotated[
+    float | None, typer.Option(help="Seconds for each fit.", show_default=False, rich_help_panel=_LEARNING)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document and nothing else.", rich_help_panel=_OUTPUT)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the essential.", rich_help_panel=_OUTPUT)]
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"margrove {version('margrove')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Classifiers that come with their proof: train on a table, get a model and a certificate that anyone can recompute."""
+
+
+@app.command(epilog="Example:  margrove train adult.csv --target income --model perceptron -o income.margrove")
+def train(
+    file: File = None,
+    target: Target = None,
+    model: Model = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where the model goes; '-' is standard output. None: FILE.margrove, here.",
+            show_default=False,
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    param: Param = None,
+    seed: Seed = 0,
+    folds: Folds = 5,
+    time_limit: TimeLimit = None,
+    without: Without = None,
+    missing: Missing = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
+    drop_unlabelled: DropUnlabelled = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn from a table: estimate, fit, certify, explain and save."""
+    from margrove.errors import ParameterError
+    from margrove.surface.reading import Reading
+    from margrove.surface.screen import Screen
+    from margrove.surface.train import Training
+    from margrove.surface.train import train as work
+
+    if as_json and output == "-":
+        raise ParameterError("--json and -o - both want standard output. Give the model a file: -o model.margrove.")
+    reading = Reading(
+        file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled, tuple(without or ())
+    )
+    training = Training(model, parse_params(param or ()), seed, folds, time_limit)
+    work(Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-"), reading, training, output)
+
+
+@app.command(epilog="Example:  margrove predict income.margrove people.csv -o answers.csv")
+def predict(
+    model: ModelFile,
+    file: File = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The CSV file; '-' is standard output.", rich_help_panel=_OUTPUT)
+    ] = "-",
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Add the decision value of each machine.", rich_help_panel=_OUTPUT)
+    ] = False,
+    missing: Missing = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the rows of a table; its columns are matched by name, in any order."""
+    from margrove.surface.predict import predict as work
+    from margrove.surface.reading import Reading
+    from margrove.surface.screen import Screen
+
+    reading = Reading(file, None, tuple(missing or ()), not no_header, delimiter, encoding)
+    screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-")
+    work(screen, model, reading, output, with_scores=scores)
+
+
+@app.command(epilog="Example:  margrove show income.margrove")
+def show(model: ModelFile, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Show what is in a model file: parameters, certificate, what it learned."""
+    from margrove.surface.screen import Screen
+    from margrove.surface.show import show as work
+
+    work(Screen(is_json=as_json, is_quiet=quiet), model)
+
+
+@app.command(epilog="Example:  margrove certify income.margrove adult.csv   (exit code 0: it holds; 1: it does not)")
+def certify(
+    model: ModelFile,
+    file: File = None,
+    target: Target = None,
+    missing: Missing = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
+    drop_unlabelled: DropUnlabelled = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Recompute from model and data everything the model claims."""
+    from margrove.surface.certify import certify as work
+    from margrove.surface.reading import Reading
+    from margrove.surface.screen import Screen
+
+    reading = Reading(file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled)
+    if not work(Screen(is_json=as_json, is_quiet=quiet), model, reading):
+        raise typer.Exit(ExitCode.DOES_NOT_HOLD)
+
+
+@app.command(epilog="Example:  margrove compare adult.csv --target income")
+def compare(
+    file: File = None,
+    target: Target = None,
+    seed: Seed = 0,
+    folds: Folds = 5,
+    time_limit: Annotated[float, typer.Option(help="Seconds for each fit.", rich_help_panel=_LEARNING)] = 60.0,
+    without: Without = None,
+    missing: Missing = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
+    drop_unlabelled: DropUnlabelled = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try every learner on a table: accuracy, time, certificate, side by side."""
+    from margrove.surface.compare import compare as work
+    from margrove.surface.reading import Reading
+    from margrove.surface.screen import Screen
+
+    reading = Reading(
+        file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled, tuple(without or ())
+    )
+    screen = Screen(is_json=as_json, is_quiet=quiet)
+    work(screen, reading, folds=folds, seed=seed, time_limit=time_limit)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,163 @@
+"""``margrove compare``: all learners on one table, side by side."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.table import Table as Grid
+from rich.text import Text
+
+from margrove.certificate import Certificate, certify
+from margrove.data import Table
+from margrove.errors import MargroveError
+from margrove.status import Status
+from margrove.surface.display import accuracy_text, percent
+from margrove.surface.learned import learned
+from margrove.surface.learners import LEARNERS, Learner
+from margrove.surface.meter import Meter, metered
+from margrove.surface.models import build_model, fit_model
+from margrove.surface.reading import Reading, facts_of, tell_facts
+from margrove.surface.screen import Screen
+from margrove.surface.validation import Estimate, Folds, cross_validate, refuse_interrupted, stratified_folds
+
+
+@dataclass(frozen=True)
+class Contender:
+    """How one learner did, or why it could not."""
+
+    learner: Learner
+    estimate: Estimate | None = None
+    seconds: float | None = None  # of the fit on all rows
+    certificate: Certificate | None = None
+    status: str | None = None
+    size: str = ""
+    failure: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "learner": self.learner.name,
+            "cross_validation": None if self.estimate is None else self.estimate.to_dict(),
+            "seconds": self.seconds,
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "status": self.status,
+            "size": self.size,
+            "failure": self.failure,
+        }
+
+
+def compare(screen: Screen, reading: Reading, *, folds: int, seed: int, time_limit: float | None) -> None:
+    """Cross-validate, fit and certify every learner on the same folds, and say which is best."""
+    with metered(screen, "reading"):
+        table = reading.labelled()
+        facts = facts_of(table)
+    tell_facts(screen, facts, reading)
+    rounds = stratified_folds(table, folds, seed)
+    contenders = []
+    with metered(screen, "comparing", total=len(LEARNERS) * (len(rounds.tests) + 1)) as meter:
+        for learner in LEARNERS.values():
+            contenders.append(_contend(learner, table, rounds, meter, seed=seed, time_limit=time_limit))
+    screen.say()
+    screen.essential(_grid(contenders))
+    best = best_of(contenders)
+    _tell_best(screen, contenders, best, time_limit)
+    screen.document(
+        {
+            "command": "compare",
+            "table": facts.to_dict(),
+            "learners": [contender.to_dict() for contender in contenders],
+            "best": None if best is None else best.learner.name,
+        }
+    )
+
+
+def _contend(
+    learner: Learner, table: Table, rounds: Folds, meter: Meter, *, seed: int, time_limit: float | None
+) -> Contender:
+    def make() -> Any:
+        return build_model(learner, {}, seed=seed, time_limit=time_limit)
+
+    try:
+        estimate = cross_validate(make, table, rounds, meter, learner.name)
+        meter.begin(f"{learner.name}, all rows")
+        model = make()
+        started = time.perf_counter()
+        fit_model(model, table, {})
+        seconds = time.perf_counter() - started
+        refuse_interrupted(model)
+        certificate = certify(model, table, table.labels())
+        meter.advance()
+    except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
+        return Contender(learner, failure=" ".join(str(error).splitlines()) or type(error).__name__)
+    size = learned(model).size_words
+    return Contender(learner, estimate, seconds, certificate, str(model[-1].status_), size)
+
+
+def best_of(contenders: list[Contender]) -> Contender | None:
+    """The highest mean accuracy; of equals the first, which is the simpler."""
+    judged = [c for c in contenders if c.estimate is not None and c.estimate.accuracies]
+    return max(judged, key=lambda c: c.estimate.mean if c.estimate else 0.0, default=None)
+
+
+def _grid(contenders: list[Contender]) -> Grid:
+    best = best_of(contenders)
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    grid.add_column("learner", no_wrap=True)
+    grid.add_column("accuracy", justify="right", no_wrap=True)
+    grid.add_column("fit", justify="right", no_wrap=True)
+    grid.add_column("certificate")
+    grid.add_column("decides by")
+    for contender in contenders:
+        if contender.estimate is None or contender.seconds is None or contender.certificate is None:
+            grid.add_row(contender.learner.name, "-", "-", Text(f"failed: {contender.failure}", style="red"), "-")
+            continue
+        grid.add_row(
+            Text(contender.learner.name),
+            accuracy_text(contender.estimate),
+            _duration(contender.seconds),
+            _certificate_words(contender.certificate),
+            contender.size,
+            style="bold" if contender is best else "",
+        )
+    return grid
+
+
+def _duration(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _certificate_words(certificate: Certificate) -> Text:
+    """Whether it holds, and the first thing that does not."""
+    if certificate.holds:
+        return Text("✓ holds", style="green")
+    failed = next(claim for claim in certificate.claims if claim.holds is False)
+    reason = failed.words.partition(":")[0] or failed.name
+    ended = "" if certificate.status == Status.CONVERGED else f" ({certificate.status})"
+    return Text(f"✗ {reason}{ended}", style="red")
+
+
+def _tell_best(screen: Screen, contenders: list[Contender], best: Contender | None, time_limit: float | None) -> None:
+    if best is None or best.estimate is None:
+        for note in next((c.estimate.notes for c in contenders if c.estimate is not None), ()):
+            screen.say(f"Accuracy {note}")
+        return
+    estimate = best.estimate
+    screen.say()
+    screen.essential(
+        f"Best: {best.learner.name}, {accuracy_text(estimate)} on rows it has not seen; always answering "
+        f"{str(estimate.baseline_class)!r} scores {percent(estimate.baseline)}."
+    )
+    rivals = [
+        c.learner.name
+        for c in contenders
+        if c is not best and c.estimate is not None and estimate.mean - c.estimate.mean <= estimate.spread
+    ]
+    if rivals:
+        screen.say(f"Within one spread of it, so perhaps as good: {', '.join(rivals)}.")
+    if any(c.status == Status.TIME_LIMIT for c in contenders):
+        screen.say(f"A fit was stopped after {time_limit:g} s; --time-limit allows more.")
+    for note in estimate.notes:
+        screen.say(f"Note: {note}.")

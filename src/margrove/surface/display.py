@@ -1,0 +1,141 @@
+"""Certificates, accuracies and lessons as a person reads them."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.table import Table as Grid
+from rich.text import Text
+
+from margrove.certificate import Certificate, Claim
+from margrove.status import Status
+from margrove.surface.learned import Learned, Lesson
+from margrove.surface.screen import Screen
+from margrove.surface.validation import Estimate
+
+MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
+_MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
+
+
+def percent(share: float) -> str:
+    """A share as people say it."""
+    return f"{100 * share:.1f} %"
+
+
+def accuracy_text(estimate: Estimate) -> str:
+    """Mean and spread of the cross-validated accuracy, or a dash."""
+    if not estimate.accuracies:
+        return "-"
+    return f"{100 * estimate.mean:.1f} ± {100 * estimate.spread:.1f} %"
+
+
+def tell_estimate(screen: Screen, estimate: Estimate) -> None:
+    """Print the cross-validated accuracy, what it means, and what knowing nothing would score."""
+    screen.heading("Accuracy on rows it has not seen")
+    n = len(estimate.accuracies)
+    if n:
+        screen.say(Text.assemble((accuracy_text(estimate), "bold"), f"  (mean ± standard deviation of {n} rounds;"), indent=2)
+        screen.say(f"each holds back a {_ordinal(n)} of the rows, learns from the others, and is tested on it)", indent=2)
+    for note in estimate.notes:
+        screen.say(note, indent=2)
+    screen.say(f"{percent(estimate.baseline)} would be right by always answering {str(estimate.baseline_class)!r}",
+    indent=2)
+
+
+def _ordinal(n: int) -> str:
+    words = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 6: "sixth", 7: "seventh", 8: "eighth", 9: "ninth", 10:
+    "tenth"}
+    return words.get(n, f"{n}th")
+
+
+def tell_certificate(screen: Screen, certificate: Certificate) -> None:
+    """Print the certificate as a table and its verdict in plain words."""
+    screen.heading(f"Certificate of {certificate.learner}")
+    screen.say(certificate_grid(certificate))
+    tell_verdict(screen, certificate)
+
+
+def certificate_grid(certificate: Certificate) -> Grid:
+    """One line per claim, with a number for each machine where they fit, and what it means below."""
+    is_split = 1 < len(certificate.machines) <= MOST_MACHINES
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    grid.add_column("")
+    grid.add_column("claim")
+    for machine in certificate.machines if is_split else ("value",):
+        grid.add_column(Text(machine), justify="right")
+    for claim, (_, name, value, words) in zip(certificate.claims, certificate.rows(), strict=True):
+        mark, style = _MARKS[claim.holds]
+        text = Text.assemble(name, *([("\n" + words, "dim")] if words else []))
+        is_per_machine = is_split and len(claim.values) == len(certificate.machines)
+        values = _values(claim) if is_per_machine else [value]
+        blank = len(certificate.machines) - len(values) if is_split else 0
+        grid.add_row(Text(mark, style=style), text, *(Text(value) for value in values), *[""] * blank)
+    return grid
+
+
+def _values(claim: Claim) -> list[str]:
+    """The numbers of a claim, each with what it may be at most on the line below."""
+    shown = [f"{value:.4g}" for value in claim.values]
+    if claim.limits is None:
+        return shown
+    return [f"{value}\n≤ {limit:.4g}" for value, limit in zip(shown, claim.limits, strict=True)]
+
+
+def tell_verdict(screen: Screen, certificate: Certificate) -> None:
+    """Print what the certificate comes to, and what to do where it does not hold."""
+    style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
+    screen.essential(Text(verdict_words(certificate), style=style))
+    failed = [claim for claim in certificate.claims if claim.holds is False]
+    for claim in failed:
+        screen.say(f"{claim.name}: {claim.words}" if claim.words else claim.name, indent=2)
+    if certificate.status in set(Status) and certificate.status != Status.CONVERGED:
+        screen.say(f"the solve ended with status {certificate.status!r}: {Status(certificate.status).advice}", indent=2)
+    if failed:
+        screen.say("It still predicts, as well as the accuracy says; what it does not have is this proof.", indent=2)
+
+
+def verdict_words(certificate: Certificate) -> str:
+    """The verdict in one plain sentence."""
+    if certificate.holds is None:
+        return "Not checked yet: these are the solver's own numbers."
+    rows = f"{certificate.n_rows:,} rows"
+    if certificate.holds:
+        return f"The certificate HOLDS: every claim was recomputed on {rows} and is true."
+    n_failed = sum(claim.holds is False for claim in certificate.claims)
+    claims = "1 claim is" if n_failed == 1 else f"{n_failed} claims are"
+    return f"The certificate does NOT hold: recomputed on {rows}, {claims} not true."
+
+
+def tell_learned(screen: Screen, learned: Learned) -> None:
+    """Print what the model learned."""
+    screen.heading("What it learned")
+    if learned.kind == "weights":
+        for lesson in learned.lessons:
+            screen.say(_weights_line(lesson), indent=2)
+        screen.say(
+            "In brackets the weight, 1 being the strongest of its class: per standard deviation of a number, "
+            "yes against no of a category. Columns that move together share or cancel their weights.",
+            style="dim",
+            indent=2,
+        )
+        return
+    if learned.kind == "rows":
+        of_all = f" of {learned.n_training_rows:,}" if learned.n_training_rows else ""
+        screen.say(f"{learned.size:,}{of_all} training rows carry the decision; the others could be left out:",
+        indent=2)
+    for lesson in learned.lessons:
+        screen.say(_other_line(lesson), indent=2)
+
+
+def _weights_line(lesson: Lesson) -> Text:
+    rival = "" if lesson.against == "the rest" else f" rather than {lesson.against}"
+    line = Text.assemble((lesson.about, "bold"), f"{rival}: ")
+    if not lesson.evidence:
+        return line.append("no column matters")
+    return line.append(", ".join(f"{fact.words} ({fact.weight:+.2f})" for fact in lesson.evidence))
+
+
+def _other_line(lesson: Lesson) -> Text:
+    name = (f"{lesson.about} vs {lesson.against}", "bold")
+    if lesson.n_voters is not None:
+        return Text.assemble(name, f": {lesson.n_voters:,} weight vectors vote")
+    return Text.assemble(name, f": {lesson.n_rows_for:,} rows for it, {lesson.n_rows_against:,} against it")

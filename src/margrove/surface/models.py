@@ -1,0 +1,121 @@
+"""Where a model goes to and comes from, and the table it wants."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from margrove.data import Table, TableEncoder
+from margrove.errors import InputError, ModelFileError, ParameterError
+from margrove.store import describe, load, save
+from margrove.surface.learners import Learner
+from margrove.surface.reading import STANDARD_STREAM
+
+
+def build_model(learner: Learner, params: dict[str, Any], *, seed: int, time_limit: float | None) -> Any:
+    """The unfitted model: numbers are made of the table, then learned from."""
+    from sklearn.pipeline import Pipeline
+
+    estimator = learner.estimator(params, seed=seed, time_limit=time_limit)
+    return Pipeline([("encode", TableEncoder()), ("learn", estimator)])
+
+
+def fit_model(model: Any, table: Table, params: dict[str, Any]) -> list[str]:
+    """Fit on all rows; the answer is what the user should be warned of, each thing once."""
+    from margrove.errors import DataWarning, MargroveError
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        # `facts_of` has told of odd columns already, and the certificate tells how the solve ended.
+        warnings.simplefilter("ignore", DataWarning)
+        try:
+            model.fit(table, table.labels())
+        except MargroveError:
+            raise
+        except (TypeError, ValueError) as error:
+            if not params:
+                raise
+            # scikit-learn's own words about a value of --param that no check of ours foresaw.
+            raise ParameterError(f"the learner refuses --param {', '.join(params)}: {error}") from error
+    if table.target is not None:
+        model.target_name_ = table.target.name
+    return list(dict.fromkeys(str(warning.message) for warning in caught))
+
+
+def check_destination(path: str) -> bool:
+    """Refuse, before any work is done, a place that a model cannot be written to. True: it replaces a model.
+
+    Raises
+    ------
+    InputError
+        If the folder is not there or may not be written to, or the file is something other than a model.
+    """
+    if path == STANDARD_STREAM:
+        return False
+    file = Path(path)
+    folder = file.parent
+    if file.is_dir():
+        raise InputError("is a folder", file=path, cure="Add the name of a file, such as model.margrove.")
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {str(folder)!r}", file=path, cure="Make it first, or choose another: -o.")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"the folder {str(folder)!r} may not be written to", file=path, cure="Choose another: -o.")
+    if not file.exists():
+        return False
+    try:
+        describe(path)
+    except ModelFileError as error:
+        problem = "there is such a file already and it is not a Margrove model, so it is not overwritten"
+        raise InputError(problem, file=path, cure="Choose another name: -o.") from error
+    return True
+
+
+def write_model(model: Any, path: str) -> None:
+    """Save the model, or send it down the pipe."""
+    if path != STANDARD_STREAM:
+        save(model, path)
+        return
+    # In memory first: a pipe gets all of it or nothing.
+    content = io.BytesIO()
+    save(model, content)
+    sys.stdout.buffer.write(content.getvalue())
+    sys.stdout.buffer.flush()
+
+
+def read_model(path: str) -> Any:
+    """Load the model from a file, or from the pipe."""
+    if path == STANDARD_STREAM:
+        return load(io.BytesIO(sys.stdin.buffer.read()))
+    return load(path)
+
+
+def target_of(model: Any) -> str | None:
+    """The name of the column that the model predicts, where it is known."""
+    return getattr(model, "target_name_", None)
+
+
+def learner_of(model: Any) -> Any:
+    """The classifier itself."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def features_of(model: Any, table: Table) -> Any:
+    """The table in the form the model takes: as it is, or as an array for a model without an encoder."""
+    encoder = model[0] if hasattr(model, "steps") else None
+    if isinstance(encoder, TableEncoder):
+        return table
+    names = [str(name) for name in getattr(model, "feature_names_in_", table.names)]
+    chosen = table.select(names)
+    if chosen.sparse is not None or chosen.block is not None:
+        return chosen.block if chosen.sparse is None else chosen.sparse
+    for column in chosen:
+        if column.kind != "numeric":
+            cure = "This model was trained on numbers, without an encoder."
+            raise InputError(f"is a {column.kind}, not numbers", file=table.source, column=column.name, cure=cure)
+    return np.column_stack([column.values for column in chosen])

@@ -1,0 +1,155 @@
+"""``margrove predict``: labels for the rows of a table, by a saved model."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.data import Table
+from margrove.errors import InputError, ParameterError
+from margrove.surface.display import percent
+from margrove.surface.meter import metered
+from margrove.surface.models import features_of, learner_of, read_model, target_of
+from margrove.surface.reading import STANDARD_STREAM, Reading
+from margrove.surface.screen import Screen
+
+UNNAMED_TARGET = "prediction"  # the column's name where the model does not know its target's
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One label per row and, where asked for, the decision value of each machine."""
+
+    target: str
+    labels: NDArray[Any]  # (n,)
+    scores: NDArray[np.float64] | None  # (n, machines)
+    machines: tuple[str, ...]
+    accuracy: float | None  # where the table holds the right answers
+    n_labelled: int
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the output's columns."""
+        return [self.target, *(f"score {machine}" for machine in (self.machines if self.scores is not None else ()))]
+
+    def rows(self) -> list[list[Any]]:
+        """The cells, row by row."""
+        if self.scores is None:
+            return [[label] for label in self.labels.tolist()]
+        return [[label, *scores] for label, scores in zip(self.labels.tolist(), self.scores.tolist(), strict=True)]
+
+    def to_csv(self) -> bytes:
+        """The CSV file, in UTF-8."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.header)
+        writer.writerows(self.rows())
+        return text.getvalue().encode()
+
+
+def predict(screen: Screen, model_path: str, reading: Reading, output: str, *, with_scores: bool) -> None:
+    """Read model and table, predict, write."""
+    if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
+        raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
+    _refuse_to_clobber(output, model_path, reading.file)
+    model = read_model(model_path)
+    with metered(screen, "predicting"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        predictions = _predicted(model, reading.unlabelled(), with_scores=with_scores)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        screen.warn(message)
+    if not screen.is_json:
+        _write(predictions.to_csv(), output)
+    _tell(screen, predictions, output)
+    screen.document(
+        {
+            "command": "predict",
+            "model": model_path,
+            "target": predictions.target,
+            "columns": predictions.header,
+            "rows": predictions.rows(),
+            "accuracy": predictions.accuracy,
+            "warnings": list(dict.fromkeys(str(warning.message) for warning in caught)),
+        }
+    )
+
+
+def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
+    target = target_of(model)
+    truth = None
+    if target is not None and target in table:
+        truth, table = table[target], table.without(target)
+    features = features_of(model, table)
+    labels = np.asarray(model.predict(features))
+    scores = None
+    if with_scores:
+        decision = np.asarray(model.decision_function(features))
+        scores = decision[:, None] if decision.ndim == 1 else decision
+    accuracy, n_labelled = None, 0
+    if truth is not None:
+        known = ~truth.is_missing
+        n_labelled = int(known.sum())
+        if n_labelled:
+            # As text: a file of zeros and ones may be numbers here and yes/no there.
+            right = labels[known].astype(str) == truth.take(known).labels().astype(str)
+            accuracy = float(np.mean(right))
+    machines = learner_of(model).certificate_.machines
+    return Predictions(target or UNNAMED_TARGET, labels, scores, machines, accuracy, n_labelled)
+
+
+def _tell(screen: Screen, predictions: Predictions, output: str) -> None:
+    if output != STANDARD_STREAM:
+        screen.say(f"Wrote {len(predictions.labels):,} predictions of {predictions.target!r} to {output}")
+    if predictions.accuracy is not None:
+        screen.say(
+            f"The table has the column {predictions.target!r}: {percent(predictions.accuracy)} of "
+            f"{predictions.n_labelled:,} predictions agree with it"
+        )
+
+
+def _refuse_to_clobber(output: str, *inputs: str | None) -> None:
+    """Refuse to write over the model or the table that is being read."""
+    if output == STANDARD_STREAM or not Path(output).exists():
+        return
+    for path in inputs:
+        if path is not None and path != STANDARD_STREAM and Path(path).exists() and Path(path).samefile(output):
+            raise InputError("is what is being read, so it is not overwritten", file=output, cure="Choose another: -o.")
+
+
+def _write(content: bytes, output: str) -> None:
+    """Write all or nothing: beside the file, then in its place."""
+    if output == STANDARD_STREAM:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    path = Path(output)
+    if path.exists() and not path.is_file():  # a pipe or a device: to be written into, not to be replaced
+        path.write_bytes(content)
+        return
+    mode = path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask()
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".margrove-", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:  # Ctrl-C too: no litter
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    """The process's umask, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

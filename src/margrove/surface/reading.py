@@ -1,0 +1,205 @@
+"""A table as the command line reads it: the options, the reading, and what is told about it."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from margrove.data import Table, load_penguins, read_table
+from margrove.data.delimited import DEFAULT_MISSING
+from margrove.data.inspection import inspect_columns
+from margrove.data.target import Target, check_target
+from margrove.errors import DataWarning, InputError
+from margrove.surface.screen import Screen
+
+STANDARD_STREAM = "-"
+_COMPRESSIONS = (".gz", ".bz2", ".xz")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the options say about the table.
+
+    Parameters
+    ----------
+    file : str, optional
+        A path, or ``-`` for standard input. None: the embedded penguins.
+    target : str, optional
+        The column to be predicted.
+    missing : tuple of str
+        Words for a missing cell, besides the usual ones.
+    has_header : bool
+        False: the first line of a delimited file is a row. True: it is looked at and decided.
+    delimiter, encoding : str
+        As in `read_table`.
+    drop_unlabelled : bool
+        Leave out rows without a target.
+    without : tuple of str
+        Columns to leave out.
+    """
+
+    file: str | None = None
+    target: str | None = None
+    missing: tuple[str, ...] = ()
+    has_header: bool = True
+    delimiter: str = "auto"
+    encoding: str = "auto"
+    drop_unlabelled: bool = False
+    without: tuple[str, ...] = ()
+
+    def labelled(self) -> Table:
+        """The table with a target that can be learned as classes."""
+        table = load_penguins() if self.is_embedded else self._read(self.target)
+        for name in self.without:
+            table = _less(table, name)
+        check_target(table)
+        return table
+
+    def unlabelled(self) -> Table:
+        """The table with every column among the features."""
+        if self.is_embedded:
+            penguins = load_penguins()
+            assert penguins.target is not None
+            return Table([*penguins.columns, penguins.target], source=penguins.source)
+        return self._read(False)
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether no file was given; a target then must be the penguins' own."""
+        if self.file is None and self.target not in (None, "species"):
+            raise InputError(
+                f"--target is {self.target!r}, but no FILE was given and the embedded penguins' is 'species'",
+                cure="Give a FILE.",
+            )
+        return self.file is None
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its extensions: the name of the model made from it."""
+        if self.file is None:
+            return "penguins"
+        if self.file == STANDARD_STREAM:
+            return "model"
+        path = Path(self.file)
+        if path.suffix in _COMPRESSIONS:
+            path = path.with_suffix("")
+        return path.stem
+
+    def command(self, verb: str, model: str) -> str:
+        """The command line that reads this table again in the same way, for the model."""
+        words = ["margrove", verb, model, *([self.file] if self.file is not None else [])]
+        for missing in self.missing:
+            words += ["--missing", missing]
+        words += [] if self.has_header else ["--no-header"]
+        words += [] if self.delimiter == "auto" else ["--delimiter", self.delimiter]
+        words += [] if self.encoding == "auto" else ["--encoding", self.encoding]
+        words += ["--drop-unlabelled"] if self.drop_unlabelled and verb == "certify" else []
+        return shlex.join(words)
+
+    def _read(self, target: Target) -> Table:
+        return read_table(
+            self.file,
+            target=target,
+            header="auto" if self.has_header else False,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            missing=(*DEFAULT_MISSING, *self.missing),
+            drop_unlabelled=self.drop_unlabelled,
+        )
+
+
+def _less(table: Table, name: str) -> Table:
+    if table.target is not None and table.target.name == name:
+        raise InputError(f"{name!r} is the target", file=table.source, cure="Name another target: --target.")
+    if name not in table:
+        table[name]  # raises, naming the columns there are
+    return table.without(name)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is worth knowing of a labelled table before anything is learned from it."""
+
+    source: str
+    n_rows: int
+    kinds: dict[str, int]  # columns of each kind
+    missing: dict[str, int]  # missing cells of each column that has any
+    target: str
+    classes: list[tuple[Any, int]]  # each with its rows, the largest first
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "source": self.source,
+            "rows": self.n_rows,
+            "columns": self.kinds,
+            "missing_cells": self.missing,
+            "target": self.target,
+            "classes": [{"label": label, "rows": rows} for label, rows in self.classes],
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+
+def facts_of(table: Table) -> Facts:
+    """Look through a labelled table."""
+    assert table.target is not None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        inspect_columns(table)
+    labels, counts = np.unique(table.labels(), return_counts=True)
+    classes = sorted(zip(labels.tolist(), counts.tolist(), strict=True), key=lambda pair: -pair[1])
+    kinds, missing = _kinds_and_missing(table)
+    told = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    return Facts(table.source, table.n_rows, kinds, missing, table.target.name, classes, table.notes, told)
+
+
+def _kinds_and_missing(table: Table) -> tuple[dict[str, int], dict[str, int]]:
+    """Columns by kind, and missing cells by column; a sparse or block table is all numbers and is not taken apart."""
+    if table.sparse is not None:
+        return {"numeric": table.n_columns}, {}
+    if table.block is not None:
+        absent = np.isnan(table.block).sum(axis=0)
+        counts = {name: int(n) for name, n in zip(table.names, absent, strict=True) if n}
+        return {"numeric": table.n_columns}, counts
+    kinds: dict[str, int] = {}
+    missing = {}
+    for column in table:
+        kinds[column.kind] = kinds.get(column.kind, 0) + 1
+        if column.n_missing:
+            missing[column.name] = column.n_missing
+    return kinds, missing
+
+
+def tell_facts(screen: Screen, facts: Facts, reading: Reading) -> None:
+    """Print what was read."""
+    is_embedded = reading.file is None
+    origin = " (embedded; no FILE was given)" if is_embedded else ""
+    screen.say(f"Read {facts.source}{origin}", style="bold")
+    names = {"numeric": ("number", "numbers"), "category": ("category", "categories"), "boolean": ("yes/no", "yes/no")}
+    kinds = ", ".join(f"{n:,} {names[kind][n > 1]}" for kind, n in facts.kinds.items())
+    n_columns = sum(facts.kinds.values())
+    screen.say(f"{facts.n_rows:,} rows, {_counted(n_columns, 'column')} to learn from: {kinds}", indent=2)
+    if facts.missing:
+        total = sum(facts.missing.values())
+        screen.say(
+            f"{_counted(total, 'missing cell')} in {_counted(len(facts.missing), 'column')}, filled in", indent=2
+        )
+    shown = ", ".join(f"{label} ({rows:,})" for label, rows in facts.classes[:6])
+    more = f" and {len(facts.classes) - 6:,} more" if len(facts.classes) > 6 else ""
+    screen.say(f"target {facts.target!r}, {len(facts.classes)} classes (rows): {shown}{more}", indent=2)
+    for note in () if is_embedded else facts.notes:
+        screen.say(note, indent=2, style="dim")
+    for warning in facts.warnings:
+        screen.warn(warning)
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -1,0 +1,121 @@
+"""Where words go: results to standard output, asides to standard error, everything readable on any terminal."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import sys
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+# What a terminal that is not Unicode sees; anything else it lacks becomes "?".
+_PLAIN = {
+    "±": "+/-",
+    "✓": "+",
+    "✗": "x",
+    "·": "-",
+    "…": "...",
+    "‖": "||",
+    "≤": "<=",
+    "≥": ">=",
+    "×": "x",
+    "−": "-",
+    "²": "^2",
+    "Σ": "sum",
+    "α": "alpha",
+    "β": "beta",
+    "γ": "gamma",
+    "η": "eta",
+    "ᵀ": "'",
+    "→": "->",
+    "★": "*",
+    "•": "*",
+}
+_PLAIN_ERRORS = "margrove-plain"
+
+
+class Screen:
+    """What one command says, and where.
+
+    Parameters
+    ----------
+    is_json : bool
+        Only one JSON document is printed, by `document`.
+    is_quiet : bool
+        Only what `essential` prints is printed.
+    is_output_taken : bool
+        Standard output carries data (a model, a CSV), so words go to standard error.
+    """
+
+    def __init__(self, *, is_json: bool = False, is_quiet: bool = False, is_output_taken: bool = False) -> None:
+        make_streams_safe()
+        self.is_json, self.is_quiet = is_json, is_quiet
+        self._words = _console(stderr=is_output_taken, quiet=is_json)
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether a bar may be drawn: only for a person who is looking."""
+        return sys.stderr.isatty() and not self.is_json and not self.is_quiet
+
+    def essential(self, what: RenderableType, *, style: str = "") -> None:
+        """Print what even ``--quiet`` shows."""
+        # Sentences are wrapped for a person's window, and left whole for a program that reads lines.
+        is_line = isinstance(what, str | Text)
+        self._words.print(what, style=style, soft_wrap=is_line and not self._words.is_terminal)
+
+    def say(self, what: RenderableType = "", *, style: str = "", indent: int = 0) -> None:
+        """Print a detail."""
+        if self.is_quiet:
+            return
+        if indent and isinstance(what, str | Text) and not self._words.is_terminal:
+            what = Text.assemble(" " * indent, what)
+        elif indent:
+            what = Padding(what, (0, 0, 0, indent), expand=False)
+        self.essential(what, style=style)
+
+    def heading(self, text: str) -> None:
+        """Print the title of a part, after an empty line."""
+        self.say()
+        self.say(text, style="bold")
+
+    def warn(self, text: str) -> None:
+        """Print a warning on standard error."""
+        if not self.is_quiet and not self.is_json:
+            aside(f"warning: {text}", style="yellow")
+
+    def document(self, record: dict[str, Any]) -> None:
+        """Print the JSON document, where one was asked for."""
+        if self.is_json:
+            is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+            text = json.dumps(record, ensure_ascii=not is_unicode, allow_nan=False, indent=2)
+            print(text)
+
+
+def aside(text: str, *, style: str = "") -> None:
+    """One line on standard error, not wrapped."""
+    make_streams_safe()
+    _console(stderr=True).print(Text(text, style=style), soft_wrap=True)
+
+
+def make_streams_safe() -> None:
+    """Let both streams spell what their encoding lacks instead of failing on it."""
+    codecs.register_error(_PLAIN_ERRORS, _spelled)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=_PLAIN_ERRORS)
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(letter, "?") for letter in lacking), error.end
+
+
+def _console(*, stderr: bool, quiet: bool = False) -> Console:
+    # No markup and no highlighting: a class may be called "[red]", and numbers are not decoration.
+    return Console(stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False)

@@ -1,0 +1,144 @@
+"""``margrove train``: a table goes in, a certified model comes out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from margrove.certificate import Certificate, certify
+from margrove.data import Table
+from margrove.status import Status
+from margrove.surface.display import (
+    accuracy_text,
+    tell_certificate,
+    tell_estimate,
+    tell_learned,
+    verdict_words,
+)
+from margrove.surface.learned import learned
+from margrove.surface.learners import DEFAULT, Learner, learner_named
+from margrove.surface.meter import metered
+from margrove.surface.models import build_model, check_destination, fit_model, write_model
+from margrove.surface.reading import STANDARD_STREAM, Facts, Reading, facts_of, tell_facts
+from margrove.surface.screen import Screen
+from margrove.surface.validation import Estimate, cross_validate, stratified_folds
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the options say about the learning."""
+
+    model: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    folds: int = 5
+    time_limit: float | None = None
+
+    @property
+    def learner(self) -> Learner:
+        """The learner asked for, or the default."""
+        return learner_named(self.model or DEFAULT)
+
+    def build(self) -> Any:
+        """An unfitted model."""
+        return build_model(self.learner, self.params, seed=self.seed, time_limit=self.time_limit)
+
+
+def train(screen: Screen, reading: Reading, training: Training, output: str | None) -> None:
+    """Read, estimate, fit, certify, save, and tell of each."""
+    learner = training.learner
+    training.build()  # so that a wrong parameter is told before a large file is read
+    destination = output or f"{reading.stem}.margrove"
+    is_replaced = check_destination(destination)
+    with metered(screen, "reading"):
+        table = reading.labelled()
+        facts = facts_of(table)
+    tell_facts(screen, facts, reading)
+    _tell_learner(screen, training)
+    estimate = _estimate(screen, training, table)
+    tell_estimate(screen, estimate)
+    model, certificate, warnings = _fit(screen, training, table)
+    lessons = learned(model)
+    for warning in warnings:
+        screen.warn(warning)
+    tell_certificate(screen, certificate)
+    tell_learned(screen, lessons)
+    write_model(model, destination)
+    _tell_saved(screen, reading, destination, is_replaced=is_replaced)
+    if screen.is_quiet:
+        screen.essential(f"{learner.name}: accuracy {accuracy_text(estimate)}; {destination}")
+    screen.document(
+        {
+            "command": "train",
+            "table": facts.to_dict(),
+            "learner": learner.name,
+            "parameters": plain_parameters(model[-1]),
+            "cross_validation": estimate.to_dict(),
+            "status": str(model[-1].status_),
+            "engine": model[-1].engine_,
+            "certificate": certificate.to_dict(),
+            "learned": lessons.to_dict(),
+            "warnings": warnings,
+            "model": destination,
+        }
+    )
+
+
+def _estimate(screen: Screen, training: Training, table: Table) -> Estimate:
+    folds = stratified_folds(table, training.folds, training.seed)
+    with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
+        return cross_validate(training.build, table, folds, meter, "cross-validation")
+
+
+def _fit(screen: Screen, training: Training, table: Table) -> tuple[Any, Certificate, list[str]]:
+    """The model fitted on all rows, its certificate recomputed, and warnings."""
+    model = training.build()
+    with metered(screen, "fit on all rows") as meter:
+        warnings = fit_model(model, table, training.params)
+        meter.begin("recomputing the certificate")
+        certificate = certify(model, table, table.labels())
+    model[-1].certificate_ = certificate  # the file keeps what was recomputed, not what the solver says of itself
+    if model[-1].status_ is Status.INTERRUPTED:
+        screen.warn("interrupted: the model is kept as far as it came")
+    return model, certificate, warnings
+
+
+def _tell_learner(screen: Screen, training: Training) -> None:
+    learner = training.learner
+    if training.model is None:
+        screen.say(
+            f"No --model given: using {learner.name} ({learner.words}), the best all-round learner there is yet; "
+            "`margrove compare` tries them all.",
+            indent=2,
+        )
+    else:
+        screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
+
+
+def _tell_saved(screen: Screen, reading: Reading, destination: str, *, is_replaced: bool) -> None:
+    if destination == STANDARD_STREAM:
+        return
+    screen.heading(f"Saved {destination}{' (replacing the model that was there)' if is_replaced else ''}")
+    if reading.file == STANDARD_STREAM:
+        screen.say(shlex.join(["margrove", "show", destination]), indent=2)
+        return
+    screen.say("Next:", indent=2)
+    for command in next_commands(reading, destination):
+        screen.say(command, indent=4)
+
+
+def next_commands(reading: Reading, destination: str) -> Sequence[str]:
+    """What to type next, so that it works as it stands."""
+    return (
+        reading.command("predict", destination),
+        shlex.join(["margrove", "show", destination]),
+        reading.command("certify", destination),
+    )
+
+
+def plain_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters as JSON can hold them."""
+    plain = (str, int, float, bool, type(None), dict, list)
+    return {name: value if isinstance(value, plain) else str(value) for name, value in estimator.get_params().items()}

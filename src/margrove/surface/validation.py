@@ -1,0 +1,117 @@
+"""An honest estimate: the accuracy on rows that the model has not seen, by stratified cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove.data import Table
+from margrove.errors import ParameterError
+from margrove.status import Status
+from margrove.surface.meter import Meter
+
+ModelMaker = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Accuracies of the folds, beside what answering the largest class would score. No folds: no estimate, and why."""
+
+    accuracies: tuple[float, ...]
+    baseline: float
+    baseline_class: Any
+    notes: tuple[str, ...] = ()
+
+    @property
+    def mean(self) -> float:
+        """The mean accuracy over the folds."""
+        return float(np.mean(self.accuracies))
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the accuracy over the folds."""
+        return float(np.std(self.accuracies))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        is_there = bool(self.accuracies)
+        return {
+            "folds": len(self.accuracies),
+            "accuracies": list(self.accuracies),
+            "mean": self.mean if is_there else None,
+            "spread": self.spread if is_there else None,
+            "baseline": self.baseline,
+            "baseline_class": self.baseline_class,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Which rows are held back in each round; the same for every learner that is compared."""
+
+    tests: tuple[np.ndarray, ...]
+    notes: tuple[str, ...] = ()
+
+
+def stratified_folds(table: Table, wanted: int, seed: int) -> Folds:
+    """Folds that hold each class in its proportion; fewer, or none, where a class is too small, and that is said.
+
+    Raises
+    ------
+    ParameterError
+        If ``wanted`` is negative or 1.
+    """
+    from sklearn.model_selection import StratifiedKFold
+
+    if wanted < 0 or wanted == 1:
+        raise ParameterError(f"--folds is {wanted}; it must be at least 2, or 0 for no cross-validation.")
+    if wanted == 0:
+        return Folds((), ("not estimated, as asked (--folds 0)",))
+    labels = table.labels()
+    sizes = sorted(Counter(labels.tolist()).values(), reverse=True)
+    if sizes[1] < 2:
+        return Folds((), ("not estimated: all classes but one have a single row",))
+    # The second largest class, so that each round has two classes to learn; smaller classes miss some rounds.
+    n_folds = min(wanted, sizes[1])
+    notes = [f"{n_folds} folds, since a class has only {n_folds} rows"] if n_folds < wanted else []
+    if sizes[-1] < n_folds:
+        n_small = sum(size < n_folds for size in sizes)
+        words = "1 class has" if n_small == 1 else f"{n_small} classes have"
+        notes.append(f"{words} fewer rows than there are folds, so not every fold tests them")
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # scikit-learn's word on small classes: said above
+        tests = tuple(test for _, test in splitter.split(np.zeros(len(labels)), labels))
+    return Folds(tests, tuple(notes))
+
+
+def cross_validate(make_model: ModelMaker, table: Table, folds: Folds, meter: Meter, title: str) -> Estimate:
+    """Train on all folds but one, test on that one, for each fold."""
+    labels = table.labels()
+    accuracies = []
+    for number, test in enumerate(folds.tests, start=1):
+        meter.begin(f"{title}, fold {number} of {len(folds.tests)}")
+        train = np.setdiff1d(np.arange(len(labels)), test, assume_unique=True)
+        model = make_model()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
+            model.fit(table.take(train), labels[train])
+            refuse_interrupted(model)
+            accuracies.append(float(np.mean(model.predict(table.take(test)) == labels[test])))
+        meter.advance()
+    values, counts = np.unique(labels, return_counts=True)
+    largest = int(np.argmax(counts))
+    baseline = float(counts[largest] / len(labels))
+    return Estimate(tuple(accuracies), baseline, values[largest].item(), folds.notes)
+
+
+def refuse_interrupted(model: Any) -> None:
+    """A solver answers Ctrl-C by keeping what it has; in a fold that is no estimate, so the Ctrl-C goes on."""
+    if model[-1].status_ is Status.INTERRUPTED:
+        raise KeyboardInterrupt

@@ -1,0 +1,57 @@
+"""Odd columns are named, once for each sort."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from margrove.data import as_table, load_penguins
+from margrove.data.inspection import inspect_columns
+from margrove.errors import DataWarning
+
+
+def test_identifiers_and_constants_are_named_once_each():
+    frame = pd.DataFrame(
+        {
+            "id": [f"p{k}" for k in range(10)],
+            "key": list("abcdefghij"),
+            "one": 1,
+            "none": None,
+            "x": range(10),
+        }
+    )
+    with pytest.warns(DataWarning) as told:
+        found = inspect_columns(as_table(frame))
+    assert found == {"identifier": ["id", "key"], "constant": ["one", "none"], "stray words": []}
+    assert [str(word.message) for word in told] == [
+        "pandas table: these columns name the rows, no two cells alike: 'id', 'key'.",
+        "pandas table: these columns are constant and tell nothing: 'one', 'none'.",
+    ]
+
+
+def test_few_rows_make_no_identifier():
+    assert inspect_columns(as_table(pd.DataFrame({"c": list("abcdefghi")})))["identifier"] == []
+
+
+def test_a_word_among_numbers_is_told():
+    cells = [*(str(k) for k in range(20)), "12a", "7"]
+    with pytest.warns(
+        DataWarning, match="column 'age' is read as categories because of '12a' among its numbers"
+    ):
+        found = inspect_columns(as_table(pd.DataFrame({"age": cells})))
+    assert found["stray words"] == ["age"]
+
+
+def test_empty_columns_of_a_sparse_table_are_constant():
+    with pytest.warns(DataWarning, match="constant and tell nothing: 'x1'"):
+        inspect_columns(as_table(scipy.sparse.csr_matrix(np.array([[1.0, 0.0], [2.0, 0.0]]))))
+
+
+def test_a_sound_table_gives_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        inspect_columns(load_penguins())

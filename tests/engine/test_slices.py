@@ -1,0 +1,98 @@
+"""Long solves: progress, time limits, Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from margrove import KernelPerceptron, Perceptron
+from margrove.engine.slices import run_in_slices
+from margrove.errors import ConvergenceWarning
+from margrove.progress import watched
+from margrove.status import Status, worst
+
+
+@pytest.fixture
+def endless(rng):
+    """Rows nobody can separate: a perceptron goes on for as long as it may."""
+    return rng.normal(size=(4000, 20)), rng.integers(0, 2, size=4000)
+
+
+LONG = [
+    Perceptron(max_iter=10**7),
+    KernelPerceptron(max_iter=10**7, kernel="linear"),
+    Perceptron(max_iter=10**7, variant="averaged"),
+]
+
+
+@pytest.mark.parametrize("learner", LONG, ids=repr)
+def test_a_time_limit_ends_the_solve_with_the_model_it_has(learner, endless):
+    started = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = learner.set_params(time_limit=0.3).fit(*endless)
+    learner.set_params(time_limit=None)
+    assert time.monotonic() - started < 30  # not a measurement: only that it ended
+    assert model.status_ == "time_limit"
+    assert np.isfinite(model.decision_function(endless[0])).all()
+
+
+@pytest.mark.parametrize("learner", LONG, ids=repr)
+def test_ctrl_c_keeps_the_model(learner, endless):
+    timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = learner.fit(*endless)
+    assert model.status_ == "interrupted"
+    assert model.certificate_.status == "interrupted"
+    assert np.isfinite(model.decision_function(endless[0])).all()
+
+
+def test_a_watcher_is_told(endless):
+    seen = []
+    with watched(seen.append), pytest.warns(ConvergenceWarning, match="time_limit"):
+        Perceptron(max_iter=10**7, time_limit=0.4).fit(*endless)
+    assert seen
+    assert all(report.stage == "perceptron" and report.objective > 0 for report in seen)
+    assert [report.done for report in seen] == sorted(report.done for report in seen)
+
+
+def test_without_a_watcher_nothing_is_said(endless, capfd):
+    with pytest.warns(ConvergenceWarning):
+        Perceptron(max_iter=50).fit(*endless)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_reference_refuses_a_time_limit(endless):
+    from margrove.errors import EngineError
+
+    with pytest.raises(EngineError, match="keeps no clock"):
+        Perceptron(engine="reference", time_limit=1.0).fit(*endless)
+
+
+def test_slices_end_on_the_first_status():
+    calls = []
+
+    def advance(seconds):
+        calls.append(seconds)
+        return Status.CONVERGED if len(calls) == 3 else None
+
+    assert run_in_slices(advance) is Status.CONVERGED
+    assert len(calls) == 3
+
+
+def test_several_machines_have_converged_only_if_each_has():
+    assert worst([Status.CONVERGED, Status.CONVERGED]) is Status.CONVERGED
+    assert worst([Status.CONVERGED, Status.STALLED, Status.MAX_ITER]) is Status.STALLED
+
+
+def test_voted_out_of_memory_is_named(endless, monkeypatch):
+    from margrove.engine.native import linear
+
+    monkeypatch.setattr(linear, "free_memory", lambda: 100_000)
+    with pytest.raises(MemoryError, match="variant='averaged'"):
+        Perceptron(variant="voted").fit(*endless)

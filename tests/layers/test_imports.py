@@ -1,0 +1,105 @@
+"""The direction of imports (DESIGN, Layout), held by walking the sources.
+
+errors, status, progress, data ← family/problem ← family/reference, engine ← family/certificate (problem only) ←
+family/estimators ← store, plots ← surface
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "margrove"
+FAMILIES = ("linear", "svm", "tree", "boost", "multiclass", "select", "transfer")
+
+
+def layer(module: str) -> int:
+    """How high a module stands; it may import its own layer and those below."""
+    room, _, stage = module.removeprefix("margrove.").partition(".")
+    if room in ("errors", "status", "progress", "certificate", "_core"):
+        return 0
+    if room == "data":
+        return 1
+    if room in FAMILIES:
+        return {"kernels": 2, "problem": 2, "margins": 3, "reference": 3, "certificate": 4}.get(stage, 5)
+    return {"engine": 4, "store": 6, "plots": 6, "surface": 7}.get(room, 8)
+
+
+def imports_of(path: Path) -> set[str]:
+    package = ("margrove", *path.relative_to(SOURCE).parts[:-1])
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            is_package = module == "margrove" or (SOURCE / Path(*module.split(".")[1:]) / "__init__.py").is_file()
+            found |= {f"{module}.{name.name}" for name in node.names} if is_package else {module}
+    return {name for name in found if name.startswith("margrove.")}
+
+
+def modules() -> list[tuple[str, Path]]:
+    names = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        names.append((".".join(("margrove", *(part for part in parts if part != "__init__"))), path))
+    return [(name, path) for name, path in names if name != "margrove"]
+
+
+@pytest.mark.parametrize(("name", "path"), modules(), ids=lambda value: value if isinstance(value, str) else "")
+def test_imports_go_down(name, path):
+    for imported in imports_of(path):
+        assert layer(imported) <= layer(name), f"{name} imports {imported}"
+
+
+CERTIFIERS = [(name, path) for name, path in modules() if name.endswith(".certificate")]
+
+
+def reached_from(name: str) -> set[str]:
+    """Every module of ours that importing ``name`` brings in."""
+    paths = dict(modules())
+    reached, waiting = set(), [name]
+    while waiting:
+        current = waiting.pop()
+        if current in reached or current not in paths:
+            continue
+        reached.add(current)
+        waiting += imports_of(paths[current])
+    return reached
+
+
+@pytest.mark.parametrize("name", [name for name, _ in CERTIFIERS])
+def test_no_certificate_reaches_a_solver(name):
+    suspects = {
+        module for module in reached_from(name) if "engine" in module or "reference" in module or "_core" in module
+    }
+    assert not suspects
+
+
+@pytest.mark.parametrize("name", [name for name, _ in CERTIFIERS])
+def test_importing_a_certificate_loads_no_solver(name):
+    """The same at run time, packages and all."""
+    code = (
+        f"import sys, {name}; print([m for m in sys.modules if m.startswith('margrove.engine') or m.endswith('_core')])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert [m for m in ast.literal_eval(found) if m.startswith("margrove")] == []
+
+
+def test_only_the_native_engine_knows_the_core():
+    for name, path in modules():
+        if "margrove._core" in imports_of(path):
+            assert name == "margrove.engine.native.core"
+
+
+def test_every_public_name_exists():
+    import margrove
+
+    for name in margrove.__all__:
+        assert getattr(margrove, name) is not None
+    assert set(margrove.__all__) <= set(dir(margrove))
