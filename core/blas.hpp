@@ -7,8 +7,8 @@
 namespace margrove {
 
 template <class T>
-using Gemm = void (*)(const char*, const char*, const int*, const int*, const int*, const T*, const T*,
-                      const int*, const T*, const int*, const T*, T*, const int*);
+using Gemm = void (*)(const char*, const char*, const int*, const int*, const int*, const T*, const T*, const int*,
+                      const T*, const int*, const T*, T*, const int*);
 
 template <class T>
 struct Blas {

@@ -100,8 +100,7 @@ struct Signs {
   Matrix<std::int8_t> sign;  // (machines, n)
   Vector<double> weight;     // (n) or empty
   Signs(Matrix<std::int8_t> s, Vector<double> w, std::int64_t n, std::size_t machines) : sign(s), weight(w) {
-    require(s.shape(0) == machines && static_cast<std::int64_t>(s.shape(1)) == n,
-            "sign must be (machines, n)");
+    require(s.shape(0) == machines && static_cast<std::int64_t>(s.shape(1)) == n, "sign must be (machines, n)");
     require(w.size() == 0 || static_cast<std::int64_t>(w.size()) == n, "weight must be (n) or empty");
     require(n < (std::int64_t{1} << 32), "a perceptron takes fewer than 2^32 rows");
   }
@@ -114,14 +113,13 @@ struct Signs {
 
 class BoundPerceptron {
  public:
-  BoundPerceptron(Points points, Matrix<std::int8_t> sign, Vector<double> weight,
-                  std::vector<std::uint64_t> seeds, double eta, bool fit_intercept, bool shuffle, int variant,
-                  std::int64_t patience, double tolerance, std::int64_t voted_bytes)
+  BoundPerceptron(Points points, Matrix<std::int8_t> sign, Vector<double> weight, std::vector<std::uint64_t> seeds,
+                  double eta, bool fit_intercept, bool shuffle, int variant, std::int64_t patience, double tolerance,
+                  std::int64_t voted_bytes)
       : points_(std::move(points)),
         signs_(sign, weight, points_.n, seeds.size()),
-        solver_(
-            points_.rows, signs_.sign_span(), signs_.weight_span(), std::move(seeds),
-            {eta, fit_intercept, shuffle, static_cast<Variant>(variant), patience, tolerance, voted_bytes}) {}
+        solver_(points_.rows, signs_.sign_span(), signs_.weight_span(), std::move(seeds),
+                {eta, fit_intercept, shuffle, static_cast<Variant>(variant), patience, tolerance, voted_bytes}) {}
 
   void run(std::int64_t max_passes, double seconds, int threads) {
     nb::gil_scoped_release unlocked;
@@ -174,8 +172,7 @@ template <class T>
 class BoundKernelPerceptron {
  public:
   BoundKernelPerceptron(nb::object owner, std::unique_ptr<RowSource<T>> source, Matrix<std::int8_t> sign,
-                        Vector<double> weight, std::vector<std::uint64_t> seeds,
-                        KernelPerceptronSettings settings)
+                        Vector<double> weight, std::vector<std::uint64_t> seeds, KernelPerceptronSettings settings)
       : owner_(std::move(owner)),
         source_(std::move(source)),
         signs_(sign, weight, source_->size(), seeds.size()),
@@ -207,10 +204,9 @@ template <class T>
 using KernelPerceptronPointer = std::unique_ptr<BoundKernelPerceptron<T>>;
 
 // The element type is that of the rows, so the class to make is known only when they are.
-nb::object kernel_perceptron_on_points(const Points& points, nb::tuple kernel, std::int64_t cache_bytes,
-                                       int threads, Matrix<std::int8_t> sign, Vector<double> weight,
-                                       std::vector<std::uint64_t> seeds, double eta, bool fit_intercept,
-                                       bool shuffle) {
+nb::object kernel_perceptron_on_points(const Points& points, nb::tuple kernel, std::int64_t cache_bytes, int threads,
+                                       Matrix<std::int8_t> sign, Vector<double> weight,
+                                       std::vector<std::uint64_t> seeds, double eta, bool fit_intercept, bool shuffle) {
   const KernelSpec spec = kernel_spec(nb::cast<int>(kernel[0]), nb::cast<double>(kernel[1]),
                                       nb::cast<double>(kernel[2]), nb::cast<double>(kernel[3]));
   return std::visit(
@@ -218,21 +214,21 @@ nb::object kernel_perceptron_on_points(const Points& points, nb::tuple kernel, s
         using Rows = std::decay_t<decltype(rows)>;
         using T = typename Rows::value_type;
         return nb::cast(std::make_unique<BoundKernelPerceptron<T>>(
-            points.owner, std::make_unique<ComputedRows<Rows>>(rows, spec, cache_bytes, threads), sign,
-            weight, std::move(seeds), KernelPerceptronSettings{eta, fit_intercept, shuffle}));
+            points.owner, std::make_unique<ComputedRows<Rows>>(rows, spec, cache_bytes, threads), sign, weight,
+            std::move(seeds), KernelPerceptronSettings{eta, fit_intercept, shuffle}));
       },
       points.rows);
 }
 
 template <class T>
-KernelPerceptronPointer<T> kernel_perceptron_on_gram(Matrix<T> gram, Matrix<std::int8_t> sign,
-                                                     Vector<double> weight, std::vector<std::uint64_t> seeds,
-                                                     double eta, bool fit_intercept, bool shuffle) {
+KernelPerceptronPointer<T> kernel_perceptron_on_gram(Matrix<T> gram, Matrix<std::int8_t> sign, Vector<double> weight,
+                                                     std::vector<std::uint64_t> seeds, double eta, bool fit_intercept,
+                                                     bool shuffle) {
   require(gram.shape(0) == gram.shape(1), "a Gram matrix must be square");
   const auto n = static_cast<std::int64_t>(gram.shape(0));
   return std::make_unique<BoundKernelPerceptron<T>>(
-      nb::cast(gram), std::make_unique<GivenRows<T>>(DenseRows<T>{gram.data(), n, n}), sign, weight,
-      std::move(seeds), KernelPerceptronSettings{eta, fit_intercept, shuffle});
+      nb::cast(gram), std::make_unique<GivenRows<T>>(DenseRows<T>{gram.data(), n, n}), sign, weight, std::move(seeds),
+      KernelPerceptronSettings{eta, fit_intercept, shuffle});
 }
 
 KernelPerceptronPointer<double> kernel_perceptron_on_supply(std::int64_t n, std::int64_t cache_bytes,
@@ -270,15 +266,12 @@ NB_MODULE(_core, m) {
   nb::class_<Points>(m, "Points").def_ro("n", &Points::n).def_ro("d", &Points::d);
   m.def("dense_points", &dense_points<float>, "x"_a.noconvert());
   m.def("dense_points", &dense_points<double>, "x"_a.noconvert());
-  m.def("csr_points", &csr_points<float>, "data"_a.noconvert(), "column"_a.noconvert(), "start"_a.noconvert(),
-        "d"_a);
-  m.def("csr_points", &csr_points<double>, "data"_a.noconvert(), "column"_a.noconvert(),
-        "start"_a.noconvert(), "d"_a);
+  m.def("csr_points", &csr_points<float>, "data"_a.noconvert(), "column"_a.noconvert(), "start"_a.noconvert(), "d"_a);
+  m.def("csr_points", &csr_points<double>, "data"_a.noconvert(), "column"_a.noconvert(), "start"_a.noconvert(), "d"_a);
 
   m.def(
       "class_sums",
-      [](const Points& points, Vector<std::int32_t> label, Vector<double> weight, std::int64_t classes,
-         int threads) {
+      [](const Points& points, Vector<std::int32_t> label, Vector<double> weight, std::int64_t classes, int threads) {
         require(static_cast<std::int64_t>(label.size()) == points.n, "label must be (n)");
         require(weight.size() == 0 || static_cast<std::int64_t>(weight.size()) == points.n,
                 "weight must be (n) or empty");
@@ -314,34 +307,32 @@ NB_MODULE(_core, m) {
         std::vector<double> out(static_cast<std::size_t>(points.n) * machines);
         {
           nb::gil_scoped_release unlocked;
-          kernel_decision(points.rows, support.rows, {dual.data(), dual.size()},
-                          static_cast<std::int64_t>(machines), spec, g_sblas, g_dblas, threads, out.data());
+          kernel_decision(points.rows, support.rows, {dual.data(), dual.size()}, static_cast<std::int64_t>(machines),
+                          spec, g_sblas, g_dblas, threads, out.data());
         }
         return to_numpy(out.data(), {static_cast<std::size_t>(points.n), machines});
       },
       "points"_a, "support"_a, "dual"_a.noconvert(), "kernel"_a, "threads"_a);
 
   nb::class_<BoundPerceptron>(m, "Perceptron")
-      .def(nb::init<Points, Matrix<std::int8_t>, Vector<double>, std::vector<std::uint64_t>, double, bool,
-                    bool, int, std::int64_t, double, std::int64_t>(),
-           "points"_a, "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a,
-           "shuffle"_a, "variant"_a, "patience"_a, "tolerance"_a, "voted_bytes"_a)
+      .def(nb::init<Points, Matrix<std::int8_t>, Vector<double>, std::vector<std::uint64_t>, double, bool, bool, int,
+                    std::int64_t, double, std::int64_t>(),
+           "points"_a, "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a,
+           "variant"_a, "patience"_a, "tolerance"_a, "voted_bytes"_a)
       .def("run", &BoundPerceptron::run, "max_passes"_a, "seconds"_a, "threads"_a)
       .def("start_from", &BoundPerceptron::start_from, "machine"_a, "w"_a.noconvert(), "b"_a)
       .def("standing", [](const BoundPerceptron& p, std::size_t k) { return standing(p.machines().at(k)); })
-      .def("out_of_room",
-           [](const BoundPerceptron& p, std::size_t k) { return p.machines().at(k).out_of_room; })
+      .def("out_of_room", [](const BoundPerceptron& p, std::size_t k) { return p.machines().at(k).out_of_room; })
       .def("state", &perceptron_state, "machine"_a);
 
   bind_kernel_perceptron<float>(m, "KernelPerceptron32");
   bind_kernel_perceptron<double>(m, "KernelPerceptron64");
   m.def("kernel_perceptron_on_points", &kernel_perceptron_on_points, "points"_a, "kernel"_a, "cache_bytes"_a,
-        "threads"_a, "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a,
-        "shuffle"_a);
-  m.def("kernel_perceptron_on_gram", &kernel_perceptron_on_gram<float>, "gram"_a.noconvert(),
-        "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
-  m.def("kernel_perceptron_on_gram", &kernel_perceptron_on_gram<double>, "gram"_a.noconvert(),
-        "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
-  m.def("kernel_perceptron_on_supply", &kernel_perceptron_on_supply, "n"_a, "cache_bytes"_a,
-        "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
+        "threads"_a, "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
+  m.def("kernel_perceptron_on_gram", &kernel_perceptron_on_gram<float>, "gram"_a.noconvert(), "sign"_a.noconvert(),
+        "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
+  m.def("kernel_perceptron_on_gram", &kernel_perceptron_on_gram<double>, "gram"_a.noconvert(), "sign"_a.noconvert(),
+        "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
+  m.def("kernel_perceptron_on_supply", &kernel_perceptron_on_supply, "n"_a, "cache_bytes"_a, "sign"_a.noconvert(),
+        "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
 }

@@ -9,8 +9,7 @@
 namespace margrove {
 namespace {
 
-constexpr std::int64_t kBlock =
-    64;  // rows of a GEMM block: its kernel values stay in L2 up to some thousand columns
+constexpr std::int64_t kBlock = 64;  // rows of a GEMM block: its kernel values stay in L2 up to some thousand columns
 
 bool goes_through_products(KernelKind kind) {
   return kind != KernelKind::laplacian && kind != KernelKind::chi2 && kind != KernelKind::intersection;
@@ -25,8 +24,7 @@ MARGROVE_INLINE void pair_sums(const T* x, const DenseRows<T>& others, double* o
     const T* z = others.row(j);
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t k = 0; k < others.d; ++k)
-      sum += pair(static_cast<double>(x[k]), static_cast<double>(z[k]));
+    for (std::int64_t k = 0; k < others.d; ++k) sum += pair(static_cast<double>(x[k]), static_cast<double>(z[k]));
     out[j] = sum;
   }
 }
@@ -48,12 +46,10 @@ MARGROVE_INLINE void dense_pairs_body(const T* x, const DenseRows<T>& others, Ke
   }
 }
 
-MARGROVE_CLONES void dense_pairs(const float* x, const DenseRows<float>& others, KernelKind kind,
-                                 double* out) {
+MARGROVE_CLONES void dense_pairs(const float* x, const DenseRows<float>& others, KernelKind kind, double* out) {
   dense_pairs_body(x, others, kind, out);
 }
-MARGROVE_CLONES void dense_pairs(const double* x, const DenseRows<double>& others, KernelKind kind,
-                                 double* out) {
+MARGROVE_CLONES void dense_pairs(const double* x, const DenseRows<double>& others, KernelKind kind, double* out) {
   dense_pairs_body(x, others, kind, out);
 }
 
@@ -104,12 +100,10 @@ void finish(const double* sums, std::int64_t n, const KernelSpec& spec, T* out) 
         out[j] = static_cast<T>(std::pow(spec.gamma * sums[j] + spec.coef0, spec.degree));
       return;
     case KernelKind::sigmoid:
-      for (std::int64_t j = 0; j < n; ++j)
-        out[j] = static_cast<T>(std::tanh(spec.gamma * sums[j] + spec.coef0));
+      for (std::int64_t j = 0; j < n; ++j) out[j] = static_cast<T>(std::tanh(spec.gamma * sums[j] + spec.coef0));
       return;
     default:  // a squared, absolute or chi-square distance, which rounding may have left just below zero
-      for (std::int64_t j = 0; j < n; ++j)
-        out[j] = static_cast<T>(std::exp(-spec.gamma * std::max(sums[j], 0.0)));
+      for (std::int64_t j = 0; j < n; ++j) out[j] = static_cast<T>(std::exp(-spec.gamma * std::max(sums[j], 0.0)));
   }
 }
 
@@ -121,8 +115,7 @@ MARGROVE_INLINE void vote_body(const T* kernel, const double* dual, std::int64_t
                                double* out) {
   for (std::int64_t m = 0; m < machines; ++m) out[m] = dot(kernel, dual + m * n, n);
 }
-MARGROVE_CLONES void vote(const float* kernel, const double* dual, std::int64_t n, std::int64_t machines,
-                          double* out) {
+MARGROVE_CLONES void vote(const float* kernel, const double* dual, std::int64_t n, std::int64_t machines, double* out) {
   vote_body(kernel, dual, n, machines, out);
 }
 MARGROVE_CLONES void vote(const double* kernel, const double* dual, std::int64_t n, std::int64_t machines,
@@ -140,8 +133,8 @@ std::vector<double> mean_row(const DenseRows<T>& rows) {
 }
 
 template <class T>
-void move_rows(const DenseRows<T>& rows, std::int64_t from, std::int64_t to,
-               const std::vector<double>& centre, T* out, double* squared_norm) {
+void move_rows(const DenseRows<T>& rows, std::int64_t from, std::int64_t to, const std::vector<double>& centre, T* out,
+               double* squared_norm) {
   for (std::int64_t i = from; i < to; ++i) {
     const T* row = rows.row(i);
     double sum = 0;
@@ -156,8 +149,7 @@ void move_rows(const DenseRows<T>& rows, std::int64_t from, std::int64_t to,
 
 template <class T>
 void decide_by_products(const DenseRows<T>& points, const DenseRows<T>& support, std::span<const double> dual,
-                        std::int64_t machines, const KernelSpec& spec, const Blas<T>& blas, int threads,
-                        double* out) {
+                        std::int64_t machines, const KernelSpec& spec, const Blas<T>& blas, int threads, double* out) {
   const bool is_rbf = spec.kind == KernelKind::rbf;
   const auto cells = [](std::int64_t n, std::int64_t d) { return static_cast<std::size_t>(n * d); };
   std::vector<double> centre, support_norm;
@@ -187,8 +179,7 @@ void decide_by_products(const DenseRows<T>& points, const DenseRows<T>& support,
       T* row = kernel.data() + (i - from) * support.n;
       for (std::int64_t j = 0; j < support.n; ++j) {
         const auto at = static_cast<std::size_t>(j);
-        sums[at] =
-            is_rbf ? norm[static_cast<std::size_t>(i - from)] + support_norm[at] - 2.0 * row[j] : row[j];
+        sums[at] = is_rbf ? norm[static_cast<std::size_t>(i - from)] + support_norm[at] - 2.0 * row[j] : row[j];
       }
       finish(sums.data(), support.n, spec, row);
       vote(row, dual.data(), support.n, machines, out + i * machines);
@@ -212,8 +203,8 @@ void decide(const DenseRows<T>& points, const DenseRows<T>& support, std::span<c
 }
 
 template <class T>
-void decide(const CsrRows<T>& points, const CsrRows<T>& support, std::span<const double> dual,
-            std::int64_t machines, const KernelSpec& spec, int threads, double* out) {
+void decide(const CsrRows<T>& points, const CsrRows<T>& support, std::span<const double> dual, std::int64_t machines,
+            const KernelSpec& spec, int threads, double* out) {
   const std::vector<double> alone_points = alone_sums(points, spec.kind);
   const std::vector<double> alone_support = alone_sums(support, spec.kind);
   const std::int64_t blocks = (points.n + kBlock - 1) / kBlock;
@@ -240,8 +231,8 @@ std::vector<double> alone_sums(const CsrRows<T>& rows, KernelKind kind) {
 }
 
 template <class T>
-void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& others,
-                const KernelSpec& spec, T* out) {
+void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& others, const KernelSpec& spec,
+                T* out) {
   constexpr std::int64_t kTile = 512;  // pair sums kept on the stack
   double sums[kTile];
   for (std::int64_t from = 0; from < others.n; from += kTile) {
@@ -253,8 +244,7 @@ void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& 
 
 template <class T>
 void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const CsrRows<T>& others,
-                const std::vector<double>& alone_others, const KernelSpec& spec, std::vector<double>& buffer,
-                T* out) {
+                const std::vector<double>& alone_others, const KernelSpec& spec, std::vector<double>& buffer, T* out) {
   for (std::int64_t k = points.start[i]; k < points.start[i + 1]; ++k)
     buffer[static_cast<std::size_t>(points.column[k])] = static_cast<double>(points.data[k]);
   for (std::int64_t j = 0; j < others.n; ++j) {
@@ -270,9 +260,9 @@ void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const 
     buffer[static_cast<std::size_t>(points.column[k])] = 0;
 }
 
-void kernel_decision(const AnyRows& points, const AnyRows& support, std::span<const double> dual,
-                     std::int64_t machines, const KernelSpec& spec, const Blas<float>& sblas,
-                     const Blas<double>& dblas, int threads, double* out) {
+void kernel_decision(const AnyRows& points, const AnyRows& support, std::span<const double> dual, std::int64_t machines,
+                     const KernelSpec& spec, const Blas<float>& sblas, const Blas<double>& dblas, int threads,
+                     double* out) {
   std::visit(
       [&](const auto& p) {
         using Rows = std::decay_t<decltype(p)>;
@@ -289,12 +279,10 @@ void kernel_decision(const AnyRows& points, const AnyRows& support, std::span<co
 
 template std::vector<double> alone_sums(const CsrRows<float>&, KernelKind);
 template std::vector<double> alone_sums(const CsrRows<double>&, KernelKind);
-template void kernel_row(const DenseRows<float>&, std::int64_t, const DenseRows<float>&, const KernelSpec&,
-                         float*);
-template void kernel_row(const DenseRows<double>&, std::int64_t, const DenseRows<double>&, const KernelSpec&,
-                         double*);
-template void kernel_row(const CsrRows<float>&, std::int64_t, double, const CsrRows<float>&,
-                         const std::vector<double>&, const KernelSpec&, std::vector<double>&, float*);
+template void kernel_row(const DenseRows<float>&, std::int64_t, const DenseRows<float>&, const KernelSpec&, float*);
+template void kernel_row(const DenseRows<double>&, std::int64_t, const DenseRows<double>&, const KernelSpec&, double*);
+template void kernel_row(const CsrRows<float>&, std::int64_t, double, const CsrRows<float>&, const std::vector<double>&,
+                         const KernelSpec&, std::vector<double>&, float*);
 template void kernel_row(const CsrRows<double>&, std::int64_t, double, const CsrRows<double>&,
                          const std::vector<double>&, const KernelSpec&, std::vector<double>&, double*);
 

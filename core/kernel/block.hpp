@@ -37,17 +37,15 @@ std::vector<double> alone_sums(const CsrRows<T>& rows, KernelKind kind);
 // K(x_i, z_j) for one row i of `points` and every row j of `others`, in double sums, stored as T.
 // Sparse rows need `buffer` (d zeros, given back as zeros) and the alone_sums of both sides.
 template <class T>
-void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& others,
-                const KernelSpec& spec, T* out);
+void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& others, const KernelSpec& spec, T* out);
 template <class T>
 void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const CsrRows<T>& others,
-                const std::vector<double>& alone, const KernelSpec& spec, std::vector<double>& buffer,
-                T* out);
+                const std::vector<double>& alone, const KernelSpec& spec, std::vector<double>& buffer, T* out);
 
 // Decision values without offset: out (points, machines) = K(points, support) dual^T, where dual is
 // (machines, support). Streams over blocks of points; dense kernels of x·z and of |x-z|^2 go through GEMM.
-void kernel_decision(const AnyRows& points, const AnyRows& support, std::span<const double> dual,
-                     std::int64_t machines, const KernelSpec& spec, const Blas<float>& sblas,
-                     const Blas<double>& dblas, int threads, double* out);
+void kernel_decision(const AnyRows& points, const AnyRows& support, std::span<const double> dual, std::int64_t machines,
+                     const KernelSpec& spec, const Blas<float>& sblas, const Blas<double>& dblas, int threads,
+                     double* out);
 
 }  // namespace margrove

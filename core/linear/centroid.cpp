@@ -35,13 +35,13 @@ MARGROVE_INLINE double largest_norm_body(const Rows& rows, std::int64_t from, st
   return largest;
 }
 
-#define MARGROVE_CENTROID(ROWS)                                                                     \
-  MARGROVE_CLONES void add_piece(const ROWS& rows, const std::int32_t* label, const double* weight, \
-                                 std::int64_t from, std::int64_t to, double* sums) {                \
-    add_piece_body(rows, label, weight, from, to, sums);                                            \
-  }                                                                                                 \
-  MARGROVE_CLONES double largest_norm(const ROWS& rows, std::int64_t from, std::int64_t to) {       \
-    return largest_norm_body(rows, from, to);                                                       \
+#define MARGROVE_CENTROID(ROWS)                                                                                        \
+  MARGROVE_CLONES void add_piece(const ROWS& rows, const std::int32_t* label, const double* weight, std::int64_t from, \
+                                 std::int64_t to, double* sums) {                                                      \
+    add_piece_body(rows, label, weight, from, to, sums);                                                               \
+  }                                                                                                                    \
+  MARGROVE_CLONES double largest_norm(const ROWS& rows, std::int64_t from, std::int64_t to) {                          \
+    return largest_norm_body(rows, from, to);                                                                          \
   }
 MARGROVE_CENTROID(DenseRows<float>)
 MARGROVE_CENTROID(DenseRows<double>)
@@ -53,8 +53,7 @@ MARGROVE_CENTROID(CsrRows<double>)
 // of all pieces together stay within kPartialCells.
 constexpr std::int64_t kPartialCells = 1 << 23;
 std::int64_t piece_rows(std::int64_t n, std::int64_t sums_size) {
-  const std::int64_t pieces =
-      std::clamp<std::int64_t>(kPartialCells / std::max<std::int64_t>(1, sums_size), 1, 64);
+  const std::int64_t pieces = std::clamp<std::int64_t>(kPartialCells / std::max<std::int64_t>(1, sums_size), 1, 64);
   return std::max<std::int64_t>(4096, (n + pieces - 1) / pieces);
 }
 
@@ -83,8 +82,7 @@ double largest_squared_norm(const AnyRows& any, int threads) {
         const std::int64_t piece = 4096, pieces = (rows.n + piece - 1) / piece;
         std::vector<double> largest(static_cast<std::size_t>(pieces));
         parallel_for(pieces, threads, [&](std::int64_t p) {
-          largest[static_cast<std::size_t>(p)] =
-              largest_norm(rows, p * piece, std::min(rows.n, (p + 1) * piece));
+          largest[static_cast<std::size_t>(p)] = largest_norm(rows, p * piece, std::min(rows.n, (p + 1) * piece));
         });
         return largest.empty() ? 0.0 : *std::max_element(largest.begin(), largest.end());
       },

@@ -7,17 +7,14 @@ namespace {
 
 // f <- f + step (K(x_i, ·) + one)
 template <class T>
-MARGROVE_INLINE void move_decisions_body(const T* row, std::int64_t n, double step, double one,
-                                         double* decision) {
+MARGROVE_INLINE void move_decisions_body(const T* row, std::int64_t n, double step, double one, double* decision) {
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) decision[j] += step * (static_cast<double>(row[j]) + one);
 }
-MARGROVE_CLONES void move_decisions(const float* row, std::int64_t n, double step, double one,
-                                    double* decision) {
+MARGROVE_CLONES void move_decisions(const float* row, std::int64_t n, double step, double one, double* decision) {
   move_decisions_body(row, n, step, one, decision);
 }
-MARGROVE_CLONES void move_decisions(const double* row, std::int64_t n, double step, double one,
-                                    double* decision) {
+MARGROVE_CLONES void move_decisions(const double* row, std::int64_t n, double step, double one, double* decision) {
   move_decisions_body(row, n, step, one, decision);
 }
 
@@ -34,8 +31,7 @@ KernelPerceptron<T>::KernelPerceptron(RowSource<T>& source, std::span<const std:
 template <class T>
 std::int64_t KernelPerceptron<T>::run(std::int64_t max_passes, double seconds) {
   using Clock = std::chrono::steady_clock;
-  const auto until =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const std::int64_t n = source_.size();
   const double one = settings_.fit_intercept ? 1.0 : 0.0;
   const std::int8_t* sign = sign_.data();

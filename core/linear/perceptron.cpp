@@ -49,8 +49,7 @@ MARGROVE_INLINE void prefetch_row(const CsrRows<T>& rows, std::int64_t i) {
 // mistake if the visit stops there, else `to`. A NaN decision is a mistake. One function does all, so that
 // the step after a mistake starts with w still in the caches' first level and no call in between.
 template <class Rows>
-MARGROVE_INLINE std::int64_t visit_rows_body(const Rows& rows, Visit& visit, std::int64_t from,
-                                             std::int64_t to) {
+MARGROVE_INLINE std::int64_t visit_rows_body(const Rows& rows, Visit& visit, std::int64_t from, std::int64_t to) {
   double b = visit.b;
   std::int64_t mistakes = 0, position = from;
   while (position < to) {
@@ -141,17 +140,15 @@ MARGROVE_INLINE std::int64_t visit_blindly_body(const CsrRows<T>& rows, Visit& v
   return visit_rows_body(rows, visit, from, to);
 }
 
-#define MARGROVE_PERCEPTRON_STEPS(ROWS)                                                         \
-  MARGROVE_CLONES std::int64_t visit_rows(const ROWS& rows, Visit& visit, std::int64_t from,    \
-                                          std::int64_t to) {                                    \
-    return visit_rows_body(rows, visit, from, to);                                              \
-  }                                                                                             \
-  MARGROVE_CLONES std::int64_t visit_blindly(const ROWS& rows, Visit& visit, std::int64_t from, \
-                                             std::int64_t to) {                                 \
-    return visit_blindly_body(rows, visit, from, to);                                           \
-  }                                                                                             \
-  MARGROVE_CLONES void add_lag(const ROWS& rows, std::int64_t i, double step, double* lag) {    \
-    add_row(rows, i, step, lag);                                                                \
+#define MARGROVE_PERCEPTRON_STEPS(ROWS)                                                                            \
+  MARGROVE_CLONES std::int64_t visit_rows(const ROWS& rows, Visit& visit, std::int64_t from, std::int64_t to) {    \
+    return visit_rows_body(rows, visit, from, to);                                                                 \
+  }                                                                                                                \
+  MARGROVE_CLONES std::int64_t visit_blindly(const ROWS& rows, Visit& visit, std::int64_t from, std::int64_t to) { \
+    return visit_blindly_body(rows, visit, from, to);                                                              \
+  }                                                                                                                \
+  MARGROVE_CLONES void add_lag(const ROWS& rows, std::int64_t i, double step, double* lag) {                       \
+    add_row(rows, i, step, lag);                                                                                   \
   }
 MARGROVE_PERCEPTRON_STEPS(DenseRows<float>)
 MARGROVE_PERCEPTRON_STEPS(DenseRows<double>)
@@ -276,9 +273,8 @@ void Perceptron::start_from(std::size_t machine, std::span<const double> w, doub
 }
 
 void Perceptron::run(std::int64_t max_passes, double seconds, int threads) {
-  const auto until =
-      std::chrono::steady_clock::now() +
-      std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                            std::chrono::duration<double>(seconds));
   std::visit(
       [&](const auto& rows) {
         parallel_for(static_cast<std::int64_t>(machines_.size()), threads, [&](std::int64_t k) {

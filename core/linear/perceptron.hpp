@@ -54,8 +54,8 @@ struct PerceptronMachine {
   std::vector<double> alpha;  // (n) mistakes made on each row
   std::int64_t passes = 0;    // whole passes made
   std::int64_t mistakes = 0;
-  std::int64_t pass_mistakes = 0;  // in the pass under way, or in the last one when it is over
-  bool expects_mistakes = true;    // many in the last pass; at the start nearly every row is one
+  std::int64_t pass_mistakes = 0;                  // in the pass under way, or in the last one when it is over
+  bool expects_mistakes = true;                    // many in the last pass; at the start nearly every row is one
   std::int64_t best_pass = INT64_MAX, waited = 0;  // the fewest mistakes of a pass, and the passes since
   bool separated = false, stalled = false;
   bool out_of_room = false;  // `voted` has filled voted_bytes

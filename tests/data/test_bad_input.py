@@ -80,8 +80,7 @@ BAD_FILES = {
     ),
     "same names": (
         b"a,b,a\n1,2,3\n",
-        "{file}, line 1: the column name 'a' occurs 2 times, as columns 1 and 3. "
-        "Give every column a name of its own.",
+        "{file}, line 1: the column name 'a' occurs 2 times, as columns 1 and 3. Give every column a name of its own.",
     ),
     "endless cell": (
         b"a,b\n1,x\n2," + b"z" * 10 * MIB + b"\n3,y\n",
@@ -166,6 +165,7 @@ BAD_FILES = {
         "{file}, line 6: Data value w not found in nominal declaration: '2,w'.",
     ),
     "arff ragged": (f"{ARFF}1,u\n2\n", "{file}, line 6: Bad @DATA instance format: '2'."),
+    "arff cut short": ("@relation", "{file}: the ARFF file cannot be read (not enough values to unpack"),
     "arff without rows": (ARFF, "{file}: the file has attributes but no rows."),
     "arff infinite": (f"{ARFF}% r\n\ninf,u\n", "{file}, line 7, column 'a': the number is infinite (inf)"),
     "arff encoding": (
@@ -229,9 +229,7 @@ def _workbook() -> bytes:
 def test_a_missing_file_names_its_nearest_neighbour(write):
     path = write("a,b\n1,2\n", "penguins.csv")
     typed = path.with_name("pengiuns.csv")
-    with pytest.raises(
-        InputError, match=re.escape(f"{typed}: there is no such file. Did you mean '{path}'?")
-    ):
+    with pytest.raises(InputError, match=re.escape(f"{typed}: there is no such file. Did you mean '{path}'?")):
         read_table(typed)
     with pytest.raises(InputError, match=r"there is no such file\. Check the path"):
         read_table(path.parent / "nowhere" / "t.csv")

@@ -58,9 +58,7 @@ def test_numbers_agree_with_scikit_learn(impute, dtype, as_columns):
     rng = np.random.default_rng(5)
     X = (rng.normal(size=(60, 4)) * [1, 1e-3, 1e5, 3] + [0, 5, 1e5, -2]).astype(dtype)
     X[rng.random(X.shape) < 0.2] = np.nan
-    wanted = make_pipeline(SimpleImputer(strategy=impute), StandardScaler()).fit_transform(
-        X.astype(np.float64)
-    )
+    wanted = make_pipeline(SimpleImputer(strategy=impute), StandardScaler()).fit_transform(X.astype(np.float64))
     table = pd.DataFrame(X).assign(text=list("ab" * 30)) if as_columns else X
     found = TableEncoder(impute=impute).fit_transform(table)[:, :4]
     assert found.dtype == dtype
@@ -152,9 +150,7 @@ def test_unseen_categories_are_all_zero_and_told_once(frame):
 
 def test_unseen_categories_may_be_an_error_or_ignored(frame):
     new = frame.assign(home="moon")
-    with pytest.raises(
-        InputError, match="column 'home': 4 cells of categories unseen in training: home='moon'"
-    ):
+    with pytest.raises(InputError, match="column 'home': 4 cells of categories unseen in training: home='moon'"):
         TableEncoder(unseen="error").fit(frame).transform(new)
     assert TableEncoder(unseen="ignore").fit(frame).transform(new)[:, 2:5].sum() == 0
 
@@ -165,9 +161,7 @@ def test_a_missing_category_that_training_never_saw_is_all_zero():
 
 
 def test_constants_and_identifiers_are_dropped_with_a_word():
-    frame = pd.DataFrame(
-        {"id": [f"p{k}" for k in range(12)], "one": 1.0, "none": [None] * 12, "x": range(12)}
-    )
+    frame = pd.DataFrame({"id": [f"p{k}" for k in range(12)], "one": 1.0, "none": [None] * 12, "x": range(12)})
     with pytest.warns(DataWarning) as told:
         encoder = TableEncoder().fit(frame)
     assert [str(word.message) for word in told] == [
@@ -263,9 +257,7 @@ def test_sparse_and_dense_tables_do_not_mix_silently():
     with pytest.raises(InputError, match="the table is sparse, but training was on a dense one"):
         TableEncoder().fit(dense).transform(scipy.sparse.csr_matrix(dense))
     encoder = TableEncoder().fit(scipy.sparse.csr_matrix(dense))
-    np.testing.assert_allclose(
-        encoder.transform(dense), encoder.transform(scipy.sparse.csr_matrix(dense)).toarray()
-    )
+    np.testing.assert_allclose(encoder.transform(dense), encoder.transform(scipy.sparse.csr_matrix(dense)).toarray())
 
 
 def test_libsvm_features_a_file_does_not_name_are_zero(write):

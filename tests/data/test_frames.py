@@ -106,9 +106,7 @@ def test_boolean_text_and_date_arrays_are_read():
 
 
 def test_object_arrays_are_inferred_column_by_column():
-    X = np.array(
-        [[1, "b", True, None, datetime.date(1970, 1, 2)], [None, "a", None, 2.5, None]], dtype=object
-    )
+    X = np.array([[1, "b", True, None, datetime.date(1970, 1, 2)], [None, "a", None, 2.5, None]], dtype=object)
     table = as_table(X)
     assert [column.kind for column in table] == ["numeric", "category", "boolean", "numeric", "numeric"]
     assert [column.n_missing for column in table] == [1, 0, 1, 1, 1]
@@ -137,9 +135,7 @@ def test_time_zones_are_moved_to_utc():
 
 @pytest.mark.parametrize("levels", [["b", "a"], [3, 1], [2.5, 0.5]])
 def test_categorical_columns_keep_their_levels(levels):
-    column = as_table(pd.DataFrame({"c": pd.Categorical([levels[0], levels[1], None], categories=levels)}))[
-        "c"
-    ]
+    column = as_table(pd.DataFrame({"c": pd.Categorical([levels[0], levels[1], None], categories=levels)}))["c"]
     assert column.kind == "category"
     assert column.levels == tuple(sorted(levels))
     assert column.values.tolist() == [1, 0, -1]
@@ -151,9 +147,7 @@ def test_categories_of_truth_values_are_booleans():
 
 
 def test_polars_categories_and_enums_are_categories():
-    frame = pl.DataFrame({"c": ["b", "a"], "e": ["x", "y"]}).cast(
-        {"c": pl.Categorical, "e": pl.Enum(["y", "x"])}
-    )
+    frame = pl.DataFrame({"c": ["b", "a"], "e": ["x", "y"]}).cast({"c": pl.Categorical, "e": pl.Enum(["y", "x"])})
     assert as_table(frame)["c"].levels == ("a", "b")
     assert as_table(frame)["e"].values.tolist() == [0, 1]
 

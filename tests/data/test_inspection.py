@@ -39,9 +39,7 @@ def test_few_rows_make_no_identifier():
 
 def test_a_word_among_numbers_is_told():
     cells = [*(str(k) for k in range(20)), "12a", "7"]
-    with pytest.warns(
-        DataWarning, match="column 'age' is read as categories because of '12a' among its numbers"
-    ):
+    with pytest.warns(DataWarning, match="column 'age' is read as categories because of '12a' among its numbers"):
         found = inspect_columns(as_table(pd.DataFrame({"age": cells})))
     assert found["stray words"] == ["age"]
 

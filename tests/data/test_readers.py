@@ -93,9 +93,7 @@ def test_all_missing_markers_are_missing_and_may_be_replaced(write):
 
 
 def test_kinds_are_inferred(write):
-    table = read_table(
-        write("i,f,b,d,t,s,y\n1,1e3,True,1970-01-02,06:00,x,0\n2,-.5,false,1970-01-03,12:00,y,1\n")
-    )
+    table = read_table(write("i,f,b,d,t,s,y\n1,1e3,True,1970-01-02,06:00,x,0\n2,-.5,false,1970-01-03,12:00,y,1\n"))
     assert [column.kind for column in table] == [
         "numeric",
         "numeric",
@@ -175,9 +173,7 @@ def test_arrow_formats_are_read(tmp_path):
 
 
 def test_float32_of_parquet_stays_float32(tmp_path):
-    frame = pd.DataFrame(
-        {"a": np.ones(2, np.float32), "b": np.zeros(2, np.float32), "y": ["u", "v"]}, index=[7, 9]
-    )
+    frame = pd.DataFrame({"a": np.ones(2, np.float32), "b": np.zeros(2, np.float32), "y": ["u", "v"]}, index=[7, 9])
     frame.to_parquet(tmp_path / "t.parquet")
     table = read_table(tmp_path / "t.parquet")
     assert table.names == ("a", "b")  # and not the index
@@ -269,9 +265,7 @@ def test_npz_labels_may_be_of_any_kind(tmp_path, y):
 def test_npz_csr_parts_are_put_together(tmp_path):
     matrix = scipy.sparse.random(5, 4, 0.5, format="csr", random_state=0, dtype=np.float32)
     parts = {part: getattr(matrix, part) for part in ("data", "indices", "indptr", "shape")}
-    np.savez(
-        tmp_path / "t.npz", y_train=np.arange(5), **{f"X_train_{name}": part for name, part in parts.items()}
-    )
+    np.savez(tmp_path / "t.npz", y_train=np.arange(5), **{f"X_train_{name}": part for name, part in parts.items()})
     table = read_table(tmp_path / "t.npz")
     assert table.sparse.dtype == np.float32
     assert (table.sparse != matrix).nnz == 0

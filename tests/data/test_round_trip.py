@@ -67,6 +67,8 @@ def test_parquet_gives_back_what_was_written(frame):
 @given(tables(), st.randoms(use_true_random=False))
 def test_encoding_does_not_depend_on_the_order_of_rows_or_columns(frame, random):
     encoder = TableEncoder(drop_constant=False, drop_identifiers=False)
+    numbers = [name for name in frame if name.startswith("number")]
+    frame[numbers] = frame[numbers].clip(-1e300, 1e300)  # beyond, the difference of two cells overflows
     table = as_table(frame, target="label")
     Z = encoder.fit(table).transform(table)
     rows, names = list(range(table.n_rows)), list(table.names)

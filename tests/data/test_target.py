@@ -83,16 +83,12 @@ def test_a_frame_with_missing_labels_names_the_row():
 
 def test_one_class_is_refused(write):
     table = read_table(write("a,y\n1,x\n2,x\n"))
-    with pytest.raises(
-        InputError, match=r"column 'y': the target has one class: every row is 'x'. A classifier needs"
-    ):
+    with pytest.raises(InputError, match=r"column 'y': the target has one class: every row is 'x'. A classifier needs"):
         check_target(table)
 
 
 def test_a_quantity_is_refused():
-    with pytest.raises(
-        InputError, match=r"the target is a quantity \(0.5 is not a whole number\), not a class"
-    ):
+    with pytest.raises(InputError, match=r"the target is a quantity \(0.5 is not a whole number\), not a class"):
         check_target(labelled([0.5, 1.0, 2.0]))
     with pytest.raises(InputError, match=r"a quantity \(50 different numbers in 50 rows\), not a class"):
         check_target(labelled(np.arange(50)))

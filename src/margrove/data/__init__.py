@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .columns import Column
-from .encoder import TableEncoder
-from .frames import as_table
-from .penguins import load_penguins
-from .readers import read_table
-from .table import Table
+from margrove.data.columns import Column
+from margrove.data.encoder import TableEncoder
+from margrove.data.frames import as_table
+from margrove.data.penguins import load_penguins
+from margrove.data.readers import read_table
+from margrove.data.table import Table
 
 __all__ = ["Column", "Table", "TableEncoder", "as_table", "load_penguins", "read_table"]

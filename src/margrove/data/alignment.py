@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..errors import DataWarning, InputError
-from .columns import MISSING, Column, Level, boolean_column, clip, named
-from .table import Table
+from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named
+from margrove.data.table import Table
+from margrove.errors import DataWarning, InputError
 
 UNSEEN = -2  # the code of a category that training did not know
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..errors import InputError
-from .columns import MISSING, Column, category_column, clip
-from .frames import first_infinite, infinite_cell
-from .objects import column_from_objects
-from .source import Content, as_utf8, bad_byte
-from .table import Table, duplicate_names
+from margrove.data.columns import MISSING, Column, category_column, clip
+from margrove.data.frames import first_infinite, infinite_cell
+from margrove.data.objects import column_from_objects
+from margrove.data.source import Content, as_utf8, bad_byte
+from margrove.data.table import Table, duplicate_names
+from margrove.errors import InputError
 
 _NUMERIC = ("NUMERIC", "REAL", "INTEGER")
 
@@ -34,21 +34,22 @@ def read_arff(content: Content, *, encoding: str) -> Table:
         document = arff.loads(text, return_type=arff.LOD if is_sparse else arff.DENSE)
     except arff.ArffException as error:
         raise _malformed(error, text, content.name) from None
+    except (ValueError, IndexError) as error:
+        # liac-arff trips over some declarations that are cut short.
+        problem = f"the ARFF file cannot be read ({clip(str(error), 80)})"
+        raise InputError(problem, file=content.name, cure="Check its @relation and @attribute lines.") from None
     attributes, rows = document["attributes"], document["data"]
     names = [name for name, _ in attributes]
     if len(set(names)) < len(names):
         raise duplicate_names(names, file=content.name)
     if not rows:
-        raise InputError(
-            "the file has attributes but no rows", file=content.name, cure="Was it fully written?"
-        )
+        raise InputError("the file has attributes but no rows", file=content.name, cure="Was it fully written?")
     if is_sparse and all(_is_numeric(kind) for _, kind in attributes):
         table = Table(block=_csr(rows, len(names)), names=names, source=content.name)
     else:
         cells = _dense_cells(rows, attributes) if is_sparse else list(zip(*rows, strict=True))
         columns = [
-            _column(name, kind, values, content.name)
-            for (name, kind), values in zip(attributes, cells, strict=True)
+            _column(name, kind, values, content.name) for (name, kind), values in zip(attributes, cells, strict=True)
         ]
         table = Table(columns, source=content.name)
     infinite = first_infinite(table)
@@ -60,7 +61,8 @@ def read_arff(content: Content, *, encoding: str) -> Table:
 
 def _malformed(error: Any, text: str, file: str) -> InputError:
     """liac-arff's complaint, with the line as a number, not in words, and with what stands there."""
-    words = clip(str(error), 160).rstrip(". ")
+    # str(error) would format the message, and fail where the file's own text in it has a percent sign.
+    words = clip(error.message.replace("%d", str(error.line)), 160).rstrip(". ")
     if error.line < 1:
         return InputError(words, file=file, cure="Mend the file.")
     problem = re.sub(rf"(,? at| in) line {error.line}\b", "", words).split(":")[0]

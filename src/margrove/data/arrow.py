@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .columns import MISSING, Column, boolean_column, category_column
-from .table import Table, duplicate_names
+from margrove.data.columns import MISSING, Column, boolean_column, category_column
+from margrove.data.table import Table, duplicate_names
+from margrove.errors import InputError
 
 EPOCH = "1970-01-01"
 DAY_IN_SECONDS = 86_400
@@ -34,12 +34,8 @@ def table_from_arrow(arrow: Any, *, source: str, notes: Sequence[str] = (), line
     names = [str(name) for name in arrow.column_names]
     if len(set(names)) < len(names):
         raise duplicate_names(names, file=source, line=line)
-    dates = [
-        field.name for field in arrow.schema if kinds.is_date(field.type) or kinds.is_timestamp(field.type)
-    ]
-    spans = [
-        field.name for field in arrow.schema if kinds.is_time(field.type) or kinds.is_duration(field.type)
-    ]
+    dates = [field.name for field in arrow.schema if kinds.is_date(field.type) or kinds.is_timestamp(field.type)]
+    spans = [field.name for field in arrow.schema if kinds.is_time(field.type) or kinds.is_duration(field.type)]
     said = [
         *(f"Column {name!r} holds dates: read as days since {EPOCH}." for name in dates),
         *(f"Column {name!r} holds times: read as days." for name in spans),
@@ -52,8 +48,7 @@ def table_from_arrow(arrow: Any, *, source: str, notes: Sequence[str] = (), line
             _copy_numbers(chunks, row)
         return Table(block=cells.T, names=names, source=source, notes=(*notes, *said))
     columns = [
-        column_from_arrow(name, chunks, source=source)
-        for name, chunks in zip(names, arrow.columns, strict=True)
+        column_from_arrow(name, chunks, source=source) for name, chunks in zip(names, arrow.columns, strict=True)
     ]
     return Table(columns, source=source, notes=(*notes, *said))
 
@@ -92,9 +87,7 @@ def _float_type(kind: Any) -> Any:
 
     if kinds.is_float32(kind) or kinds.is_float16(kind):
         return np.float32
-    is_number = (
-        kinds.is_integer(kind) or kinds.is_float64(kind) or kinds.is_decimal(kind) or kinds.is_null(kind)
-    )
+    is_number = kinds.is_integer(kind) or kinds.is_float64(kind) or kinds.is_decimal(kind) or kinds.is_null(kind)
     return np.float64 if is_number else None
 
 

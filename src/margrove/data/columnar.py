@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import InputError
-from .arrow import table_from_arrow
-from .columns import clip
-from .frames import check_finite
-from .source import Content, Format
-from .table import Table
+from margrove.data.arrow import table_from_arrow
+from margrove.data.columns import clip
+from margrove.data.frames import check_finite
+from margrove.data.source import Content, Format
+from margrove.data.table import Table
+from margrove.errors import InputError
 
 PANDAS_INDEX = "__index_level_0__"  # what pandas calls an index that it writes as a column
 

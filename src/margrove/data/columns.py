@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from margrove.errors import InputError
 
 Kind = Literal["numeric", "category", "boolean"]
 Level = str | int | float

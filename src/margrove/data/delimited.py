@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from .arrow import table_from_arrow
-from .columns import Column, clip
-from .dialect import CELL_LIMIT, NAMES, Dialect, sniff, squeezed
-from .fault import LineIndex, open_quote, trace
-from .frames import first_infinite, infinite_cell
-from .source import Content, as_utf8, bad_byte, has_text
-from .table import Table, duplicate_names
+from margrove.data.arrow import table_from_arrow
+from margrove.data.columns import Column, clip
+from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, sniff, squeezed
+from margrove.data.fault import LineIndex, open_quote, trace
+from margrove.data.frames import first_infinite, infinite_cell
+from margrove.data.source import Content, as_utf8, bad_byte, has_text
+from margrove.data.table import Table, duplicate_names
+from margrove.errors import InputError
 
 DEFAULT_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 
@@ -88,9 +88,7 @@ def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[
     if "straddl" not in reason:
         raise InputError(f"the file cannot be parsed ({clip(reason, 100)})", file=content.name)
     # Nothing is wrong but the length of the rows.
-    return _read_csv(
-        content.open(dialect.body), dialect, names, missing, content.size, newlines_in_values=True
-    )
+    return _read_csv(content.open(dialect.body), dialect, names, missing, content.size, newlines_in_values=True)
 
 
 def _no_rows(content: Content, dialect: Dialect) -> InputError:
@@ -116,9 +114,7 @@ def _read_csv(
     return pyarrow.csv.read_csv(
         body,
         read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=block),
-        parse_options=pyarrow.csv.ParseOptions(
-            delimiter=dialect.delimiter, newlines_in_values=newlines_in_values
-        ),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=newlines_in_values),
         convert_options=pyarrow.csv.ConvertOptions(
             # "1, ?, 3": pyarrow trims numbers but not the words for a missing one.
             null_values=[*missing, *(f" {marker}" for marker in missing)],

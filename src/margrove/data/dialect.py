@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-from ..errors import InputError, ParameterError
-from .source import HEAD, Content, bad_byte
+from margrove.data.source import HEAD, Content, bad_byte
+from margrove.errors import InputError, ParameterError
 
 DELIMITERS = ("\t", ";", "|", ",", " ")  # from the most telling to the least: commas and spaces occur in text
 NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}

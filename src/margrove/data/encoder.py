@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..errors import DataWarning, InputError, ParameterError, UnseenCategoryWarning
-from .alignment import UNSEEN, as_trained, check_names
-from .columns import Column, clip, named
-from .encoding import (
+from margrove.data.alignment import UNSEEN, as_trained, check_names
+from margrove.data.columns import Column, clip, named
+from margrove.data.encoding import (
     Description,
     Origin,
     describe_category,
@@ -26,10 +25,11 @@ from .encoding import (
     origins,
     width,
 )
-from .frames import as_array, as_table, is_frame
-from .inspection import is_constant, is_identifier
-from .sparse_encoding import learn_sparse, scale_sparse
-from .table import Table
+from margrove.data.frames import as_array, as_table, is_frame
+from margrove.data.inspection import is_constant, is_identifier
+from margrove.data.sparse_encoding import learn_sparse, scale_sparse
+from margrove.data.table import Table
+from margrove.errors import DataWarning, InputError, ParameterError, UnseenCategoryWarning
 
 # "auto" makes the output sparse from this width on, when at most this share of it can be other than zero:
 # below, dense arithmetic is quicker and the memory saved is small.
@@ -127,8 +127,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.columns_, self.dropped_ = self._learn_dense(table)
         if not self.columns_:
             raise InputError(
-                f"no column is left to learn from (n_samples = {table.n_rows}): "
-                "each is constant or an identifier",
+                f"no column is left to learn from (n_samples = {table.n_rows}): each is constant or an identifier",
                 file=table.source,
                 cure="Add rows or columns, or keep them: drop_constant=False, drop_identifiers=False.",
             )
@@ -307,23 +306,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 continue
             given = table[column.name].take(column.values == UNSEEN)
             values, counts = np.unique(given.labels(), return_counts=True)
-            found += [
-                (column.name, str(value), int(times)) for value, times in zip(values, counts, strict=True)
-            ]
+            found += [(column.name, str(value), int(times)) for value, times in zip(values, counts, strict=True)]
         if not found:
             return
         total = sum(times for _, _, times in found)
         shown = ", ".join(f"{name}={clip(value)!r} ({times:,})" for name, value, times in found[:6])
         more = f" and {len(found) - 6:,} more" if len(found) > 6 else ""
-        message = (
-            f"{total:,} {'cell' if total == 1 else 'cells'} of categories unseen in training: {shown}{more}"
-        )
+        message = f"{total:,} {'cell' if total == 1 else 'cells'} of categories unseen in training: {shown}{more}"
         if self.unseen == "error":
             cure = "Mend them, or say unseen='ignore' to read them as none of the known ones."
             raise InputError(message, file=table.source, column=found[0][0], cure=cure)
-        warnings.warn(
-            f"{message}; each is read as none of the known ones.", UnseenCategoryWarning, stacklevel=3
-        )
+        warnings.warn(f"{message}; each is read as none of the known ones.", UnseenCategoryWarning, stacklevel=3)
 
     def _is_plain(self) -> bool:
         """Whether the encoding is arithmetic alone: numbers in, the same number of numbers out."""

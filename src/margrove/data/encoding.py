@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .columns import MISSING, Column, Level
+from margrove.data.columns import MISSING, Column, Level
 
 Description = dict[str, Any]
 
@@ -52,9 +52,7 @@ def describe_category(column: Column, index: int) -> Description:
     }
 
 
-def describe_numeric(
-    column: Column, index: int, *, impute: str, standardise: bool, add_indicator: bool
-) -> Description:
+def describe_numeric(column: Column, index: int, *, impute: str, standardise: bool, add_indicator: bool) -> Description:
     """What is learned of a numeric or boolean column: what fills it, its mean and its scale."""
     numbers = numbers_of(column).astype(np.float64)
     is_absent = np.isnan(numbers)
@@ -81,7 +79,7 @@ def describe_numeric(
 
 
 def mean_and_deviation(numbers: NDArray[np.float64]) -> tuple[float, float]:
-    """The mean and the standard deviation (0 exactly, where all numbers are equal), without overflow."""
+    """The mean and the standard deviation (0 exactly, where all numbers are equal), sound from 1e-300 to 1e300."""
     least, most = float(numbers.min()), float(numbers.max())
     if least == most:
         return most, 0.0

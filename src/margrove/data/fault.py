@@ -10,10 +10,10 @@ import csv
 import io
 from itertools import islice
 
-from ..errors import InputError
-from .columns import clip
-from .dialect import CELL_LIMIT, Dialect, cell_limit, records
-from .source import Content
+from margrove.data.columns import clip
+from margrove.data.dialect import CELL_LIMIT, Dialect, cell_limit, records
+from margrove.data.source import Content
+from margrove.errors import InputError
 
 
 class LineIndex:

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..errors import InputError, ParameterError
-from .columns import Column, as_float, boolean_column, text_column
-from .objects import column_from_objects
-from .table import Table, duplicate_names
-from .target import Target, choose_target
+from margrove.data.columns import Column, as_float, boolean_column, text_column
+from margrove.data.objects import column_from_objects
+from margrove.data.table import Table, duplicate_names
+from margrove.data.target import Target, choose_target
+from margrove.errors import InputError, ParameterError
 
 
 def as_table(X: Any, target: Target = None) -> Table:
@@ -64,9 +64,7 @@ def _as_features(X: Any) -> Table:
     if is_frame(X):
         return _from_frame(X)
     if isinstance(X, (str, bytes)):
-        raise ParameterError(
-            f"X is of type {type(X).__name__}; a table was wanted. Files are read by read_table."
-        )
+        raise ParameterError(f"X is of type {type(X).__name__}; a table was wanted. Files are read by read_table.")
     return _from_array(as_array(X), source="array" if isinstance(X, np.ndarray) else type(X).__name__)
 
 
@@ -112,9 +110,7 @@ def _from_array(X: NDArray[Any], source: str) -> Table:
         # scikit-learn's words for the commonest of these, which its users search for.
         what = "Complex data not supported" if kind == "c" else f"the array holds {X.dtype}"
         raise InputError(what, file=source, cure="Numbers, text, booleans and dates are read.")
-    notes = (
-        [f"Columns {names[0]}–{names[-1]} hold dates: read as days since 1970-01-01."] if kind == "M" else []
-    )
+    notes = [f"Columns {names[0]}–{names[-1]} hold dates: read as days since 1970-01-01."] if kind == "M" else []
     return Table(columns, source=source, notes=notes)
 
 
@@ -207,9 +203,7 @@ def first_infinite(table: Table) -> tuple[str, int, float] | None:
     return None
 
 
-def infinite_cell(
-    value: float, where: str = "", *, file: str, column: str, line: int | None = None
-) -> InputError:
+def infinite_cell(value: float, where: str = "", *, file: str, column: str, line: int | None = None) -> InputError:
     """The error about an infinite number."""
     return InputError(
         f"the number{where} is infinite ({value}); every cell must be finite or missing",

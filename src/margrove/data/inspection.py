@@ -6,14 +6,12 @@ import warnings
 
 import numpy as np
 
-from ..errors import DataWarning
-from .columns import Column, clip, named
-from .table import Table
+from margrove.data.columns import Column, clip, named
+from margrove.data.table import Table
+from margrove.errors import DataWarning
 
 LEAST_ROWS = 10  # below, all cells of an honest category may differ by chance
-MOSTLY_NUMBERS = (
-    0.9  # the share of a category's levels that are numbers, from which on it was meant to be numeric
-)
+MOSTLY_NUMBERS = 0.9  # the share of a category's levels that are numbers, from which on it was meant to be numeric
 
 
 def is_identifier(column: Column) -> bool:
@@ -78,9 +76,7 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
                     f"{', '.join(repr(clip(word, 20)) for word in words[:3])} among its numbers"
                 )
     if found["identifier"]:
-        _warn(
-            f"{table.source}: these columns name the rows, no two cells alike: {named(found['identifier'])}"
-        )
+        _warn(f"{table.source}: these columns name the rows, no two cells alike: {named(found['identifier'])}")
     if found["constant"]:
         _warn(f"{table.source}: these columns are constant and tell nothing: {named(found['constant'])}")
     return found

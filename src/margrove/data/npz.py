@@ -16,12 +16,12 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .columns import category_column, clip, named, numeric_column
-from .frames import as_table, check_finite
-from .source import Content, binary_file
-from .table import Table
-from .target import Target
+from margrove.data.columns import category_column, clip, named, numeric_column
+from margrove.data.frames import as_table, check_finite
+from margrove.data.source import Content, binary_file
+from margrove.data.table import Table
+from margrove.data.target import Target
+from margrove.errors import InputError
 
 PAIRS = (("X_train", "y_train"), ("X", "y"), ("data", "target"))
 _CSR_PARTS = ("data", "indices", "indptr", "shape")

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from .columns import MISSING, Column, boolean_column, category_column, clip
+from margrove.data.columns import MISSING, Column, boolean_column, category_column, clip
+from margrove.errors import InputError
 
 
 def column_from_objects(name: str, values: Sequence[Any], *, source: str | None = None) -> Column:

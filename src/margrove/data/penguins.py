@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .readers import read_table
-from .table import Table
+from margrove.data.readers import read_table
+from margrove.data.table import Table
 
 
 def load_penguins() -> Table:

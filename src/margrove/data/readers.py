@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import InputError, ParameterError
-from .arff_file import read_arff
-from .columnar import read_columnar
-from .delimited import DEFAULT_MISSING, read_delimited
-from .npz import read_npy, read_npz
-from .source import Content, open_content, recognise
-from .svmlight import read_svmlight
-from .table import Table
-from .target import Target, choose_target, refuse_unlabelled
+from margrove.data.arff_file import read_arff
+from margrove.data.columnar import read_columnar
+from margrove.data.delimited import DEFAULT_MISSING, read_delimited
+from margrove.data.npz import read_npy, read_npz
+from margrove.data.source import Content, open_content, recognise
+from margrove.data.svmlight import read_svmlight
+from margrove.data.table import Table
+from margrove.data.target import Target, choose_target, refuse_unlabelled
+from margrove.errors import InputError, ParameterError
 
 
 def read_table(
@@ -93,9 +93,7 @@ def _read(
     """The table, with a target only where the format says which it is; and the line of a row, where known."""
     form = recognise(content, is_encoded=encoding != "auto")
     if form == "delimited" or (form == "svmlight" and delimiter != "auto"):
-        table, lines = read_delimited(
-            content, header=header, delimiter=delimiter, encoding=encoding, missing=missing
-        )
+        table, lines = read_delimited(content, header=header, delimiter=delimiter, encoding=encoding, missing=missing)
         return table, lines.of_row
     if form == "svmlight":
         if target not in (None, False, "label"):

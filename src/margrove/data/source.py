@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError
 
 Format = Literal["delimited", "arff", "svmlight", "npz", "npy", "parquet", "arrow", "arrow stream"]
 
@@ -204,9 +204,7 @@ def _read_stream(source: Any) -> tuple[str, bytes]:
         )
     data = source.read()
     name = getattr(source, "name", None)
-    return name if isinstance(name, str) else "stream", data.encode() if isinstance(data, str) else bytes(
-        data
-    )
+    return name if isinstance(name, str) else "stream", data.encode() if isinstance(data, str) else bytes(data)
 
 
 def _decompress(data: bytes, method: str, decompress: Callable[[bytes], bytes], name: str) -> bytes:
@@ -305,9 +303,7 @@ def as_utf8(content: Content, encoding: str) -> Content:
     try:
         return content.replaced(content.data.decode(declared).lstrip("\ufeff").encode())
     except LookupError:
-        raise ParameterError(
-            f"encoding is {encoding!r}, which Python does not know. Try 'latin-1'."
-        ) from None
+        raise ParameterError(f"encoding is {encoding!r}, which Python does not know. Try 'latin-1'.") from None
     except UnicodeDecodeError as error:
         raise InputError(
             f"the text is not {declared}: {error.reason} at byte {error.start}",

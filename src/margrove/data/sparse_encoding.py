@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from .alignment import sparse_as_trained
-from .columns import Column
-from .encoding import Description, describe_numeric
-from .table import Table
+from margrove.data.alignment import sparse_as_trained
+from margrove.data.columns import Column
+from margrove.data.encoding import Description, describe_numeric
+from margrove.data.table import Table
+from margrove.errors import InputError
 
 
 def learn_sparse(table: Table, *, impute: str, standardise: bool) -> tuple[list[Description], list[bool]]:

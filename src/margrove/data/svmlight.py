@@ -8,11 +8,11 @@ import re
 import numpy as np
 import scipy.sparse
 
-from ..errors import InputError
-from .columns import Column, clip
-from .frames import first_infinite, infinite_cell
-from .source import Content
-from .table import Table
+from margrove.data.columns import Column, clip
+from margrove.data.frames import first_infinite, infinite_cell
+from margrove.data.source import Content
+from margrove.data.table import Table
+from margrove.errors import InputError
 
 MOST_FEATURES = 20_000_000  # each has a name; an index beyond is more likely a misprint than a feature
 
@@ -38,9 +38,7 @@ def read_svmlight(content: Content) -> Table:
     except (ValueError, OverflowError) as error:
         raise _fault(content, str(error)) from None
     if X.shape[0] == 0:
-        raise InputError(
-            "the file has no rows", file=content.name, cure="Each line is a label and its features."
-        )
+        raise InputError("the file has no rows", file=content.name, cure="Each line is a label and its features.")
     if X.shape[1] > MOST_FEATURES:
         raise _fault(content, "")
     matrix = scipy.sparse.csr_matrix(X)

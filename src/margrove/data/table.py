@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .columns import Column, named
+from margrove.data.columns import Column, named
+from margrove.errors import InputError
 
 
 class Table:
@@ -145,9 +145,7 @@ class Table:
     def __getitem__(self, name: str) -> Column:
         if name in self._place:
             return self._column(self._place[name])
-        raise InputError(
-            f"there is no column {name!r}", file=self.source, cure=f"The columns are {named(self.names)}."
-        )
+        raise InputError(f"there is no column {name!r}", file=self.source, cure=f"The columns are {named(self.names)}.")
 
     def position(self, name: str) -> int:
         """Where the column of this name stands, counted from 0."""
@@ -179,9 +177,7 @@ class Table:
 
     def renamed(self, names: Sequence[str], *, source: str | None = None) -> Table:
         """The same cells under other names, and perhaps from another source."""
-        columns = [
-            column.renamed(name) for column, name in zip(self._columns, names, strict=self._block is None)
-        ]
+        columns = [column.renamed(name) for column, name in zip(self._columns, names, strict=self._block is None)]
         return self._with(columns=columns, names=names, source=source or self.source)
 
     def with_target(self, target: Column | None, *notes: str) -> Table:

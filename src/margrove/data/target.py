@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from ..errors import InputError, ParameterError
-from .columns import count, is_whole, named
-from .table import Table
+from margrove.data.columns import count, is_whole, named
+from margrove.data.table import Table
+from margrove.errors import InputError, ParameterError
 
 Target = str | int | bool | None
 
@@ -81,9 +81,7 @@ def _target_name(table: Table, target: Target) -> str:
     return table.names[place]
 
 
-def refuse_unlabelled(
-    table: Table, *, drop_unlabelled: bool, line_of: Callable[[int], int] | None = None
-) -> Table:
+def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[[int], int] | None = None) -> Table:
     """The table, less its unlabelled rows where that was asked for; otherwise an error naming the first."""
     if table.target is None:
         return table

@@ -332,10 +332,10 @@ def solver_certificate(model: Any, n_rows: int, numbers: dict[str, NDArray[Any]]
     )
 
 
-# A recomputation reads the data about twice, in NumPy. Small tables always get it; large ones where it costs less than
-# about a tenth of the fit.
+# A recomputation takes about as long as ten passes of a solver. Small tables always get it; large ones where it costs
+# less than a tenth of the fit.
 _SMALL_CELLS = 1 << 19
-_CHEAP_BESIDE_PASSES = 40
+_CHEAP_BESIDE_PASSES = 100
 
 
 def is_recomputation_cheap(cells: int, passes: int) -> bool:

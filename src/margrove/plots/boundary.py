@@ -32,9 +32,8 @@ def plot_boundary(
 ) -> Axes:
     """Draw the regions, the boundary and the margins of a classifier of two columns, with its points.
 
-    The class of a point is shown by colour and by marker. Misclassified points are ringed; of two classes,
-    the nearest point of each on its right side stands in a square. The title gives the errors and the margin
-    on these points.
+    The class of a point is shown by colour and by marker. Misclassified points are ringed; of two classes that are
+    separated, the nearest point of each stands in a square. The title gives the errors and the margin on these points.
 
     Parameters
     ----------

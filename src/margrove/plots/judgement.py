@@ -46,14 +46,13 @@ class Judgement:
         return float(self.geometric.min())
 
     def nearest(self) -> NDArray[np.intp]:
-        """Of each of two classes the rows nearest to the boundary, among those on their right side."""
-        if self.functional is None or self.functional.ndim > 1:
+        """Of each of two separated classes the rows nearest to the boundary; none where they are not separated."""
+        if self.functional is None or self.functional.ndim > 1 or self.functional.min() <= 0:
             return np.empty(0, np.intp)
         found = []
         for code in range(len(self.classes)):
-            distance = np.where((self.codes == code) & (self.functional > 0), self.functional, np.inf)
-            is_near = np.isfinite(distance) & (distance <= distance.min() * (1 + _TIE))
-            found.append(np.flatnonzero(is_near))
+            distance = np.where(self.codes == code, self.functional, np.inf)
+            found.append(np.flatnonzero(np.isfinite(distance) & (distance <= distance.min() * (1 + _TIE))))
         return np.concatenate(found)
 
     def in_words(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ def check_fields(record: Any, wanted: set[str], what: str) -> None:
         raise FaultError(f"{what} is {shown(record)}; a JSON object was expected")
     for name in sorted(wanted - record.keys()):
         raise FaultError(f"{what} has no {name!r}")
-    for name in record.keys() - wanted:
+    for name in sorted(record.keys() - wanted):
         raise FaultError(f"{what} has {shown(name)}, which is unknown here")
 
 
@@ -43,7 +44,8 @@ def check_parameters(
         if not isinstance(parameters[name], str | bool) or parameters[name] not in allowed:
             raise FaultError(f"{name} is {shown(parameters[name])}; it must be one of {', '.join(map(str, allowed))}")
     for name in numbers:
-        if not isinstance(parameters[name], int | float) or not math.isfinite(parameters[name]):
+        # Compared, not converted: a whole number from a file may be too large for a float.
+        if not isinstance(parameters[name], int | float) or not abs(parameters[name]) <= sys.float_info.max:
             raise FaultError(f"{name} is {shown(parameters[name])}; a number was expected")
     return parameters
 

@@ -38,6 +38,8 @@ _BLANK = "0" * 64
 _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')
 _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1"}
 
+_deserialize: Any = safetensors.deserialize  # untyped in the library's stub
+
 FOREIGN = "it is not a Margrove model file"
 SAVE_ONE = "Give a file that margrove.save wrote."
 
@@ -153,7 +155,7 @@ def _check_digest(raw: bytearray, place: slice) -> None:
 
 def _tensors(raw: bytes) -> Tensors:
     try:
-        entries = safetensors.deserialize(raw)
+        entries = _deserialize(raw)
     except safetensors.SafetensorError as error:
         raise FaultError(f"its arrays are not laid out as safetensors wants it ({error})") from error
     return {name: _tensor(name, entry) for name, entry in entries}

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.store.check import check_fields, check_parameters, check_whole
 from margrove.store.fault import FaultError, shown
-from margrove.store.learner_parts import parameter_to_json
+from margrove.store.learner_parts import Taken, parameters_to_json
 from margrove.store.plain import from_json, to_json
 from margrove.store.schema import COLUMN_FIELDS, DROPPED_FIELDS, ENCODER, ENCODER_CHOICES
 
@@ -18,14 +18,13 @@ _FIELDS = {"class", "parameters", "n_features_in", "has_names", "columns", "drop
 _OUTPUTS = (None, "default", "pandas", "polars")
 
 
-def take_encoder_apart(encoder: Any) -> dict[str, Any]:
+def take_encoder_apart(encoder: Any, taken: Taken) -> dict[str, Any]:
     """The record of a fitted encoder."""
     check_is_fitted(encoder)
     state = encoder.state()
-    parameters = state["parameters"].items()
     return {
         "class": "TableEncoder",
-        "parameters": {name: parameter_to_json("TableEncoder", name, value) for name, value in parameters},
+        "parameters": parameters_to_json(encoder, taken),
         "n_features_in": int(state["n_features_in"]),
         "has_names": state["has_names"],
         "columns": to_json(state["columns"], "a column"),

@@ -66,7 +66,8 @@ def _replace(path: Path, content: bytes | bytearray, mode: int | None) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())  # before the rename, or a power cut could leave the new name on an empty file
-        if mode is not None:
+        # Only where they differ: some network drives know no permissions and refuse to be given any.
+        if mode is not None and os.stat(temporary).st_mode != mode:
             os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, path)
     except BaseException:  # Ctrl-C too: no litter

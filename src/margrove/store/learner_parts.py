@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.errors import MargroveWarning
 from margrove.store.check import (
     check_certificate,
     check_entries,
@@ -39,16 +38,27 @@ _FIELDS = {
 _SPARSE = {"csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array}
 
 
-def take_learner_apart(model: Any, tensors: Tensors, prefix: str) -> dict[str, Any]:
-    """The record of a fitted classifier; its arrays go into ``tensors``, their names begin with ``prefix``."""
+@dataclass
+class Taken:
+    """What a model comes to beside its record: arrays by name, and words on what was left out."""
+
+    tensors: Tensors = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+
+def take_learner_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
+    """The record of a fitted classifier; its arrays go into ``taken``, their names begin with ``prefix``."""
     name = type(model).__name__
     learner = LEARNERS[name]
     check_is_fitted(model)
-    parameters = {key: parameter_to_json(name, key, value) for key, value in model.get_params(deep=False).items()}
+    for attribute in ("n_features_in_", "classes_", "certificate_", *learner.scalars):
+        if not hasattr(model, attribute):
+            raise FaultError(f"{name} has no {attribute}: its fit did not come to an end")
+    parameters = parameters_to_json(model, taken)
     layouts = {}
     for spec in _arrays_of(learner, parameters):
         if hasattr(model, spec.name):
-            layouts[spec.name] = _put_away(getattr(model, spec.name), tensors, prefix + spec.name)
+            layouts[spec.name] = _put_away(getattr(model, spec.name), taken.tensors, prefix + spec.name)
     names = getattr(model, "feature_names_in_", None)
     return {
         "class": name,
@@ -85,16 +95,19 @@ def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) 
     return model
 
 
-def parameter_to_json(owner: str, name: str, value: Any) -> Any:
-    """One parameter for the header, or a clear word on why it cannot be there."""
-    if name == "random_state" and isinstance(value, np.random.RandomState):
-        message = f"{owner}: random_state is a generator, whose state a model file does not keep; saved as None."
-        warnings.warn(message, MargroveWarning, stacklevel=6)
-        return None
-    if callable(value):
-        cure = "Use a kernel by name, or kernel='precomputed' with the Gram matrix."
-        raise FaultError(f"{owner}'s {name} is the function {shown(value)}, and a model file holds no code", cure)
-    return to_json(value, f"{owner}'s {name}")
+def parameters_to_json(model: Any, taken: Taken) -> dict[str, Any]:
+    """The parameters for the header, or a clear word on why they cannot be there."""
+    owner = type(model).__name__
+    parameters = {}
+    for name, value in model.get_params(deep=False).items():
+        if name == "random_state" and isinstance(value, np.random.RandomState):
+            taken.left_out.append(f"{owner}: random_state is a generator, whose state is not kept; saved as None.")
+            value = None
+        if callable(value):
+            cure = "Use a kernel by name, or kernel='precomputed' with the Gram matrix."
+            raise FaultError(f"{owner}'s {name} is the function {shown(value)}, and a model file holds no code", cure)
+        parameters[name] = to_json(value, f"{owner}'s {name}")
+    return parameters
 
 
 def _arrays_of(learner: Learner, parameters: dict[str, Any]) -> list[Array]:

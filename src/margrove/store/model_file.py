@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
-from margrove.errors import ModelFileError
+from margrove.errors import MargroveWarning, ModelFileError
 from margrove.store import long_lists
+from margrove.store.check import check_fields
 from margrove.store.container import pack, unpack
 from margrove.store.fault import FaultError
 from margrove.store.files import Target, name_of, open_for_reading, write
+from margrove.store.learner_parts import Taken
 from margrove.store.parts import put_together, take_apart
 from margrove.store.versions import FORMAT, Header, Tensors, bring_up_to_date
 
@@ -49,12 +52,14 @@ def save(model: Any, path: Target) -> None:
     array(['low', 'high'], dtype='<U4')
     """
     with _told(path, "Fit the model again before saving it."):
-        tensors: Tensors = {}
-        record = take_apart(model, tensors)
-        put_together(record, dict(tensors))  # never write what `load` would refuse
-        long_lists.move_out(record, tensors)
-        header = {"format": FORMAT, "margrove": version("margrove"), "model": record}
-        write(path, pack(header, tensors))
+        taken = Taken()
+        record = take_apart(model, taken)
+        put_together(record, dict(taken.tensors))  # never write what `load` would refuse
+        long_lists.move_out(record, taken.tensors)
+        content = pack({"format": FORMAT, "margrove": version("margrove"), "model": record}, taken.tensors)
+        for words in taken.left_out:
+            warnings.warn(words, MargroveWarning, stacklevel=2)
+        write(path, content)
 
 
 def load(path: Target) -> Any:
@@ -137,8 +142,7 @@ def _read(path: Target) -> tuple[Header, Tensors]:
     with open_for_reading(path) as stream:
         header, tensors = unpack(stream)
     header, tensors = bring_up_to_date(header, tensors)
-    if "model" not in header:
-        raise FaultError("its header has no model")
+    check_fields(header, {"sha256", "format", "margrove", "model"}, "its header")
     long_lists.move_in(header["model"], tensors)
     return header, tensors
 

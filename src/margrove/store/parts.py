@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
 from margrove.data.encoding import width
-from margrove.errors import MargroveWarning
 from margrove.store.check import check_fields
 from margrove.store.encoder_parts import put_encoder_together, take_encoder_apart
 from margrove.store.fault import FaultError, shown
-from margrove.store.learner_parts import parameter_to_json, put_learner_together, take_learner_apart
-from margrove.store.plain import from_json
+from margrove.store.learner_parts import Taken, put_learner_together, take_learner_apart
+from margrove.store.plain import from_json, to_json
 from margrove.store.schema import ENCODER, LEARNERS
 from margrove.store.versions import Tensors
 
@@ -24,15 +22,15 @@ _PIPELINE_PARAMETERS = {"transform_input", "verbose"}
 _IDLE = ("passthrough", None)  # steps that do nothing
 
 
-def take_apart(model: Any, tensors: Tensors, prefix: str = "") -> dict[str, Any]:
-    """The record of a fitted model; its arrays go into ``tensors``."""
+def take_apart(model: Any, taken: Taken, prefix: str = "") -> dict[str, Any]:
+    """The record of a fitted model; its arrays go into ``taken``."""
     # The very class, not its name or a subclass: scikit-learn has a Perceptron too, and a subclass may do anything.
     if any(type(model) is learner.estimator for learner in LEARNERS.values()):
-        return take_learner_apart(model, tensors, prefix)
+        return take_learner_apart(model, taken, prefix)
     if type(model) is ENCODER:
-        return take_encoder_apart(model)
+        return take_encoder_apart(model, taken)
     if type(model) is Pipeline:
-        return _take_pipeline_apart(model, tensors, prefix)
+        return _take_pipeline_apart(model, taken, prefix)
     kind = type(model)
     known = ", ".join([*LEARNERS, ENCODER.__name__])
     raise FaultError(
@@ -53,19 +51,16 @@ def put_together(record: Any, tensors: Tensors, prefix: str = "") -> Any:
     raise FaultError(f"it holds a {shown(name)}, which is not a class that this version of Margrove knows")
 
 
-def _take_pipeline_apart(pipeline: Any, tensors: Tensors, prefix: str) -> dict[str, Any]:
+def _take_pipeline_apart(pipeline: Any, taken: Taken, prefix: str) -> dict[str, Any]:
     if pipeline.memory is not None:
-        message = "Pipeline: memory is a cache for fitting, which a model file does not keep; saved as None."
-        warnings.warn(message, MargroveWarning, stacklevel=4)
+        taken.left_out.append("Pipeline: memory is a cache for fitting, which is not kept; saved as None.")
     steps = []
     for number, (name, step) in enumerate(pipeline.steps):
         is_idle = step is None or isinstance(step, str)
-        steps.append([name, step if is_idle else take_apart(step, tensors, f"{prefix}steps.{number}.")])
-    parameters = pipeline.get_params(deep=False).items()
-    kept = {
-        name: parameter_to_json("Pipeline", name, value) for name, value in parameters if name in _PIPELINE_PARAMETERS
-    }
-    return {"class": "Pipeline", "parameters": kept, "steps": steps}
+        steps.append([name, step if is_idle else take_apart(step, taken, f"{prefix}steps.{number}.")])
+    given = pipeline.get_params(deep=False)
+    parameters = {name: to_json(given[name], f"Pipeline's {name}") for name in sorted(_PIPELINE_PARAMETERS)}
+    return {"class": "Pipeline", "parameters": parameters, "steps": steps}
 
 
 def _put_pipeline_together(record: dict[str, Any], tensors: Tensors, prefix: str) -> Any:

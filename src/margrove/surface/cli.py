@@ -15,8 +15,7 @@ from margrove.surface.learners import DEFAULT, LEARNERS, completed_names, parse_
 app = typer.Typer(
     name="margrove",
     cls=GuardedGroup,
-    help="Classifiers that come with their proof.",
-    epilog="Start with:  margrove train        (the embedded penguins)",
+    epilog="Start with:  margrove train   (the embedded penguins)",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # failures are told by GuardedGroup; a defect of ours shows Python's own traceback
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -94,7 +93,7 @@ def about(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Classifiers that come with their proof: train on a table, get a model and a certificate that anyone can recompute."""
+    """Classifiers that come with their proof: a table goes in, a model and its certificate come out."""
 
 
 @app.command(epilog="Example:  margrove train adult.csv --target income --model perceptron -o income.margrove")

@@ -56,10 +56,10 @@ def compare(screen: Screen, reading: Reading, *, folds: int, seed: int, time_lim
         facts = facts_of(table)
     tell_facts(screen, facts, reading)
     rounds = stratified_folds(table, folds, seed)
-    contenders = []
     with metered(screen, "comparing", total=len(LEARNERS) * (len(rounds.tests) + 1)) as meter:
-        for learner in LEARNERS.values():
-            contenders.append(_contend(learner, table, rounds, meter, seed=seed, time_limit=time_limit))
+        contenders = [
+            _contend(learner, table, rounds, meter, seed=seed, time_limit=time_limit) for learner in LEARNERS.values()
+        ]
     screen.say()
     screen.essential(_grid(contenders))
     best = best_of(contenders)
@@ -85,7 +85,7 @@ def _contend(
         meter.begin(f"{learner.name}, all rows")
         model = make()
         started = time.perf_counter()
-        fit_model(model, table, {})
+        fit_model(model, table)
         seconds = time.perf_counter() - started
         refuse_interrupted(model)
         certificate = certify(model, table, table.labels())

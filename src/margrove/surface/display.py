@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
@@ -13,6 +15,7 @@ from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate
 
 MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
+_VS_REST = " vs rest"
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
 
@@ -33,18 +36,18 @@ def tell_estimate(screen: Screen, estimate: Estimate) -> None:
     screen.heading("Accuracy on rows it has not seen")
     n = len(estimate.accuracies)
     if n:
-        screen.say(Text.assemble((accuracy_text(estimate), "bold"), f"  (mean ± standard deviation of {n} rounds;"), indent=2)
-        screen.say(f"each holds back a {_ordinal(n)} of the rows, learns from the others, and is tested on it)", indent=2)
+        how = f"  (mean ± standard deviation of {n} rounds: each learns from the other rows"
+        part = _PARTS.get(n, f"{n}th part")
+        screen.say(
+            Text.assemble((accuracy_text(estimate), "bold"), f"{how} and is tested on its own {part})"), indent=2
+        )
     for note in estimate.notes:
         screen.say(note, indent=2)
-    screen.say(f"{percent(estimate.baseline)} would be right by always answering {str(estimate.baseline_class)!r}",
-    indent=2)
+    answer = str(estimate.baseline_class)
+    screen.say(f"{percent(estimate.baseline)} would be right by always answering {answer!r}", indent=2)
 
 
-def _ordinal(n: int) -> str:
-    words = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 6: "sixth", 7: "seventh", 8: "eighth", 9: "ninth", 10:
-    "tenth"}
-    return words.get(n, f"{n}th")
+_PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}
 
 
 def tell_certificate(screen: Screen, certificate: Certificate) -> None:
@@ -56,28 +59,30 @@ def tell_certificate(screen: Screen, certificate: Certificate) -> None:
 
 def certificate_grid(certificate: Certificate) -> Grid:
     """One line per claim, with a number for each machine where they fit, and what it means below."""
-    is_split = 1 < len(certificate.machines) <= MOST_MACHINES
+    machines = certificate.machines
+    is_split = len(machines) <= MOST_MACHINES
+    is_one_vs_rest = all(machine.endswith(_VS_REST) for machine in machines)
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     grid.add_column("")
-    grid.add_column("claim")
-    for machine in certificate.machines if is_split else ("value",):
-        grid.add_column(Text(machine), justify="right")
+    grid.add_column("claim (each class against the rest)" if is_one_vs_rest else "claim")
+    for machine in machines if is_split else (f"all {len(machines)} classes",):
+        grid.add_column(Text(machine.removesuffix(_VS_REST)), justify="right")
     for claim, (_, name, value, words) in zip(certificate.claims, certificate.rows(), strict=True):
         mark, style = _MARKS[claim.holds]
         text = Text.assemble(name, *([("\n" + words, "dim")] if words else []))
-        is_per_machine = is_split and len(claim.values) == len(certificate.machines)
+        is_per_machine = is_split and len(claim.values) == len(machines)
         values = _values(claim) if is_per_machine else [value]
-        blank = len(certificate.machines) - len(values) if is_split else 0
-        grid.add_row(Text(mark, style=style), text, *(Text(value) for value in values), *[""] * blank)
+        grid.add_row(Text(mark, style=style), text, *(Text(value) for value in values))
     return grid
 
 
 def _values(claim: Claim) -> list[str]:
-    """The numbers of a claim, each with what it may be at most on the line below."""
-    shown = [f"{value:.4g}" for value in claim.values]
+    """The numbers of a claim, each with what it may be at most, where there is such a bound, on the line below."""
+    shown = [f"{value:.4g}" if abs(value) >= 1e-3 else f"{value:.2g}" for value in claim.values]
     if claim.limits is None:
         return shown
-    return [f"{value}\n≤ {limit:.4g}" for value, limit in zip(shown, claim.limits, strict=True)]
+    bounds = [f"\n≤ {limit:.3g}" if math.isfinite(limit) else "" for limit in claim.limits]
+    return [value + bound for value, bound in zip(shown, bounds, strict=True)]
 
 
 def tell_verdict(screen: Screen, certificate: Certificate) -> None:
@@ -111,17 +116,16 @@ def tell_learned(screen: Screen, learned: Learned) -> None:
     if learned.kind == "weights":
         for lesson in learned.lessons:
             screen.say(_weights_line(lesson), indent=2)
+        together = "Columns that move together share or cancel their weights."
         screen.say(
-            "In brackets the weight, 1 being the strongest of its class: per standard deviation of a number, "
-            "yes against no of a category. Columns that move together share or cancel their weights.",
-            style="dim",
-            indent=2,
+            f"In brackets the weight{learned.unit}; 1 is the strongest of its class. {together}", style="dim", indent=2
         )
         return
     if learned.kind == "rows":
         of_all = f" of {learned.n_training_rows:,}" if learned.n_training_rows else ""
-        screen.say(f"{learned.size:,}{of_all} training rows carry the decision; the others could be left out:",
-        indent=2)
+        screen.say(
+            f"{learned.size:,}{of_all} training rows carry the decision; the others could be left out:", indent=2
+        )
     for lesson in learned.lessons:
         screen.say(_other_line(lesson), indent=2)
 

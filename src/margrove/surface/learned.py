@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data import Table
+from margrove.surface.models import encoder_of, learner_of
+
 SHOWN_PER_CLASS = 5  # columns; the weights fall off quickly and nobody reads more
 LEAST_SHOWN = 0.05  # of the strongest weight: below, a column hardly matters
 
@@ -41,6 +44,7 @@ class Learned:
     lessons: tuple[Lesson, ...]
     size: int  # weights per machine, rows, or weight vectors
     n_training_rows: int | None = None
+    unit: str = ""  # of weights: a change of what they are the weight of
 
     @property
     def size_words(self) -> str:
@@ -58,9 +62,14 @@ class Learned:
         return record
 
 
-def learned(model: Any) -> Learned:
-    """Read what a fitted model, or a pipeline that ends in one, has learned."""
-    learner = model[-1] if hasattr(model, "steps") else model
+def learned(model: Any, table: Table | None = None) -> Learned:
+    """Read what a fitted model, or a pipeline that ends in one, has learned.
+
+    With the table it was fitted on, a column's weight is that of one standard deviation over its rows, so that a rare
+    category counts for little. The model file does not know how often a category occurs; without the table a category's
+    weight is that of yes against no.
+    """
+    learner = learner_of(model)
     sides = _sides(learner.classes_)
     if hasattr(learner, "vote_starts_"):
         voters = np.diff(learner.vote_starts_)
@@ -73,8 +82,22 @@ def learned(model: Any) -> Learned:
         ]
         return Learned("rows", tuple(lessons), len(learner.support_), getattr(learner, "n_rows_", None))
     names = _columns(model, learner.coef_.shape[1])
-    lessons = [Lesson(*side, evidence=_evidence(w, names)) for side, w in zip(sides, learner.coef_, strict=True)]
-    return Learned("weights", tuple(lessons), len(names))
+    unit, weights = ", per standard deviation of a number, yes against no of a category", learner.coef_
+    encoder = encoder_of(model)
+    if encoder is not None and table is not None:
+        unit, weights = " of one standard deviation", learner.coef_ * _deviations(encoder.transform(table))
+    lessons = [Lesson(*side, evidence=_evidence(w, names)) for side, w in zip(sides, weights, strict=True)]
+    return Learned("weights", tuple(lessons), len(names), unit=unit)
+
+
+def _deviations(encoded: Any) -> NDArray[np.float64]:
+    """The standard deviation of each encoded column, sparse or not."""
+    n = encoded.shape[0]
+    ones = np.ones(n)
+    mean = np.asarray(encoded.T @ ones, np.float64) / n
+    squares = encoded.multiply(encoded) if hasattr(encoded, "multiply") else np.square(encoded)
+    deviations: NDArray[np.float64] = np.sqrt(np.maximum(np.asarray(squares.T @ ones, np.float64) / n - mean**2, 0.0))
+    return deviations
 
 
 def _sides(classes: NDArray[Any]) -> list[tuple[str, str]]:
@@ -98,9 +121,8 @@ class _Encoded:
 
 
 def _columns(model: Any, width: int) -> list[_Encoded]:
-    encoder = model[0] if hasattr(model, "steps") else None
-    if hasattr(encoder, "output_origins"):
-        assert encoder is not None
+    encoder = encoder_of(model)
+    if encoder is not None:
         return [
             _Encoded(origin.column, "missing" if origin.is_missing else _text(origin.level))
             for origin in encoder.output_origins()

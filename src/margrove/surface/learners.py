@@ -6,13 +6,14 @@ Nothing heavy is imported here: the names are needed for ``--help`` and for shel
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-# Measured by 5-fold cross-validation on 23 real tables (docs/guide/command-line.md): the averaged perceptron has the best
-# mean rank and never falls below the largest class by more than a point or two, in time linear in the rows. The kernel
-# perceptron is better by far where the boundary bends, and worse than knowing nothing on large noisy tables.
+# By 5-fold cross-validation on 23 real tables (docs/guide/command-line.md) the averaged perceptron has the best mean
+# rank, in time linear in the rows. The kernel perceptron is far better where the boundary bends, and on large noisy
+# tables worse than always answering the largest class.
 DEFAULT = "perceptron"
 
 
@@ -114,6 +115,21 @@ def parse_params(texts: Sequence[str]) -> dict[str, Any]:
         except json.JSONDecodeError:
             params[name] = value
     return params
+
+
+@contextmanager
+def parameters_blamed(params: Mapping[str, Any]) -> Iterator[None]:
+    """Turn scikit-learn's own words about a ``--param`` that no check of ours foresaw into a `ParameterError`."""
+    from margrove.errors import MargroveError, ParameterError
+
+    try:
+        yield
+    except MargroveError:
+        raise
+    except (TypeError, ValueError) as error:
+        if not params:
+            raise
+        raise ParameterError(f"the learner refuses --param {', '.join(params)}: {error}") from error
 
 
 def _check_param(learner: str, own: Mapping[str, Any], name: str, value: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from margrove.data import Table, TableEncoder
-from margrove.errors import InputError, ModelFileError, ParameterError
+from margrove.errors import ConvergenceWarning, DataWarning, InputError, ModelFileError
 from margrove.store import describe, load, save
 from margrove.surface.learners import Learner
 from margrove.surface.reading import STANDARD_STREAM
@@ -26,26 +26,39 @@ def build_model(learner: Learner, params: dict[str, Any], *, seed: int, time_lim
     return Pipeline([("encode", TableEncoder()), ("learn", estimator)])
 
 
-def fit_model(model: Any, table: Table, params: dict[str, Any]) -> list[str]:
+def fit_model(model: Any, table: Table) -> list[str]:
     """Fit on all rows; the answer is what the user should be warned of, each thing once."""
-    from margrove.errors import DataWarning, MargroveError
-
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        # `facts_of` has told of odd columns already, and the certificate tells how the solve ended.
-        warnings.simplefilter("ignore", DataWarning)
-        try:
-            model.fit(table, table.labels())
-        except MargroveError:
-            raise
-        except (TypeError, ValueError) as error:
-            if not params:
-                raise
-            # scikit-learn's own words about a value of --param that no check of ours foresaw.
-            raise ParameterError(f"the learner refuses --param {', '.join(params)}: {error}") from error
+        for told in (DataWarning, ConvergenceWarning):  # odd columns by `facts_of`, the status by `tell_verdict`
+            warnings.simplefilter("ignore", told)
+        model.fit(table, table.labels())
     if table.target is not None:
-        model.target_name_ = table.target.name
+        _remember_target(model[0], table.target.name)
     return list(dict.fromkeys(str(warning.message) for warning in caught))
+
+
+_WHY_TARGET = "target"
+
+
+def _remember_target(encoder: TableEncoder, name: str) -> None:
+    """The target is a column of the table that the encoder leaves out: so the model file knows its name."""
+    encoder.dropped_.append({"name": name, "index": encoder.n_features_in_, "why": _WHY_TARGET})
+    encoder.feature_names_in_ = np.array([*encoder.feature_names_in_, name], dtype=object)
+    encoder.n_features_in_ += 1
+
+
+def target_of(model: Any) -> str | None:
+    """The name of the column that the model predicts; None where the model was not made by the command line."""
+    encoder = encoder_of(model)
+    left_out = [] if encoder is None else encoder.dropped_
+    return next((str(column["name"]) for column in left_out if column["why"] == _WHY_TARGET), None)
+
+
+def encoder_of(model: Any) -> TableEncoder | None:
+    """The encoder in front, where there is one."""
+    first = model[0] if hasattr(model, "steps") else None
+    return first if isinstance(first, TableEncoder) else None
 
 
 def check_destination(path: str) -> bool:
@@ -95,11 +108,6 @@ def read_model(path: str) -> Any:
     return load(path)
 
 
-def target_of(model: Any) -> str | None:
-    """The name of the column that the model predicts, where it is known."""
-    return getattr(model, "target_name_", None)
-
-
 def learner_of(model: Any) -> Any:
     """The classifier itself."""
     return model[-1] if hasattr(model, "steps") else model
@@ -107,8 +115,7 @@ def learner_of(model: Any) -> Any:
 
 def features_of(model: Any, table: Table) -> Any:
     """The table in the form the model takes: as it is, or as an array for a model without an encoder."""
-    encoder = model[0] if hasattr(model, "steps") else None
-    if isinstance(encoder, TableEncoder):
+    if encoder_of(model) is not None:
         return table
     names = [str(name) for name in getattr(model, "feature_names_in_", table.names)]
     chosen = table.select(names)

@@ -95,9 +95,10 @@ class Screen:
 
 
 def aside(text: str, *, style: str = "") -> None:
-    """One line on standard error, not wrapped."""
+    """One line on standard error; wrapped only for a person's window."""
     make_streams_safe()
-    _console(stderr=True).print(Text(text, style=style), soft_wrap=True)
+    console = _console(stderr=True)
+    console.print(Text(text, style=style), soft_wrap=not console.is_terminal)
 
 
 def make_streams_safe() -> None:
@@ -116,6 +117,12 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
     return "".join(_PLAIN.get(letter, "?") for letter in lacking), error.end
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let `failures_told` decide; rich would leave with exit code 1, which means something else here."""
+        raise  # rich calls this while it handles the BrokenPipeError
+
+
 def _console(*, stderr: bool, quiet: bool = False) -> Console:
     # No markup and no highlighting: a class may be called "[red]", and numbers are not decoration.
-    return Console(stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False)
+    return _Console(stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False)

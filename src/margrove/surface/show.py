@@ -6,7 +6,7 @@ from typing import Any
 
 from margrove.surface.display import tell_certificate, tell_learned
 from margrove.surface.learned import learned
-from margrove.surface.models import learner_of, read_model, target_of
+from margrove.surface.models import encoder_of, learner_of, read_model, target_of
 from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters
 
@@ -46,8 +46,8 @@ def show(screen: Screen, path: str) -> None:
 
 def _columns(model: Any) -> list[dict[str, Any]]:
     """Each column the model wants: its name and kind."""
-    encoder = model[0] if hasattr(model, "steps") else None
-    if encoder is not None and hasattr(encoder, "columns_"):
+    encoder = encoder_of(model)
+    if encoder is not None:
         return [{"name": column["name"], "kind": column["kind"]} for column in encoder.columns_]
     width = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(width)])

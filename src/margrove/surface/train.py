@@ -15,13 +15,12 @@ from margrove.surface.display import (
     tell_certificate,
     tell_estimate,
     tell_learned,
-    verdict_words,
 )
 from margrove.surface.learned import learned
-from margrove.surface.learners import DEFAULT, Learner, learner_named
+from margrove.surface.learners import DEFAULT, Learner, learner_named, parameters_blamed
 from margrove.surface.meter import metered
 from margrove.surface.models import build_model, check_destination, fit_model, write_model
-from margrove.surface.reading import STANDARD_STREAM, Facts, Reading, facts_of, tell_facts
+from margrove.surface.reading import STANDARD_STREAM, Reading, facts_of, tell_facts
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate, cross_validate, stratified_folds
 
@@ -57,10 +56,11 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         facts = facts_of(table)
     tell_facts(screen, facts, reading)
     _tell_learner(screen, training)
-    estimate = _estimate(screen, training, table)
-    tell_estimate(screen, estimate)
-    model, certificate, warnings = _fit(screen, training, table)
-    lessons = learned(model)
+    with parameters_blamed(training.params):
+        estimate = _estimate(screen, training, table)
+        tell_estimate(screen, estimate)
+        model, certificate, warnings = _fit(screen, training, table)
+    lessons = learned(model, table)
     for warning in warnings:
         screen.warn(warning)
     tell_certificate(screen, certificate)
@@ -96,7 +96,7 @@ def _fit(screen: Screen, training: Training, table: Table) -> tuple[Any, Certifi
     """The model fitted on all rows, its certificate recomputed, and warnings."""
     model = training.build()
     with metered(screen, "fit on all rows") as meter:
-        warnings = fit_model(model, table, training.params)
+        warnings = fit_model(model, table)
         meter.begin("recomputing the certificate")
         certificate = certify(model, table, table.labels())
     model[-1].certificate_ = certificate  # the file keeps what was recomputed, not what the solver says of itself

@@ -1,0 +1,222 @@
+"""Write the parts of the documentation that are made from something else.
+
+=================================  ==================================================================
+docs/reference/command-line.md     from the commands and their help
+docs/benchmarks.md, README.md      the tables between the markers, from benchmarks/results/*.json
+docs/_build/figures/*.png          from examples of ours; not kept in git
+=================================  ==================================================================
+
+``python docs/generate.py`` writes them. ``python docs/generate.py --check`` writes nothing, names what is stale
+and then ends with 1. Where there are no results, the tables stay as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+FIGURES = ROOT / "docs" / "_build" / "figures"
+BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
+NOTICE = "<!-- Made by docs/generate.py; edit that, or the help of the command. -->"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write, or check; the exit status."""
+    parser = argparse.ArgumentParser(description="Write the generated parts of the documentation.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if something is stale")
+    is_check = parser.parse_args(arguments).check
+    stale = [(path, text) for path, text in generated() if not path.is_file() or path.read_text("utf-8") != text]
+    for path, text in stale:
+        print(f"{'stale' if is_check else 'written'}: {path.relative_to(ROOT)}")
+        if not is_check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    if is_check:
+        if stale:
+            print("Say: python docs/generate.py")
+        return int(bool(stale))
+    draw_figures()
+    return 0
+
+
+def generated() -> Iterator[tuple[Path, str]]:
+    """Each file with the text it should have."""
+    yield ROOT / "docs" / "reference" / "command-line.md", command_line()
+    results = read_results(RESULTS)
+    if not results:
+        return
+    for page, table in (
+        (ROOT / "docs" / "benchmarks.md", "\n\n".join(section(result) for result in results)),
+        (ROOT / "README.md", summary(results)),
+    ):
+        text = page.read_text("utf-8")
+        if BEGIN in text:
+            yield page, between_markers(text, table)
+
+
+# --- benchmarks ---------------------------------------------------------------------------------------------------
+
+
+def read_results(folder: Path) -> list[dict[str, Any]]:
+    """The results that have cases, by name; keys that only some benchmarks write may be missing."""
+    results = []
+    for path in sorted(folder.glob("*.json")):
+        result = json.loads(path.read_text("utf-8"))
+        if isinstance(result, dict) and result.get("cases"):
+            results.append({"benchmark": path.stem, **result})
+    return results
+
+
+def section(result: dict[str, Any]) -> str:
+    """One benchmark: its name, its bar, its table, its machine."""
+    lines = [f"## {result['benchmark']}"]
+    if isinstance(result.get("bar"), str):
+        lines.append(f"Bar: {result['bar']}")
+    lines.append(table_of([row(case) for case in result["cases"]]))
+    machine = result.get("machine") or {}
+    if machine:
+        lines.append("Measured on " + ", ".join(f"{key} {value}" for key, value in machine.items()) + ".")
+    return "\n\n".join(lines)
+
+
+def summary(results: list[dict[str, Any]]) -> str:
+    """Every case of every benchmark in one table."""
+    return table_of([row(case) for result in results for case in result["cases"]])
+
+
+def row(case: dict[str, Any]) -> tuple[str, str, str, str, str]:
+    """What was done, by whom else, our time, theirs, and how many times as fast we are."""
+    name = str(case.get("name", case.get("case", "")))
+    ours, peer = case.get("ours_s"), case.get("peer_s")
+    factor = f"{peer / ours:.2g} ×" if ours and peer else ""
+    return name, f"`{case['peer']}`" if case.get("peer") else "", seconds(ours), seconds(peer), factor
+
+
+def seconds(value: float | None) -> str:
+    """A time in the unit that suits it."""
+    if value is None:
+        return ""
+    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+def table_of(rows: list[tuple[str, str, str, str, str]]) -> str:
+    """Markdown."""
+    head = ["| | peer | Margrove | peer | times as fast |", "|---|---|---:|---:|---:|"]
+    return "\n".join(head + ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in rows])
+
+
+def between_markers(text: str, table: str) -> str:
+    """The text with the table between its markers."""
+    before, rest = text.split(BEGIN, 1)
+    after = rest.split(END, 1)[1]
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+# --- the command line ---------------------------------------------------------------------------------------------
+
+
+def command_line() -> str:
+    """A page with every command: the words of ``margrove COMMAND --help``, set as tables."""
+    import typer.main
+
+    from margrove.surface.cli import app
+
+    group: Any = typer.main.get_command(app)
+    parts = [
+        NOTICE,
+        "# The command line",
+        f"{first_line(group.help)} The same words as `margrove --help` and `margrove COMMAND --help`.",
+    ]
+    for name, command in group.commands.items():
+        if not command.hidden:
+            parts += command_section(name, command)
+    return "\n\n".join(parts) + "\n"
+
+
+def command_section(name: str, command: Any) -> list[str]:
+    """Usage, help, arguments, options by panel, and the example."""
+    shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
+    arguments = [p for p in shown if p.param_type_name == "argument"]
+    options = [p for p in shown if p.param_type_name == "option" and p.name not in ("help",)]
+    usage = " ".join(["margrove", name, *(usage_of(p) for p in arguments), *(["[OPTIONS]"] if options else [])])
+    parts = [f"## margrove {name}", f"```text\n{usage}\n```", (command.help or "").strip()]
+    panels: dict[str, list[str]] = {"": []}  # as the help groups them
+    panels[""] += [f"| `{p.name.upper()}` | {cell(p.help)} |" for p in arguments]
+    for option in options:
+        rows = panels.setdefault(option.rich_help_panel or "", [])
+        rows.append(f"| {option_names(option)} | {cell(option.help)}{default_of(option)} |")
+    for title, rows in panels.items():
+        if rows:
+            parts.append("\n".join([f"| {title} | |", "|---|---|", *rows]))
+    if command.epilog:
+        parts.append(example_of(command.epilog))
+    return [part for part in parts if part]
+
+
+def usage_of(argument: Any) -> str:
+    """FILE, or [FILE] where it may be left out."""
+    name = argument.name.upper()
+    return name if argument.required else f"[{name}]"
+
+
+def option_names(option: Any) -> str:
+    """`--output`, `-o` and, unless it is a switch, what it takes."""
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    return names if option.is_flag else f"{names} {option.metavar or option.name.upper()}"
+
+
+def default_of(option: Any) -> str:
+    """The default, where the help shows it."""
+    default = option.default
+    is_shown = option.show_default and not option.is_flag and default not in (None, "", ()) and not callable(default)
+    return f" Default: `{default}`." if is_shown else ""
+
+
+def example_of(epilog: str) -> str:
+    """The example that ends a command's help."""
+    words = epilog.strip()
+    if words.startswith("Example:"):
+        return f"Example:\n\n```text\n{words.removeprefix('Example:').strip()}\n```"
+    return words
+
+
+def cell(text: str | None) -> str:
+    """A help text in a cell of a table."""
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+def first_line(text: str | None) -> str:
+    """The sentence that says what it is about."""
+    return " ".join((text or "").strip().split("\n\n")[0].split())
+
+
+# --- figures ------------------------------------------------------------------------------------------------------
+
+
+def draw_figures() -> None:
+    """The pictures that the pages show, drawn by the examples."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    sys.path.insert(0, str(ROOT / "examples"))
+    import linear_side_by_side
+    import penguins
+    import two_spirals
+
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    for module in (linear_side_by_side, penguins, two_spirals):
+        for name, figure in module.figures().items():
+            figure.savefig(FIGURES / f"{name}.png", dpi=110)
+            plt.close(figure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Fitted models of every kind a file may hold, and the tools of whoever tampers with files."""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from margrove import (
+    BasicLinearClassifier,
+    KernelPerceptron,
+    LeastSquaresClassifier,
+    Perceptron,
+    TableEncoder,
+    load,
+    save,
+)
+from margrove.errors import ConvergenceWarning
+from margrove.store.container import pack, unpack
+
+ROWS, COLUMNS = 40, 3
+
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "basic": BasicLinearClassifier,
+    "basic, reference": lambda: BasicLinearClassifier(engine="reference"),
+    "least squares": LeastSquaresClassifier,
+    "perceptron": lambda: Perceptron(max_iter=5, random_state=0),
+    "perceptron, reference": lambda: Perceptron(max_iter=5, random_state=0, engine="reference"),
+    "averaged": lambda: Perceptron(variant="averaged", max_iter=5, tol=1e-3, random_state=0),
+    "voted": lambda: Perceptron(variant="voted", max_iter=5, random_state=0),
+    "kernel, rbf": lambda: KernelPerceptron(random_state=0),
+    "kernel, rbf, reference": lambda: KernelPerceptron(max_iter=5, random_state=0, engine="reference"),
+    "kernel, poly": lambda: KernelPerceptron(kernel="poly", coef0=1.0, degree=2, max_iter=5, random_state=0),
+    "kernel, precomputed": lambda: KernelPerceptron(kernel="precomputed", max_iter=5, random_state=0),
+}
+INPUTS: dict[str, Callable[[Any], Any]] = {
+    "float64": lambda X: X,
+    "float32": lambda X: X.astype(np.float32),
+    "csr_matrix": sp.csr_matrix,
+    "csr_array float32": lambda X: sp.csr_array(X.astype(np.float32)),
+}
+
+
+def points(classes: int) -> tuple[Any, Any]:
+    """Rows of integer labels that no line separates."""
+    rng = np.random.default_rng(classes)
+    return rng.normal(size=(ROWS, COLUMNS)), np.arange(ROWS) % classes
+
+
+def fit_quietly(model: Any, X: Any, y: Any, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y, **options)
+
+
+def content_of(model: Any) -> bytes:
+    """The file, in memory."""
+    stream = io.BytesIO()
+    save(model, stream)
+    return stream.getvalue()
+
+
+def loaded_from(content: bytes) -> Any:
+    return load(io.BytesIO(content))
+
+
+def forge(content: bytes, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> bytes:
+    """The file with its header and tensors changed, and with a digest that is right."""
+    header, tensors = unpack(io.BytesIO(content))
+    del header["sha256"]
+    change(header, tensors)
+    return bytes(pack(header, tensors))
+
+
+def raw_file(header: Any, data: bytes = b"") -> bytes:
+    """A safetensors file of any header at all."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+@pytest.fixture
+def fit() -> Callable[..., Any]:
+    return fit_quietly
+
+
+@pytest.fixture
+def content() -> Callable[[Any], bytes]:
+    return content_of
+
+
+@pytest.fixture
+def loaded() -> Callable[[bytes], Any]:
+    return loaded_from
+
+
+@pytest.fixture
+def forged() -> Callable[..., bytes]:
+    return forge
+
+
+@pytest.fixture
+def raw() -> Callable[..., bytes]:
+    return raw_file
+
+
+# A Gram matrix is dense.
+PAIRS = [f"{name} / {kind}" for name in LEARNERS for kind in INPUTS if not ("precomputed" in name and "csr" in kind)]
+
+
+@pytest.fixture(params=PAIRS)
+def learner_and_points(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+    """An unfitted learner, and a function from a number of classes to X and y of some kind."""
+    name, kind = request.param.split(" / ")
+
+    def make(classes: int) -> tuple[Any, Any]:
+        X, y = points(classes)
+        return INPUTS[kind](X @ X.T if "precomputed" in name else X), y
+
+    return LEARNERS[name](), make
+
+
+@pytest.fixture
+def table() -> tuple[Any, Any]:
+    """A data frame with text, missing cells, a Boolean and a constant column; labels of text."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(5)
+    frame = pandas.DataFrame(
+        {
+            "größe": rng.normal(size=ROWS),
+            "island": rng.choice(["Biscoe", "Dream", "Torgersen"], size=ROWS),
+            "is_old": rng.integers(0, 2, size=ROWS).astype(bool),
+            "mass": np.where(rng.random(ROWS) < 0.2, np.nan, rng.normal(4000, 800, size=ROWS)),
+        }
+    )
+    return frame, np.where(np.arange(ROWS) % 2, "yes", "no")
+
+
+@pytest.fixture
+def pipeline(table: tuple[Any, Any]) -> Pipeline:
+    model = make_pipeline(TableEncoder(), Perceptron(variant="averaged", max_iter=5, random_state=0))
+    return fit_quietly(model, *table)
+
+
+@pytest.fixture
+def perceptron() -> Perceptron:
+    return fit_quietly(LEARNERS["perceptron"](), *points(3))
+
+
+@pytest.fixture
+def voted() -> Perceptron:
+    return fit_quietly(LEARNERS["voted"](), *points(3))
+
+
+@pytest.fixture
+def kernel_perceptron() -> KernelPerceptron:
+    return fit_quietly(LEARNERS["kernel, rbf"](), *points(3))
+
+
+@pytest.fixture
+def sparse_kernel_perceptron() -> KernelPerceptron:
+    X, y = points(3)
+    return fit_quietly(LEARNERS["kernel, rbf"](), sp.csr_matrix(X), y)
+
+
+@pytest.fixture
+def gram_perceptron() -> KernelPerceptron:
+    X, y = points(3)
+    return fit_quietly(LEARNERS["kernel, precomputed"](), X @ X.T, y)
