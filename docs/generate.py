@@ -81,21 +81,36 @@ def section(result: dict[str, Any]) -> str:
     lines.append(table_of([row(case) for case in result["cases"]]))
     machine = result.get("machine") or {}
     if machine:
-        lines.append("Measured on " + ", ".join(f"{key} {value}" for key, value in machine.items()) + ".")
+        lines.append(f"Measured on {', '.join(in_words(machine))}.")
     return "\n\n".join(lines)
 
 
 def summary(results: list[dict[str, Any]]) -> str:
-    """Every case of every benchmark in one table."""
-    return table_of([row(case) for result in results for case in result["cases"]])
+    """Every case of every benchmark in one table, each under its benchmark's name."""
+    rows = [(result["benchmark"], row(case)) for result in results for case in result["cases"]]
+    return table_of([(f"{benchmark}: {name}", *rest) for benchmark, (name, *rest) in rows])
 
 
-def row(case: dict[str, Any]) -> tuple[str, str, str, str, str]:
+def row(case: dict[str, Any]) -> tuple[str, ...]:
     """What was done, by whom else, our time, theirs, and how many times as fast we are."""
     name = str(case.get("name", case.get("case", "")))
     ours, peer = case.get("ours_s"), case.get("peer_s")
-    factor = f"{peer / ours:.2g} ×" if ours and peer else ""
+    factor = times(peer / ours) if ours and peer else ""
     return name, f"`{case['peer']}`" if case.get("peer") else "", seconds(ours), seconds(peer), factor
+
+
+def in_words(machine: dict[str, Any]) -> Iterator[str]:
+    """Each fact of a machine, those within facts included."""
+    for key, value in machine.items():
+        if isinstance(value, dict):
+            yield from in_words(value)
+        else:
+            yield f"{key} {value}"
+
+
+def times(factor: float) -> str:
+    """A factor with two digits or so."""
+    return f"{factor:.0f} ×" if factor >= 10 else f"{factor:.1f} ×" if factor >= 1 else f"{factor:.2g} ×"
 
 
 def seconds(value: float | None) -> str:
@@ -105,9 +120,9 @@ def seconds(value: float | None) -> str:
     return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
-def table_of(rows: list[tuple[str, str, str, str, str]]) -> str:
+def table_of(rows: list[tuple[str, ...]]) -> str:
     """Markdown."""
-    head = ["| | peer | Margrove | peer | times as fast |", "|---|---|---:|---:|---:|"]
+    head = ["| | peer | Margrove | the peer | times as fast |", "|---|---|---:|---:|---:|"]
     return "\n".join(head + ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in rows])
 
 

@@ -180,12 +180,7 @@ def certify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificat
     >>> certify(model, X, y).holds
     False
     """
-    steps = getattr(model, "steps", None)
-    if steps is not None:
-        for _, step in steps[:-1]:
-            if step is not None and step != "passthrough":
-                X = step.transform(X)
-        model = steps[-1][1]
+    model, X = at_the_end(model, X)
     place = _CERTIFIERS.get(type(model).__name__)
     if place is None:
         known = ", ".join(sorted(_CERTIFIERS))
@@ -194,6 +189,17 @@ def certify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificat
     certificate = getattr(import_module(module), function)(model, X, y, sample_weight)
     assert isinstance(certificate, Certificate)
     return certificate
+
+
+def at_the_end(model: Any, X: Any) -> tuple[Any, Any]:
+    """The last step of a pipeline, and X as it reaches it; any other model, and X, as they are."""
+    steps = getattr(model, "steps", None)
+    if steps is None:
+        return model, X
+    for _, step in steps[:-1]:
+        if step is not None and step != "passthrough":
+            X = step.transform(X)
+    return steps[-1][1], X
 
 
 _CERTIFIERS = {

@@ -36,7 +36,9 @@ def repository(generate, tmp_path, monkeypatch) -> Path:
     results = tmp_path / "benchmarks" / "results"
     results.mkdir(parents=True)
     case = {"name": "100,000 × 50", "peer": "sklearn", "ours_s": 0.25, "peer_s": 2.0, "extra": [1]}
-    (results / "speed.json").write_text(json.dumps({"cases": [case], "machine": {"cores": 2}, "bar": "6 ×"}))
+    (results / "speed.json").write_text(
+        json.dumps({"cases": [case], "machine": {"cores": 2, "packages": {"numpy": "2.0"}}, "bar": "6 ×"})
+    )
     monkeypatch.setattr(generate, "ROOT", tmp_path)
     monkeypatch.setattr(generate, "RESULTS", results)
     monkeypatch.setattr(generate, "FIGURES", tmp_path / "figures")
@@ -62,12 +64,12 @@ def test_after_writing_nothing_is_stale(generate, repository):
 def test_tables_are_made_of_the_results(generate, repository):
     generate.main([])
     readme = (repository / "README.md").read_text()
-    assert "| 100,000 × 50 | `sklearn` | 250 ms | 2 s | 8 × |" in readme
+    assert "| speed: 100,000 × 50 | `sklearn` | 250 ms | 2 s | 8.0 × |" in readme
     assert readme.startswith("before")
     assert readme.endswith("after\n")
     page = (repository / "docs" / "benchmarks.md").read_text()
     assert "## speed" in page
-    assert "Measured on cores 2." in page
+    assert "Measured on cores 2, numpy 2.0." in page
 
 
 def test_without_results_the_tables_stay(generate, repository):
@@ -88,7 +90,7 @@ def test_results_of_other_shapes_do_no_harm(generate, repository):
     (results / "empty.json").write_text('{"cases": []}')
     (results / "bare.json").write_text('{"cases": [{"case": "bare", "ours_s": 3.0}]}')
     generate.main([])
-    assert "| bare |  | 3 s |  |  |" in (repository / "README.md").read_text()
+    assert "| bare: bare |  | 3 s |  |  |" in (repository / "README.md").read_text()
 
 
 def test_every_command_is_on_its_page(generate):

@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -126,8 +127,6 @@ def test_a_header_that_claims_to_be_huge_is_not_read(length):
 
 
 def test_an_array_that_claims_to_be_huge_takes_no_memory(perceptron, content, raw):
-    import tracemalloc
-
     whole = content(perceptron)
     length = int.from_bytes(whole[:8], "little")
     layout = json.loads(whole[8 : 8 + length])
@@ -234,7 +233,7 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path):
 
 def test_a_model_at_odds_with_its_parameters_is_not_saved(tmp_path, perceptron):
     text = refusal(save, perceptron.set_params(variant="voted"), tmp_path / "model.margrove")
-    assert "prototypes_" in text
+    assert "the list of arrays has no 'makers_'. Fit the model again" in text
 
 
 def test_a_fit_that_did_not_end_is_not_saved(tmp_path, perceptron):

@@ -252,7 +252,7 @@ def test_long_lists_lie_in_tensors(monkeypatch, pipeline, table, content, loaded
 
 
 def test_columns_beyond_the_limit_of_a_header_can_be_saved(content, loaded):
-    d = 150_000
+    d = 180_000
     X = sp.csr_matrix((np.ones(4), (np.arange(4), [0, 1, d - 2, d - 1])), shape=(4, d))
     encoder = TableEncoder(drop_constant=False).fit(X)
     long = content(make_pipeline(encoder))

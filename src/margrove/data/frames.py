@@ -152,7 +152,7 @@ def _from_series(frame: Any, names: list[str], source: str) -> Table:
     import narwhals as nw
     import pyarrow as pa
 
-    from .arrow import table_from_arrow
+    from margrove.data.arrow import table_from_arrow
 
     mixed: dict[str, Column] = {}
     plain = {}

@@ -13,7 +13,10 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from margrove.data.table import Table
 from margrove.errors import InputError, listed, shown
+
+FLOATS = (np.float64, np.float32)  # what may stay as it is; anything else becomes the first
 
 
 @dataclass(frozen=True)
@@ -28,14 +31,14 @@ class Sample:
 
 def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X for prediction or certification: checked against what the estimator was fitted on."""
-    refuse_text_columns(estimator, X)
-    return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
+    refuse_tables(estimator, X)
+    return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, order="C")
 
 
 def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Sample:
     """X, y and weights for a fit. float32 stays float32, nothing is copied that need not be, sparse stays sparse."""
-    refuse_text_columns(estimator, X)
-    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
+    refuse_tables(estimator, X)
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
     if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
         check_classification_targets(y)
     classes = np.unique(y)
@@ -56,7 +59,7 @@ def read_piece(
     is_first: bool,
 ) -> Sample:
     """As `read_sample` for rows that come in pieces: a piece may lack some of the classes, but may bring no new one."""
-    refuse_text_columns(estimator, X)
+    refuse_tables(estimator, X)
     X, y = validate_data(
         estimator, X, y, reset=is_first, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"
     )
@@ -88,9 +91,12 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
     return weight
 
 
-def refuse_text_columns(estimator: Any, X: Any) -> None:
-    """A data frame with text, categories or Booleans among its columns needs an encoder before a margin-based
-    learner."""
+def refuse_tables(estimator: Any, X: Any) -> None:
+    """A `Table`, or a data frame with text among its columns, needs an encoder before a margin-based learner."""
+    name = type(estimator).__name__
+    cure = f"Put an encoder in front: make_pipeline(TableEncoder(), {name}())."
+    if isinstance(X, Table):
+        raise InputError(f"{name} takes numbers, and X is a Table", cure=cure)
     if not hasattr(X, "columns") and not hasattr(X, "schema"):
         return
     import narwhals.stable.v1 as nw
@@ -100,10 +106,8 @@ def refuse_text_columns(estimator: Any, X: Any) -> None:
         return
     text = [name for name, dtype in frame.schema.items() if dtype in (nw.String, nw.Categorical, nw.Enum)]
     if text:
-        raise InputError(
-            f"{type(estimator).__name__} takes numbers, and these columns hold text: {', '.join(map(str, text))}",
-            cure=f"Put an encoder in front: make_pipeline(TableEncoder(), {type(estimator).__name__}()).",
-        )
+        words = f"{name} takes numbers, and these columns hold text: {', '.join(map(str, text))}"
+        raise InputError(words, cure=cure)
 
 
 def _check_classes(classes: NDArray[Any], codes: NDArray[np.intp], weight: NDArray[np.float64] | None) -> None:

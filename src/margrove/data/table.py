@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +142,17 @@ class Table:
     def __contains__(self, name: object) -> bool:
         return name in self._place
 
-    def __getitem__(self, name: str) -> Column:
+    @overload
+    def __getitem__(self, name: str) -> Column: ...
+    @overload
+    def __getitem__(self, name: Any) -> Table: ...
+    def __getitem__(self, name: Any) -> Column | Table:
+        """The column of this name; or, given row indices, a mask or a slice, these rows.
+
+        scikit-learn's splitters ask for rows as ``table[rows, ...]``.
+        """
+        if not isinstance(name, str):
+            return self.take(name[0] if isinstance(name, tuple) and name[1:] == (...,) else name)
         if name in self._place:
             return self._column(self._place[name])
         raise InputError(f"there is no column {name!r}", file=self.source, cure=f"The columns are {named(self.names)}.")

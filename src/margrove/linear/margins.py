@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.certificate import at_the_end
 from margrove.errors import InputError, listed, shown
 from margrove.linear.problem import one_vs_rest_signs
 from margrove.svm.kernels import Kernel, Matrix
@@ -39,7 +40,7 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
 
     Parameters
     ----------
-    model : a fitted classifier with ``coef_``, or with ``dual_coef_`` and ``support_vectors_``
+    model : a fitted classifier with ``coef_`` or ``dual_coef_`` and ``support_vectors_``, or a pipeline ending in one
     X : array of shape (n, d)
     y : labels of shape (n,)
 
@@ -55,6 +56,11 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     >>> margins(BasicLinearClassifier().fit(X, y), X, y).smallest
     1.0
     """
+    model, X = at_the_end(model, X)
+    if getattr(model, "variant", None) == "voted":
+        raise InputError(
+            "a voted perceptron has no margins: it decides by many vectors, not by one", cure="Use variant='averaged'."
+        )
     decision = np.asarray(model.decision_function(X), dtype=np.float64)
     sign = one_vs_rest_signs(codes_of(y, model.classes_), len(model.classes_)).T  # (n, machines)
     decisions = decision[:, None] if decision.ndim == 1 else decision

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 from margrove.certificate import Certificate
 from margrove.store.fault import FaultError, shown
 from margrove.store.plain import from_json
-from margrove.store.schema import Array, Scalar
+from margrove.store.schema import Array, Range, Scalar
 
 
 def check_fields(record: Any, wanted: set[str], what: str) -> None:
@@ -26,15 +25,15 @@ def check_fields(record: Any, wanted: set[str], what: str) -> None:
         raise FaultError(f"{what} has {shown(name)}, which is unknown here")
 
 
-def check_whole(value: Any, least: int, what: str) -> int:
+def check_whole(value: Any, least: int, what: str, most: int = np.iinfo(np.int64).max) -> int:
     """A whole number that NumPy can count to."""
-    if type(value) is not int or not least <= value <= np.iinfo(np.int64).max:
-        raise FaultError(f"{what} is {shown(value)}; a whole number from {least} on was expected")
+    if type(value) is not int or not least <= value <= most:
+        raise FaultError(f"{what} is {shown(value)}; a whole number from {least} to {most} was expected")
     return value
 
 
 def check_parameters(
-    record: Any, estimator: type, choices: Mapping[str, tuple[Any, ...]], numbers: tuple[str, ...] = ()
+    record: Any, estimator: type, choices: Mapping[str, tuple[Any, ...]], ranges: Mapping[str, Range]
 ) -> dict[str, Any]:
     """Parameters by name: all that the constructor has, and no others."""
     what = f"the list of {estimator.__name__}'s parameters"
@@ -43,10 +42,11 @@ def check_parameters(
     for name, allowed in choices.items():
         if not isinstance(parameters[name], str | bool) or parameters[name] not in allowed:
             raise FaultError(f"{name} is {shown(parameters[name])}; it must be one of {', '.join(map(str, allowed))}")
-    for name in numbers:
-        # Compared, not converted: a whole number from a file may be too large for a float.
-        if not isinstance(parameters[name], int | float) or not abs(parameters[name]) <= sys.float_info.max:
-            raise FaultError(f"{name} is {shown(parameters[name])}; a number was expected")
+    for name, bounds in ranges.items():
+        value, least, most = parameters[name], bounds.least, bounds.most
+        is_of_type = isinstance(value, bounds.types)
+        if not is_of_type or not (value is None or least <= value <= most):
+            raise FaultError(f"{name} is {shown(value)}; a number from {least:g} to {most:g} was expected")
     return parameters
 
 

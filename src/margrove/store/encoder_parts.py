@@ -12,7 +12,7 @@ from margrove.store.check import check_fields, check_parameters, check_whole
 from margrove.store.fault import FaultError, shown
 from margrove.store.learner_parts import Taken, parameters_to_json
 from margrove.store.plain import from_json, to_json
-from margrove.store.schema import COLUMN_FIELDS, DROPPED_FIELDS, ENCODER, ENCODER_CHOICES
+from margrove.store.schema import COLUMN_FIELDS, DROPPED_FIELDS, ENCODER, ENCODER_CHOICES, MOST_COLUMNS
 
 _FIELDS = {"class", "parameters", "n_features_in", "has_names", "columns", "dropped", "output"}
 _OUTPUTS = (None, "default", "pandas", "polars")
@@ -40,10 +40,10 @@ def put_encoder_together(record: dict[str, Any]) -> Any:
     if type(record["has_names"]) is not bool or record["output"] not in _OUTPUTS:
         raise FaultError("the record of TableEncoder does not say whether columns have names, or what comes out")
     state = {
-        "parameters": check_parameters(record["parameters"], ENCODER, ENCODER_CHOICES),
+        "parameters": check_parameters(record["parameters"], ENCODER, ENCODER_CHOICES, {}),
         "columns": from_json(record["columns"]),
         "dropped": from_json(record["dropped"]),
-        "n_features_in": check_whole(record["n_features_in"], 1, "n_features_in"),
+        "n_features_in": check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS),
         "has_names": record["has_names"],
     }
     _check_columns(state)

@@ -49,6 +49,9 @@ def labels_from_json(record: Any) -> NDArray[Any]:
     name, values = record["dtype"], from_json(record["values"])
     if not isinstance(name, str) or not _DTYPE.fullmatch(name):
         raise FaultError(f"the labels' dtype is {shown(name)}, which labels cannot have")
+    width = int(name[2:] or 1) * (4 if name[1] == "U" else 1)  # bytes of one label
+    if width > _MOST_BYTES:  # before NumPy is asked, which may refuse in its own words
+        raise FaultError(f"labels of dtype {name} would take {width:,} bytes each")
     dtype = np.dtype(name)
     if not isinstance(values, list) or not values or not _are_of_one_kind(values, dtype):
         raise FaultError(f"the labels are {shown(values)}, which are no values of dtype {name}")

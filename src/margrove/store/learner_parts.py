@@ -22,7 +22,7 @@ from margrove.store.check import (
 from margrove.store.fault import FaultError, shown
 from margrove.store.labels import labels_from_json, labels_to_json
 from margrove.store.plain import to_json
-from margrove.store.schema import LEARNERS, Array, Learner
+from margrove.store.schema import LEARNERS, MOST_COLUMNS, Array, Learner
 from margrove.store.versions import Tensors
 
 _FIELDS = {
@@ -77,10 +77,10 @@ def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) 
     name = record["class"]
     learner = LEARNERS[name]
     check_fields(record, _FIELDS, f"the record of {name}")
-    parameters = check_parameters(record["parameters"], learner.estimator, learner.choices, learner.numbers)
+    parameters = check_parameters(record["parameters"], learner.estimator, learner.choices, learner.ranges)
     labels = labels_from_json(record["labels"])
     machines = 1 if len(labels) == 2 else len(labels)
-    columns = check_whole(record["n_features_in"], 1, "n_features_in")
+    columns = check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS)
     check_fields(record["scalars"], set(learner.scalars), f"the list of {name}'s scalars")
     fitted = {key: check_scalar(key, record["scalars"][key], scalar) for key, scalar in learner.scalars.items()}
     symbols = {"K": len(labels), "m": machines, "d": columns}
@@ -151,7 +151,7 @@ def _take_out(spec: Array, layout: Any, tensors: Tensors, name: str, symbols: di
         array = _tensor(tensors, name)
         check_shape(spec, array.shape, symbols)
         return np.asfortranarray(array) if layout == "F" else array
-    if not spec.may_be_sparse or layout not in _SPARSE:
+    if not spec.may_be_sparse or not isinstance(layout, str) or layout not in _SPARSE:
         raise FaultError(f"{spec.name} is laid out as {shown(layout)}, which is unknown here")
     data, indices, indptr = (_tensor(tensors, f"{name}.{part}") for part in ("data", "indices", "indptr"))
     d = symbols["d"]

@@ -42,7 +42,7 @@ def take_apart(model: Any, taken: Taken, prefix: str = "") -> dict[str, Any]:
 def put_together(record: Any, tensors: Tensors, prefix: str = "") -> Any:
     """The model that the record describes; its tensors are taken out of ``tensors``."""
     name = record.get("class") if isinstance(record, dict) else None
-    if name in LEARNERS:
+    if isinstance(name, str) and name in LEARNERS:
         return put_learner_together(record, tensors, prefix)
     if name == "TableEncoder":
         return put_encoder_together(record)

@@ -13,8 +13,10 @@ s, v   support vectors; weight vectors that vote: whatever the first array says
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 from margrove.data import TableEncoder
@@ -48,6 +50,20 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Range:
+    """Numbers that a parameter may have, where `predict` looks at it."""
+
+    least: float = -sys.float_info.max
+    most: float = sys.float_info.max
+    types: tuple[type, ...] = (int, float)
+
+
+# A prediction starts as many threads as n_jobs says, and a system that cannot have them may end the process.
+_THREADS = Range(-1024, 1024, (int, NoneType))
+_NUMBER = Range()
+
+
+@dataclass(frozen=True)
 class Scalar:
     """One number, word or truth value of a fitted model."""
 
@@ -65,8 +81,10 @@ class Learner:
     arrays: tuple[Array, ...]
     scalars: Mapping[str, Scalar] = field(default_factory=dict)
     choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    numbers: tuple[str, ...] = ()
+    ranges: Mapping[str, Range] = field(default_factory=lambda: {"n_jobs": _THREADS})
 
+
+MOST_COLUMNS = 2**31 - 1  # the core counts the columns of sparse rows in 32 bits
 
 _WHOLE = ("int64",)
 _SINGLE_OR_DOUBLE = ("float32", "float64")
@@ -99,7 +117,7 @@ LEARNERS: dict[str, Learner] = {
         ),
         {**_SOLVE, "n_rows_": Scalar(int, least=1), "is_warm_": Scalar(bool)},
         choices={"variant": VARIANTS},
-        numbers=("eta0",),
+        ranges={"n_jobs": _THREADS, "eta0": _NUMBER},
     ),
     "KernelPerceptron": Learner(
         KernelPerceptron,
@@ -115,7 +133,7 @@ LEARNERS: dict[str, Learner] = {
         ),
         {**_SOLVE, "n_rows_": Scalar(int, least=1), "gamma_": Scalar(float, least=0.0)},
         choices={"kernel": (*NATIVE_KERNELS, "precomputed")},
-        numbers=("eta0", "degree", "coef0"),
+        ranges={"n_jobs": _THREADS, "eta0": _NUMBER, "degree": _NUMBER, "coef0": _NUMBER},
     ),
 }
 

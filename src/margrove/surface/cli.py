@@ -205,7 +205,7 @@ def compare(
     target: Target = None,
     seed: Seed = 0,
     folds: Folds = 5,
-    time_limit: Annotated[float, typer.Option(help="Seconds for each fit.", rich_help_panel=_LEARNING)] = 60.0,
+    time_limit: Annotated[float, typer.Option(help="Seconds for each fit.", rich_help_panel=_LEARNING)] = 20.0,
     without: Without = None,
     missing: Missing = None,
     no_header: NoHeader = False,

@@ -15,6 +15,7 @@ from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate
 
 MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
+_LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
@@ -78,11 +79,17 @@ def certificate_grid(certificate: Certificate) -> Grid:
 
 def _values(claim: Claim) -> list[str]:
     """The numbers of a claim, each with what it may be at most, where there is such a bound, on the line below."""
-    shown = [f"{value:.4g}" if abs(value) >= 1e-3 else f"{value:.2g}" for value in claim.values]
+    shown = [_number(value) for value in claim.values]
     if claim.limits is None:
         return shown
-    bounds = [f"\n≤ {limit:.3g}" if math.isfinite(limit) else "" for limit in claim.limits]
+    bounds = [f"\n≤ {_number(limit)}" if math.isfinite(limit) else "" for limit in claim.limits]
     return [value + bound for value, bound in zip(shown, bounds, strict=True)]
+
+
+def _number(value: float) -> str:
+    """Counts in full, measures to three digits."""
+    is_count = value.is_integer() and abs(value) < _LARGEST_COUNT
+    return f"{value:,.0f}" if is_count else f"{value:.3g}"
 
 
 def tell_verdict(screen: Screen, certificate: Certificate) -> None:
@@ -95,7 +102,7 @@ def tell_verdict(screen: Screen, certificate: Certificate) -> None:
     if certificate.status in set(Status) and certificate.status != Status.CONVERGED:
         screen.say(f"the solve ended with status {certificate.status!r}: {Status(certificate.status).advice}", indent=2)
     if failed:
-        screen.say("It still predicts, as well as the accuracy says; what it does not have is this proof.", indent=2)
+        screen.say("The model still predicts; what it lacks is this proof.", indent=2)
 
 
 def verdict_words(certificate: Certificate) -> str:

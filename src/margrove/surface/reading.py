@@ -54,7 +54,7 @@ class Reading:
 
     def labelled(self) -> Table:
         """The table with a target that can be learned as classes."""
-        table = load_penguins() if self.is_embedded else self._read(self.target)
+        table = self._penguins() if self.file is None else self._read(self.target)
         for name in self.without:
             table = _less(table, name)
         check_target(table)
@@ -62,21 +62,11 @@ class Reading:
 
     def unlabelled(self) -> Table:
         """The table with every column among the features."""
-        if self.is_embedded:
+        if self.file is None:
             penguins = load_penguins()
             assert penguins.target is not None
             return Table([*penguins.columns, penguins.target], source=penguins.source)
         return self._read(False)
-
-    @property
-    def is_embedded(self) -> bool:
-        """Whether no file was given; a target then must be the penguins' own."""
-        if self.file is None and self.target not in (None, "species"):
-            raise InputError(
-                f"--target is {self.target!r}, but no FILE was given and the embedded penguins' is 'species'",
-                cure="Give a FILE.",
-            )
-        return self.file is None
 
     @property
     def stem(self) -> str:
@@ -100,6 +90,17 @@ class Reading:
         words += [] if self.encoding == "auto" else ["--encoding", self.encoding]
         words += ["--drop-unlabelled"] if self.drop_unlabelled and verb == "certify" else []
         return shlex.join(words)
+
+    def _penguins(self) -> Table:
+        penguins = load_penguins()
+        assert penguins.target is not None
+        if self.target not in (None, penguins.target.name):
+            raise InputError(
+                f"no FILE was given, and the target of the embedded {penguins.source} is {penguins.target.name!r}, "
+                f"not {self.target!r}",
+                cure="Give the FILE.",
+            )
+        return penguins
 
     def _read(self, target: Target) -> Table:
         return read_table(

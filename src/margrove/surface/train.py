@@ -101,7 +101,7 @@ def _fit(screen: Screen, training: Training, table: Table) -> tuple[Any, Certifi
         certificate = certify(model, table, table.labels())
     model[-1].certificate_ = certificate  # the file keeps what was recomputed, not what the solver says of itself
     if model[-1].status_ is Status.INTERRUPTED:
-        screen.warn("interrupted: the model is kept as far as it came")
+        screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
     return model, certificate, warnings
 
 

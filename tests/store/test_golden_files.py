@@ -1,0 +1,33 @@
+"""Files written by earlier versions load and predict what they predicted then, for ever."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pytest
+
+from margrove import as_table, load
+from margrove.store.versions import FORMAT
+
+GOLDEN = Path(__file__).parent / "golden"
+FILES = sorted(GOLDEN.glob("*.margrove"))
+
+
+def test_every_format_has_golden_files():
+    assert {file.name.partition("-")[0] for file in FILES} == {f"format{number}" for number in range(1, FORMAT + 1)}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_old_files_predict_what_they_predicted(file):
+    told = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+    model = load(file)
+    points = told["points"]
+    points = as_table(pyarrow.table(points)) if isinstance(points, dict) else np.array(points)
+    assert model.predict(points).tolist() == told["predictions"]
+    # Not to the last bit: another machine's BLAS may add in another order.
+    np.testing.assert_allclose(model.decision_function(points), told["decisions"], rtol=1e-12, atol=1e-12)
+    last = model[-1] if hasattr(model, "steps") else model
+    assert last.certificate_.holds is told["holds"]

@@ -1,0 +1,101 @@
+"""`margrove predict`: columns by name in any order, missing ones refused, extra ones told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import Result
+
+import margrove
+
+Run = Callable[..., Result]
+
+
+def test_columns_are_matched_by_name_in_any_order(run: Run, model: str, folder: Path) -> None:
+    (folder / "new.csv").write_text("height,colour,petal\n10,red,1.0\n31,yellow,3.1\n")
+    result = run("predict", model, "new.csv")
+    assert result.exit_code == 0
+    assert result.stdout == "kind\ndaisy\ntulip\n"
+    assert result.stderr == ""
+
+
+def test_a_missing_column_is_named_and_nothing_is_written(run: Run, model: str, folder: Path) -> None:
+    (folder / "new.csv").write_text("petal,colour\n1.0,red\n")
+    result = run("predict", model, "new.csv", "-o", "out.csv")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("margrove: error: new.csv: ")
+    assert "'height'" in result.stderr
+    assert not (folder / "out.csv").exists()
+
+
+def test_extra_columns_are_told_and_the_target_is_not_one(run: Run, model: str, folder: Path) -> None:
+    (folder / "new.csv").write_text("kind,petal,weather,colour,height\ndaisy,1,wet,red,10\ndaisy,3,dry,red,32\n")
+    result = run("predict", model, "new.csv")
+    assert result.exit_code == 0
+    assert "'weather'" in result.stderr
+    assert "50.0 % of 2 predictions agree" in result.stderr
+    assert "ignored: 'kind'" not in result.stderr
+
+
+def test_an_unseen_category_is_told(run: Run, model: str, folder: Path) -> None:
+    (folder / "new.csv").write_text("petal,colour,height\n1,purple,10\n")
+    result = run("predict", model, "new.csv")
+    assert result.exit_code == 0
+    assert "purple" in result.stderr
+
+
+def test_scores_are_the_decision_values(run: Run, model: str, flowers: str) -> None:
+    lines = run("predict", model, flowers, "--scores", "--quiet").stdout.splitlines()
+    assert lines[0] == "kind,score tulip vs daisy"
+    table = margrove.read_table(flowers, target="kind")
+    expected = margrove.load(model).decision_function(table)
+    np.testing.assert_array_equal([float(line.split(",")[1]) for line in lines[1:]], expected)
+
+
+def test_the_csv_goes_to_a_file_and_is_said(run: Run, model: str, flowers: str, folder: Path) -> None:
+    result = run("predict", model, flowers, "-o", "out.csv")
+    assert result.exit_code == 0
+    assert "Wrote 8 predictions of 'kind' to out.csv" in result.stdout
+    assert (folder / "out.csv").read_text().splitlines()[:2] == ["kind", "daisy"]
+    assert sorted(path.name for path in folder.iterdir()) == ["flowers.csv", "flowers.margrove", "out.csv"]
+
+
+@pytest.mark.parametrize("victim", ["flowers.csv", "flowers.margrove"])
+def test_what_is_read_is_not_overwritten(run: Run, model: str, flowers: str, folder: Path, victim: str) -> None:
+    before = (folder / victim).read_bytes()
+    result = run("predict", model, flowers, "-o", victim)
+    assert result.exit_code == 2
+    assert (folder / victim).read_bytes() == before
+
+
+def test_json_holds_rows_and_accuracy(run: Run, model: str, flowers: str) -> None:
+    record = json.loads(run("predict", model, flowers, "--json", "--scores").stdout)
+    assert record["columns"] == ["kind", "score tulip vs daisy"]
+    assert len(record["rows"]) == 8
+    assert record["accuracy"] == 1.0
+
+
+def test_labels_that_csv_must_quote_survive(run: Run, folder: Path) -> None:
+    (folder / "t.csv").write_text('x,y\n1,"a, ""b"""\n2,"a, ""b"""\n8,ü\n9,ü\n')
+    run("train", "t.csv", "--folds", "0")
+    result = run("predict", "t.margrove", "t.csv", "--quiet")
+    assert result.stdout_bytes.decode() == 'y\n"a, ""b"""\n"a, ""b"""\nü\nü\n'
+
+
+def test_a_bare_model_saved_from_python_predicts_too(run: Run, folder: Path) -> None:
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [4.0, 5.0], [5.0, 4.0]]), np.array([0, 0, 1, 1])
+    margrove.save(margrove.BasicLinearClassifier().fit(X, y), "bare.margrove")
+    (folder / "new.csv").write_text("u,v\n0.5,0.5\n4.5,4.5\n")
+    assert run("predict", "bare.margrove", "new.csv").stdout == "prediction\n0\n1\n"
+    assert run("show", "bare.margrove").exit_code == 0
+
+
+def test_model_and_table_cannot_both_come_from_the_pipe(run: Run) -> None:
+    for command in ("predict", "certify"):
+        result = run(command, "-", "-")
+        assert result.exit_code == 2
+        assert "both '-'" in result.stderr

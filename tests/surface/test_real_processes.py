@@ -1,0 +1,136 @@
+"""What only a real process shows: pipes, signals, terminals, start-up time. Each start costs a second or two."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+MARGROVE = [sys.executable, "-m", "margrove"]
+
+
+def _run(words: list[str], folder: Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    # Not a terminal: CI may set variables that make rich believe otherwise.
+    plain = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "COLUMNS")}
+    return subprocess.run(
+        [*MARGROVE, *words],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        env=plain | environment,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_help_is_quick_and_imports_nothing_heavy(folder: Path, record_property: pytest.RecordProperty) -> None:
+    started = time.perf_counter()
+    result = _run(["--help"], folder)
+    record_property("seconds", time.perf_counter() - started)  # a bar of the benchmarks; here only written down
+    assert result.returncode == 0
+    assert b"train" in result.stdout
+    code = "import sys, margrove.surface.cli; print([m for m in ('numpy', 'sklearn', 'pyarrow') if m in sys.modules])"
+    imports = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert imports.stdout.strip() == b"[]"
+
+
+def test_a_chain_of_pipes_trains_and_predicts(folder: Path, flowers_text: str) -> None:
+    trained = _run(["train", "-", "--folds", "0", "-o", "-"], folder, flowers_text.encode())
+    assert trained.returncode == 0
+    assert b"HOLDS" in trained.stderr
+    (folder / "new.csv").write_text("height,colour,petal\n10,red,1.0\n31,yellow,3.1\n")
+    predicted = _run(["predict", "-", "new.csv"], folder, trained.stdout)
+    assert predicted.stdout == b"kind\ndaisy\ntulip\n"
+    assert predicted.stderr == b""
+    assert [path.name for path in folder.iterdir()] == ["new.csv"]
+
+
+def test_a_broken_pipe_is_left_quietly(folder: Path) -> None:
+    command = subprocess.Popen([*MARGROVE, "compare"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert command.stdout is not None
+    assert command.stderr is not None
+    command.stdout.readline()
+    command.stdout.close()
+    complaint = command.stderr.read()
+    command.stderr.close()
+    assert command.wait(60) == 141
+    assert complaint == b""
+
+
+def test_an_ascii_terminal_is_no_obstacle(folder: Path) -> None:
+    (folder / "t.csv").write_text("größe,art\n1,Gänseblümchen\n2,Gänseblümchen\n8,Tulpe\n9,Tulpe\n")
+    words = _run(["train", "t.csv", "--folds", "2"], folder, PYTHONIOENCODING="ascii")
+    assert words.returncode == 0, words.stderr
+    assert b"+/-" in words.stdout
+    words.stdout.decode("ascii")
+    document = _run(["show", "t.margrove", "--json"], folder, PYTHONIOENCODING="ascii")
+    assert json.loads(document.stdout.decode("ascii"))["classes"] == ["Gänseblümchen", "Tulpe"]
+
+
+def _endless(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    """A fit that never ends by itself: every point has both labels."""
+    rows = "".join(f"{i},{label}\n" for i in range(300) for label in "ab")
+    (folder / "noise.csv").write_text(f"x,y\n{rows}")
+    return subprocess.Popen(
+        [*MARGROVE, "train", "noise.csv", "--param", "max_iter=2000000000", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def _interrupt_after(command: subprocess.Popen[bytes], said: bytes) -> tuple[bytes, bytes]:
+    assert command.stdout is not None
+    for line in command.stdout:
+        if said in line:
+            break
+    time.sleep(0.7)  # into the solve that comes next
+    command.send_signal(signal.SIGINT)
+    return command.communicate(timeout=60)
+
+
+def test_ctrl_c_before_there_is_a_model_writes_nothing(folder: Path) -> None:
+    command = _endless(folder)
+    _, complaint = _interrupt_after(command, b"No --model given")
+    assert command.returncode == 130
+    assert complaint == b"margrove: interrupted; nothing was written\n"
+    assert [path.name for path in folder.iterdir()] == ["noise.csv"]
+
+
+def test_ctrl_c_during_the_fit_keeps_the_model(folder: Path) -> None:
+    command = _endless(folder, "--folds", "0")
+    output, complaint = _interrupt_after(command, b"always answering")
+    assert command.returncode == 0, complaint
+    assert b"interrupted" in complaint
+    assert b"status 'interrupted'" in output
+    assert (folder / "noise.margrove").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_gets_a_bar_with_the_objective_and_no_color_is_respected(folder: Path) -> None:
+    import pty
+
+    leader, follower = pty.openpty()
+    rows = "".join(f"{i},{label}\n" for i in range(300) for label in "ab")
+    (folder / "noise.csv").write_text(f"x,y\n{rows}")
+    words = ["train", "noise.csv", "--folds", "0", "--time-limit", "2", "--param", "max_iter=2000000000"]
+    environment = os.environ | {"NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "100"}
+    command = subprocess.Popen([*MARGROVE, *words], cwd=folder, stdout=follower, stderr=follower, env=environment)
+    os.close(follower)
+    seen = bytearray()
+    try:
+        while chunk := os.read(leader, 4096):
+            seen += chunk
+    except OSError:  # how Linux says that the other end of a pseudo-terminal has gone
+        pass
+    os.close(leader)
+    assert command.wait(60) == 0
+    text = seen.decode()
+    assert "mistakes in the pass" in text
+    assert "\x1b[31m" not in text

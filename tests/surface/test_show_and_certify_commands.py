@@ -1,0 +1,96 @@
+"""`margrove show` and `margrove certify`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+import margrove
+
+Run = Callable[..., Result]
+
+
+def test_show_tells_what_is_in_the_file(run: Run, model: str) -> None:
+    result = run("show", model)
+    assert result.exit_code == 0
+    for said in (
+        "Perceptron",
+        "converged",
+        "engine native",
+        "'kind': daisy, tulip",
+        "colour (category)",
+        "max_iter=100",
+    ):
+        assert said in result.stdout
+    assert "tulip rather than daisy" in result.stdout
+    record = json.loads(run("show", model, "--json").stdout)
+    assert record["target"] == "kind"
+    assert record["classes"] == ["daisy", "tulip"]
+    assert [column["name"] for column in record["columns"]] == ["petal", "colour", "height"]
+    assert run("show", model, "--quiet").stdout.count("\n") == 2
+
+
+def test_show_counts_the_rows_of_a_kernel_model(run: Run, flowers: str) -> None:
+    run("train", flowers, "--model", "kernel-perceptron", "--folds", "0")
+    assert "training rows carry the decision" in run("show", "flowers.margrove").stdout
+
+
+def test_a_model_from_the_pipe_can_be_shown(run: Run, flowers: str) -> None:
+    trained = run("train", flowers, "--folds", "0", "-o", "-")
+    assert "HOLDS" in trained.stderr
+    shown = run("show", "-", stdin=trained.stdout_bytes)
+    assert shown.exit_code == 0
+    assert "Perceptron" in shown.stdout
+
+
+def test_certify_answers_0_where_it_holds_and_1_where_not(
+    run: Run, model: str, flowers: str, folder: Path, flowers_text: str
+) -> None:
+    holds = run("certify", model, flowers)
+    assert holds.exit_code == 0
+    assert "HOLDS" in holds.stdout
+    (folder / "other.csv").write_text(
+        flowers_text.replace("daisy", "rose").replace("tulip", "daisy").replace("rose", "tulip")
+    )
+    other = run("certify", model, "other.csv", "--json")
+    assert other.exit_code == 1
+    assert json.loads(other.stdout)["holds"] is False
+
+
+def test_certify_sees_a_disturbed_model(run: Run, model: str, flowers: str) -> None:
+    pipeline = margrove.load(model)
+    pipeline[-1].coef_[0, 0] += 0.1
+    margrove.save(pipeline, model)
+    assert run("certify", model, flowers, "--quiet").exit_code == 1
+
+
+def test_certify_takes_another_target(run: Run, model: str, folder: Path, flowers_text: str) -> None:
+    (folder / "renamed.csv").write_text(flowers_text.replace("kind", "sort"))
+    assert run("certify", model, "renamed.csv").exit_code == 2
+    assert run("certify", model, "renamed.csv", "--target", "sort").exit_code == 0
+
+
+def test_certify_without_a_file_means_the_penguins(run: Run, model: str) -> None:
+    run("train", "--folds", "0", "--quiet")
+    assert run("certify", "penguins.margrove").exit_code == 0
+    wrong = run("certify", model)
+    assert wrong.exit_code == 2
+    assert "no FILE was given" in wrong.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", bytes(range(256)) * 8])
+def test_what_is_not_a_model_is_refused_in_one_line(run: Run, folder: Path, flowers: str, content: bytes) -> None:
+    (folder / "fake.margrove").write_bytes(content)
+    for words in (
+        ("show", "fake.margrove"),
+        ("predict", "fake.margrove", flowers),
+        ("certify", "fake.margrove", flowers),
+    ):
+        result = run(*words)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("margrove: error: fake.margrove: ")
+        assert len(result.stderr.splitlines()) == 1

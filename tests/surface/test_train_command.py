@@ -1,0 +1,175 @@
+"""`margrove train`: a table goes in, a certified model comes out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+import margrove
+from margrove.surface.learners import DEFAULT, LEARNERS
+
+Run = Callable[..., Result]
+
+
+def test_without_a_file_the_penguins_are_trained_certified_explained_and_saved(run: Run, folder: Path) -> None:
+    result = run("train")
+    assert result.exit_code == 0
+    for said in ("Palmer penguins", "344 rows", "19 missing cells", "'species'", "Adelie (152)", "No --model given"):
+        assert said in result.stdout
+    for said in ("mean ± standard deviation of 5", "always answering 'Adelie'", "HOLDS", "low bill_length_mm"):
+        assert said in result.stdout
+    assert "margrove certify penguins.margrove" in result.stdout
+    assert [path.name for path in folder.iterdir()] == ["penguins.margrove"]
+
+
+def test_the_saved_model_is_a_pipeline_that_predicts_in_python(run: Run, model: str, flowers: str) -> None:
+    pipeline = margrove.load(model)
+    assert [name for name, _ in pipeline.steps] == ["encode", "learn"]
+    table = margrove.read_table(flowers, target="kind")
+    assert (pipeline.predict(table) == table.labels()).all()
+    assert pipeline[-1].certificate_.source == "recomputed"
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_trains_and_its_saved_certificate_can_be_recomputed(run: Run, flowers: str, name: str) -> None:
+    trained = run("train", flowers, "--model", name, "--folds", "2", "--json")
+    assert trained.exit_code == 0
+    record = json.loads(trained.stdout)
+    assert record["learner"] == name
+    assert record["certificate"]["source"] == "recomputed"
+    assert record["certificate"]["holds"] is True
+    again = run("certify", "flowers.margrove", flowers, "--json")
+    assert again.exit_code == 0
+    assert json.loads(again.stdout)["claims"] == record["certificate"]["claims"]
+
+
+def test_json_is_one_document_and_nothing_else(run: Run, flowers: str) -> None:
+    result = run("train", flowers, "--folds", "2", "--json")
+    record = json.loads(result.stdout)
+    assert result.stderr == ""
+    assert record["learner"] == DEFAULT
+    assert record["table"]["target"] == "kind"
+    assert record["table"]["columns"] == {"numeric": 2, "category": 1}
+    assert len(record["cross_validation"]["accuracies"]) == 2
+    assert record["learned"]["lessons"][0]["about"] == "tulip"
+    assert record["model"] == "flowers.margrove"
+
+
+def test_quiet_says_only_the_essential(run: Run, flowers: str) -> None:
+    lines = run("train", flowers, "--folds", "2", "--quiet").stdout.splitlines()
+    assert len(lines) == 2
+    assert "HOLDS" in lines[0]
+    assert "flowers.margrove" in lines[1]
+
+
+def test_the_same_seed_gives_the_same_bytes(run: Run, flowers: str, folder: Path) -> None:
+    run("train", flowers, "-o", "a.margrove", "--seed", "7", "--folds", "0")
+    run("train", flowers, "-o", "b.margrove", "--seed", "7", "--folds", "0")
+    assert (folder / "a.margrove").read_bytes() == (folder / "b.margrove").read_bytes()
+
+
+def test_a_model_may_be_replaced_and_that_is_said(run: Run, model: str, flowers: str) -> None:
+    result = run("train", flowers, "--folds", "0")
+    assert result.exit_code == 0
+    assert "replacing" in result.stdout
+
+
+def test_a_file_that_is_not_a_model_is_not_overwritten(run: Run, flowers: str, folder: Path, flowers_text: str) -> None:
+    result = run("train", flowers, "-o", flowers)
+    assert result.exit_code == 2
+    assert "not a Margrove model" in result.stderr
+    assert (folder / flowers).read_text() == flowers_text
+
+
+def test_options_of_the_table_are_passed_on_and_repeated_in_the_next_commands(run: Run, folder: Path) -> None:
+    text = "1;red;x;a\n2;;y;a\n?;blue;z;b\n4;blue;w;b\n5;red;v;-\n"
+    (folder / "my table.txt").write_text(text)
+    options = ["--no-header", "--delimiter", ";", "--missing", "-", "--drop-unlabelled", "--folds", "2"]
+    result = run("train", "my table.txt", *options, "--without", "column_3")
+    assert result.exit_code == 0, result.stderr
+    assert "1 row without a target left out" in result.stdout
+    assert "column_3" not in json.dumps(json.loads(run("show", "my table.margrove", "--json").stdout)["columns"])
+    command = next(line for line in result.stdout.splitlines() if "margrove certify" in line)
+    assert "'my table.margrove' 'my table.txt' --missing - --no-header --delimiter ';' --drop-unlabelled" in command
+
+
+def test_odd_columns_are_named_once(run: Run, folder: Path) -> None:
+    rows = "\n".join(f"name{i},{i},7,{'ab'[i % 2]}" for i in range(20))
+    (folder / "odd.csv").write_text(f"who,size,same,kind\n{rows}\n")
+    result = run("train", "odd.csv", "--folds", "2")
+    assert result.exit_code == 0
+    assert result.stderr.count("'who'") == 1
+    assert result.stderr.count("'same'") == 1
+
+
+def test_params_reach_the_learner(run: Run, flowers: str) -> None:
+    params = ["--param", "variant=voted", "--param", "max_iter=50"]
+    record = json.loads(run("train", flowers, "--folds", "0", "--json", *params).stdout)
+    assert record["parameters"]["variant"] == "voted"
+    assert record["parameters"]["max_iter"] == 50
+    assert record["learned"]["kind"] == "votes"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--param", "colour=red"], "perceptron has no parameter 'colour'; it has"),
+        (["--param", "max_iter=many"], "must be a number"),
+        (["--param", "shuffle=1"], "must be true or false"),
+        (["--param", "max_iter"], "must be name=value"),
+        (["--param", "eta0=1", "--param", "eta0=2"], "given twice"),
+        (["--param", 'class_weight={"rose": 2}'], "refuses --param class_weight"),
+        (["--param", "max_iter=0"], "max_iter is 0"),
+        (["--model", "svm"], "must be one of basic"),
+        (["--folds", "1"], "--folds is 1"),
+        (["--folds", "-3"], "--folds is -3"),
+        (["--without", "kind"], "'kind' is the target"),
+        (["--without", "kin"], "no column 'kin'"),
+        (["--target", "kin"], "Did you mean 'kind'"),
+        (["-o", "nowhere/model.margrove"], "no folder 'nowhere'"),
+        (["-o", "."], "is a folder"),
+        (["-o", "-", "--json"], "both want standard output"),
+        (["--time-limit", "-1"], "time_limit is -1"),
+    ],
+)
+def test_a_wrong_option_is_one_line_and_nothing_is_written(
+    run: Run, flowers: str, folder: Path, words: list[str], said: str
+) -> None:
+    result = run("train", flowers, *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.startswith("margrove: error: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert [path.name for path in folder.iterdir()] == [flowers]
+
+
+def test_small_classes_shrink_or_cancel_the_estimate_and_that_is_said(run: Run, folder: Path) -> None:
+    (folder / "few.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n8,b\n9,c\n")
+    record = json.loads(run("train", "few.csv", "--json").stdout)
+    assert record["cross_validation"]["folds"] == 2
+    assert len(record["cross_validation"]["notes"]) == 2
+    (folder / "one.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n")
+    result = run("train", "one.csv")
+    assert result.exit_code == 0
+    assert "not estimated: all classes but one have a single row" in result.stdout
+
+
+def test_what_cannot_be_separated_is_saved_with_a_certificate_that_does_not_hold(run: Run, folder: Path) -> None:
+    (folder / "mixed.csv").write_text("x,y\n1,a\n1,b\n2,a\n2,b\n")
+    result = run("train", "mixed.csv", "--folds", "0", "--param", "variant=last")
+    assert result.exit_code == 0
+    assert "does NOT hold" in result.stdout
+    assert "status 'max_iter'" in result.stdout
+    assert run("certify", "mixed.margrove", "mixed.csv").exit_code == 1
+
+
+def test_many_classes_are_shown_in_one_column(run: Run, folder: Path) -> None:
+    rows = "\n".join(f"{c + 0.1 * i},{c * c - 0.1 * i},k{c}" for c in range(6) for i in range(4))
+    (folder / "six.csv").write_text(f"u,v,kind\n{rows}\n")
+    result = run("train", "six.csv", "--model", "least-squares", "--folds", "2")
+    assert result.exit_code == 0
+    assert "all 6 classes" in result.stdout
