@@ -44,13 +44,13 @@ def test_one_legend_serves_all():
 def test_points_that_no_line_separates_are_told_in_the_title_and_not_in_a_warning():
     overlap = RANDOM.normal(0, 1, (60, 2))
     axes = compare_linear(overlap, Y)
-    assert titles(axes)[-1][-1] == "stopped short: max_iter"
+    assert titles(axes)[list(LINEAR_CLASSIFIERS).index("Perceptron")][-1] == "stopped short: max_iter"
 
 
 def test_outliers_on_the_right_side_pull_least_squares_and_not_the_perceptron():
     points = np.vstack([X, np.tile([[60.0, 50.0]], (10, 1))])
     y = np.append(Y, [1] * 10)
-    basic, squares, perceptron = titles(compare_linear(points, y))
+    basic, squares, perceptron, _ = titles(compare_linear(points, y))
     assert "wrong" in basic[1]
     assert "wrong" in squares[1]
     assert perceptron[1].startswith("no errors")
@@ -71,7 +71,7 @@ def test_the_models_given_are_left_unfitted():
 
 
 def test_axes_given_are_used_and_get_no_legend():
-    figure, places = plt.subplots(1, 3)
+    figure, places = plt.subplots(1, 4)
     axes = compare_linear(X, Y, axes=places)
     assert list(axes) == list(places)
     assert figure.legends == []
@@ -93,5 +93,5 @@ def test_a_frame_names_the_axes():
 def test_faults_are_told():
     with pytest.raises(ParameterError, match="empty"):
         compare_linear(X, Y, models={})
-    with pytest.raises(ParameterError, match="axes holds 1 axes for 3 models"):
+    with pytest.raises(ParameterError, match="axes holds 1 axes for 4 models"):
         compare_linear(X, Y, axes=[plt.subplots()[1]])

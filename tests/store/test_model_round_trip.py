@@ -78,6 +78,7 @@ LABELS = [
     np.array([0, 1], dtype=np.float32),
     np.array(["a", "b"], dtype="<U9"),
     np.array(["a", "b\udc80"], dtype=object),
+    np.array([np.str_("a"), np.str_("b")], dtype=object),
     np.array([1, 300], dtype=">i4"),
 ]
 

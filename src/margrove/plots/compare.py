@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.svm import SVC
 
 import margrove
 from margrove.errors import ConvergenceWarning, ParameterError
@@ -26,6 +27,8 @@ LINEAR_CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "Basic linear": lambda: margrove.BasicLinearClassifier(),
     "Least squares": lambda: margrove.LeastSquaresClassifier(),
     "Perceptron": lambda: margrove.Perceptron(random_state=0),
+    # Scikit-learn's, for the comparison to be whole, until Margrove has one.
+    "SVM (scikit-learn)": lambda: SVC(kernel="linear", C=1.0),
 }
 
 _WIDTH = 3.7  # inches of one picture with its labels
@@ -44,7 +47,8 @@ def compare_linear(
 
     What there is to see: the basic linear classifier looks at the class means only; least squares also at the
     spread, and is drawn towards points far on the right side; the perceptron stops at the first line that
-    separates, wherever that is, and finds none where there is none. Each title gives the errors and the
+    separates, wherever that is, and finds none where there is none; the support vector machine (C = 1) takes the
+    widest strip. Each title gives the errors and the
     margin on these points.
 
     Parameters
@@ -75,7 +79,7 @@ def compare_linear(
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 1.0], [4.0, 2.0]])
     >>> axes = compare_linear(X, np.array([0, 0, 1, 1]))
     >>> [ax.get_title().splitlines()[0] for ax in axes]
-    ['Basic linear', 'Least squares', 'Perceptron']
+    ['Basic linear', 'Least squares', 'Perceptron', 'SVM (scikit-learn)']
     """
     if models is None:
         models = {name: make() for name, make in LINEAR_CLASSIFIERS.items()}

@@ -97,10 +97,7 @@ def _read(stream: BinaryIO, raw: bytearray, size: int) -> None:
 def _parse(text: bytearray) -> dict[str, Any]:
     try:
         layout = json.loads(text)
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # ValueError: no UTF-8, no JSON, or a number of too many digits
+    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, a number of too many digits
         raise FaultError(f"{FOREIGN}, or its header is damaged", SAVE_ONE) from error
     if not isinstance(layout, dict):
         raise FaultError(FOREIGN, SAVE_ONE)
@@ -166,10 +163,7 @@ def _tensor(name: str, entry: dict[str, Any]) -> NDArray[np.generic]:
         raise FaultError(f"array {name!r} is of type {entry['dtype']}, which no model has")
     try:
         array = np.frombuffer(entry["data"], dtype=_DTYPES[entry["dtype"]]).reshape(entry["shape"])
-    except (
-        ValueError,
-        OverflowError,
-    ) as error:  # no entries, and more along another axis than NumPy can count
+    except (ValueError, OverflowError) as error:  # (0, 2**63): no entries, but more rows than NumPy can count
         raise FaultError(f"array {name!r} has an impossible shape") from error
     # Older versions of the library give bytes, which NumPy will not let a model write to.
     return np.require(array, requirements=["W", "A"])

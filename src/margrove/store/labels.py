@@ -15,14 +15,7 @@ from margrove.store.plain import from_json, to_json
 _DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,9})|\|O")
 # A file of a few bytes may claim '<U999999999', and NumPy would take 4 GB for each label.
 _MOST_BYTES = 1 << 28
-_PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
-    "b": bool,
-    "i": int,
-    "u": int,
-    "f": float,
-    "U": str,
-    "O": str,
-}
+_PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
 
 
 def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
@@ -36,6 +29,8 @@ def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
     {'dtype': '<U3', 'values': ['no', 'yes']}
     """
     dtype, values = labels.dtype.str, labels.tolist()
+    if labels.dtype == object:  # NumPy's own text may be among the objects
+        values = [str(value) if isinstance(value, str) else value for value in values]
     if not _DTYPE.fullmatch(dtype) or not _are_of_one_kind(values, labels.dtype):
         cure = "Use text, integers, floats or Booleans as labels, y.astype(str) for instance."
         raise FaultError(f"labels such as {shown(values[0])} (dtype {labels.dtype}) cannot be saved", cure)
@@ -69,5 +64,4 @@ def labels_from_json(record: Any) -> NDArray[Any]:
 
 
 def _are_of_one_kind(values: list[Any], dtype: np.dtype[Any]) -> bool:
-    wanted = _PYTHON_TYPES[dtype.kind]
-    return all(type(value) is wanted for value in values)
+    return all(type(value) is _PYTHON_TYPES[dtype.kind] for value in values)

@@ -25,16 +25,7 @@ from margrove.store.plain import to_json
 from margrove.store.schema import LEARNERS, MOST_COLUMNS, Array, Learner
 from margrove.store.versions import Tensors
 
-_FIELDS = {
-    "class",
-    "parameters",
-    "n_features_in",
-    "feature_names",
-    "labels",
-    "scalars",
-    "arrays",
-    "certificate",
-}
+_FIELDS = {"class", "parameters", "n_features_in", "feature_names", "labels", "scalars", "arrays", "certificate"}
 _SPARSE = {"csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array}
 
 

@@ -46,6 +46,9 @@ def tell_estimate(screen: Screen, estimate: Estimate) -> None:
         screen.say(note, indent=2)
     answer = str(estimate.baseline_class)
     screen.say(f"{percent(estimate.baseline)} would be right by always answering {answer!r}", indent=2)
+    if n and estimate.mean <= estimate.baseline:
+        text = "It is no better than that: this learner finds nothing in these columns. Try `margrove compare`."
+        screen.say(text, style="yellow", indent=2)
 
 
 _PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cython_blas
 from threadpoolctl import ThreadpoolController
 
+from margrove.errors import EngineError
 from margrove.svm.kernels import Kernel, Matrix
 
 
@@ -38,17 +39,23 @@ core: Any = _core  # compiled, so without types
 core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm"])
 
 
+_MOST_PER_CORE = 4  # threads; OpenMP ends the process when it cannot have as many as it is asked for
+
+
 def threads_for(n_jobs: int | None) -> int:
     """How many threads: all that OpenMP would use, or as many as asked for, scikit-learn's way."""
     available = int(core.max_threads())
     if n_jobs is None:
         return available
-    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+    wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+    return min(wanted, _MOST_PER_CORE * (os.cpu_count() or 1))
 
 
 def points_of(X: Matrix) -> Any:
     """The core's view of the points, without a copy."""
     if sp.issparse(X):
+        if X.shape[1] > np.iinfo(np.int32).max:
+            raise EngineError(f"X has {X.shape[1]} columns; the native engine takes fewer than 2³¹.")
         return core.csr_points(
             X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False), X.shape[1]
         )
