@@ -125,7 +125,13 @@ def _check_classes(classes: NDArray[Any], codes: NDArray[np.intp], weight: NDArr
         )
 
 
-def dense_block(X: Any, rows: slice | NDArray[np.int64]) -> NDArray[np.float64]:
-    """Some rows in float64, dense: for work that goes block by block."""
-    block = X[rows]
-    return np.asarray(block.toarray() if sp.issparse(block) else block, dtype=np.float64)
+def float64_block(X: Any, rows: slice | NDArray[np.int64]) -> Any:
+    """Some rows in float64, dense or sparse as they are: for work that goes block by block."""
+    return X[rows].astype(np.float64, copy=False)
+
+
+def squared_norms(X: Any) -> NDArray[np.float64]:
+    """‖x_i‖² of each row, dense or sparse."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)

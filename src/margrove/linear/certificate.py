@@ -3,7 +3,7 @@
 Nothing here imports a solver or an engine. What is checked:
 
 basic linear        w = mean(+) − mean(−) and the boundary lies halfway
-least squares       no column is correlated with the residual: |A_jᵀ r| ≤ tol ‖A_j‖ ‖r‖
+least squares       no column is correlated with the residual: |A_jᵀ r| ≤ tol ‖A_j‖ ‖y‖
 perceptron          y_i f(x_i) > 0 for every row;  w = η Σ α_i s_i y_i x_i;  mistakes ≤ (R/γ)² (Novikoff).
                     The average or the vote of the vectors of a walk need not separate even where its last vector does:
                     of them only the rest is claimed.
@@ -20,17 +20,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
-from margrove.data.sample import dense_block, read_points, settle_weights
+from margrove.data.sample import float64_block, read_points, settle_weights, squared_norms
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of, kernel_norms, kernel_of
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of the kernel, held in float64 at once
 IDENTITY_TOLERANCE = 1e-12  # of sums that only differ in the order of their terms, relative to the sum of their sizes
-STATIONARITY_TOLERANCE = 1e-6  # of least squares, as the cosine between a column and the residual
+STATIONARITY_TOLERANCE = 1e-6  # of least squares: its gradient by a column, relative to the column and the labels
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,10 @@ class _Evidence:
     codes: NDArray[np.intp]
     machines: tuple[str, ...]
 
-    def blocks(self, width: int) -> Iterator[slice]:
-        step = max(1, BLOCK_CELLS // max(1, width))
+    def blocks(self, width: int = 1) -> Iterator[slice]:
+        """The rows in stretches of about BLOCK_CELLS numbers: those of X, or ``width`` per row where that is more."""
+        stored = self.X.nnz // max(1, self.X.shape[0]) if sp.issparse(self.X) else self.X.shape[1]
+        step = max(1, BLOCK_CELLS // max(1, stored, width, len(self.y)))
         return (slice(start, start + step) for start in range(0, self.X.shape[0], step))
 
 
@@ -52,8 +55,8 @@ def certify_centroid(model: Any, X: Any, y: Any, sample_weight: Any = None) -> C
     """L1."""
     evidence = _read(model, X, y, sample_weight)
     positive, negative = np.zeros_like(model.coef_), np.zeros_like(model.coef_)
-    for rows in evidence.blocks(evidence.X.shape[1]):
-        block, sign, s = dense_block(evidence.X, rows), evidence.y[:, rows], evidence.s[rows]
+    for rows in evidence.blocks():
+        block, sign, s = float64_block(evidence.X, rows), evidence.y[:, rows], evidence.s[rows]
         positive += ((sign > 0) * s) @ block
         negative += ((sign < 0) * s) @ block
     positive /= ((evidence.y > 0) * evidence.s).sum(axis=1)[:, None]
@@ -79,21 +82,26 @@ def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None)
     total = evidence.s.sum()
     mean = np.zeros(evidence.X.shape[1])
     if model.fit_intercept:
-        for rows in evidence.blocks(len(mean)):
-            mean += evidence.s[rows] @ dense_block(evidence.X, rows) / total
+        for rows in evidence.blocks():
+            mean += evidence.s[rows] @ float64_block(evidence.X, rows) / total
     machines, d = model.coef_.shape
     gradient, column_norm = np.zeros((machines, d + 1)), np.zeros(d + 1)
-    residual_norm, y_norm = np.zeros(machines), np.zeros(machines)
-    b = model.intercept_ + model.coef_ @ mean
-    for rows in evidence.blocks(d):
-        s = evidence.s[rows]
-        block = _homogeneous(dense_block(evidence.X, rows) - mean, model.fit_intercept)
-        residual = block[:, :d] @ model.coef_.T + b - evidence.y[:, rows].T
-        gradient += (s[:, None] * residual).T @ block
-        column_norm += s @ block**2
+    residual_norm = np.zeros(machines)
+    # Dense points are centred, which keeps their digits; sparse ones stay as they are and are multiplied out.
+    centre, left = (np.zeros(d), mean) if sp.issparse(evidence.X) else (mean, np.zeros(d))
+    offset = model.intercept_ + model.coef_ @ centre
+    for rows in evidence.blocks():
+        s, block = evidence.s[rows], float64_block(evidence.X, rows)
+        block = block - centre if centre.any() else block
+        residual = block @ model.coef_.T + offset - evidence.y[:, rows].T
+        pull = (s[:, None] * residual).T  # (machines, rows)
+        total_pull = pull.sum(axis=1)[:, None]
+        gradient += np.hstack([pull @ block - total_pull * left, total_pull])
+        squares = s @ (block.multiply(block) if sp.issparse(block) else block**2)
+        column_norm += np.append(squares - 2 * left * (s @ block) + s.sum() * left**2, s.sum())
         residual_norm += s @ residual**2
-        y_norm += s @ evidence.y[:, rows].T.astype(np.float64) ** 2
-    scale = np.sqrt(column_norm) * np.maximum(np.sqrt(residual_norm), 1e-3 * np.sqrt(y_norm))[:, None]
+    gradient[:, d] *= float(model.fit_intercept)
+    scale = np.sqrt(np.maximum(column_norm, 0)) * np.sqrt(total)  # ‖A_j‖ ‖y‖
     cosine = np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0).max(axis=1)
     return _certificate(
         model,
@@ -104,7 +112,7 @@ def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None)
                 per_machine(cosine),
                 per_machine(np.full(machines, STATIONARITY_TOLERANCE)),
                 bool((cosine <= STATIONARITY_TOLERANCE).all()),
-                "largest |A_jᵀr| / (‖A_j‖ ‖r‖): the normal equations",
+                "largest |A_jᵀr| / (‖A_j‖ ‖y‖): the normal equations",
             ),
             Claim(
                 "mean squared residual",
@@ -134,11 +142,13 @@ def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     if alpha.shape[0] != evidence.X.shape[0]:
         return _certificate(model, evidence, [*claims, _other_rows(alpha.shape[0], evidence)])
     v, size, radius = np.zeros((len(coef), coef.shape[1] + 1)), np.zeros(len(coef)), 0.0
-    for rows in evidence.blocks(coef.shape[1]):
-        block = _homogeneous(dense_block(evidence.X, rows), model.fit_intercept)
-        norms = np.linalg.norm(block, axis=1)
+    one = float(model.fit_intercept)
+    for rows in evidence.blocks():
+        block = float64_block(evidence.X, rows)
+        norms = np.sqrt(squared_norms(block) + one)
         step = model.eta0 * alpha[rows].T * evidence.s[rows]
-        v += (step * evidence.y[:, rows]) @ block
+        signed = step * evidence.y[:, rows]
+        v += np.hstack([signed @ block, one * signed.sum(axis=1)[:, None]])
         size += step @ norms
         radius = max(radius, float(norms[evidence.s[rows] > 0].max(initial=0)))
     found = np.hstack([coef, intercept[:, None]])
@@ -160,7 +170,7 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = N
     gram = evidence.X[support][:, support].astype(np.float64) if is_given else None
     norm = kernel_norms(kernel, model.support_vectors_, dual, gram)
     functional, radius = np.empty(evidence.y.shape), 0.0
-    for rows in evidence.blocks(max(len(support), evidence.X.shape[1])):
+    for rows in evidence.blocks(len(support)):
         block = evidence.X[rows]
         K = block[:, support].astype(np.float64) if is_given else kernel.matrix(block, model.support_vectors_)
         functional[:, rows] = evidence.y[:, rows] * (K @ dual.T + model.intercept_).T
@@ -205,13 +215,15 @@ def _voted_claims(model: Any, evidence: _Evidence) -> list[Claim]:
     for machine, (start, stop) in enumerate(zip(model.vote_starts_[:-1], model.vote_starts_[1:], strict=True)):
         prototypes, votes, makers = (a[start:stop] for a in (model.prototypes_, model.votes_, model.makers_))
         step = model.eta0 * evidence.s[makers] * evidence.y[machine, makers]
-        corrections = step[:, None] * _homogeneous(dense_block(evidence.X, makers), model.fit_intercept)
+        points = float64_block(evidence.X, makers)
+        points = points.toarray() if sp.issparse(points) else points  # as many numbers as the prototypes themselves
+        corrections = step[:, None] * np.hstack([points, np.full((len(points), 1), float(model.fit_intercept))])
         differences = np.diff(prototypes, axis=0, prepend=np.zeros((1, prototypes.shape[1])))
         off.append(np.abs(differences - corrections).max(initial=0))
         size.append(np.abs(corrections).sum())
         lived.append(votes.sum())
-        for rows in evidence.blocks(max(evidence.X.shape[1], len(makers))):
-            block = dense_block(evidence.X, rows)
+        for rows in evidence.blocks(len(makers)):
+            block = float64_block(evidence.X, rows)
             opinions = np.sign(block @ prototypes[:, :-1].T + prototypes[:, -1])
             functional[machine, rows] = evidence.y[machine, rows] * (opinions @ votes)
     return [
@@ -224,10 +236,6 @@ def _voted_claims(model: Any, evidence: _Evidence) -> list[Claim]:
             "largest difference",
         ),
     ]
-
-
-def _homogeneous(points: NDArray[np.float64], fit_intercept: bool) -> NDArray[np.float64]:
-    return np.hstack([points, np.full((len(points), 1), float(fit_intercept))])
 
 
 def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> _Evidence:
@@ -245,8 +253,8 @@ def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> _Evidence:
 def _functional(model: Any, evidence: _Evidence) -> NDArray[np.float64]:
     """y f(x), shape (machines, n)."""
     functional = np.empty(evidence.y.shape)
-    for rows in evidence.blocks(evidence.X.shape[1]):
-        decision = dense_block(evidence.X, rows) @ np.asarray(model.coef_, np.float64).T + model.intercept_
+    for rows in evidence.blocks():
+        decision = float64_block(evidence.X, rows) @ np.asarray(model.coef_, np.float64).T + model.intercept_
         functional[:, rows] = evidence.y[:, rows] * decision.T
     return functional
 

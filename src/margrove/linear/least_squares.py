@@ -61,5 +61,5 @@ class LeastSquaresClassifier(LinearClassifier):
         else:
             norms = {"‖w‖": np.linalg.norm(self.coef_, axis=1)}
             self.certificate_ = solver_certificate(self, problem.X.shape[0], norms)
-        self._warn_unless_converged("the normal equations are not solved to 1e-12")
+        self._warn_unless_converged("the normal equations are not solved to 1e-10")
         return self

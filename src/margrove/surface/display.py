@@ -54,9 +54,9 @@ def tell_estimate(screen: Screen, estimate: Estimate) -> None:
 _PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}
 
 
-def tell_certificate(screen: Screen, certificate: Certificate) -> None:
+def tell_certificate(screen: Screen, certificate: Certificate, remark: str = "") -> None:
     """Print the certificate as a table and its verdict in plain words."""
-    screen.heading(f"Certificate of {certificate.learner}")
+    screen.heading(f"Certificate of {certificate.learner}{remark}")
     screen.say(certificate_grid(certificate))
     tell_verdict(screen, certificate)
 

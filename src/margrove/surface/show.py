@@ -39,7 +39,7 @@ def show(screen: Screen, path: str) -> None:
     )
     settings = ", ".join(f"{name}={value!r}" for name, value in record["parameters"].items())
     screen.say(f"parameters: {settings}", indent=2)
-    tell_certificate(screen, learner.certificate_)
+    tell_certificate(screen, learner.certificate_, ", as saved (`margrove certify` recomputes it)")
     tell_learned(screen, lessons)
     screen.document(record)
 

@@ -86,7 +86,7 @@ def _least_squares_by_lsmr(
     rows: scipy.sparse.linalg.LinearOperator, target: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], Status, int]:
     limit = 20 * min(rows.shape) + 100
-    w, reason, n_iter, *_ = scipy.sparse.linalg.lsmr(rows, target, atol=1e-12, btol=1e-12, maxiter=limit)
+    w, reason, n_iter, *_ = scipy.sparse.linalg.lsmr(rows, target, atol=1e-10, btol=1e-10, maxiter=limit)
     return w, Status.MAX_ITER if reason == 7 else Status.CONVERGED, int(n_iter)
 
 
