@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,6 +84,16 @@ def test_a_file_that_is_not_a_model_is_not_overwritten(run: Run, flowers: str, f
     assert result.exit_code == 2
     assert "not a Margrove model" in result.stderr
     assert (folder / flowers).read_text() == flowers_text
+
+
+def test_a_device_may_take_the_model(run: Run, flowers: str, folder: Path) -> None:
+    assert run("train", flowers, "--folds", "0", "-o", os.devnull).exit_code == 0
+    assert [path.name for path in folder.iterdir()] == [flowers]
+
+
+def test_an_accuracy_no_better_than_the_largest_class_is_said_to_be_so(run: Run, folder: Path) -> None:
+    (folder / "noise.csv").write_text("x,y\n" + "1,a\n1,b\n2,a\n2,b\n" * 5)
+    assert "no better than that" in run("train", "noise.csv", "--model", "basic").stdout
 
 
 def test_options_of_the_table_are_passed_on_and_repeated_in_the_next_commands(run: Run, folder: Path) -> None:

@@ -134,7 +134,7 @@ def tell_learned(screen: Screen, learned: Learned) -> None:
     if learned.kind == "rows":
         of_all = f" of {learned.n_training_rows:,}" if learned.n_training_rows else ""
         screen.say(
-            f"{learned.size:,}{of_all} training rows carry the decision; the others could be left out:", indent=2
+            f"{learned.size:,}{of_all} training rows carry the decision; the others play no part in it:", indent=2
         )
     for lesson in learned.lessons:
         screen.say(_other_line(lesson), indent=2)

@@ -32,9 +32,7 @@ class GuardedGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed."""
         with failures_told():
-            answer = super().invoke(ctx)
-            sys.stdout.flush()  # here, so that a broken pipe is met here and not while Python shuts down
-            return answer
+            return super().invoke(ctx)
 
 
 @contextmanager
@@ -60,17 +58,21 @@ def failures_told() -> Iterator[None]:
 
 def _told(error: Exception) -> str | None:
     """The failure in one line; None if it is not one that a user can mend."""
-    from margrove.errors import MargroveError  # late: it imports scikit-learn, which `--help` must not wait for
-
     if isinstance(error, OSError):
         text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
     elif isinstance(error, MemoryError):
         text = f"out of memory. {error}".rstrip(". ") + ". Use fewer rows or columns, or a simpler --model."
-    elif isinstance(error, MargroveError):
+    elif _is_ours(error):
         text = str(error)
     else:
         return None
     return " ".join(text.splitlines())
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether it is a `MargroveError`, without importing that class: scikit-learn comes with it and takes a second."""
+    errors = sys.modules.get("margrove.errors")  # loaded, if ever one of them was raised
+    return errors is not None and isinstance(error, errors.MargroveError)
 
 
 def _let_go_of_stdout() -> None:

@@ -67,9 +67,11 @@ def check_destination(path: str) -> bool:
     Raises
     ------
     InputError
-        If the folder is not there or may not be written to, or the file is something other than a model.
+        If the folder is not there or may not be written to, or the file is something other than a model, or a terminal.
     """
     if path == STANDARD_STREAM:
+        if sys.stdout.isatty():
+            raise InputError("a model is no text for a terminal", file="-o -", cure="Send it on: -o - | …, or -o FILE.")
         return False
     file = Path(path)
     folder = file.parent
@@ -79,8 +81,8 @@ def check_destination(path: str) -> bool:
         raise InputError(f"there is no folder {str(folder)!r}", file=path, cure="Make it first, or choose another: -o.")
     if not os.access(folder, os.W_OK):
         raise InputError(f"the folder {str(folder)!r} may not be written to", file=path, cure="Choose another: -o.")
-    if not file.exists():
-        return False
+    if not file.is_file():
+        return False  # not there yet; or a pipe or a device, to be written into
     try:
         describe(path)
     except ModelFileError as error:

@@ -91,7 +91,7 @@ class Screen:
         if self.is_json:
             is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
             text = json.dumps(record, ensure_ascii=not is_unicode, allow_nan=False, indent=2)
-            print(text)
+            print(text, flush=True)  # so that a broken pipe is met here and not while Python shuts down
 
 
 def aside(text: str, *, style: str = "") -> None:
