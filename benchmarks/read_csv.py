@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.csv
-from measure import interleaved, write
 
 from margrove.data import read_table
+from measure import interleaved, write
 
 ROUNDS = 5
 

@@ -71,6 +71,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What was learned of each column that is kept, as plain JSON: see `margrove.data.encoding`.
     dropped_ : list of dict
         The columns left out: name, index and why ("identifier" or "constant").
+    target_ : str or None
+        The name of the target within the `Table` it was fitted on: a column that a later table may have, unused.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where the training table had names.
@@ -117,7 +119,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         X : Table, data frame, array or sparse matrix
         y : ignored
-            A target within a `Table` is not looked at either.
+            Of a target within a `Table` only the name is kept.
         """
         self._check_parameters()
         table = self._read(X, reset=True)
@@ -131,6 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 file=table.source,
                 cure="Add rows or columns, or keep them: drop_constant=False, drop_identifiers=False.",
             )
+        self.target_ = None if table.target is None else table.target.name
         self._tell_dropped(table.source)
         return self
 
@@ -149,7 +152,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         table = self._read(X, reset=False)
         wanted = [description["name"] for description in self.columns_]
-        check_names(table, wanted, known=[column["name"] for column in self.dropped_])
+        check_names(table, wanted, known=[*(column["name"] for column in self.dropped_), self.target_ or ""])
         if table.sparse is not None:
             return scale_sparse(table, self.columns_)
         if table.block is not None and self._is_plain():
@@ -195,6 +198,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "dropped": self.dropped_,
             "n_features_in": self.n_features_in_,
             "has_names": hasattr(self, "feature_names_in_"),
+            "target": self.target_,
         }
 
     @classmethod
@@ -203,6 +207,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder = cls(**state["parameters"])
         encoder.columns_, encoder.dropped_ = state["columns"], state["dropped"]
         encoder.n_features_in_ = state["n_features_in"]
+        encoder.target_ = state["target"]
         if state["has_names"]:
             everything = sorted((*encoder.columns_, *encoder.dropped_), key=lambda column: column["index"])
             encoder.feature_names_in_ = np.array([column["name"] for column in everything], dtype=object)

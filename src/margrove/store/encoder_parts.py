@@ -14,7 +14,7 @@ from margrove.store.learner_parts import Taken, parameters_to_json
 from margrove.store.plain import from_json, to_json
 from margrove.store.schema import COLUMN_FIELDS, DROPPED_FIELDS, ENCODER, ENCODER_CHOICES, MOST_COLUMNS
 
-_FIELDS = {"class", "parameters", "n_features_in", "has_names", "columns", "dropped", "output"}
+_FIELDS = {"class", "parameters", "n_features_in", "has_names", "columns", "dropped", "target", "output"}
 _OUTPUTS = (None, "default", "pandas", "polars")
 
 
@@ -29,6 +29,7 @@ def take_encoder_apart(encoder: Any, taken: Taken) -> dict[str, Any]:
         "has_names": state["has_names"],
         "columns": to_json(state["columns"], "a column"),
         "dropped": to_json(state["dropped"], "a column left out"),
+        "target": state["target"],
         # Where scikit-learn's set_output keeps its word; a learner fitted on named columns expects them again.
         "output": getattr(encoder, "_sklearn_output_config", {}).get("transform"),
     }
@@ -45,6 +46,7 @@ def put_encoder_together(record: dict[str, Any]) -> Any:
         "dropped": from_json(record["dropped"]),
         "n_features_in": check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS),
         "has_names": record["has_names"],
+        "target": record["target"],
     }
     _check_columns(state)
     encoder = ENCODER.from_state(state)
@@ -66,8 +68,14 @@ def _check_columns(state: dict[str, Any]) -> None:
     every = [*state["columns"], *state["dropped"]]
     if sorted(column["index"] for column in every) != list(range(len(every))) or len(every) != state["n_features_in"]:
         raise FaultError(f"the columns kept and left out are not those of a table of {state['n_features_in']}")
-    if len({column["name"] for column in every}) != len(every):
+    names = {column["name"] for column in every}
+    if len(names) != len(every):
         raise FaultError("two columns have the same name")
+    target = state["target"]
+    if target is not None and (type(target) is not str or target in names):
+        raise FaultError(
+            f"the target is {shown(target)}; the name of a column that is not among the others was expected"
+        )
 
 
 def _check_column(column: Any, fields: dict[str, type]) -> None:

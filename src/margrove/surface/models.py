@@ -33,26 +33,13 @@ def fit_model(model: Any, table: Table) -> list[str]:
         for told in (DataWarning, ConvergenceWarning):  # odd columns by `facts_of`, the status by `tell_verdict`
             warnings.simplefilter("ignore", told)
         model.fit(table, table.labels())
-    if table.target is not None:
-        _remember_target(model[0], table.target.name)
     return list(dict.fromkeys(str(warning.message) for warning in caught))
-
-
-_WHY_TARGET = "target"
-
-
-def _remember_target(encoder: TableEncoder, name: str) -> None:
-    """The target is a column of the table that the encoder leaves out: so the model file knows its name."""
-    encoder.dropped_.append({"name": name, "index": encoder.n_features_in_, "why": _WHY_TARGET})
-    encoder.feature_names_in_ = np.array([*encoder.feature_names_in_, name], dtype=object)
-    encoder.n_features_in_ += 1
 
 
 def target_of(model: Any) -> str | None:
     """The name of the column that the model predicts; None where the model was not made by the command line."""
     encoder = encoder_of(model)
-    left_out = [] if encoder is None else encoder.dropped_
-    return next((str(column["name"]) for column in left_out if column["why"] == _WHY_TARGET), None)
+    return None if encoder is None else encoder.target_
 
 
 def encoder_of(model: Any) -> TableEncoder | None:
