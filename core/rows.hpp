@@ -27,12 +27,12 @@ struct CsrRows {
 
 using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float>, CsrRows<double>>;
 
-constexpr std::int64_t kLanes = 8;
+constexpr std::int64_t kLanes = 4;
 typedef double Wide __attribute__((vector_size(kLanes * sizeof(double))));
 typedef double LooseWide __attribute__((vector_size(kLanes * sizeof(double)), aligned(alignof(double)), may_alias));
 
 MARGROVE_INLINE double sum_lanes(const Wide& s) {
-  return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
+  return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
 // Sum of a_k * b_k, in double whatever the storage. Four independent sums of eight lanes: with one sum the

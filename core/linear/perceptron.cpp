@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <type_traits>
+#include <utility>
 
 #include "parallel.hpp"
 
@@ -11,8 +13,16 @@ namespace {
 // Between two looks at the clock a machine does about this many multiplications: some 20 microseconds.
 constexpr std::int64_t kWorkBetweenLooks = 1 << 17;
 
+std::int64_t stretch_rows(std::int64_t d) { return std::max<std::int64_t>(1, kWorkBetweenLooks / (d + 16)); }
+
 // From one mistake in so many rows on, the next pass guesses none of them.
 constexpr std::int64_t kManyMistakes = 5;
+
+// Beyond so many columns a row takes longer than a wrong guess, and guessing is better again.
+constexpr std::int64_t kBlindColumns = 512;
+
+// Rows of the ring start on cache lines of their own.
+constexpr std::int64_t ring_stride(std::int64_t d) { return (d + 7) / 8 * 8; }
 
 // Rows are fetched so many visits ahead: about the time one takes to come from memory.
 constexpr std::int64_t kAhead = 12;
@@ -25,6 +35,8 @@ struct Visit {
   const double* weight;
   double* w;
   double* alpha;
+  double* ring;          // room for three rows
+  std::uint32_t* noted;  // room for the rows of a stretch
   double b, eta;
   bool fit_intercept;
   bool stops_at_mistake;  // the caller has more to do at each
@@ -69,31 +81,41 @@ MARGROVE_INLINE std::int64_t visit_rows_body(const Rows& rows, Visit& visit, std
   return position;
 }
 
-// w <- w + step * before, and the new w·x, in one go through w.
+// w <- w + step * before; then w·next and now·next, all in one go through w. `next` is widened to double on the way and
+// left in `widened`, so that no row is converted twice (conversions, not products, are what float rows wait for).
 template <class T>
-MARGROVE_INLINE double add_then_dot(double* w, double step, const T* before, const T* x, std::int64_t d) {
+MARGROVE_INLINE void look_ahead(double* w, double step, const double* before, const double* now, const T* next,
+                                double* widened, std::int64_t d, double& decision, double& product) {
   typedef T WideT __attribute__((vector_size(kLanes * sizeof(T)), aligned(alignof(T)), may_alias));
-  Wide s0 = {}, s1 = {}, s2 = {}, s3 = {};
-  const auto add = [&](Wide& sum, std::int64_t k) __attribute__((always_inline)) {
-    const Wide moved = *reinterpret_cast<const LooseWide*>(w + k) +
-                       step * __builtin_convertvector(*reinterpret_cast<const WideT*>(before + k), Wide);
+  Wide w0 = {}, w1 = {}, p0 = {}, p1 = {};
+  const auto add = [&](Wide& in_w, Wide& in_p, std::int64_t k) __attribute__((always_inline)) {
+    const Wide wide_next = __builtin_convertvector(*reinterpret_cast<const WideT*>(next + k), Wide);
+    if constexpr (!std::is_same_v<T, double>) *reinterpret_cast<LooseWide*>(widened + k) = wide_next;
+    const Wide moved =
+        *reinterpret_cast<const LooseWide*>(w + k) + step * *reinterpret_cast<const LooseWide*>(before + k);
     *reinterpret_cast<LooseWide*>(w + k) = moved;
-    sum += moved * __builtin_convertvector(*reinterpret_cast<const WideT*>(x + k), Wide);
+    in_w += moved * wide_next;
+    in_p += *reinterpret_cast<const LooseWide*>(now + k) * wide_next;
   };
   std::int64_t k = 0;
-  for (; k + 4 * kLanes <= d; k += 4 * kLanes) {
-    add(s0, k);
-    add(s1, k + kLanes);
-    add(s2, k + 2 * kLanes);
-    add(s3, k + 3 * kLanes);
+  for (; k + 2 * kLanes <= d; k += 2 * kLanes) {
+    add(w0, p0, k);
+    add(w1, p1, k + kLanes);
   }
-  for (; k + kLanes <= d; k += kLanes) add(s0, k);
-  double tail = 0;
+  if (k + kLanes <= d) {
+    add(w0, p0, k);
+    k += kLanes;
+  }
+  double tail_w = 0, tail_p = 0;
   for (; k < d; ++k) {
-    w[k] += step * static_cast<double>(before[k]);
-    tail += w[k] * static_cast<double>(x[k]);
+    const auto wide_next = static_cast<double>(next[k]);
+    if constexpr (!std::is_same_v<T, double>) widened[k] = wide_next;
+    w[k] += step * before[k];
+    tail_w += w[k] * wide_next;
+    tail_p += now[k] * wide_next;
   }
-  return sum_lanes((s0 + s1) + (s2 + s3)) + tail;
+  decision = sum_lanes(w0 + w1) + tail_w;
+  product = sum_lanes(p0 + p1) + tail_p;
 }
 
 // `value` where not test > 0, else 0. Written in vectors because compilers turn the plain words into a
@@ -105,31 +127,52 @@ MARGROVE_INLINE double unless_positive(double test, double value) {
   return reinterpret_cast<Pair>(~(tests > Pair{0, 0}) & reinterpret_cast<PairMask>(values))[0];
 }
 
-// As visit_rows, without a branch on mistakes: each row's update, by 0 where there is none, is made on the
-// way to the next row's decision. Where mistakes are many no branch predictor can know them, and a wrong
-// guess costs more than the update it guards (measured: 35 ns each).
+// As visit_rows, without a branch on mistakes: where they are many no branch predictor can know them, and a wrong guess
+// costs more than the update it guards (measured: 35 ns each). So every row makes its update, by 0 where there is no
+// mistake, and makes it one row late, so that a row need not wait for the row before it:
+//
+//   f(x_t) = [w·x_t + b]  +  step (x_{t-1}·x_t + 1),     step being row t-1's, not yet in w and b.
+//
+// The bracket and the product are computed while step is still being decided.
 template <class T>
 MARGROVE_INLINE std::int64_t visit_blindly_body(const DenseRows<T>& rows, Visit& visit, std::int64_t from,
                                                 std::int64_t to) {
   const double one = visit.fit_intercept ? 1.0 : 0.0;
-  double b = visit.b, step = 0, mistakes = 0;
-  const T* before = rows.row(visit.order[from]);
+  double b = visit.b, step = 0, decision, product;
+  std::int64_t mistakes = 0;
+  double *slot = visit.ring, *slot1 = slot + ring_stride(rows.d), *slot2 = slot1 + ring_stride(rows.d);
+  // The row at a position as doubles: itself, or the copy that look_ahead has left in `widened`.
+  const auto as_double = [](const T* row, const double* widened) __attribute__((always_inline)) {
+    if constexpr (std::is_same_v<T, double>)
+      return (void)widened, row;
+    else
+      return (void)row, widened;
+  };
+  const T* first = rows.row(visit.order[from]);
+  std::copy(first, first + rows.d, slot);
+  const double *now = as_double(first, slot), *before = now;
+  decision = dot(now, visit.w, rows.d), product = 0;
   for (std::int64_t position = from; position < to; ++position) {
     if (position + kAhead < to) prefetch_row(rows, visit.order[position + kAhead]);
     const std::int64_t i = visit.order[position];
     const double y = visit.sign[i], full = visit.eta * (visit.weight ? visit.weight[i] : 1.0) * y;
-    const double decision = add_then_dot(visit.w, step, before, rows.row(i), rows.d) + b;
-    const double margin = y * decision;  // y and so the step are 0 for a row that is left out
-    step = unless_positive(margin, full);
+    const double margin = y * ((decision + b) + step * (product + one));
+    const T* next = rows.row(visit.order[position + 1 < to ? position + 1 : position]);
+    look_ahead(visit.w, step, before, now, next, slot1, rows.d, decision, product);
     b += step * one;
-    const double wrong = unless_positive(margin, y * y);
-    visit.alpha[i] += wrong;
-    mistakes += wrong;
-    before = rows.row(i);
+    step = unless_positive(margin, full);  // y, and so the step, is 0 for a row that is left out
+    // Noted whether it is one or not, and kept if it is: again no branch.
+    visit.noted[mistakes] = static_cast<std::uint32_t>(i);
+    mistakes += static_cast<std::int64_t>(step != 0);
+    before = now;
+    now = as_double(next, slot1);
+    std::swap(slot, slot1);  // slot: the newest copy; slot1: free to be written, once slot2 is no longer `before`
+    std::swap(slot1, slot2);
   }
   add_scaled(visit.w, step, before, rows.d);
-  visit.b = b;
-  visit.mistakes += static_cast<std::int64_t>(mistakes);
+  visit.b = b + step * one;
+  visit.mistakes += mistakes;
+  for (std::int64_t k = 0; k < mistakes; ++k) visit.alpha[visit.noted[k]] += 1;
   return to;
 }
 
@@ -191,6 +234,8 @@ void run_stretch(const Rows& rows, PerceptronMachine& m, const std::int8_t* sign
               weight,
               m.w.data(),
               m.alpha.data(),
+              m.ring.data(),
+              m.noted.data(),
               m.b,
               settings.eta,
               settings.fit_intercept,
@@ -199,8 +244,8 @@ void run_stretch(const Rows& rows, PerceptronMachine& m, const std::int8_t* sign
   while (m.position < border && !m.out_of_room) {
     const std::int64_t before = m.mistakes, start = m.position;
     visit.mistakes = 0;
-    m.position = m.expects_mistakes && !visit.stops_at_mistake ? visit_blindly(rows, visit, start, border)
-                                                               : visit_rows(rows, visit, start, border);
+    const bool is_blind = m.expects_mistakes && !visit.stops_at_mistake && !m.ring.empty();
+    m.position = is_blind ? visit_blindly(rows, visit, start, border) : visit_rows(rows, visit, start, border);
     m.b = visit.b;
     m.mistakes += visit.mistakes;
     m.pass_mistakes += visit.mistakes;
@@ -230,7 +275,7 @@ template <class Rows>
 void run_machine(const Rows& rows, PerceptronMachine& m, const std::int8_t* sign, const double* weight,
                  const PerceptronSettings& settings, std::int64_t max_passes,
                  std::chrono::steady_clock::time_point until) {
-  const std::int64_t stretch = std::max<std::int64_t>(1, kWorkBetweenLooks / (rows.d + 16));
+  const std::int64_t stretch = stretch_rows(rows.d);
   while (!m.separated && !m.stalled && !m.out_of_room && m.passes < max_passes) {
     if (m.position == 0) {
       m.pass_mistakes = 0;
@@ -260,6 +305,12 @@ Perceptron::Perceptron(AnyRows rows, std::span<const std::int8_t> sign, std::spa
   std::visit([&](const auto& r) { n_ = r.n, d_ = r.d; }, rows_);
   for (const std::uint64_t seed : seeds) {
     PerceptronMachine& m = machines_.emplace_back(n_, d_, seed);
+    const bool is_dense =
+        std::holds_alternative<DenseRows<float>>(rows_) || std::holds_alternative<DenseRows<double>>(rows_);
+    if (is_dense && d_ <= kBlindColumns) {
+      m.ring.resize(static_cast<std::size_t>(3 * ring_stride(d_)));
+      m.noted.resize(static_cast<std::size_t>(stretch_rows(d_)));
+    }
     if (settings_.variant == Variant::averaged) {
       m.lag_w.resize(m.w.size());
       m.lag_alpha.resize(m.alpha.size());

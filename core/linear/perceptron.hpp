@@ -72,6 +72,9 @@ struct PerceptronMachine {
   std::vector<std::int64_t> votes;   // (mistakes)
   std::vector<std::int64_t> makers;  // (mistakes)
 
+  AlignedVector ring;                // scratch room for three rows, where rows are visited without guessing
+  std::vector<std::uint32_t> noted;  // and for the rows of a stretch
+
   VisitOrder order;
   std::int64_t position = 0;  // in the pass under way
 };
