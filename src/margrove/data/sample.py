@@ -55,7 +55,7 @@ def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
             # Signed numbers may lie further apart than their type reaches, unsigned ones beyond all signed types.
             shifted = y.astype(np.int64) - low if y.dtype.kind == "i" else (y - y.min()).astype(np.int64)
             places = np.bincount(shifted) > 0
-            classes = (np.flatnonzero(places) + low).astype(y.dtype)
+            classes = np.flatnonzero(places).astype(y.dtype) + y.min()  # wraps around, and back again
             return classes, (np.cumsum(places) - 1)[shifted]
     classes = np.unique(y)
     return classes, np.searchsorted(classes, y)  # unique's own inverse sorts all rows: ten times slower
