@@ -14,12 +14,12 @@ template <class T>
 struct Blas {
   Gemm<T> gemm = nullptr;
 
-  // out (m, n) = a (m, d) b (n, d)^T, all with contiguous rows. m, n, d < 2^31: callers work in blocks.
-  // Fortran sees each matrix transposed: out^T (n, m) = b a^T.
-  void products(const T* a, const T* b, int m, int n, int d, T* out) const {
+  // out (m, n) = a (m, d) b (n, d)^T, rows contiguous, those of out `stride` apart. m, n, d < 2^31: callers work in
+  // blocks. Fortran sees each matrix transposed: out^T (n, m) = b a^T.
+  void products(const T* a, const T* b, int m, int n, int d, T* out, int stride) const {
     const T one = 1, zero = 0;
     const int leading = d > 0 ? d : 1;
-    gemm("T", "N", &n, &m, &d, &one, b, &leading, a, &leading, &zero, out, &n);
+    gemm("T", "N", &n, &m, &d, &one, b, &leading, a, &leading, &zero, out, &stride);
   }
 };
 

@@ -31,9 +31,7 @@ constexpr std::int64_t kLanes = 4;
 typedef double Wide __attribute__((vector_size(kLanes * sizeof(double))));
 typedef double LooseWide __attribute__((vector_size(kLanes * sizeof(double)), aligned(alignof(double)), may_alias));
 
-MARGROVE_INLINE double sum_lanes(const Wide& s) {
-  return (s[0] + s[2]) + (s[1] + s[3]);
-}
+MARGROVE_INLINE double sum_lanes(const Wide& s) { return (s[0] + s[2]) + (s[1] + s[3]); }
 
 // Sum of a_k * b_k, in double whatever the storage. Four independent sums of eight lanes: with one sum the
 // latency of the addition, not its throughput, sets the pace (measured on 50 columns: 1.5 times slower).

@@ -1,76 +1,29 @@
 // margrove._core: the only place where C++ meets Python. Checks of meaning are made in Python, before; here
 // only what would read outside memory is refused.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <stdexcept>
 
-#include "blas.hpp"
-#include "kernel/block.hpp"
+#include "bind/arrays.hpp"
 #include "kernel/row_source.hpp"
 #include "linear/centroid.hpp"
 #include "linear/kernel_perceptron.hpp"
 #include "linear/perceptron.hpp"
 #include "parallel.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
+using namespace nanobind::literals;
 
 namespace margrove {
 namespace {
 
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-void require(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
-}
-
-template <class T>
-std::span<const T> span_of(const Vector<T>& v) {
-  return {v.data(), v.size()};
-}
-
-// A NumPy array that owns a copy of `values`.
-template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(const T* values, std::vector<std::size_t> shape) {
-  std::size_t size = 1;
-  for (const std::size_t extent : shape) size *= extent;
-  auto copy = std::make_unique<T[]>(size);
-  std::copy(values, values + size, copy.get());
-  nb::capsule owner(copy.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return nb::ndarray<nb::numpy, T>(copy.release(), shape.size(), shape.data(), owner);
-}
-template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(const std::vector<T>& values) {
-  return to_numpy(values.data(), {values.size()});
-}
-
-// ---- BLAS, taken from SciPy's capsules
-// ---------------------------------------------------------------------
-
-Blas<float> g_sblas;
-Blas<double> g_dblas;
-
 void set_blas(nb::capsule sgemm, nb::capsule dgemm) {
-  g_sblas.gemm = reinterpret_cast<Gemm<float>>(sgemm.data());
-  g_dblas.gemm = reinterpret_cast<Gemm<double>>(dgemm.data());
+  g_blas.single.gemm = reinterpret_cast<Gemm<float>>(sgemm.data());
+  g_blas.twice.gemm = reinterpret_cast<Gemm<double>>(dgemm.data());
 }
 
 // ---- rows
-// ----------------------------------------------------------------------------------------------------
-
-// The points as Python hands them over, kept alive for as long as a solver looks at them.
-struct Points {
-  AnyRows rows;
-  nb::object owner;
-  std::int64_t n, d;
-};
 
 template <class T>
 Points dense_points(Matrix<T> x) {
@@ -90,11 +43,6 @@ Points csr_points(Vector<T> data, Vector<std::int32_t> column, Vector<std::int64
   return {CsrRows<T>{data.data(), column.data(), at, n, d}, nb::make_tuple(data, column, start), n, d};
 }
 
-KernelSpec kernel_spec(int kind, double gamma, double coef0, double degree) {
-  require(kind >= 0 && kind <= static_cast<int>(KernelKind::intersection), "unknown kernel");
-  return {static_cast<KernelKind>(kind), gamma, coef0, degree};
-}
-
 // What every perceptron is given beside its rows.
 struct Signs {
   Matrix<std::int8_t> sign;  // (machines, n)
@@ -109,7 +57,6 @@ struct Signs {
 };
 
 // ---- perceptron
-// ------------------------------------------------------------------------------------------------
 
 class BoundPerceptron {
  public:
@@ -166,7 +113,6 @@ nb::tuple standing(const Machine& m) {
 }
 
 // ---- kernel perceptron
-// -----------------------------------------------------------------------------------------
 
 template <class T>
 class BoundKernelPerceptron {
@@ -207,8 +153,7 @@ using KernelPerceptronPointer = std::unique_ptr<BoundKernelPerceptron<T>>;
 nb::object kernel_perceptron_on_points(const Points& points, nb::tuple kernel, std::int64_t cache_bytes, int threads,
                                        Matrix<std::int8_t> sign, Vector<double> weight,
                                        std::vector<std::uint64_t> seeds, double eta, bool fit_intercept, bool shuffle) {
-  const KernelSpec spec = kernel_spec(nb::cast<int>(kernel[0]), nb::cast<double>(kernel[1]),
-                                      nb::cast<double>(kernel[2]), nb::cast<double>(kernel[3]));
+  const KernelSpec spec = kernel_spec(kernel);
   return std::visit(
       [&](const auto& rows) {
         using Rows = std::decay_t<decltype(rows)>;
@@ -300,15 +245,13 @@ NB_MODULE(_core, m) {
         require(points.rows.index() == support.rows.index(), "points and support differ in type");
         require(points.d == support.d, "points and support differ in their number of columns");
         require(static_cast<std::int64_t>(dual.shape(1)) == support.n, "dual must be (machines, support)");
-        require(g_sblas.gemm != nullptr && g_dblas.gemm != nullptr, "set_blas has not been called");
-        const KernelSpec spec = kernel_spec(nb::cast<int>(kernel[0]), nb::cast<double>(kernel[1]),
-                                            nb::cast<double>(kernel[2]), nb::cast<double>(kernel[3]));
+        const KernelSpec spec = kernel_spec(kernel);
         const std::size_t machines = dual.shape(0);
         std::vector<double> out(static_cast<std::size_t>(points.n) * machines);
         {
           nb::gil_scoped_release unlocked;
           kernel_decision(points.rows, support.rows, {dual.data(), dual.size()}, static_cast<std::int64_t>(machines),
-                          spec, g_sblas, g_dblas, threads, out.data());
+                          spec, borrowed_blas<float>(), borrowed_blas<double>(), threads, out.data());
         }
         return to_numpy(out.data(), {static_cast<std::size_t>(points.n), machines});
       },
@@ -335,4 +278,6 @@ NB_MODULE(_core, m) {
         "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
   m.def("kernel_perceptron_on_supply", &kernel_perceptron_on_supply, "n"_a, "cache_bytes"_a, "sign"_a.noconvert(),
         "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
+
+  bind_svm(m);
 }

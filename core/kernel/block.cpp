@@ -16,7 +16,6 @@ bool goes_through_products(KernelKind kind) {
 }
 
 // ---- dense pairs
-// -------------------------------------------------------------------------------------------
 
 template <class T, class Pair>
 MARGROVE_INLINE void pair_sums(const T* x, const DenseRows<T>& others, double* out, Pair pair) {
@@ -54,7 +53,6 @@ MARGROVE_CLONES void dense_pairs(const double* x, const DenseRows<double>& other
 }
 
 // ---- sparse pairs
-// ------------------------------------------------------------------------------------------
 
 double alone(KernelKind kind, double x) {
   switch (kind) {
@@ -86,7 +84,6 @@ MARGROVE_INLINE double together(KernelKind kind, double x, double z) {
 }
 
 // ---- finish
-// ------------------------------------------------------------------------------------------------
 
 template <class T>
 void finish(const double* sums, std::int64_t n, const KernelSpec& spec, T* out) {
@@ -108,7 +105,6 @@ void finish(const double* sums, std::int64_t n, const KernelSpec& spec, T* out) 
 }
 
 // ---- decisions
-// ---------------------------------------------------------------------------------------------
 
 template <class T>
 MARGROVE_INLINE void vote_body(const T* kernel, const double* dual, std::int64_t n, std::int64_t machines,
@@ -174,7 +170,7 @@ void decide_by_products(const DenseRows<T>& points, const DenseRows<T>& support,
       block_data = moved.data();
     }
     blas.products(block_data, support_data, static_cast<int>(to - from), static_cast<int>(support.n),
-                  static_cast<int>(points.d), kernel.data());
+                  static_cast<int>(points.d), kernel.data(), static_cast<int>(support.n));
     for (std::int64_t i = from; i < to; ++i) {
       T* row = kernel.data() + (i - from) * support.n;
       for (std::int64_t j = 0; j < support.n; ++j) {

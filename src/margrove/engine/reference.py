@@ -17,6 +17,8 @@ from margrove.linear.problem import (
     PerceptronProblem,
     PerceptronSolution,
 )
+from margrove.svm import reference as svm
+from margrove.svm.problem import DualProblem, DualSolution
 
 
 @singledispatch
@@ -44,6 +46,12 @@ def _(problem: LeastSquaresProblem, effort: Effort) -> LinearSolution:
 def _(problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
     _refuse_time_limit(effort)
     return linear.perceptron(problem)
+
+
+@solve.register
+def _(problem: DualProblem, effort: Effort) -> DualSolution:
+    _refuse_time_limit(effort)
+    return svm.smo(problem)
 
 
 @solve.register

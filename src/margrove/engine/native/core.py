@@ -63,7 +63,8 @@ def points_of(X: Matrix) -> Any:
 
 
 @cache
-def _blas_threads() -> ThreadpoolController:
+def blas_threads() -> ThreadpoolController:
+    """SciPy's BLAS threads, to be held back while the core's own threads call it."""
     return ThreadpoolController()
 
 
@@ -71,7 +72,7 @@ def kernel_decision(
     kernel: Kernel, X: Matrix, support: Matrix, dual: NDArray[np.float64], n_jobs: int | None
 ) -> NDArray[np.float64]:
     """K(X, support) dualᵀ, shape (n, machines), streamed over blocks of X. For kernels the core computes."""
-    with _blas_threads().limit(limits=1, user_api="blas"):  # the core's own threads each call it
+    with blas_threads().limit(limits=1, user_api="blas"):  # the core's own threads each call it
         values: NDArray[np.float64] = core.kernel_decision(
             points_of(X), points_of(support), np.ascontiguousarray(dual), kernel.native, threads_for(n_jobs)
         )

@@ -1,0 +1,84 @@
+// What the bindings share: NumPy arrays in and out, the points, the borrowed BLAS.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "blas.hpp"
+#include "kernel/block.hpp"
+#include "rows.hpp"
+
+namespace margrove {
+
+namespace nb = nanobind;
+
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+inline void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+template <class T>
+std::span<const T> span_of(const Vector<T>& v) {
+  return {v.data(), v.size()};
+}
+
+// A NumPy array that owns a copy of `values`.
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(const T* values, std::vector<std::size_t> shape) {
+  std::size_t size = 1;
+  for (const std::size_t extent : shape) size *= extent;
+  auto copy = std::make_unique<T[]>(size);
+  std::copy(values, values + size, copy.get());
+  nb::capsule owner(copy.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  return nb::ndarray<nb::numpy, T>(copy.release(), shape.size(), shape.data(), owner);
+}
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(const std::vector<T>& values) {
+  return to_numpy(values.data(), {values.size()});
+}
+
+// The BLAS that `set_blas` has taken from SciPy's capsules.
+struct BorrowedBlas {
+  Blas<float> single;
+  Blas<double> twice;
+};
+inline BorrowedBlas g_blas;
+
+template <class T>
+const Blas<T>& borrowed_blas() {
+  require(g_blas.single.gemm != nullptr && g_blas.twice.gemm != nullptr, "set_blas has not been called");
+  if constexpr (std::is_same_v<T, float>) {
+    return g_blas.single;
+  } else {
+    return g_blas.twice;
+  }
+}
+
+// The points as Python hands them over, kept alive for as long as a solver looks at them.
+struct Points {
+  AnyRows rows;
+  nb::object owner;
+  std::int64_t n, d;
+};
+
+// A kernel in Python's words: (kind, gamma, coef0, degree).
+inline KernelSpec kernel_spec(const nb::tuple& kernel) {
+  const int kind = nb::cast<int>(kernel[0]);
+  require(kind >= 0 && kind <= static_cast<int>(KernelKind::intersection), "unknown kernel");
+  return {static_cast<KernelKind>(kind), nb::cast<double>(kernel[1]), nb::cast<double>(kernel[2]),
+          nb::cast<double>(kernel[3])};
+}
+
+void bind_svm(nb::module_& m);
+
+}  // namespace margrove
