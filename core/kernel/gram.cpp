@@ -19,34 +19,42 @@ bool is_by_products(KernelKind kind) {
   return kind != KernelKind::laplacian && kind != KernelKind::chi2 && kind != KernelKind::intersection;
 }
 
-// exp(-gamma max(0, a + b_j - 2 p_j)) in place of the products p_j.
+// exp(-gamma max(0, a + b_j - 2 p_j)) from the products p_j.
 template <class T>
-MARGROVE_INLINE void finish_gaussian_body(T* row, const T* b_norm, T a_norm, T gamma, std::int64_t width) {
+MARGROVE_INLINE void finish_gaussian_body(const T* products, const T* b_norm, T a_norm, T gamma, std::int64_t width,
+                                          T* out) {
 #pragma omp simd
   for (std::int64_t j = 0; j < width; ++j) {
-    const T squared = a_norm + b_norm[j] - 2 * row[j];
-    row[j] = exp_of_negative(-gamma * (squared > 0 ? squared : 0));
+    const T squared = a_norm + b_norm[j] - 2 * products[j];
+    out[j] = exp_of_negative(-gamma * (squared > 0 ? squared : 0));
   }
 }
-MARGROVE_CLONES void finish_gaussian(float* row, const float* b, float a, float gamma, std::int64_t width) {
-  finish_gaussian_body(row, b, a, gamma, width);
+MARGROVE_CLONES void finish_gaussian(const float* products, const float* b, float a, float gamma, std::int64_t width,
+                                     float* out) {
+  finish_gaussian_body(products, b, a, gamma, width, out);
 }
-MARGROVE_CLONES void finish_gaussian(double* row, const double* b, double a, double gamma, std::int64_t width) {
-  finish_gaussian_body(row, b, a, gamma, width);
+MARGROVE_CLONES void finish_gaussian(const double* products, const double* b, double a, double gamma,
+                                     std::int64_t width, double* out) {
+  finish_gaussian_body(products, b, a, gamma, width, out);
 }
 
 template <class T>
-void finish_row(T* row, std::int64_t width, const KernelSpec& spec) {
-  if (spec.kind == KernelKind::poly) {
-    const auto degree = static_cast<int>(spec.degree);
-    for (std::int64_t j = 0; j < width; ++j) {
-      const double base = spec.gamma * row[j] + spec.coef0;
-      double power = 1;
-      for (int k = 0; k < degree; ++k) power *= base;
-      row[j] = static_cast<T>(power);
-    }
-  } else if (spec.kind == KernelKind::sigmoid) {
-    for (std::int64_t j = 0; j < width; ++j) row[j] = static_cast<T>(std::tanh(spec.gamma * row[j] + spec.coef0));
+void finish_products(const T* products, std::int64_t width, const KernelSpec& spec, T* out) {
+  switch (spec.kind) {
+    case KernelKind::poly:
+      for (std::int64_t j = 0; j < width; ++j) {
+        const double base = spec.gamma * products[j] + spec.coef0;
+        double power = 1;
+        for (int k = 0; k < static_cast<int>(spec.degree); ++k) power *= base;
+        out[j] = static_cast<T>(power);
+      }
+      return;
+    case KernelKind::sigmoid:
+      for (std::int64_t j = 0; j < width; ++j)
+        out[j] = static_cast<T>(std::tanh(spec.gamma * products[j] + spec.coef0));
+      return;
+    default:
+      std::copy(products, products + width, out);
   }
 }
 
@@ -112,60 +120,63 @@ DenseGram<T>::DenseGram(const AnyRows& points, std::span<const std::int64_t> cho
 }
 
 template <class T>
-void DenseGram<T>::gather(std::span<const std::int64_t> rows, std::vector<T>& points, std::vector<T>& norms) const {
+typename DenseGram<T>::Packed DenseGram<T>::everything() const {
+  return {data_.data(), norm_.empty() ? nullptr : norm_.data(), n_};
+}
+
+template <class T>
+typename DenseGram<T>::Packed DenseGram<T>::gather(std::span<const std::int64_t> rows, std::vector<T>& points,
+                                                   std::vector<T>& norms) const {
   points.resize(rows.size() * static_cast<std::size_t>(d_));
   norms.resize(norm_.empty() ? 0 : rows.size());
   for (std::size_t r = 0; r < rows.size(); ++r) {
     std::copy_n(data_.data() + rows[r] * d_, d_, points.data() + static_cast<std::int64_t>(r) * d_);
     if (!norm_.empty()) norms[r] = norm_[static_cast<std::size_t>(rows[r])];
   }
+  return {points.data(), norms.empty() ? nullptr : norms.data(), static_cast<std::int64_t>(rows.size())};
 }
 
 template <class T>
-void DenseGram<T>::tile(const T* a, const T* a_norm, std::int64_t count, const T* b, const T* b_norm,
-                        std::int64_t width, T* out, std::int64_t stride) const {
+void DenseGram<T>::tile(const Packed& a, const Packed& b, T* scratch, T* const* out, std::int64_t offset) const {
   if (!is_by_products(spec_.kind)) {
-    for (std::int64_t r = 0; r < count; ++r)
-      kernel_row(DenseRows<T>{a, count, d_}, r, DenseRows<T>{b, width, d_}, spec_, out + r * stride);
+    for (std::int64_t r = 0; r < a.count; ++r)
+      kernel_row(DenseRows<T>{a.points, a.count, d_}, r, DenseRows<T>{b.points, b.count, d_}, spec_, out[r] + offset);
     return;
   }
-  blas_.products(a, b, static_cast<int>(count), static_cast<int>(width), static_cast<int>(d_), out,
-                 static_cast<int>(stride));
-  for (std::int64_t r = 0; r < count; ++r) {
+  blas_.products(a.points, b.points, static_cast<int>(a.count), static_cast<int>(b.count), static_cast<int>(d_),
+                 scratch, static_cast<int>(b.count));
+  for (std::int64_t r = 0; r < a.count; ++r) {
+    const T* products = scratch + r * b.count;
     if (spec_.kind == KernelKind::rbf)
-      finish_gaussian(out + r * stride, b_norm, a_norm[r], static_cast<T>(spec_.gamma), width);
+      finish_gaussian(products, b.norms, a.norms[r], static_cast<T>(spec_.gamma), b.count, out[r] + offset);
     else
-      finish_row(out + r * stride, width, spec_);
+      finish_products(products, b.count, spec_, out[r] + offset);
   }
 }
 
 template <class T>
-void DenseGram<T>::rows(std::span<const std::int64_t> wanted, T* out, int threads) const {
-  std::vector<T> points, norms;
-  gather(wanted, points, norms);
-  const auto count = static_cast<std::int64_t>(wanted.size());
-  const std::int64_t tiles = (n_ + kTileColumns - 1) / kTileColumns;
-  parallel_for(tiles, threads, [&](std::int64_t t) {
-    const std::int64_t from = t * kTileColumns, width = std::min(kTileColumns, n_ - from);
-    for (std::int64_t r = 0; r < count; r += kTileRows)
-      tile(points.data() + r * d_, norms.data() + (norms.empty() ? 0 : r), std::min(kTileRows, count - r),
-           data_.data() + from * d_, norm_.data() + (norm_.empty() ? 0 : from), width, out + r * n_ + from, n_);
+void DenseGram<T>::fill(const Packed& a, const Packed& b, T* const* out, int threads) const {
+  parallel_for((b.count + kTileColumns - 1) / kTileColumns, threads, [&](std::int64_t t) {
+    std::vector<T> scratch(static_cast<std::size_t>(kTileRows * kTileColumns));
+    const std::int64_t from = t * kTileColumns;
+    const Packed columns = b.part(from, std::min(kTileColumns, b.count - from), d_);
+    for (std::int64_t r = 0; r < a.count; r += kTileRows)
+      tile(a.part(r, std::min(kTileRows, a.count - r), d_), columns, scratch.data(), out + r, from);
   });
+}
+
+template <class T>
+void DenseGram<T>::rows(std::span<const std::int64_t> wanted, T* const* out, int threads) const {
+  std::vector<T> points, norms;
+  fill(gather(wanted, points, norms), everything(), out, threads);
 }
 
 template <class T>
 void DenseGram<T>::block(std::span<const std::int64_t> a, std::span<const std::int64_t> b, T* out, int threads) const {
   std::vector<T> a_points, a_norms, b_points, b_norms;
-  gather(a, a_points, a_norms);
-  gather(b, b_points, b_norms);
-  const auto count = static_cast<std::int64_t>(a.size()), width = static_cast<std::int64_t>(b.size());
-  parallel_for((width + kTileColumns - 1) / kTileColumns, threads, [&](std::int64_t t) {
-    const std::int64_t from = t * kTileColumns, part = std::min(kTileColumns, width - from);
-    for (std::int64_t r = 0; r < count; r += kTileRows)
-      tile(a_points.data() + r * d_, a_norms.data() + (a_norms.empty() ? 0 : r), std::min(kTileRows, count - r),
-           b_points.data() + from * d_, b_norms.data() + (b_norms.empty() ? 0 : from), part, out + r * width + from,
-           width);
-  });
+  std::vector<T*> rows(a.size());
+  for (std::size_t r = 0; r < a.size(); ++r) rows[r] = out + r * b.size();
+  fill(gather(a, a_points, a_norms), gather(b, b_points, b_norms), rows.data(), threads);
 }
 
 template <class T>
@@ -179,9 +190,11 @@ GivenGram<T>::GivenGram(const DenseRows<T>& gram, std::span<const std::int64_t> 
 }
 
 template <class T>
-void GivenGram<T>::rows(std::span<const std::int64_t> wanted, T* out, int) const {
-  for (const std::int64_t i : wanted)
-    for (const std::int64_t j : chosen_) *out++ = gram_.row(chosen_[static_cast<std::size_t>(i)])[j];
+void GivenGram<T>::rows(std::span<const std::int64_t> wanted, T* const* out, int) const {
+  for (std::size_t r = 0; r < wanted.size(); ++r) {
+    const T* given = gram_.row(chosen_[static_cast<std::size_t>(wanted[r])]);
+    for (std::size_t j = 0; j < chosen_.size(); ++j) out[r][j] = given[chosen_[j]];
+  }
 }
 
 template <class T>

@@ -22,8 +22,8 @@ class Gram {
   virtual std::int64_t size() const = 0;
   // K(x_i, x_i), n of them.
   virtual const std::vector<double>& diagonal() const = 0;
-  // out (rows.size(), n): K(x_i, x_j) for i in rows and every j.
-  virtual void rows(std::span<const std::int64_t> rows, T* out, int threads) const = 0;
+  // out[r][j] = K(x_i, x_j) for i = rows[r] and every j; the rows of out may lie anywhere.
+  virtual void rows(std::span<const std::int64_t> rows, T* const* out, int threads) const = 0;
   // out (a.size(), b.size()): K(x_i, x_j) for i in a and j in b.
   virtual void block(std::span<const std::int64_t> a, std::span<const std::int64_t> b, T* out, int threads) const = 0;
 };
@@ -35,14 +35,24 @@ class DenseGram final : public Gram<T> {
   DenseGram(const AnyRows& points, std::span<const std::int64_t> chosen, const KernelSpec& spec, const Blas<T>& blas);
   std::int64_t size() const override { return n_; }
   const std::vector<double>& diagonal() const override { return diagonal_; }
-  void rows(std::span<const std::int64_t> rows, T* out, int threads) const override;
+  void rows(std::span<const std::int64_t> rows, T* const* out, int threads) const override;
   void block(std::span<const std::int64_t> a, std::span<const std::int64_t> b, T* out, int threads) const override;
 
  private:
-  // out (count, width), `stride` apart: K between `count` packed rows and `width` packed rows.
-  void tile(const T* a, const T* a_norm, std::int64_t count, const T* b, const T* b_norm, std::int64_t width, T* out,
-            std::int64_t stride) const;
-  void gather(std::span<const std::int64_t> rows, std::vector<T>& points, std::vector<T>& norms) const;
+  // `count` points side by side, and what the kernel needs to know of each.
+  struct Packed {
+    const T* points;  // (count, d)
+    const T* norms;   // (count), null but for the Gaussian kernel
+    std::int64_t count;
+    Packed part(std::int64_t from, std::int64_t size, std::int64_t d) const {
+      return {points + from * d, norms ? norms + from : nullptr, size};
+    }
+  };
+  // out[r][offset + c] = K(a_r, b_c), in tiles that stay in the cache.
+  void fill(const Packed& a, const Packed& b, T* const* out, int threads) const;
+  void tile(const Packed& a, const Packed& b, T* scratch, T* const* out, std::int64_t offset) const;
+  Packed everything() const;
+  Packed gather(std::span<const std::int64_t> rows, std::vector<T>& points, std::vector<T>& norms) const;
 
   std::int64_t n_, d_;
   KernelSpec spec_;
@@ -59,7 +69,7 @@ class GivenGram final : public Gram<T> {
   explicit GivenGram(const DenseRows<T>& gram, std::span<const std::int64_t> chosen);
   std::int64_t size() const override { return static_cast<std::int64_t>(chosen_.size()); }
   const std::vector<double>& diagonal() const override { return diagonal_; }
-  void rows(std::span<const std::int64_t> rows, T* out, int threads) const override;
+  void rows(std::span<const std::int64_t> rows, T* const* out, int threads) const override;
   void block(std::span<const std::int64_t> a, std::span<const std::int64_t> b, T* out, int threads) const override;
 
  private:

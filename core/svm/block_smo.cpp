@@ -227,8 +227,9 @@ void BlockSmo<T>::choose_working_set() {
       return a < b;
     };
     const auto end = side.begin() + std::min<std::int64_t>(count, static_cast<std::int64_t>(side.size()));
-    std::partial_sort(side.begin(), end, side.end(), before);
+    std::nth_element(side.begin(), end, side.end(), before);
     side.erase(end, side.end());
+    std::sort(side.begin(), side.end(), before);
     return side;
   };
   const std::vector<std::int64_t> last = set_;
@@ -333,14 +334,9 @@ void BlockSmo<T>::ensure_rows(const std::vector<std::int64_t>& points) {
   for (const std::int64_t i : points)
     if (!kept_.find(i)) absent.push_back(i);
   if (absent.empty()) return;
-  constexpr std::size_t kAtOnce = 256;
-  std::vector<T> fresh(std::min(kAtOnce, absent.size()) * static_cast<std::size_t>(n_));
-  for (std::size_t from = 0; from < absent.size(); from += kAtOnce) {
-    const std::size_t count = std::min(kAtOnce, absent.size() - from);
-    gram_->rows({absent.data() + from, count}, fresh.data(), settings_.threads);
-    for (std::size_t r = 0; r < count; ++r)
-      std::copy_n(fresh.data() + r * static_cast<std::size_t>(n_), n_, kept_.make(absent[from + r]));
-  }
+  std::vector<T*> rooms;
+  for (const std::int64_t i : absent) rooms.push_back(kept_.make(i));
+  gram_->rows(absent, rooms.data(), settings_.threads);
   rows_computed_ += static_cast<std::int64_t>(absent.size());
 }
 
