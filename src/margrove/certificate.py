@@ -158,7 +158,7 @@ def certify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificat
 
     Parameters
     ----------
-    model : a fitted estimator of Margrove's, a scikit-learn ``Perceptron``, or a ``Pipeline`` that ends in one
+    model : a fitted estimator of Margrove's, a scikit-learn ``Perceptron`` or ``SVC``, or a ``Pipeline`` ending in one
     X, y : the data the model was fitted on
     sample_weight : array of shape (n,), optional
         The weights it was fitted with.
@@ -207,6 +207,7 @@ _CERTIFIERS = {
     "LeastSquaresClassifier": "margrove.linear.certificate:certify_least_squares",
     "Perceptron": "margrove.linear.certificate:certify_perceptron",
     "KernelPerceptron": "margrove.linear.certificate:certify_kernel_perceptron",
+    "SVC": "margrove.svm.certificate:certify_svc",
 }
 
 
