@@ -7,9 +7,14 @@ PACKAGES := $(shell find src -name __init__.py)
 # An editable install: Python sources are read in place; only a change of the core, of the metadata or of the list of
 # packages installs anew.
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-BUILD  := scikit-build-core>=0.10 nanobind>=2.4 cmake>=3.18 ninja
+# setuptools: some packages come as sources, and a venv of Python 3.12 or later has none.
+BUILD  := scikit-build-core>=0.10 nanobind>=2.4 cmake>=3.18 ninja setuptools wheel
 
-.PHONY: run test test-all lint sanitize bench docs clean
+.DEFAULT_GOAL := run
+.PHONY: run test test-all lint sanitize bench docs clean help
+
+help:  ## what can be typed
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/'
 
 run: $(VENV)/.installed  ## train on the embedded penguins: certified, explained, saved under out/
 	@mkdir -p out
@@ -37,12 +42,12 @@ docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 
-clean:
+clean:  ## remove everything made here
 	rm -rf $(VENV) build out docs/_build .pytest_cache .hypothesis .mypy_cache .ruff_cache
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Margrove needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) -V). Say: make PYTHON=python3.12 ..."; exit 1; }
+	  { echo "Margrove needs Python 3.11 or later, and $(PYTHON) is not one. Say: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.build: $(VENV)/bin/python

@@ -62,11 +62,11 @@ class BoundPerceptron {
  public:
   BoundPerceptron(Points points, Matrix<std::int8_t> sign, Vector<double> weight, std::vector<std::uint64_t> seeds,
                   double eta, bool fit_intercept, bool shuffle, int variant, std::int64_t patience, double tolerance,
-                  std::int64_t voted_bytes)
+                  std::int64_t kept_bytes)
       : points_(std::move(points)),
         signs_(sign, weight, points_.n, seeds.size()),
         solver_(points_.rows, signs_.sign_span(), signs_.weight_span(), std::move(seeds),
-                {eta, fit_intercept, shuffle, static_cast<Variant>(variant), patience, tolerance, voted_bytes}) {}
+                {eta, fit_intercept, shuffle, static_cast<Variant>(variant), patience, tolerance, kept_bytes}) {}
 
   void run(std::int64_t max_passes, double seconds, int threads) {
     nb::gil_scoped_release unlocked;
@@ -96,10 +96,10 @@ nb::dict perceptron_state(const BoundPerceptron& p, std::size_t machine) {
   state["alpha"] = to_numpy(m.alpha);
   state["steps"] = m.steps;
   state["lag_w"] = to_numpy(m.lag_w);
-  state["lag_alpha"] = to_numpy(m.lag_alpha);
   state["lag_b"] = m.lag_b;
-  state["prototypes"] = to_numpy(m.prototypes.data(), {m.votes.size(), static_cast<std::size_t>(p.d()) + 1});
-  state["votes"] = to_numpy(m.votes);
+  const std::size_t kept = m.prototypes.empty() ? 0 : m.makers.size();
+  state["prototypes"] = to_numpy(m.prototypes.data(), {kept, static_cast<std::size_t>(p.d()) + 1});
+  state["times"] = to_numpy(m.times);
   state["makers"] = to_numpy(m.makers);
   return state;
 }
@@ -261,7 +261,7 @@ NB_MODULE(_core, m) {
       .def(nb::init<Points, Matrix<std::int8_t>, Vector<double>, std::vector<std::uint64_t>, double, bool, bool, int,
                     std::int64_t, double, std::int64_t>(),
            "points"_a, "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a,
-           "variant"_a, "patience"_a, "tolerance"_a, "voted_bytes"_a)
+           "variant"_a, "patience"_a, "tolerance"_a, "kept_bytes"_a)
       .def("run", &BoundPerceptron::run, "max_passes"_a, "seconds"_a, "threads"_a)
       .def("start_from", &BoundPerceptron::start_from, "machine"_a, "w"_a.noconvert(), "b"_a)
       .def("standing", [](const BoundPerceptron& p, std::size_t k) { return standing(p.machines().at(k)); })

@@ -199,30 +199,25 @@ MARGROVE_PERCEPTRON_STEPS(CsrRows<float>)
 MARGROVE_PERCEPTRON_STEPS(CsrRows<double>)
 #undef MARGROVE_PERCEPTRON_STEPS
 
-// Keeps (w, b) as it stands after a mistake on row i. False when there is no room for it.
-bool keep_prototype(PerceptronMachine& m, std::int64_t i, std::int64_t room) {
-  const auto wanted = static_cast<std::int64_t>((m.prototypes.size() + m.w.size() + 1) * sizeof(double));
-  if (wanted > room) return false;
-  m.prototypes.insert(m.prototypes.end(), m.w.begin(), m.w.end());
-  m.prototypes.push_back(m.b);
-  m.votes.push_back(0);
-  m.makers.push_back(i);
-  return true;
-}
-
-// What the averaged and the voted perceptron note at a mistake on row i, which has been learnt already.
-// `m.steps` counts the steps up to and with this one.
+// What the averaged and the voted perceptron note at a mistake on row i, which has been learnt already. `m.steps`
+// counts the steps up to and with this one. False when there is no room for it.
 template <class Rows>
-void note_mistake(const Rows& rows, PerceptronMachine& m, std::int64_t i, double step,
+bool note_mistake(const Rows& rows, PerceptronMachine& m, std::int64_t i, double step,
                   const PerceptronSettings& settings) {
-  if (settings.variant == Variant::averaged) {
-    const auto before = static_cast<double>(m.steps - 1);
-    add_lag(rows, i, step * before, m.lag_w.data());
-    if (settings.fit_intercept) m.lag_b += step * before;
-    m.lag_alpha[static_cast<std::size_t>(i)] += before;
-  } else if (settings.variant == Variant::voted) {
-    m.out_of_room = !keep_prototype(m, i, settings.voted_bytes);
+  const bool is_voted = settings.variant == Variant::voted;
+  const std::size_t numbers = 2 * (m.makers.size() + 1) + (is_voted ? m.prototypes.size() + m.w.size() + 1 : 0);
+  if (static_cast<std::int64_t>(numbers * sizeof(double)) > settings.kept_bytes) return false;
+  m.makers.push_back(i);
+  m.times.push_back(m.steps);
+  if (is_voted) {
+    m.prototypes.insert(m.prototypes.end(), m.w.begin(), m.w.end());
+    m.prototypes.push_back(m.b);
+    return true;
   }
+  const auto before = static_cast<double>(m.steps - 1);
+  add_lag(rows, i, step * before, m.lag_w.data());
+  if (settings.fit_intercept) m.lag_b += step * before;
+  return true;
 }
 
 // Visits the positions up to `border` of the pass under way.
@@ -250,12 +245,10 @@ void run_stretch(const Rows& rows, PerceptronMachine& m, const std::int8_t* sign
     m.mistakes += visit.mistakes;
     m.pass_mistakes += visit.mistakes;
     m.steps += m.position - start;
-    const bool made_mistake = m.mistakes > before;
-    if (!m.votes.empty()) m.votes.back() += m.position - start - (made_mistake ? 1 : 0);
-    if (made_mistake && visit.stops_at_mistake) {
+    if (m.mistakes > before && visit.stops_at_mistake) {
       const std::int64_t i = m.order.data()[m.position - 1];
-      note_mistake(rows, m, i, settings.eta * (weight ? weight[i] : 1.0) * sign[i], settings);
-      if (!m.votes.empty()) ++m.votes.back();  // a new vector survives the step that made it
+      const double step = settings.eta * (weight ? weight[i] : 1.0) * sign[i];
+      m.out_of_room = !note_mistake(rows, m, i, step, settings);
     }
   }
 }
@@ -313,7 +306,6 @@ Perceptron::Perceptron(AnyRows rows, std::span<const std::int8_t> sign, std::spa
     }
     if (settings_.variant == Variant::averaged) {
       m.lag_w.resize(m.w.size());
-      m.lag_alpha.resize(m.alpha.size());
     }
   }
 }

@@ -27,9 +27,9 @@ struct PerceptronSettings {
   bool fit_intercept = true;
   bool shuffle = true;
   Variant variant = Variant::last;
-  std::int64_t patience = 0;     // give up after so many passes whose mistakes have not fallen ...
-  double tolerance = 0;          // ... by this share of the rows; patience 0 never gives up
-  std::int64_t voted_bytes = 0;  // room for the weight vectors that `voted` keeps, per machine
+  std::int64_t patience = 0;    // give up after so many passes whose mistakes have not fallen ...
+  double tolerance = 0;         // ... by this share of the rows; patience 0 never gives up
+  std::int64_t kept_bytes = 0;  // room for what `averaged` and `voted` keep, per machine
 };
 
 // Starts on a cache line: a wide load that crosses lines cannot be served from a store still under way.
@@ -58,19 +58,18 @@ struct PerceptronMachine {
   bool expects_mistakes = true;                    // many in the last pass; at the start nearly every row is one
   std::int64_t best_pass = INT64_MAX, waited = 0;  // the fewest mistakes of a pass, and the passes since
   bool separated = false, stalled = false;
-  bool out_of_room = false;  // `voted` has filled voted_bytes
+  bool out_of_room = false;  // kept_bytes are full
 
   // The average over all steps is (w, b) - (lag_w, lag_b) / steps: a step taken at time t is missing from the
-  // t - 1 weight vectors before it. alpha's average likewise.
+  // t - 1 weight vectors before it.
   std::int64_t steps = 0;
-  std::vector<double> lag_w, lag_alpha;
+  std::vector<double> lag_w;
   double lag_b = 0;
 
-  // `voted`: every weight vector that lived, (w, b) after each mistake, the steps it survived, and the row
-  // that made it.
-  std::vector<double> prototypes;    // (mistakes, d + 1)
-  std::vector<std::int64_t> votes;   // (mistakes)
-  std::vector<std::int64_t> makers;  // (mistakes)
+  // `averaged` and `voted`: the row of each correction and the step at which it was made, from 1.
+  std::vector<std::int64_t> makers, times;  // (mistakes)
+  // `voted`: every weight vector that lived, (w, b) after each correction.
+  std::vector<double> prototypes;  // (mistakes, d + 1)
 
   AlignedVector ring;                // scratch room for three rows, where rows are visited without guessing
   std::vector<std::uint32_t> noted;  // and for the rows of a stretch

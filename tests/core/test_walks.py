@@ -64,8 +64,8 @@ def test_perceptron_walks_as_the_reference(variant, spread, shuffle, d, form, rn
     np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.intercept, expected.intercept, rtol=1e-9, atol=1e-9)
     assert (found.status, found.n_iter) == (expected.status, expected.n_iter)
-    for mine, theirs in zip(found.voted, expected.voted, strict=True):
-        np.testing.assert_array_equal(mine.votes, theirs.votes)
+    for mine, theirs in zip(found.walks, expected.walks, strict=True):
+        np.testing.assert_array_equal(mine.times, theirs.times)
         np.testing.assert_array_equal(mine.makers, theirs.makers)
         np.testing.assert_allclose(mine.prototypes, theirs.prototypes, rtol=1e-9, atol=1e-9)
 

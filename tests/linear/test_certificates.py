@@ -70,7 +70,6 @@ def disturb(model, attribute, size=0.05):
         ("perceptron", "intercept_"),
         ("perceptron", "alpha_"),
         ("averaged", "coef_"),
-        ("averaged", "alpha_"),
         ("voted", "prototypes_"),
         ("rbf", "dual_coef_"),
         ("rbf", "intercept_"),
@@ -85,6 +84,38 @@ def test_a_disturbed_model_is_not(name, attribute, separable):
     assert certify(model, X, y).holds
     disturb(model, attribute)
     assert certify(model, X, y).holds is False
+
+
+@pytest.mark.parametrize("variant", ["averaged", "voted"])
+def test_a_walk_cannot_be_made_up(variant, rng):
+    """On rows nobody can separate, every vector is a combination of rows; but not every one is a walk's."""
+    X, y = rng.normal(size=(80, 3)), np.where(rng.random(80) < 0.5, "a", "b")
+    with pytest.warns(UserWarning, match="max_iter"):
+        model = Perceptron(variant=variant, random_state=0, max_iter=20).fit(X, y)
+    assert certify(model, X, y).holds
+    turned = copy.deepcopy(model)
+    turned.coef_, turned.intercept_ = -model.coef_, -model.intercept_
+    if variant == "voted":
+        turned.prototypes_ = -model.prototypes_
+    assert not certify(turned, X, y).holds
+    for attribute, change in {
+        "makers_": lambda a: (a + 1) % 80,
+        "times_": lambda a: a[::-1],
+        "n_mistakes_": lambda a: a - 1,
+        "n_steps_": lambda a: a + 7 if variant == "averaged" else a * 0,
+    }.items():
+        forged = copy.deepcopy(model)
+        setattr(forged, attribute, change(np.array(getattr(model, attribute))))
+        assert not certify(forged, X, y).holds, attribute
+
+
+def test_nothing_is_ticked_where_nothing_is_bounded():
+    X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    with pytest.warns(UserWarning, match="max_iter"):
+        model = Perceptron(max_iter=5, random_state=0).fit(X, y)
+    claim = certify(model, X, y).claim("mistakes made")
+    assert claim.holds is None
+    assert claim.limits is None
 
 
 @pytest.mark.parametrize("name", ["perceptron", "averaged", "voted", "rbf"])
@@ -188,7 +219,7 @@ def test_it_prints_and_travels(separable):
 
 
 def test_infinite_bounds_survive_json():
-    X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 1, 0, 2])
     with pytest.warns(UserWarning, match="max_iter"):
         certificate = Perceptron(max_iter=5).fit(X, y).certificate_
     assert Certificate.from_dict(json.loads(certificate.to_json())) == certificate

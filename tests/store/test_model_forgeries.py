@@ -182,13 +182,13 @@ def test_forged_perceptrons_are_refused(perceptron, content, forged, forgery):
 ON_VOTED = {
     "makers beyond the rows": (put_tensor("makers_", entry(0, 40)), "makers_ goes up to 40; it must be below n = 40"),
     "makers below zero": (put_tensor("makers_", entry(0, -1)), "makers_ goes down to -1"),
-    "votes below zero": (put_tensor("votes_", entry(0, -5)), "votes_ goes down"),
-    "starts that fall": (put_tensor("vote_starts_", entry(1, 10**9)), "vote_starts_ must rise from 0"),
-    "starts after zero": (put_tensor("vote_starts_", entry(0, 1)), "must rise from 0"),
-    "starts that overflow": (put_tensor("vote_starts_", entry(1, -(2**63))), "must rise"),
-    "an end too late": (put_tensor("vote_starts_", entry(-1, 10**6)), "must rise"),
-    "one machine less": (put_tensor("vote_starts_", lambda a: a[:-1]), "vote_starts_ has shape"),
-    "one vote less": (put_tensor("votes_", lambda a: a[:-1]), "votes_ has shape"),
+    "times below zero": (put_tensor("times_", entry(0, -5)), "times_ goes down"),
+    "starts that fall": (put_tensor("starts_", entry(1, 10**9)), "starts_ must rise from 0"),
+    "starts after zero": (put_tensor("starts_", entry(0, 1)), "must rise from 0"),
+    "starts that overflow": (put_tensor("starts_", entry(1, -(2**63))), "must rise"),
+    "an end too late": (put_tensor("starts_", entry(-1, 10**6)), "must rise"),
+    "one machine less": (put_tensor("starts_", lambda a: a[:-1]), "starts_ has shape"),
+    "one time less": (put_tensor("times_", lambda a: a[:-1]), "times_ has shape"),
     "no offset": (put_tensor("prototypes_", lambda a: a[:, :-1]), "prototypes_ has shape"),
 }
 

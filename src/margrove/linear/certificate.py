@@ -5,8 +5,8 @@ Nothing here imports a solver or an engine. What is checked:
 basic linear        w = mean(+) − mean(−) and the boundary lies halfway
 least squares       no column is correlated with the residual: |A_jᵀ r| ≤ tol ‖A_j‖ ‖y‖
 perceptron          y_i f(x_i) > 0 for every row;  w = η Σ α_i s_i y_i x_i;  mistakes ≤ (R/γ)² (Novikoff).
-                    The average or the vote of the vectors of a walk need not separate even where its last vector does:
-                    of them only the rest is claimed.
+                    Averaged and voted: the walk is taken again, correction by correction, and w̄ or the vectors that
+                    vote are what it makes; their average or vote need not separate.
 kernel perceptron   the same in the feature space: ‖w‖² = βᵀKβ, R² = max K(x,x) + 1
 
 Novikoff's bound holds for the margin γ of any separating (w, b) in homogeneous coordinates, so also for the one found.
@@ -127,13 +127,12 @@ def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None)
 def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """L2, in its last, averaged and voted forms; scikit-learn's Perceptron too, as far as it tells."""
     evidence = _read(model, X, y, sample_weight)
-    if getattr(model, "variant", "last") == "voted":
-        return _certificate(model, evidence, _voted_claims(model, evidence))
+    if hasattr(model, "makers_"):
+        return _certificate(model, evidence, _walk_claims(model, evidence))
     coef, intercept = np.asarray(model.coef_, np.float64), np.asarray(model.intercept_, np.float64)
     functional = _functional(model, evidence)
-    is_average = getattr(model, "variant", "last") == "averaged"
     claims = [
-        _wrong_side(functional, evidence, must_separate=not is_average),
+        _wrong_side(functional, evidence, must_separate=True),
         _margin(functional, np.linalg.norm(coef, axis=1), evidence),
     ]
     alpha = getattr(model, "alpha_", None)
@@ -141,22 +140,32 @@ def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
         return _certificate(model, evidence, claims)
     if alpha.shape[0] != evidence.X.shape[0]:
         return _certificate(model, evidence, [*claims, _other_rows(alpha.shape[0], evidence)])
-    v, size, radius = np.zeros((len(coef), coef.shape[1] + 1)), np.zeros(len(coef)), 0.0
+    v, size = np.zeros((len(coef), coef.shape[1] + 1)), np.zeros(len(coef))
     one = float(model.fit_intercept)
     for rows in evidence.blocks():
         block = float64_block(evidence.X, rows)
-        norms = np.sqrt(squared_norms(block) + one)
         step = model.eta0 * alpha[rows].T * evidence.s[rows]
         signed = step * evidence.y[:, rows]
         v += np.hstack([signed @ block, one * signed.sum(axis=1)[:, None]])
-        size += step @ norms
-        radius = max(radius, float(norms[evidence.s[rows] > 0].max(initial=0)))
+        size += step @ np.sqrt(squared_norms(block) + one)
     found = np.hstack([coef, intercept[:, None]])
-    off = np.linalg.norm(found - v, axis=1)
-    claims.append(_identity("w is made of the corrections", off, size, "‖w − η Σ α y x‖"))
     if not model.is_warm_:
-        claims.append(_mistakes(evidence, functional, np.linalg.norm(found, axis=1), radius, model.n_mistakes_))
+        off = np.linalg.norm(found - v, axis=1)
+        counted = np.abs(alpha - np.round(alpha)).max(axis=0) + np.abs(alpha.sum(axis=0) - model.n_mistakes_)
+        claims += [
+            _identity("w is made of the corrections", off, size, "‖w − η Σ α y x‖"),
+            _identity("the counts add up to the mistakes", counted, alpha.sum(axis=0), "|Σα − mistakes|"),
+            _mistakes(model, evidence, functional, np.linalg.norm(found, axis=1), _radius(evidence, one)),
+        ]
     return _certificate(model, evidence, claims)
+
+
+def _radius(evidence: _Evidence, one: float) -> float:
+    """R: the largest ‖(x, 1)‖ of the rows that count."""
+    return max(
+        float(np.sqrt(squared_norms(float64_block(evidence.X, rows))[evidence.s[rows] > 0].max(initial=0) + one))
+        for rows in evidence.blocks()
+    )
 
 
 def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
@@ -191,7 +200,7 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = N
             "|α − whole number| + |Σα − mistakes|",
         ),
         _identity("b is made of the corrections", b_off, b_size, "|b − Σ η α y|"),
-        _mistakes(evidence, functional, homogeneous_norm, radius, model.n_mistakes_),
+        _mistakes(model, evidence, functional, homogeneous_norm, radius),
     ]
     return _certificate(model, evidence, claims)
 
@@ -206,36 +215,90 @@ def _has_support(model: Any, X: Any) -> bool:
     return bool(abs(difference).max() == 0) if difference.shape[0] else True
 
 
-def _voted_claims(model: Any, evidence: _Evidence) -> list[Claim]:
-    """Each weight vector is the one before it plus a correction; the vote of all of them is what decides."""
-    if model.n_rows_ != evidence.X.shape[0]:
+def _walk_claims(model: Any, evidence: _Evidence) -> list[Claim]:
+    """The walk of the averaged or voted perceptron, taken again: every correction was of a mistake, and what predicts
+    is made of them. The average or the vote need not separate even where the last vector of the walk does."""
+    if model.n_rows_ != evidence.X.shape[0] or model.makers_.max(initial=0) >= evidence.X.shape[0]:
         return [_other_rows(model.n_rows_, evidence)]
-    functional = np.zeros(evidence.y.shape)
-    off, size, lived = [], [], []
-    for machine, (start, stop) in enumerate(zip(model.vote_starts_[:-1], model.vote_starts_[1:], strict=True)):
-        prototypes, votes, makers = (a[start:stop] for a in (model.prototypes_, model.votes_, model.makers_))
-        step = model.eta0 * evidence.s[makers] * evidence.y[machine, makers]
-        points = float64_block(evidence.X, makers)
-        points = points.toarray() if sp.issparse(points) else points  # as many numbers as the prototypes themselves
-        corrections = step[:, None] * np.hstack([points, np.full((len(points), 1), float(model.fit_intercept))])
-        differences = np.diff(prototypes, axis=0, prepend=np.zeros((1, prototypes.shape[1])))
-        off.append(np.abs(differences - corrections).max(initial=0))
-        size.append(np.abs(corrections).sum())
-        lived.append(votes.sum())
-        for rows in evidence.blocks(len(makers)):
-            block = float64_block(evidence.X, rows)
-            opinions = np.sign(block @ prototypes[:, :-1].T + prototypes[:, -1])
-            functional[machine, rows] = evidence.y[machine, rows] * (opinions @ votes)
-    return [
-        _wrong_side(functional, evidence, must_separate=False),
-        Claim("votes", per_machine(lived), words="steps survived by all weight vectors together"),
-        _identity(
-            "each weight vector is the one before plus a correction",
-            np.array(off),
-            np.array(size),
-            "largest difference",
+    is_voted = model.variant == "voted"
+    walks = [_retrace(model, evidence, machine) for machine in range(len(evidence.y))]
+    unfounded, disorder, off, size = np.array([(w.unfounded, w.disorder, w.off, w.size) for w in walks]).T
+    if is_voted:
+        functional = _voted_functional(model, evidence)
+        made_of = "each weight vector is the one before plus a correction"
+    else:
+        functional = _functional(model, evidence)
+        made_of = "w is the average over the steps"
+    none = per_machine(np.zeros(len(walks)))
+    claims = [
+        Claim(
+            "corrections of no mistake", per_machine(unfounded), none, not unfounded.any(), "walked again, row by row"
         ),
+        Claim(
+            "steps out of order",
+            per_machine(disorder),
+            none,
+            not disorder.any(),
+            "each step comes once, none is missing",
+        ),
+        _identity(made_of, off, size, "largest difference" if is_voted else "‖w − Σ η y x (T − t + 1)/T‖"),
+        _wrong_side(functional, evidence, must_separate=False),
     ]
+    if not is_voted:
+        claims.append(_margin(functional, np.linalg.norm(model.coef_, axis=1), evidence))
+    return claims
+
+
+@dataclass(frozen=True)
+class _Retraced:
+    unfounded: int  # corrections of rows that were judged rightly at the time
+    disorder: int
+    off: float  # of what the model predicts by from what the walk makes
+    size: float
+
+
+def _retrace(model: Any, evidence: _Evidence, machine: int) -> _Retraced:
+    """Walk through one machine's corrections again, a block of them at a time."""
+    start, stop = model.starts_[machine], model.starts_[machine + 1]
+    makers, times, total = model.makers_[start:stop], model.times_[start:stop], int(model.n_steps_[machine])
+    disorder = int((np.diff(times, prepend=0, append=total + 1) < 1).sum()) + abs(
+        len(makers) - int(model.n_mistakes_[machine])
+    )
+    d = evidence.X.shape[1]
+    v, average, unfounded, off, size = np.zeros(d + 1), np.zeros(d + 1), 0, 0.0, 0.0
+    for first in range(0, len(makers), max(1, BLOCK_CELLS // (d + 1))):
+        part = slice(first, first + max(1, BLOCK_CELLS // (d + 1)))
+        rows = makers[part]
+        points = float64_block(evidence.X, rows)
+        points = points.toarray() if sp.issparse(points) else points
+        points = np.hstack([points, np.full((len(points), 1), float(model.fit_intercept))])
+        y = evidence.y[machine, rows].astype(np.float64)
+        corrections = (model.eta0 * evidence.s[rows] * y)[:, None] * points
+        after = v + np.cumsum(corrections, axis=0)
+        before = np.vstack([v, after[:-1]])
+        rounding = IDENTITY_TOLERANCE * (1 + first + len(rows)) * (np.abs(points) * np.abs(before)).sum(axis=1)
+        unfounded += int((y * np.einsum("kd,kd->k", points, before) > rounding).sum())
+        average += (total - times[part] + 1.0) / max(1, total) @ corrections
+        size += float(np.abs(corrections).sum())
+        if model.variant == "voted":
+            off = max(off, float(np.abs(model.prototypes_[start:stop][part] - after).max(initial=0)))
+        v = after[-1]
+    if model.variant == "averaged":
+        off = float(np.linalg.norm(np.append(model.coef_[machine], model.intercept_[machine]) - average))
+    return _Retraced(unfounded, disorder, off, size)
+
+
+def _voted_functional(model: Any, evidence: _Evidence) -> NDArray[np.float64]:
+    """y times the vote, shape (machines, n)."""
+    functional = np.zeros(evidence.y.shape)
+    all_votes = model.votes_
+    for machine in range(len(evidence.y)):
+        mine = slice(model.starts_[machine], model.starts_[machine + 1])
+        prototypes, votes = model.prototypes_[mine], all_votes[mine]
+        for rows in evidence.blocks(len(votes)):
+            opinions = np.sign(float64_block(evidence.X, rows) @ prototypes[:, :-1].T + prototypes[:, -1])
+            functional[machine, rows] = evidence.y[machine, rows] * (opinions @ votes)
+    return functional
 
 
 def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> _Evidence:
@@ -285,22 +348,23 @@ def _margin(functional: NDArray[np.float64], norm: NDArray[np.float64], evidence
 
 
 def _mistakes(
+    model: Any,
     evidence: _Evidence,
     functional: NDArray[np.float64],
     homogeneous_norm: NDArray[np.float64],
     radius: float,
-    mistakes: NDArray[Any],
 ) -> Claim:
-    """Novikoff: mistakes ≤ (R/γ)² (s_max/s_min)², where the machine separates; nothing is promised where it does
-    not."""
+    """Novikoff: mistakes ≤ (R/γ)² (s_max/s_min)², where the machine separates; elsewhere nothing is promised."""
+    mistakes = model.n_mistakes_
     counted = evidence.s > 0
     ratio = evidence.s[counted].max() / evidence.s[counted].min()
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gamma = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / homogeneous_norm
         bound = np.where(gamma > 0, (radius / gamma * ratio) ** 2, np.inf)
-    holds = bool((mistakes <= bound * (1 + 1e-9)).all())
-    words = "Novikoff's bound (R/γ)²" if np.isfinite(bound).all() else "no bound where the rows are not separated"
-    return Claim("mistakes made", per_machine(mistakes), per_machine(bound), holds, words)
+    bounded = np.isfinite(bound)
+    holds = bool((mistakes <= bound * (1 + 1e-9)).all()) if bounded.any() else None
+    words = "Novikoff's bound (R/γ)²" if bounded.all() else "no bound where the rows are not separated"
+    return Claim("mistakes made", per_machine(mistakes), per_machine(bound) if bounded.any() else None, holds, words)
 
 
 def _identity(name: str, off: NDArray[np.float64], size: NDArray[np.float64], words: str) -> Claim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -68,13 +69,15 @@ class Perceptron(LinearClassifier):
     coef_, intercept_, classes_
         As in scikit-learn.
     alpha_ : array of shape (n, machines)
-        How often each row was corrected (for "averaged": the average over the steps): w = η Σ α_i y_i x_i. Absent after
-        ``partial_fit``, which forgets its rows, and for "voted".
+        For "last": how often each row was corrected, w = η Σ α_i y_i x_i. Absent after ``partial_fit``, which forgets
+        its rows.
     n_mistakes_ : array of shape (machines,)
         Corrections in all.
-    prototypes_, votes_, makers_, vote_starts_ : arrays
-        For "voted": every (w, b), the steps it survived, the row that made it; machine m has those from
-        ``vote_starts_[m]`` to ``vote_starts_[m + 1]``.
+    makers_, times_, starts_, n_steps_ : arrays
+        For "averaged" and "voted", the walk itself: the row and the step of each correction, machine m having those
+        from ``starts_[m]`` to ``starts_[m + 1]``, and the steps of each machine in all.
+    prototypes_, votes_ : arrays
+        For "voted": (w, b) after each correction, and the steps it lived.
     status_, engine_, certificate_, n_iter_
         Why the solve ended, what ran, what it claims, how many passes were made.
 
@@ -94,10 +97,11 @@ class Perceptron(LinearClassifier):
 
     alpha_: NDArray[np.float64]
     n_mistakes_: NDArray[np.int64]
-    prototypes_: NDArray[np.float64]
-    votes_: NDArray[np.int64]
     makers_: NDArray[np.int64]
-    vote_starts_: NDArray[np.int64]
+    times_: NDArray[np.int64]
+    starts_: NDArray[np.int64]
+    n_steps_: NDArray[np.int64]
+    prototypes_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -189,9 +193,10 @@ class Perceptron(LinearClassifier):
         if self.variant != "voted":
             return super().decision_function(X)
         points = read_points(self, X)
-        shares = np.empty((points.shape[0], len(self.vote_starts_) - 1))
-        for machine, (start, stop) in enumerate(zip(self.vote_starts_[:-1], self.vote_starts_[1:], strict=True)):
-            w, votes = self.prototypes_[start:stop], self.votes_[start:stop]
+        shares = np.empty((points.shape[0], len(self.starts_) - 1))
+        all_votes = self.votes_
+        for machine, (start, stop) in enumerate(pairwise(self.starts_)):
+            w, votes = self.prototypes_[start:stop], all_votes[start:stop]
             step = max(1, _PREDICT_CELLS // max(1, len(w)))
             for first in range(0, points.shape[0], step):
                 rows = slice(first, first + step)
@@ -241,9 +246,22 @@ class Perceptron(LinearClassifier):
         self.n_mistakes_ = solution.mistakes
         self.n_rows_ = sample.X.shape[0]
         self.is_warm_ = is_warm
+        if self.variant == "last":
+            return
+        del self.alpha_
+        self.makers_ = np.concatenate([walk.makers for walk in solution.walks])
+        self.times_ = np.concatenate([walk.times for walk in solution.walks])
+        self.starts_ = np.cumsum([0, *(len(walk.makers) for walk in solution.walks)])
+        self.n_steps_ = np.array([walk.steps for walk in solution.walks], np.int64)
         if self.variant == "voted":
-            del self.alpha_
-            self.prototypes_ = np.concatenate([machine.prototypes for machine in solution.voted])
-            self.votes_ = np.concatenate([machine.votes for machine in solution.voted])
-            self.makers_ = np.concatenate([machine.makers for machine in solution.voted])
-            self.vote_starts_ = np.cumsum([0, *(len(machine.votes) for machine in solution.voted)])
+            self.prototypes_ = np.concatenate([walk.prototypes for walk in solution.walks])
+
+    @property
+    def votes_(self) -> NDArray[np.int64]:
+        """How many steps each of ``prototypes_`` lived: until the next correction, or to the end."""
+        ends = [
+            np.append(self.times_[start:stop][1:], steps + 1)
+            for (start, stop), steps in zip(pairwise(self.starts_), self.n_steps_, strict=True)
+            if stop > start
+        ]
+        return np.concatenate([np.empty(0, np.int64), *ends]) - self.times_

@@ -105,12 +105,15 @@ class LinearSolution:
 
 
 @dataclass(frozen=True)
-class Votes:
-    """What the voted perceptron keeps of one machine: every (w, b) that lived, for how many steps, and who made it."""
+class Walk:
+    """What the averaged and the voted perceptron keep of one machine: every correction, in order, so that anybody can
+    walk it again. The averaged vector is Σ step_m x_m (T − t_m + 1)/T over the corrections m, T being the steps in all;
+    the vector after correction m has a vote for each of the t_{m+1} − t_m steps it lived."""
 
-    prototypes: NDArray[np.float64]  # (k, d + 1)
-    votes: NDArray[np.int64]  # (k,)
-    makers: NDArray[np.int64]  # (k,), the row whose mistake made the vector
+    makers: NDArray[np.int64]  # (k,), the row that was corrected
+    times: NDArray[np.int64]  # (k,), at which step, from 1
+    steps: int  # T
+    prototypes: NDArray[np.float64]  # (k, d + 1), (w, b) after each correction; voted only
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class PerceptronSolution(LinearSolution):
     alpha: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))  # (machines, n)
     mistakes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # (machines,)
     last_pass: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # mistakes of the last pass
-    voted: tuple[Votes, ...] = ()
+    walks: tuple[Walk, ...] = ()  # averaged and voted
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from margrove.linear.problem import (
     LinearSolution,
     PerceptronProblem,
     PerceptronSolution,
-    Votes,
+    Variant,
+    Walk,
 )
 from margrove.status import Status, worst
 
@@ -104,7 +105,7 @@ def perceptron(problem: PerceptronProblem, trace: Trace | None = None) -> Percep
         alpha=np.array([m.alpha for m in machines]),
         mistakes=np.array([len(m.makers) for m in machines], np.int64),
         last_pass=np.array([m.pass_mistakes for m in machines], np.int64),
-        voted=tuple(m.kept() for m in machines) if problem.variant == "voted" else (),
+        walks=() if problem.variant == "last" else tuple(m.walk(problem.variant) for m in machines),
     )
 
 
@@ -113,15 +114,17 @@ class _Machine:
     v: NDArray[np.float64]  # (w, b)
     alpha: NDArray[np.float64]
     prototypes: list[NDArray[np.float64]] = field(default_factory=list)
-    votes: list[int] = field(default_factory=list)
     makers: list[int] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    steps: int = 0
     passes: int = 0
     pass_mistakes: int = 0
     status: Status = Status.MAX_ITER
 
-    def kept(self) -> Votes:
-        prototypes = np.array(self.prototypes).reshape(-1, len(self.v))
-        return Votes(prototypes, np.array(self.votes, np.int64), np.array(self.makers, np.int64))
+    def walk(self, variant: Variant) -> Walk:
+        kept = self.prototypes if variant == "voted" else []
+        prototypes = np.array(kept).reshape(-1, len(self.v))
+        return Walk(np.array(self.makers, np.int64), np.array(self.times, np.int64), self.steps, prototypes)
 
 
 def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace | None) -> _Machine:
@@ -133,26 +136,23 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace |
     m = _Machine(np.zeros(d + 1), np.zeros(n))
     if problem.start is not None:
         m.v = np.append(problem.start[0][machine], problem.start[1][machine])
-    sum_v, sum_alpha, steps = np.zeros(d + 1), np.zeros(n), 0  # over every step, for the average
+    sum_v = np.zeros(d + 1)  # over every step, for the average
     best_pass, waited = np.inf, 0
     orders = visit_order(n, problem.seeds[machine], problem.shuffle)
     while m.passes < problem.max_iter and m.status is Status.MAX_ITER:
         m.pass_mistakes = 0
         for i in next(orders):
-            steps += 1
+            m.steps += 1
             if y[i] != 0 and not y[i] * (x[i] @ m.v) > 0:
                 if trace is not None:
-                    trace(Step(machine, steps, i, float(x[i] @ m.v), m.v.copy()))
+                    trace(Step(machine, m.steps, i, float(x[i] @ m.v), m.v.copy()))
                 m.v = m.v + problem.eta * s[i] * y[i] * x[i]
                 m.alpha[i] += 1
                 m.pass_mistakes += 1
                 m.prototypes.append(m.v)
-                m.votes.append(0)
                 m.makers.append(i)
-            if m.votes:
-                m.votes[-1] += 1
+                m.times.append(m.steps)
             sum_v += m.v
-            sum_alpha += m.alpha
         m.passes += 1
         if m.pass_mistakes == 0:
             m.status = Status.CONVERGED
@@ -161,8 +161,8 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace |
             best_pass, waited = (m.pass_mistakes, 0) if fell else (best_pass, waited + 1)
             if waited >= problem.n_iter_no_change:
                 m.status = Status.STALLED
-    if problem.variant == "averaged" and steps:
-        m.v, m.alpha = sum_v / steps, sum_alpha / steps
+    if problem.variant == "averaged" and m.steps:
+        m.v = sum_v / m.steps
     return m
 
 

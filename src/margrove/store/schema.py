@@ -96,7 +96,8 @@ _SOLVE = {
 }
 _PLANE = (Array("coef_", "m d"), Array("intercept_", "m"))
 
-_ONE_VECTOR = ("variant", tuple(variant for variant in VARIANTS if variant != "voted"))
+_LAST = ("variant", ("last",))
+_WALKED = ("variant", ("averaged", "voted"))
 _VOTED = ("variant", ("voted",))
 _POINTS = ("kernel", NATIVE_KERNELS)
 _GRAM = ("kernel", ("precomputed",))
@@ -109,11 +110,12 @@ LEARNERS: dict[str, Learner] = {
         (
             *_PLANE,
             Array("n_mistakes_", "m", _WHOLE, least=0),
-            Array("alpha_", "n m", given=_ONE_VECTOR, is_optional=True, least=0),
+            Array("alpha_", "n m", given=_LAST, is_optional=True, least=0),
+            Array("makers_", "v", _WHOLE, given=_WALKED, least=0, below="n"),
+            Array("times_", "v", _WHOLE, given=_WALKED, least=1),
+            Array("starts_", "m+1", _WHOLE, given=_WALKED, rises_to="v"),
+            Array("n_steps_", "m", _WHOLE, given=_WALKED, least=0),
             Array("prototypes_", "v d+1", given=_VOTED),
-            Array("votes_", "v", _WHOLE, given=_VOTED, least=0),
-            Array("makers_", "v", _WHOLE, given=_VOTED, least=0, below="n"),
-            Array("vote_starts_", "m+1", _WHOLE, given=_VOTED, rises_to="v"),
         ),
         {**_SOLVE, "n_rows_": Scalar(int, least=1), "is_warm_": Scalar(bool)},
         choices={"variant": VARIANTS},

@@ -71,8 +71,8 @@ def learned(model: Any, table: Table | None = None) -> Learned:
     """
     learner = learner_of(model)
     sides = _sides(learner.classes_)
-    if hasattr(learner, "vote_starts_"):
-        voters = np.diff(learner.vote_starts_)
+    if hasattr(learner, "prototypes_"):
+        voters = np.diff(learner.starts_)
         lessons = [Lesson(*side, n_voters=int(n)) for side, n in zip(sides, voters, strict=True)]
         return Learned("votes", tuple(lessons), int(voters.sum()))
     if hasattr(learner, "dual_coef_"):

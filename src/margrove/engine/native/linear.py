@@ -23,14 +23,16 @@ from margrove.linear.problem import (
     LinearSolution,
     PerceptronProblem,
     PerceptronSolution,
-    Votes,
+    Walk,
 )
 from margrove.progress import Progress, report
 from margrove.status import Status, worst
 from margrove.svm.kernels import called
 
 _NO_WEIGHT = np.empty(0, np.float64)
-_VOTED_SHARE = 0.5  # of free memory, for the weight vectors that the voted perceptron keeps
+_KEPT = {"averaged": "every correction", "voted": "every weight vector"}
+_LIGHTER = {"averaged": "last", "voted": "averaged"}
+_KEPT_SHARE = 0.5  # of free memory, for what the averaged and the voted perceptron keep
 
 
 @solve.register
@@ -104,7 +106,7 @@ def _(problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
         VARIANTS.index(problem.variant),
         0 if problem.tol is None else problem.n_iter_no_change,
         problem.tol or 0.0,
-        int(free_memory() * _VOTED_SHARE) // len(machines) if problem.variant == "voted" else 0,
+        int(free_memory() * _KEPT_SHARE) // len(machines) if problem.variant != "last" else 0,
     )
     if problem.start is not None:
         for machine in machines:
@@ -115,8 +117,8 @@ def _(problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
         solver.run(problem.max_iter, seconds, threads)
         if any(solver.out_of_room(machine) for machine in machines):
             raise MemoryError(
-                "variant='voted' keeps every weight vector, and they no longer fit in memory. "
-                "Use variant='averaged', which predicts almost the same and keeps one."
+                f"variant={problem.variant!r} keeps {_KEPT[problem.variant]}, and they no longer fit in memory. "
+                f"Use variant={_LIGHTER[problem.variant]!r}, or a smaller max_iter."
             )
         return _end(solver, machines, problem.max_iter)
 
@@ -156,7 +158,6 @@ def _perceptron_solution(problem: PerceptronProblem, solver: Any, status: Status
         steps = np.array([max(state["steps"], 1) for state in states], np.float64)
         w -= np.array([state["lag_w"] for state in states]) / steps[:, None]
         b -= np.array([state["lag_b"] for state in states]) / steps
-        alpha -= np.array([state["lag_alpha"] for state in states]) / steps[:, None]
     return PerceptronSolution(
         coef=w,
         intercept=b,
@@ -165,9 +166,9 @@ def _perceptron_solution(problem: PerceptronProblem, solver: Any, status: Status
         alpha=alpha,
         mistakes=np.array([mistakes for _, _, _, mistakes, _ in standings], np.int64),
         last_pass=np.array([last for *_, last in standings], np.int64),
-        voted=tuple(Votes(state["prototypes"], state["votes"], state["makers"]) for state in states)
-        if problem.variant == "voted"
-        else (),
+        walks=()
+        if problem.variant == "last"
+        else tuple(Walk(s["makers"], s["times"], int(s["steps"]), s["prototypes"]) for s in states),
     )
 
 
