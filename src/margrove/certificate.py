@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError
 
@@ -180,6 +181,7 @@ def certify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificat
     >>> certify(model, X, y).holds
     False
     """
+    check_is_fitted(model)
     model, X = at_the_end(model, X)
     place = _CERTIFIERS.get(type(model).__name__)
     if place is None:

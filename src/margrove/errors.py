@@ -18,7 +18,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
@@ -112,3 +114,25 @@ def shown(value: Any) -> str:
 def listed(values: Iterable[Any]) -> str:
     """Values as a message lists them."""
     return ", ".join(shown(value) for value in values)
+
+
+def check_number(
+    name: str, value: Any, *, above: float | None = None, least: float | None = None, cure: str = ""
+) -> None:
+    """Raise `ParameterError` unless the parameter is a finite number in its range."""
+    wanted = "a number" + (f" > {above:g}" if above is not None else f" ≥ {least:g}" if least is not None else "")
+    is_number = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    if not is_number or (above is not None and not value > above) or (least is not None and not value >= least):
+        raise ParameterError(f"{name} is {shown(value)}; it must be {wanted}. {cure}".rstrip())
+
+
+def check_whole(name: str, value: Any, *, least: int, cure: str = "") -> None:
+    """Raise `ParameterError` unless the parameter is a whole number, small enough for the core to count."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) < 2**63:
+        raise ParameterError(f"{name} is {shown(value)}; it must be a whole number ≥ {least}. {cure}".rstrip())
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise `ParameterError` unless the parameter is True or False."""
+    if not (isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"):
+        raise ParameterError(f"{name} is {shown(value)}; it must be True or False.")

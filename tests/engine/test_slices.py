@@ -9,8 +9,10 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.model_selection import cross_val_score
 
 from margrove import KernelPerceptron, Perceptron
+from margrove.engine import slices
 from margrove.engine.slices import run_in_slices
 from margrove.errors import ConvergenceWarning
 from margrove.progress import watched
@@ -39,6 +41,20 @@ def test_a_time_limit_ends_the_solve_with_the_model_it_has(learner, endless):
     assert time.monotonic() - started < 30  # not a measurement: only that it ended
     assert model.status_ == "time_limit"
     assert np.isfinite(model.decision_function(endless[0])).all()
+
+
+@pytest.fixture(autouse=True)
+def _no_interrupt_before(monkeypatch):
+    monkeypatch.setattr(slices, "_interrupted_at", -slices.SAME_WORK)
+
+
+def test_ctrl_c_ends_a_search_too(endless):
+    """The fold at hand keeps its model, the next is not begun."""
+    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning, match="interrupted"):
+        cross_val_score(Perceptron(max_iter=10**7, time_limit=60), *endless, cv=5)
+    assert time.monotonic() - started < 50
 
 
 @pytest.mark.parametrize("learner", LONG, ids=repr)

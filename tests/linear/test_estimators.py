@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -260,9 +262,21 @@ def test_scikit_learn_tools_take_them(three_classes):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"eta0": 0}, "eta0 is 0; it must be > 0"),
+        ({"eta0": 0}, "eta0 is 0; it must be a number > 0"),
+        ({"eta0": float("inf")}, "eta0 is inf; it must be a number > 0"),
+        ({"eta0": None}, "eta0 is None"),
+        ({"max_iter": 1e3}, "max_iter is 1000.0; it must be a whole number"),
+        ({"max_iter": 10**30}, "max_iter is 10"),
+        ({"max_iter": "5"}, "max_iter is '5'"),
+        ({"max_iter": True}, "max_iter is True"),
+        ({"tol": "x"}, "tol is 'x'"),
+        ({"n_iter_no_change": 0}, "n_iter_no_change is 0"),
+        ({"n_jobs": 2.5}, "n_jobs is 2.5"),
+        ({"shuffle": "x"}, "shuffle is 'x'; it must be True or False"),
+        ({"warm_start": "x"}, "warm_start is 'x'"),
+        ({"class_weight": {0: -1.0, 1: 1.0}}, r"class_weight\[0\] is -1.0"),
         ({"eta0": float("nan")}, "eta0 is nan"),
-        ({"max_iter": 0}, "max_iter is 0; it must be at least 1"),
+        ({"max_iter": 0}, "max_iter is 0; it must be a whole number ≥ 1"),
         ({"variant": "best"}, "variant is 'best'; it must be one of last, averaged, voted"),
         ({"tol": -1}, "tol is -1"),
         ({"time_limit": 0}, "time_limit is 0"),
@@ -278,7 +292,9 @@ def test_bad_parameters_of_the_perceptron(parameters, words):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"gamma": -1.0}, "gamma is -1.0; it must be > 0. Use gamma='scale' if unsure"),
+        ({"gamma": -1.0}, "gamma is -1.0; it must be a number > 0. Use gamma='scale' if unsure"),
+        ({"gamma": None}, "gamma is None"),
+        ({"coef0": float("nan")}, "coef0 is nan"),
         ({"gamma": "huge"}, "gamma is 'huge'"),
         ({"sigma": 0.0}, "sigma is 0.0"),
         ({"sigma": 1.0, "kernel": "poly"}, "only kernel='rbf' has one"),
@@ -300,6 +316,14 @@ def test_counts_kernels_refuse_negative_values():
 def test_callable_of_the_wrong_shape_is_named():
     with pytest.raises(InputError, match="the kernel gave shape"):
         KernelPerceptron(kernel=lambda a, b: np.ones(3)).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_unfitted_and_foreign_models_are_told():
+    X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+    with pytest.raises(NotFittedError):
+        certify(Perceptron(), X, y)
+    with pytest.raises(InputError, match="KNeighborsClassifier has no margins"):
+        margins(KNeighborsClassifier(1).fit(X, y), X, y)
 
 
 def test_engines_to_come_are_named():

@@ -146,7 +146,7 @@ def _number_text(level: Level) -> str:
 def _not(column: Column, code: int, wanted: str, source: str) -> InputError:
     rows = np.flatnonzero(column.values == code)
     return InputError(
-        f"{clip(str(column.levels[code]))!r} in row {rows[0]} is not {wanted}",
+        f"{clip(str(column.levels[code]))!r} in row {rows[0] + 1:,} is not {wanted}",
         file=source,
         column=column.name,
         cure="Mend the cell, or leave it empty.",

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -365,5 +366,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _gives_sparse(self, total_width: int) -> bool:
         if self.sparse_output != "auto":
             return bool(self.sparse_output)
+        wanted = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+        if wanted != "default":  # a frame was asked for, and frames are not sparse
+            return False
         # At most one cell of each input column is not zero (two with an indicator, which is rare).
         return total_width >= SPARSE_WIDTH and len(self.columns_) <= SPARSE_SHARE * total_width

@@ -11,12 +11,18 @@ from margrove.data.table import Table
 from margrove.errors import DataWarning
 
 LEAST_ROWS = 10  # below, all cells of an honest category may differ by chance
+MOSTLY_DISTINCT = (
+    0.95  # more distinct cells than this, and a category names its rows; titanic has 1,307 names for 1,309
+)
 MOSTLY_NUMBERS = 0.9  # the share of a category's levels that are numbers, from which on it was meant to be numeric
 
 
 def is_identifier(column: Column) -> bool:
-    """Whether a column names its rows: a category whose cells all differ, in ten rows or more."""
-    return column.kind == "category" and len(column) >= LEAST_ROWS and column.n_distinct == len(column)
+    """Whether a column names its rows: a category in which nearly every present cell differs, and ten or more are."""
+    n_present = len(column) - column.n_missing
+    if column.kind != "category" or n_present < LEAST_ROWS:
+        return False
+    return column.n_distinct > MOSTLY_DISTINCT * n_present
 
 
 def is_constant(column: Column) -> bool:
@@ -76,7 +82,8 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
                     f"{', '.join(repr(clip(word, 20)) for word in words[:3])} among its numbers"
                 )
     if found["identifier"]:
-        _warn(f"{table.source}: these columns name the rows, no two cells alike: {named(found['identifier'])}")
+        columns = named(found["identifier"])
+        _warn(f"{table.source}: these columns name the rows, for every or nearly every cell differs: {columns}")
     if found["constant"]:
         _warn(f"{table.source}: these columns are constant and tell nothing: {named(found['constant'])}")
     return found

@@ -3,6 +3,7 @@ any work."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from margrove.data.table import Table
-from margrove.errors import InputError, listed, shown
+from margrove.errors import InputError, check_number, listed, shown
 
 FLOATS = (np.float64, np.float32)  # what may stay as it is; anything else becomes the first
 
@@ -99,6 +100,9 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
             row = int(np.argmax(weight < 0))
             raise InputError(f"sample_weight[{row}] is {weight[row]:g}; Negative values are not allowed")
     if class_weight is not None:
+        if isinstance(class_weight, Mapping):
+            for label, value in class_weight.items():
+                check_number(f"class_weight[{shown(label)}]", value, least=0)
         by_class = compute_sample_weight(class_weight, y)
         weight = by_class if weight is None else weight * by_class
     return weight

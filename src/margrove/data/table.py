@@ -12,7 +12,9 @@ The last two have numeric columns only, which are made on demand.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import islice
 from typing import Any, overload
 
 import numpy as np
@@ -20,6 +22,8 @@ from numpy.typing import NDArray
 
 from margrove.data.columns import Column, named
 from margrove.errors import InputError
+
+MOST_SHOWN = 30  # columns in a notebook: more would fill the page, and a sparse column is made dense to be summed up
 
 
 class Table:
@@ -91,6 +95,15 @@ class Table:
     def __repr__(self) -> str:
         target = f", target={self.target.name!r}" if self.target is not None else ""
         return f"Table({self.n_rows} × {self.n_columns} from {self.source!r}{target})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: where it is from, its extent, its target, and the summary."""
+        target = f", target <b>{escape(self.target.name)}</b>" if self.target is not None else ""
+        title = f"<p><b>{escape(self.source)}</b>: {self.n_rows:,} rows × {self.n_columns:,} columns{target}</p>"
+        columns = [column.summary() for column in islice(self, MOST_SHOWN)]
+        more = self.n_columns - len(columns)
+        note = f"<p>… and {more:,} more columns</p>" if more else ""
+        return title + (_html_table(columns) if columns else "") + note
 
     def __len__(self) -> int:
         return self.n_rows
@@ -221,6 +234,16 @@ class Table:
     def summary(self) -> list[dict[str, Any]]:
         """One plain dict per feature: name, kind, missing, distinct, example (a range, or some values)."""
         return [column.summary() for column in self]
+
+
+def _html_table(records: Sequence[dict[str, Any]]) -> str:
+    """Records of the same keys, as a table of HTML."""
+    rows = "".join(_html_row("td", record.values()) for record in records)
+    return f"<table><thead>{_html_row('th', records[0])}</thead><tbody>{rows}</tbody></table>"
+
+
+def _html_row(tag: str, cells: Iterable[Any]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(str(cell))}</{tag}>' for cell in cells)}</tr>"
 
 
 def duplicate_names(names: Sequence[str], *, file: str | None, line: int | None = None) -> InputError:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from margrove.data.columns import count, is_whole, named
+from margrove.data.inspection import is_identifier
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError
 
@@ -98,7 +99,7 @@ def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[
     raise InputError(
         f"{'every' if all_of_them else f'{n_missing:,} of {table.n_rows:,}'} target "
         f"{'cell is' if all_of_them or n_missing == 1 else 'cells are'} missing"
-        + ("" if line_of else f", the first in row {first}"),
+        + ("" if line_of else f", the first in row {first + 1:,}"),
         file=table.source,
         line=line_of(first) if line_of else None,
         column=table.target.name,
@@ -114,7 +115,7 @@ def check_target(table: Table) -> None:
     Raises
     ------
     InputError
-        If there is no target, it has one class only, or it is a quantity rather than a class.
+        If there is no target, it has one class only, or it is a quantity or an identifier rather than a class.
 
     Examples
     --------
@@ -147,8 +148,8 @@ def check_target(table: Table) -> None:
             f"the target is a quantity ({n_classes:,} different numbers in {n_rows:,} rows), not a class",
             cure=cure,
         )
-    if n_classes == n_rows and n_rows > MOST_NUMERIC_CLASSES:
-        raise refuse(
-            f"the target is an identifier: {count(n_classes, 'label')} all different",
-            cure="Choose a target whose labels repeat.",
-        )
+    if is_identifier(target) and n_rows > MOST_NUMERIC_CLASSES:
+        is_unique = n_classes == n_rows
+        labels = f"{count(n_classes, 'label')} all different" if is_unique else "nearly every label differs"
+        extent = "" if is_unique else f" ({n_classes:,} in {n_rows:,} rows)"
+        raise refuse(f"the target is an identifier: {labels}{extent}", cure="Choose a target whose labels repeat.")

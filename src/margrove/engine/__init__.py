@@ -9,10 +9,11 @@ auto          the fastest that is here (today always native)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from margrove.errors import EngineError, ParameterError
+from margrove.errors import EngineError, ParameterError, check_number, check_whole
 
 ENGINES = ("auto", "native", "reference")
 _ANNOUNCED = {"gpu": "the GPU engine", "dask": "the Dask engine"}
@@ -26,8 +27,10 @@ class Effort:
     n_jobs: int | None = None  # threads; None means all
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ParameterError(f"time_limit is {self.time_limit}; it must be > 0 seconds, or None for no limit.")
+        if self.time_limit is not None and self.time_limit != math.inf:
+            check_number("time_limit", self.time_limit, above=0, cure="It is in seconds; None is no limit.")
+        if self.n_jobs is not None:
+            check_whole("n_jobs", self.n_jobs, least=-(2**31), cure="-1 means all threads, as does None.")
         if self.n_jobs == 0:
             raise ParameterError("n_jobs is 0; it must be a number of threads, -1 for all of them, or None.")
 

@@ -13,6 +13,11 @@ from margrove.status import Status
 
 SLICE = 0.05  # seconds: Ctrl-C is answered within about this
 
+# Ctrl-C keeps the model of the solve it ends. Whoever presses it in the middle of a search wants out of the search as
+# well: a solve that begins so soon after an interrupted one, in seconds, is part of the same work and is not begun.
+SAME_WORK = 1.0
+_interrupted_at = -SAME_WORK
+
 
 def run_in_slices(
     advance: Callable[[float], Status | None],
@@ -22,9 +27,13 @@ def run_in_slices(
 ) -> Status:
     """Call ``advance(seconds)`` until it names a status, the time is over, or the user presses Ctrl-C.
 
-    Ctrl-C ends this solve and keeps what it has: the answer is `Status.INTERRUPTED`, not an exception.
+    Ctrl-C ends this solve and keeps what it has: the answer is `Status.INTERRUPTED`, not an exception. A solve that is
+    asked for within `SAME_WORK` seconds of that raises KeyboardInterrupt.
     """
+    global _interrupted_at
     started = time.monotonic()
+    if started - _interrupted_at < SAME_WORK:
+        raise KeyboardInterrupt
     try:
         while True:
             left = SLICE if time_limit is None else time_limit - (time.monotonic() - started)
@@ -36,4 +45,5 @@ def run_in_slices(
             if look_around is not None:
                 look_around()
     except KeyboardInterrupt:
+        _interrupted_at = time.monotonic()
         return Status.INTERRUPTED

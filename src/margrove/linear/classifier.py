@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
 from margrove.data.sample import Sample, read_points
-from margrove.errors import ConvergenceWarning, ParameterError
+from margrove.errors import ConvergenceWarning, check_flag, check_number, check_whole
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import LinearSolution, one_vs_rest_signs
 from margrove.status import Status
@@ -84,9 +84,9 @@ def signs_of(sample: Sample) -> NDArray[np.int8]:
     return sign
 
 
-def check_walk(eta0: float, max_iter: int) -> None:
+def check_walk(model: Any) -> None:
     """The parameters of a walk over the rows."""
-    if not eta0 > 0 or not np.isfinite(eta0):
-        raise ParameterError(f"eta0 is {eta0}; it must be > 0. Any value gives the same decisions: use 1.")
-    if not max_iter >= 1:
-        raise ParameterError(f"max_iter is {max_iter}; it must be at least 1.")
+    check_number("eta0", model.eta0, above=0, cure="Any value gives the same decisions: use 1.")
+    check_whole("max_iter", model.max_iter, least=1)
+    check_flag("shuffle", model.shuffle)
+    check_flag("fit_intercept", model.fit_intercept)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.data.sample import Sample, read_points, read_sample
 from margrove.engine import Effort, settle_engine, solve
-from margrove.errors import ParameterError
+from margrove.errors import check_number
 from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
 from margrove.linear.margins import kernel_of
@@ -151,9 +151,8 @@ class KernelPerceptron(LinearClassifier):
         return kernel_decision(kernel_of(self), points, support.astype(points.dtype), self.dual_coef_, self.n_jobs)
 
     def _check_parameters(self) -> None:
-        check_walk(self.eta0, self.max_iter)
-        if not self.cache_size > 0:
-            raise ParameterError(f"cache_size is {self.cache_size}; it must be > 0 MiB.")
+        check_walk(self)
+        check_number("cache_size", self.cache_size, above=0, cure="It is in MiB.")
 
     def _problem(self, sample: Sample) -> KernelPerceptronProblem:
         sign = signs_of(sample)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from margrove.data.sample import read_sample
 from margrove.engine import Effort, settle_engine, solve
+from margrove.errors import check_flag
 from margrove.linear.certificate import certify_least_squares, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import LinearClassifier
 from margrove.linear.problem import LeastSquaresProblem, one_vs_rest_signs
@@ -51,6 +52,7 @@ class LeastSquaresClassifier(LinearClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the least-squares problem; the shortest w where many do equally well."""
+        check_flag("fit_intercept", self.fit_intercept)
         engine, effort = settle_engine(self.engine), Effort(n_jobs=self.n_jobs)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         sign = one_vs_rest_signs(sample.codes, len(sample.classes))

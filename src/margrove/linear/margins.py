@@ -61,6 +61,9 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
         raise InputError(
             "a voted perceptron has no margins: it decides by many vectors, not by one", cure="Use variant='averaged'."
         )
+    if not hasattr(model, "coef_") and not hasattr(model, "dual_coef_"):
+        found = f"{type(model).__name__} has no margins: it has neither coef_ nor dual_coef_"
+        raise InputError(found, cure="Fit it first, or give a linear or kernel classifier.")
     decision = np.asarray(model.decision_function(X), dtype=np.float64)
     sign = one_vs_rest_signs(codes_of(y, model.classes_), len(model.classes_)).T  # (n, machines)
     decisions = decision[:, None] if decision.ndim == 1 else decision

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.data.sample import Sample, read_piece, read_points, read_sample
 from margrove.engine import Effort, settle_engine, solve
-from margrove.errors import ParameterError, listed
+from margrove.errors import ParameterError, check_flag, check_number, check_whole, listed
 from margrove.linear.certificate import certify_perceptron, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
 from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
@@ -204,11 +204,13 @@ class Perceptron(LinearClassifier):
         return shares.ravel() if len(self.classes_) == 2 else shares
 
     def _check_parameters(self) -> None:
-        check_walk(self.eta0, self.max_iter)
+        check_walk(self)
         if self.variant not in VARIANTS:
             raise ParameterError(f"variant is {self.variant!r}; it must be one of {', '.join(VARIANTS)}.")
-        if self.tol is not None and not self.tol >= 0:
-            raise ParameterError(f"tol is {self.tol}; it must be ≥ 0, or None to go on to max_iter.")
+        if self.tol is not None:
+            check_number("tol", self.tol, least=0, cure="None goes on to max_iter.")
+        check_whole("n_iter_no_change", self.n_iter_no_change, least=1)
+        check_flag("warm_start", self.warm_start)
         if self.warm_start and self.variant != "last":
             raise ParameterError(f"warm_start goes with variant='last'; it is {self.variant!r}.")
 

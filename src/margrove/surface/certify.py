@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from margrove.certificate import certify as recompute
 from margrove.errors import ParameterError
+from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import tell_certificate
 from margrove.surface.meter import metered
 from margrove.surface.models import features_of, read_model, target_of
@@ -25,7 +26,7 @@ def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
         warnings.simplefilter("always")
         table = reading.labelled()
         certificate = recompute(model, features_of(model, table), table.labels())
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
+    for message in warnings_in_shell(caught):
         screen.warn(message)
     screen.say(f"{model_path} on {table.source}")
     tell_certificate(screen, certificate)

@@ -137,7 +137,8 @@ def train(
         file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled, tuple(without or ())
     )
     training = Training(model, parse_params(param or ()), seed, folds, time_limit)
-    work(Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-"), reading, training, output)
+    screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-", outlives_reader=True)
+    work(screen, reading, training, output)
 
 
 @app.command(epilog="Example:  margrove predict income.margrove people.csv -o answers.csv")

@@ -14,7 +14,8 @@ from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.errors import MargroveError
 from margrove.status import Status
-from margrove.surface.display import accuracy_text, percent
+from margrove.surface.cures import error_in_shell
+from margrove.surface.display import accuracy_text, decimals_of, percent
 from margrove.surface.learned import learned
 from margrove.surface.learners import LEARNERS, Learner
 from margrove.surface.meter import Meter, metered
@@ -91,7 +92,7 @@ def _contend(
         certificate = certify(model, table, table.labels())
         meter.advance()
     except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
-        return Contender(learner, failure=" ".join(str(error).splitlines()) or type(error).__name__)
+        return Contender(learner, failure=error_in_shell(error) or type(error).__name__)
     size = learned(model).size_words
     return Contender(learner, estimate, seconds, certificate, str(model[-1].status_), size)
 
@@ -99,11 +100,33 @@ def _contend(
 def best_of(contenders: list[Contender]) -> Contender | None:
     """The highest mean accuracy; of equals the first, which is the simpler."""
     judged = [c for c in contenders if c.estimate is not None and c.estimate.accuracies]
-    return max(judged, key=lambda c: c.estimate.mean if c.estimate else 0.0, default=None)
+    return max(judged, key=lambda c: _steady(c.estimate.mean) if c.estimate else 0.0, default=None)
+
+
+def rivals_of(best: Contender, contenders: list[Contender]) -> list[str]:
+    """The learners that are no further from the best than its spread, ties among them."""
+    if best.estimate is None:
+        return []
+    floor = _steady(best.estimate.mean - best.estimate.spread)
+    others = [c for c in contenders if c is not best and c.estimate is not None]
+    return [c.learner.name for c in others if c.estimate is not None and _steady(c.estimate.mean) >= floor]
+
+
+def decimals_for(contenders: list[Contender]) -> int:
+    """Two decimals for all, where one of them needs two or one decimal would hide that two learners differ."""
+    estimates = [c.estimate for c in contenders if c.estimate is not None and c.estimate.accuracies]
+    means = {_steady(estimate.mean) for estimate in estimates}
+    hides = len({f"{100 * mean:.1f}" for mean in means}) < len(means)
+    return 2 if hides else max(map(decimals_of, estimates), default=1)
+
+
+def _steady(mean: float) -> float:
+    """A mean without the last digits, which depend on the order of the folds."""
+    return round(mean, 12)
 
 
 def _grid(contenders: list[Contender]) -> Grid:
-    best = best_of(contenders)
+    best, decimals = best_of(contenders), decimals_for(contenders)
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("learner", no_wrap=True)
     grid.add_column("accuracy", justify="right", no_wrap=True)
@@ -116,7 +139,7 @@ def _grid(contenders: list[Contender]) -> Grid:
             continue
         grid.add_row(
             Text(contender.learner.name),
-            accuracy_text(contender.estimate),
+            accuracy_text(contender.estimate, decimals),
             _duration(contender.seconds),
             _certificate_words(contender.certificate),
             contender.size,
@@ -147,16 +170,13 @@ def _tell_best(screen: Screen, contenders: list[Contender], best: Contender | No
     estimate = best.estimate
     screen.say()
     screen.essential(
-        f"Best: {best.learner.name}, {accuracy_text(estimate)} on rows it has not seen; always answering "
-        f"{str(estimate.baseline_class)!r} scores {percent(estimate.baseline)}."
+        f"Best: {best.learner.name}, {accuracy_text(estimate, decimals_for(contenders))} on rows it has not seen; "
+        f"always answering {str(estimate.baseline_class)!r} scores {percent(estimate.baseline)}."
     )
-    rivals = [
-        c.learner.name
-        for c in contenders
-        if c is not best and c.estimate is not None and estimate.mean - c.estimate.mean <= estimate.spread
-    ]
+    rivals = rivals_of(best, contenders)
     if rivals:
-        screen.say(f"Within one spread of it, so perhaps as good: {', '.join(rivals)}.")
+        how_near = "Within one spread of it, so perhaps as good" if _steady(estimate.spread) else "As good on these folds"
+        screen.say(f"{how_near}: {', '.join(rivals)}.")
     if any(c.status == Status.TIME_LIMIT for c in contenders):
         screen.say(f"A fit was stopped after {time_limit:g} s; --time-limit allows more.")
     for note in estimate.notes:

@@ -10,10 +10,12 @@ from rich.text import Text
 
 from margrove.certificate import Certificate, Claim
 from margrove.status import Status
+from margrove.surface.cures import in_shell
 from margrove.surface.learned import Learned, Lesson
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate
 
+NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
@@ -25,11 +27,17 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def accuracy_text(estimate: Estimate) -> str:
-    """Mean and spread of the cross-validated accuracy, or a dash."""
+def accuracy_text(estimate: Estimate, decimals: int | None = None) -> str:
+    """Mean and spread of the cross-validated accuracy, or a dash; with as many decimals as it needs, or as asked."""
     if not estimate.accuracies:
         return "-"
-    return f"{100 * estimate.mean:.1f} ± {100 * estimate.spread:.1f} %"
+    d = decimals_of(estimate) if decimals is None else decimals
+    return f"{100 * estimate.mean:.{d}f} ± {100 * estimate.spread:.{d}f} %"
+
+
+def decimals_of(estimate: Estimate) -> int:
+    """One decimal, or two where one would round to perfection."""
+    return 2 if estimate.accuracies and estimate.mean >= NEARLY_PERFECT else 1
 
 
 def tell_estimate(screen: Screen, estimate: Estimate) -> None:
@@ -54,11 +62,22 @@ def tell_estimate(screen: Screen, estimate: Estimate) -> None:
 _PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}
 
 
-def tell_certificate(screen: Screen, certificate: Certificate, remark: str = "") -> None:
-    """Print the certificate as a table and its verdict in plain words."""
-    screen.heading(f"Certificate of {certificate.learner}{remark}")
+AS_SAVED = "as saved when it was trained; `margrove certify MODEL FILE` recomputes it"
+
+
+def tell_certificate(screen: Screen, certificate: Certificate) -> None:
+    """Print a certificate that was just recomputed, as a table, and its verdict in plain words."""
+    screen.heading(f"Certificate of {certificate.learner}")
     screen.say(certificate_grid(certificate))
-    tell_verdict(screen, certificate)
+    tell_verdict(screen, certificate, verdict_words(certificate))
+
+
+def tell_saved_certificate(screen: Screen, certificate: Certificate) -> None:
+    """Print a certificate that only was read from a file, and say so even under ``--quiet``."""
+    screen.say()
+    screen.essential(f"Certificate of {certificate.learner}, {AS_SAVED}", style="bold")
+    screen.say(certificate_grid(certificate))
+    tell_verdict(screen, certificate, saved_verdict_words(certificate))
 
 
 def certificate_grid(certificate: Certificate) -> Grid:
@@ -95,15 +114,16 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if is_count else f"{value:.3g}"
 
 
-def tell_verdict(screen: Screen, certificate: Certificate) -> None:
+def tell_verdict(screen: Screen, certificate: Certificate, verdict: str) -> None:
     """Print what the certificate comes to, and what to do where it does not hold."""
     style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
-    screen.essential(Text(verdict_words(certificate), style=style))
+    screen.essential(Text(verdict, style=style))
     failed = [claim for claim in certificate.claims if claim.holds is False]
     for claim in failed:
         screen.say(f"{claim.name}: {claim.words}" if claim.words else claim.name, indent=2)
     if certificate.status in set(Status) and certificate.status != Status.CONVERGED:
-        screen.say(f"the solve ended with status {certificate.status!r}: {Status(certificate.status).advice}", indent=2)
+        advice = in_shell(Status(certificate.status).advice)
+        screen.say(f"the solve ended with status {certificate.status!r}: {advice}", indent=2)
     if failed:
         screen.say("The model still predicts; what it lacks is this proof.", indent=2)
 
@@ -118,6 +138,18 @@ def verdict_words(certificate: Certificate) -> str:
     n_failed = sum(claim.holds is False for claim in certificate.claims)
     claims = "1 claim is" if n_failed == 1 else f"{n_failed} claims are"
     return f"The certificate does NOT hold: recomputed on {rows}, {claims} not true."
+
+
+def saved_verdict_words(certificate: Certificate) -> str:
+    """The verdict of a file, which may say what it likes: in the past."""
+    if certificate.holds is None:
+        return "Not checked when it was saved: these are the solver's own numbers."
+    rows = f"{certificate.n_rows:,} rows"
+    if certificate.holds:
+        return f"When it was saved, the certificate held: every claim was recomputed on {rows} and was true."
+    n_failed = sum(claim.holds is False for claim in certificate.claims)
+    claims = "1 claim was" if n_failed == 1 else f"{n_failed} claims were"
+    return f"When it was saved, the certificate did NOT hold: recomputed on {rows}, {claims} not true."
 
 
 def tell_learned(screen: Screen, learned: Learned) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from margrove.surface.screen import aside
+from margrove.surface.cures import error_in_shell
+from margrove.surface.screen import aside, let_go_of
 
 
 class ExitCode(IntEnum):
@@ -29,6 +30,15 @@ class ExitCode(IntEnum):
 class GuardedGroup(TyperGroup):
     """The commands, each run under `failures_told`."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command line. Help is printed before `invoke`, and its printers call a broken pipe 1."""
+        try:
+            return super().main(*args, **kwargs)
+        except SystemExit as error:
+            if isinstance(error.__context__, BrokenPipeError):
+                raise SystemExit(ExitCode.BROKEN_PIPE) from error
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed."""
         with failures_told():
@@ -41,7 +51,7 @@ def failures_told() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError as error:
-        _let_go_of_stdout()
+        let_go_of(sys.stdout)
         raise typer.Exit(ExitCode.BROKEN_PIPE) from error
     except KeyboardInterrupt as error:
         aside("margrove: interrupted; nothing was written")
@@ -63,7 +73,7 @@ def _told(error: Exception) -> str | None:
     elif isinstance(error, MemoryError):
         text = f"out of memory. {error}".rstrip(". ") + ". Use fewer rows or columns, or a simpler --model."
     elif _is_ours(error):
-        text = str(error)
+        text = error_in_shell(error)
     else:
         return None
     return " ".join(text.splitlines())
@@ -73,12 +83,3 @@ def _is_ours(error: Exception) -> bool:
     """Whether it is a `MargroveError`, without importing that class: scikit-learn comes with it and takes a second."""
     errors = sys.modules.get("margrove.errors")  # loaded, if ever one of them was raised
     return errors is not None and isinstance(error, errors.MargroveError)
-
-
-def _let_go_of_stdout() -> None:
-    """Point standard output at nothing, so that Python's last flush does not meet the broken pipe again."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nothing, sys.stdout.fileno())
-    finally:
-        os.close(nothing)

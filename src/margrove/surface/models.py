@@ -14,6 +14,7 @@ import numpy as np
 from margrove.data import Table, TableEncoder
 from margrove.errors import ConvergenceWarning, DataWarning, InputError, ModelFileError
 from margrove.store import describe, load, save
+from margrove.surface.cures import warnings_in_shell
 from margrove.surface.learners import Learner
 from margrove.surface.reading import STANDARD_STREAM
 
@@ -33,7 +34,7 @@ def fit_model(model: Any, table: Table) -> list[str]:
         for told in (DataWarning, ConvergenceWarning):  # odd columns by `facts_of`, the status by `tell_verdict`
             warnings.simplefilter("ignore", told)
         model.fit(table, table.labels())
-    return list(dict.fromkeys(str(warning.message) for warning in caught))
+    return warnings_in_shell(caught)
 
 
 def target_of(model: Any) -> str | None:
@@ -60,15 +61,8 @@ def check_destination(path: str) -> bool:
         if sys.stdout.isatty():
             raise InputError("a model is no text for a terminal", file="-o -", cure="Send it on: -o - | …, or -o FILE.")
         return False
-    file = Path(path)
-    folder = file.parent
-    if file.is_dir():
-        raise InputError("is a folder", file=path, cure="Add the name of a file, such as model.margrove.")
-    if not folder.is_dir():
-        raise InputError(f"there is no folder {str(folder)!r}", file=path, cure="Make it first, or choose another: -o.")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"the folder {str(folder)!r} may not be written to", file=path, cure="Choose another: -o.")
-    if not file.is_file():
+    check_folder(path, "model.margrove")
+    if not Path(path).is_file():
         return False  # not there yet; or a pipe or a device, to be written into
     try:
         describe(path)
@@ -76,6 +70,26 @@ def check_destination(path: str) -> bool:
         problem = "there is such a file already and it is not a Margrove model, so it is not overwritten"
         raise InputError(problem, file=path, cure="Choose another name: -o.") from error
     return True
+
+
+def check_folder(path: str, example: str) -> None:
+    """Refuse a path whose folder cannot take a file; `example` is the name of one that would do.
+
+    Raises
+    ------
+    InputError
+        If it is a folder itself, or its folder is not there or may not be written to.
+    """
+    file = Path(path)
+    folder = file.parent
+    if file.is_dir():
+        raise InputError("is a folder", file=path, cure=f"Add the name of a file, such as {example}.")
+    if file.exists() and not file.is_file():
+        return  # a pipe or a device: its folder stays as it is
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {str(folder)!r}", file=path, cure="Make it first, or choose another: -o.")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"the folder {str(folder)!r} may not be written to", file=path, cure="Choose another: -o.")
 
 
 def write_model(model: Any, path: str) -> None:

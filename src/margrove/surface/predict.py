@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.errors import InputError, ParameterError
+from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import percent
 from margrove.surface.meter import metered
-from margrove.surface.models import features_of, learner_of, read_model, target_of
+from margrove.surface.models import check_folder, features_of, learner_of, read_model, target_of
 from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.screen import Screen
 
@@ -61,14 +62,16 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, *, w
     """Read model and table, predict, write."""
     if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
-    _refuse_to_clobber(output, model_path, reading.file)
+    _check_output(output, model_path, reading.file)
     model = read_model(model_path)
     with metered(screen, "predicting"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         predictions = _predicted(model, reading.unlabelled(), with_scores=with_scores)
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
+    told = warnings_in_shell(caught)
+    for message in told:
         screen.warn(message)
-    if not screen.is_json:
+    is_file = output != STANDARD_STREAM
+    if is_file or not screen.is_json:
         _write(predictions.to_csv(), output)
     _tell(screen, predictions, output)
     screen.document(
@@ -79,7 +82,8 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, *, w
             "columns": predictions.header,
             "rows": predictions.rows(),
             "accuracy": predictions.accuracy,
-            "warnings": list(dict.fromkeys(str(warning.message) for warning in caught)),
+            "output": output if is_file else None,
+            "warnings": told,
         }
     )
 
@@ -117,9 +121,12 @@ def _tell(screen: Screen, predictions: Predictions, output: str) -> None:
         )
 
 
-def _refuse_to_clobber(output: str, *inputs: str | None) -> None:
-    """Refuse to write over the model or the table that is being read."""
-    if output == STANDARD_STREAM or not Path(output).exists():
+def _check_output(output: str, *inputs: str | None) -> None:
+    """Refuse, before any work, a place that cannot be written to, or that is the model or table being read."""
+    if output == STANDARD_STREAM:
+        return
+    check_folder(output, "answers.csv")
+    if not Path(output).exists():
         return
     for path in inputs:
         if path is not None and path != STANDARD_STREAM and Path(path).exists() and Path(path).samefile(output):

@@ -15,6 +15,7 @@ from margrove.data.delimited import DEFAULT_MISSING
 from margrove.data.inspection import inspect_columns
 from margrove.data.target import Target, check_target
 from margrove.errors import DataWarning, InputError
+from margrove.surface.cures import warnings_in_shell
 from margrove.surface.screen import Screen
 
 STANDARD_STREAM = "-"
@@ -158,7 +159,7 @@ def facts_of(table: Table) -> Facts:
     labels, counts = np.unique(table.labels(), return_counts=True)
     classes = sorted(zip(labels.tolist(), counts.tolist(), strict=True), key=lambda pair: -pair[1])
     kinds, missing = _kinds_and_missing(table)
-    told = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    told = tuple(warnings_in_shell(caught))
     return Facts(table.source, table.n_rows, kinds, missing, table.target.name, classes, table.notes, told)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import sys
-from typing import Any
+from typing import IO, Any
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -48,12 +49,22 @@ class Screen:
         Only what `essential` prints is printed.
     is_output_taken : bool
         Standard output carries data (a model, a CSV), so words go to standard error.
+    outlives_reader : bool
+        The work has another end than its words, such as a model's file: it goes on, silently, where whoever read them
+        has gone, and `finish` tells.
     """
 
-    def __init__(self, *, is_json: bool = False, is_quiet: bool = False, is_output_taken: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        is_json: bool = False,
+        is_quiet: bool = False,
+        is_output_taken: bool = False,
+        outlives_reader: bool = False,
+    ) -> None:
         make_streams_safe()
         self.is_json, self.is_quiet = is_json, is_quiet
-        self._words = _console(stderr=is_output_taken, quiet=is_json)
+        self._words = _console(stderr=is_output_taken, quiet=is_json, outlives_reader=outlives_reader)
 
     @property
     def shows_progress(self) -> bool:
@@ -93,6 +104,11 @@ class Screen:
             text = json.dumps(record, ensure_ascii=not is_unicode, allow_nan=False, indent=2)
             print(text, flush=True)  # so that a broken pipe is met here and not while Python shuts down
 
+    def finish(self) -> None:
+        """The work is done. Raise the `BrokenPipeError` that it did not stop for, if there was one."""
+        if self._words.broken_pipe is not None:
+            raise self._words.broken_pipe
+
 
 def aside(text: str, *, style: str = "") -> None:
     """One line on standard error; wrapped only for a person's window."""
@@ -117,12 +133,32 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
     return "".join(_PLAIN.get(letter, "?") for letter in lacking), error.end
 
 
+def let_go_of(stream: IO[str]) -> None:
+    """Point a stream at nothing, so that what is still to be flushed does not meet the broken pipe again."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, stream.fileno())
+    finally:
+        os.close(nothing)
+
+
 class _Console(Console):
+    outlives_reader = False
+    broken_pipe: BrokenPipeError | None = None  # of standard output, where it was outlived
+
     def on_broken_pipe(self) -> None:
-        """Let `failures_told` decide; rich would leave with exit code 1, which means something else here."""
-        raise  # rich calls this while it handles the BrokenPipeError
+        """Fall silent, or let `failures_told` decide; rich would leave with 1, which means something else here."""
+        error = sys.exception()  # rich calls this while it handles the BrokenPipeError
+        assert isinstance(error, BrokenPipeError)
+        if not self.outlives_reader and not self.stderr:
+            raise error
+        let_go_of(self.file)
+        self.quiet = True
+        self.broken_pipe = None if self.stderr else error  # nobody waits for standard error
 
 
-def _console(*, stderr: bool, quiet: bool = False) -> Console:
+def _console(*, stderr: bool, quiet: bool = False, outlives_reader: bool = False) -> _Console:
     # No markup and no highlighting: a class may be called "[red]", and numbers are not decoration.
-    return _Console(stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False)
+    console = _Console(stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False)
+    console.outlives_reader = outlives_reader
+    return console

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from margrove.surface.display import tell_certificate, tell_learned
+from margrove.surface.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.surface.learned import learned
 from margrove.surface.models import encoder_of, learner_of, read_model, target_of
 from margrove.surface.screen import Screen
@@ -29,6 +29,7 @@ def show(screen: Screen, path: str) -> None:
         "status": str(learner.status_),
         "engine": learner.engine_,
         "certificate": learner.certificate_.to_dict(),
+        "certificate_is": AS_SAVED,
         "learned": lessons.to_dict(),
     }
     screen.essential(f"{path}: {record['class']}, {record['status']}, engine {record['engine']}", style="bold")
@@ -39,7 +40,7 @@ def show(screen: Screen, path: str) -> None:
     )
     settings = ", ".join(f"{name}={value!r}" for name, value in record["parameters"].items())
     screen.say(f"parameters: {settings}", indent=2)
-    tell_certificate(screen, learner.certificate_, ", as saved (`margrove certify` recomputes it)")
+    tell_saved_certificate(screen, learner.certificate_)
     tell_learned(screen, lessons)
     screen.document(record)
 

@@ -84,6 +84,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
             "model": destination,
         }
     )
+    screen.finish()
 
 
 def _estimate(screen: Screen, training: Training, table: Table) -> Estimate:

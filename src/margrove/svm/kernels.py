@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import manhattan_distances
 
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, check_number
 
 Matrix: TypeAlias = Any  # a dense array or a SciPy CSR matrix of shape (n, d)
 
@@ -134,7 +134,9 @@ def settle_kernel(
         return Kernel(kernel)
     if kernel in _NEEDS_NONNEGATIVE:
         check_nonnegative(kernel, X)
-    if kernel == "poly" and not (degree > 0 and float(degree).is_integer()):
+    check_number("coef0", coef0)
+    check_number("degree", degree, above=0)
+    if kernel == "poly" and not float(degree).is_integer():
         raise ParameterError(f"degree is {degree}; it must be a whole number > 0.")
     return Kernel(kernel, _settle_gamma(kernel, gamma, sigma, X), float(coef0), float(degree))
 
@@ -180,8 +182,7 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
     if sigma is not None:
         if kernel != "rbf":
             raise ParameterError(f"sigma is {sigma}; only kernel='rbf' has one. Use gamma.")
-        if not sigma > 0 or not math.isfinite(sigma):
-            raise ParameterError(f"sigma is {sigma}; it must be > 0.")
+        check_number("sigma", sigma, above=0)
         return 1.0 / (2.0 * sigma * sigma)
     if kernel in _NEEDS_NO_GAMMA:
         return 1.0
@@ -194,8 +195,7 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
         if gamma == "median":
             return _median_gamma(X)
         raise ParameterError(f"gamma is {gamma!r}; it must be 'scale', 'auto', 'median' or a number > 0.")
-    if not gamma > 0 or not math.isfinite(gamma):
-        raise ParameterError(f"gamma is {gamma}; it must be > 0. Use gamma='scale' if unsure.")
+    check_number("gamma", gamma, above=0, cure="Use gamma='scale' if unsure.")
     return float(gamma)
 
 

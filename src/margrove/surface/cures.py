@@ -1,0 +1,61 @@
+"""What the library advises in Python, said as options of the command line. A new cure is one more line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from warnings import WarningMessage
+
+_PARAMETERS = "class_weight|gamma|kernel|variant"
+_IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its place
+    # Of the table.
+    (r"\bheader=False", "--no-header"),
+    (r"\bencoding='([^']*)'", r"--encoding \1"),
+    (r"^(encoding|delimiter) is ", r"--\1 is "),
+    (r"name the delimiter; to read it alone, say target=False", "name the delimiter: --delimiter"),
+    (r"\btarget='\.\.\.'", "--target"),
+    (r"\btarget='([^']*)'", r"--target \1"),
+    (r"\bLeave target out", "Leave --target out"),
+    (r"\bdrop_unlabelled=True \(--drop-unlabelled\)", "--drop-unlabelled"),
+    (r", or keep them: drop_constant=False, drop_identifiers=False", ""),
+    (r", or say unseen='ignore' to read them as none of the known ones", ""),
+    (r"\bPass a dense table \(X\.toarray\(\)\)", "Give a table of the format that it was trained on"),
+    (
+        r"because of '([^'…]+)'(.*) among its numbers\.$",
+        r"because of '\1'\2 among its numbers; if such a word means a missing cell, say --missing '\1'.",
+    ),
+    # Of the learning.
+    (r"^time_limit is (.*), or None for no limit", r"--time-limit is \1; leave it out for no limit"),
+    (r"\braise time_limit\b", "raise --time-limit"),
+    (r"\braise max_iter\b", "train with more: --param max_iter=…"),
+    (r"\bPass K\.toarray\(\)", "A Gram matrix is for Python; choose another --param kernel=…"),
+    (r"\bPut an encoder in front: make_pipeline\(.*\)", "Train the model with `margrove train`, which encodes tables"),
+    (rf"\b({_PARAMETERS})='([^']*)'", r"--param \1=\2"),
+    (r"\bor None\b", "or null"),
+)
+
+
+def in_shell(advice: str) -> str:
+    """The same advice for somebody who types commands.
+
+    Examples
+    --------
+    >>> from margrove.surface.cures import in_shell
+    >>> in_shell("Name its encoding, such as encoding='latin-1'.")
+    'Name its encoding, such as --encoding latin-1.'
+    """
+    for pattern, words in _IN_SHELL:
+        advice = re.sub(pattern, words, advice)
+    return advice
+
+
+def error_in_shell(error: Exception) -> str:
+    """A failure in one line, its cure as options. Where the cure stands apart, the user's own words are left alone."""
+    text = " ".join(str(error).splitlines())
+    cure = getattr(error, "cure", None)
+    return text.removesuffix(cure) + in_shell(cure) if cure else in_shell(text)
+
+
+def warnings_in_shell(caught: Iterable[WarningMessage]) -> list[str]:
+    """Each warning once, its advice as options."""
+    return list(dict.fromkeys(in_shell(str(warning.message)) for warning in caught))
