@@ -3,7 +3,7 @@
 =================================  ==================================================================
 docs/reference/command-line.md     from the commands and their help
 docs/benchmarks.md, README.md      the tables between the markers, from benchmarks/results/*.json
-docs/_build/figures/*.png          from examples of ours; not kept in git
+docs/images/*.png                  from examples of ours; drawn anew, and not compared by --check
 =================================  ==================================================================
 
 ``python docs/generate.py`` writes them. ``python docs/generate.py --check`` writes nothing, names what is stale
@@ -21,7 +21,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-FIGURES = ROOT / "docs" / "_build" / "figures"
+FIGURES = ROOT / "docs" / "images"
+DPI = 80  # legible, and each picture well below 120 KB
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 NOTICE = "<!-- Made by docs/generate.py; edit that, or the help of the command. -->"
 
@@ -229,7 +230,7 @@ def draw_figures() -> None:
     FIGURES.mkdir(parents=True, exist_ok=True)
     for module in (linear_side_by_side, penguins, two_spirals):
         for name, figure in module.figures().items():
-            figure.savefig(FIGURES / f"{name}.png", dpi=110)
+            figure.savefig(FIGURES / f"{name}.png", dpi=DPI, metadata={"Software": None})
             plt.close(figure)
 
 

@@ -251,7 +251,7 @@ NB_MODULE(_core, m) {
         {
           nb::gil_scoped_release unlocked;
           kernel_decision(points.rows, support.rows, {dual.data(), dual.size()}, static_cast<std::int64_t>(machines),
-                          spec, borrowed_blas<float>(), borrowed_blas<double>(), threads, out.data());
+                          spec, threads, out.data());
         }
         return to_numpy(out.data(), {static_cast<std::size_t>(points.n), machines});
       },

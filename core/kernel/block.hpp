@@ -18,7 +18,6 @@
 #include <span>
 #include <vector>
 
-#include "blas.hpp"
 #include "rows.hpp"
 
 namespace margrove {
@@ -42,10 +41,9 @@ template <class T>
 void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const CsrRows<T>& others,
                 const std::vector<double>& alone, const KernelSpec& spec, std::vector<double>& buffer, T* out);
 
-// Decision values without offset: out (points, machines) = K(points, support) dual^T, where dual is
-// (machines, support). Streams over blocks of points; dense kernels of x·z and of |x-z|^2 go through GEMM.
+// Decision values without offset: out (points, machines) = K(points, support) dual^T, where dual is (machines,
+// support). Streams over the points, in double throughout.
 void kernel_decision(const AnyRows& points, const AnyRows& support, std::span<const double> dual, std::int64_t machines,
-                     const KernelSpec& spec, const Blas<float>& sblas, const Blas<double>& dblas, int threads,
-                     double* out);
+                     const KernelSpec& spec, int threads, double* out);
 
 }  // namespace margrove

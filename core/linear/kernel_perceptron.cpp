@@ -1,5 +1,6 @@
 #include "linear/kernel_perceptron.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace margrove {
@@ -28,40 +29,53 @@ KernelPerceptron<T>::KernelPerceptron(RowSource<T>& source, std::span<const std:
   for (const std::uint64_t seed : seeds) machines_.emplace_back(source.size(), seed);
 }
 
+// One pass of a machine, or what is left of it. False when the clock or an absent row (in `wanted`) breaks it off.
+template <class T>
+bool KernelPerceptron<T>::walk_pass(KernelPerceptronMachine& m, const std::int8_t* sign,
+                                    std::chrono::steady_clock::time_point until, std::int64_t& wanted) {
+  const std::int64_t n = source_.size();
+  const double one = settings_.fit_intercept ? 1.0 : 0.0;
+  if (!m.is_in_pass) {
+    m.is_in_pass = true;
+    m.pass_mistakes = 0;
+    if (settings_.shuffle) m.order.shuffle();
+  }
+  for (; m.position < n; ++m.position) {
+    const auto i = static_cast<std::size_t>(m.order.data()[m.position]);
+    const double y = sign[i], weight = weight_.empty() ? 1.0 : weight_[i];
+    if (y == 0 || y * m.decision[i] > 0) continue;
+    // A mistake costs a kernel row: look at the clock before each.
+    if (std::chrono::steady_clock::now() >= until) return false;
+    const T* row = source_.row(static_cast<std::int64_t>(i));
+    if (row == nullptr) {
+      wanted = static_cast<std::int64_t>(i);
+      return false;
+    }
+    move_decisions(row, n, settings_.eta * weight * y, one, m.decision.data());
+    m.alpha[i] += 1;
+    ++m.mistakes;
+    ++m.pass_mistakes;
+  }
+  m.is_in_pass = false;
+  m.position = 0;
+  ++m.passes;
+  m.separated = m.pass_mistakes == 0;
+  return true;
+}
+
 template <class T>
 std::int64_t KernelPerceptron<T>::run(std::int64_t max_passes, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  const std::int64_t n = source_.size();
-  const double one = settings_.fit_intercept ? 1.0 : 0.0;
-  const std::int8_t* sign = sign_.data();
-  for (KernelPerceptronMachine& m : machines_) {
-    while (!m.separated && m.passes < max_passes) {
-      if (!m.is_in_pass) {
-        m.is_in_pass = true;
-        m.pass_mistakes = 0;
-        if (settings_.shuffle) m.order.shuffle();
-      }
-      for (; m.position < n; ++m.position) {
-        const auto i = static_cast<std::size_t>(m.order.data()[m.position]);
-        const double y = sign[i], weight = weight_.empty() ? 1.0 : weight_[i];
-        if (y == 0 || y * m.decision[i] > 0) continue;
-        if (Clock::now() >= until) return -1;  // a mistake costs a kernel row: look at the clock before each
-        const T* row = source_.row(static_cast<std::int64_t>(i));
-        if (row == nullptr) return static_cast<std::int64_t>(i);
-        move_decisions(row, n, settings_.eta * weight * y, one, m.decision.data());
-        m.alpha[i] += 1;
-        ++m.mistakes;
-        ++m.pass_mistakes;
-      }
-      m.is_in_pass = false;
-      m.position = 0;
-      ++m.passes;
-      m.separated = m.pass_mistakes == 0;
-    }
-    sign += n;
+  const auto is_done = [&](const KernelPerceptronMachine& m) { return m.separated || m.passes >= max_passes; };
+  std::int64_t wanted = -1;
+  while (!std::all_of(machines_.begin(), machines_.end(), is_done)) {
+    KernelPerceptronMachine& m = machines_[turn_];
+    if (!is_done(m) && !walk_pass(m, sign_.data() + static_cast<std::int64_t>(turn_) * source_.size(), until, wanted))
+      return wanted;
+    turn_ = (turn_ + 1) % machines_.size();
   }
-  return -1;
+  return wanted;
 }
 
 template class KernelPerceptron<float>;

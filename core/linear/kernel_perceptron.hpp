@@ -11,6 +11,7 @@
 // Rozonoer 1964; Freund and Schapire 1999.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -52,11 +53,15 @@ class KernelPerceptron {
   const std::vector<KernelPerceptronMachine>& machines() const { return machines_; }
 
  private:
+  bool walk_pass(KernelPerceptronMachine& m, const std::int8_t* sign, std::chrono::steady_clock::time_point until,
+                 std::int64_t& wanted);
+
   RowSource<T>& source_;
   std::span<const std::int8_t> sign_;
   std::span<const double> weight_;
   KernelPerceptronSettings settings_;
   std::vector<KernelPerceptronMachine> machines_;
+  std::size_t turn_ = 0;  // whose pass is under way
 };
 
 }  // namespace margrove

@@ -13,6 +13,8 @@ namespace {
 // Between two looks at the clock a machine does about this many multiplications: some 20 microseconds.
 constexpr std::int64_t kWorkBetweenLooks = 1 << 17;
 
+constexpr std::int64_t kWorkOfATurn = 1 << 22;
+
 std::int64_t stretch_rows(std::int64_t d) { return std::max<std::int64_t>(1, kWorkBetweenLooks / (d + 16)); }
 
 // From one mistake in so many rows on, the next pass guesses none of them.
@@ -316,14 +318,23 @@ void Perceptron::start_from(std::size_t machine, std::span<const double> w, doub
 }
 
 void Perceptron::run(std::int64_t max_passes, double seconds, int threads) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                            std::chrono::duration<double>(seconds));
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  // Machines take turns, so that one that never ends does not use up the time of the others. A turn is one pass, or as
+  // many as make it worth a thread's while.
+  const std::int64_t turn = std::max<std::int64_t>(1, kWorkOfATurn / std::max<std::int64_t>(1, n_ * (d_ + 16)));
+  const auto is_done = [&](const PerceptronMachine& m) {
+    return m.separated || m.stalled || m.out_of_room || m.passes >= max_passes;
+  };
   std::visit(
       [&](const auto& rows) {
-        parallel_for(static_cast<std::int64_t>(machines_.size()), threads, [&](std::int64_t k) {
-          run_machine(rows, machines_[static_cast<std::size_t>(k)], sign_.data() + k * n_,
-                      weight_.empty() ? nullptr : weight_.data(), settings_, max_passes, until);
-        });
+        do {
+          parallel_for(static_cast<std::int64_t>(machines_.size()), threads, [&](std::int64_t k) {
+            PerceptronMachine& m = machines_[static_cast<std::size_t>(k)];
+            run_machine(rows, m, sign_.data() + k * n_, weight_.empty() ? nullptr : weight_.data(), settings_,
+                        std::min(max_passes, m.passes + turn), until);
+          });
+        } while (!std::all_of(machines_.begin(), machines_.end(), is_done) && Clock::now() < until);
       },
       rows_);
 }

@@ -137,7 +137,7 @@ BAD_FILES = {
     "parquet with lists": (parquet(a=[[1]], y=["u"]), "{file}, column 'a': the cells are of type list"),
     "parquet with infinity": (
         parquet(a=[np.inf], y=["u"]),
-        "{file}, column 'a': the number in row 0 is infinite",
+        "{file}, column 'a': the number in row 1 is infinite",
     ),
     "arrow cut short": (b"ARROW1\x00\x00junk", "{file}: the Arrow file is damaged or cut short"),
     "libsvm value": (
@@ -203,7 +203,7 @@ BAD_FILES = {
         "{file}: the parts of the sparse matrix 'X' do not fit together",
     ),
     "npz cut short": (npz(X=np.zeros((2, 2)))[:-10], "{file}: the NumPy file is damaged or holds objects"),
-    "npz infinite": (npz(X=np.array([[1.0, np.inf]])), "column 'x1': the number in row 0 is infinite (inf)"),
+    "npz infinite": (npz(X=np.array([[1.0, np.inf]])), "column 'x1': the number in row 1 is infinite (inf)"),
 }
 
 

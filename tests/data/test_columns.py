@@ -119,3 +119,28 @@ def test_summary_tells_kind_missing_distinct_and_range(write):
     ]
     assert repr(table) == f"Table(4 × 4 from {table.source!r}, target='y')"
     assert len(table) == 4
+
+
+def test_a_notebook_shows_the_table_and_runs_none_of_its_words():
+    evil = "<script>alert(1)</script>"
+    column = category_column("<script>", np.array([0, 1, 1]), [evil, "b & c"])
+    html = Table([column], target=Column("<i>y", "numeric", np.zeros(3)), source="<b>.csv")._repr_html_()
+    assert "<script" not in html
+    assert "<i>y" not in html
+    assert "<b>.csv" not in html
+    for said in (
+        "&lt;b&gt;.csv",
+        "3 rows × 1 columns",
+        "&lt;i&gt;y",
+        "&lt;script&gt;",
+        "b &amp; c",
+        "<td>category</td>",
+    ):
+        assert said in html
+
+
+def test_a_notebook_shows_the_first_of_many_columns():
+    html = as_table(scipy.sparse.csr_matrix((2, 1000)))._repr_html_()
+    assert html.count("<tr>") == 31
+    assert "and 970 more columns" in html
+    assert "<table" not in Table(target=Column("y", "numeric", np.zeros(3)))._repr_html_()

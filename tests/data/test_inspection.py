@@ -28,9 +28,20 @@ def test_identifiers_and_constants_are_named_once_each():
         found = inspect_columns(as_table(frame))
     assert found == {"identifier": ["id", "key"], "constant": ["one", "none"], "stray words": []}
     assert [str(word.message) for word in told] == [
-        "pandas table: these columns name the rows, no two cells alike: 'id', 'key'.",
+        "pandas table: these columns name the rows, for every or nearly every cell differs: 'id', 'key'.",
         "pandas table: these columns are constant and tell nothing: 'one', 'none'.",
     ]
+
+
+@pytest.mark.parametrize(("n_distinct", "is_one"), [(95, False), (96, True)])
+def test_nearly_every_cell_different_makes_an_identifier(n_distinct, is_one):
+    cells = [f"name {min(k, n_distinct - 1)}" for k in range(100)]
+    frame = pd.DataFrame({"name": [*cells, *[None] * 20], "x": range(120)})  # missing cells do not count
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = inspect_columns(as_table(frame))
+    assert found["identifier"] == (["name"] if is_one else [])
+    assert ["nearly every cell differs: 'name'" in str(word.message) for word in told] == [True] * is_one
 
 
 def test_few_rows_make_no_identifier():
@@ -38,7 +49,7 @@ def test_few_rows_make_no_identifier():
 
 
 def test_a_word_among_numbers_is_told():
-    cells = [*(str(k) for k in range(20)), "12a", "7"]
+    cells = [*(str(k) for k in range(20)), "12a", "7", "8"]  # and no identifier
     with pytest.warns(DataWarning, match="column 'age' is read as categories because of '12a' among its numbers"):
         found = inspect_columns(as_table(pd.DataFrame({"age": cells})))
     assert found["stray words"] == ["age"]

@@ -77,7 +77,7 @@ def test_a_target_without_any_label_is_refused(write):
 
 
 def test_a_frame_with_missing_labels_names_the_row():
-    with pytest.raises(InputError, match="1 of 3 target cell is missing, the first in row 2"):
+    with pytest.raises(InputError, match="1 of 3 target cell is missing, the first in row 3"):
         as_table([[1, "x"], [2, "y"], [3, None]], target=1)
 
 
@@ -97,6 +97,13 @@ def test_a_quantity_is_refused():
 def test_an_identifier_is_refused():
     labels = Column("y", "category", np.arange(30, dtype=np.int32), tuple(f"id{k:02d}" for k in range(30)))
     with pytest.raises(InputError, match="the target is an identifier: 30 labels are all different"):
+        check_target(Table(block=np.zeros((30, 1)), names=["a"], target=labels))
+
+
+def test_a_near_identifier_is_refused():
+    codes = np.minimum(np.arange(30), 28).astype(np.int32)
+    labels = Column("y", "category", codes, tuple(f"id{k:02d}" for k in range(29)))
+    with pytest.raises(InputError, match=r"an identifier: nearly every label differs \(29 in 30 rows\)\. Choose"):
         check_target(Table(block=np.zeros((30, 1)), names=["a"], target=labels))
 
 

@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from typer.testing import Result
 
+from margrove.surface.compare import Contender, best_of, decimals_for, rivals_of
 from margrove.surface.learners import LEARNERS
+from margrove.surface.validation import Estimate
 
 Run = Callable[..., Result]
 
@@ -48,3 +51,39 @@ def test_without_folds_there_is_no_best(run: Run, flowers: str) -> None:
 def test_quiet_is_the_table_and_the_winner(run: Run, flowers: str) -> None:
     lines = run("compare", flowers, "--folds", "2", "--quiet").stdout.splitlines()
     assert len(lines) == len(LEARNERS) + 3
+
+
+def _contenders(*accuracies: tuple[float, ...]) -> list[Contender]:
+    """The first learners, with these accuracies of their folds."""
+    learners = list(LEARNERS.values())[: len(accuracies)]
+    return [Contender(x, Estimate(folds, 0.5, "a")) for x, folds in zip(learners, accuracies, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("means", "decimals"),
+    [
+        ((0.9, 0.8), 1),
+        ((0.9, 0.9), 1),  # they do not differ
+        ((0.9001, 0.9), 2),  # one decimal would hide it
+        ((0.9991, 0.8), 2),
+        ((1.0, 0.9996), 2),
+    ],
+)
+def test_decimals_are_as_many_as_are_needed(means: tuple[float, float], decimals: int) -> None:
+    assert decimals_for(_contenders(*((mean, mean) for mean in means))) == decimals
+
+
+def test_learners_that_tie_are_as_good_though_there_is_no_spread() -> None:
+    # The means of the same accuracies in another order may differ in the last digit.
+    tied = _contenders((0.7, 0.7, 0.7), (0.7, 0.7, 0.7 + 2e-16), (0.6, 0.6, 0.6))
+    best = best_of(tied)
+    assert best is tied[0]
+    assert rivals_of(best, tied) == ["least-squares"]
+
+
+def test_perfect_learners_are_all_listed(run: Run, folder: Path) -> None:
+    rows = "".join(f"{x},{'ab'[x > 9]}\n" for x in range(20) if x not in (8, 9, 10, 11))
+    (folder / "easy.csv").write_text(f"x,y\n{rows}")
+    said = run("compare", "easy.csv", "--folds", "2").stdout
+    assert "100.00 ± 0.00 %" in said
+    assert "As good on these folds: least-squares, " in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,6 +78,31 @@ def test_json_holds_rows_and_accuracy(run: Run, model: str, flowers: str) -> Non
     assert record["columns"] == ["kind", "score tulip vs daisy"]
     assert len(record["rows"]) == 8
     assert record["accuracy"] == 1.0
+
+
+def test_json_writes_the_file_too_and_names_it(run: Run, model: str, flowers: str, folder: Path) -> None:
+    record = json.loads(run("predict", model, flowers, "--json", "-o", "answers.csv").stdout)
+    assert record["output"] == "answers.csv"
+    assert (folder / "answers.csv").read_text().splitlines() == ["kind", *(label for [label] in record["rows"])]
+    assert json.loads(run("predict", model, flowers, "--json").stdout)["output"] is None
+
+
+@pytest.mark.parametrize(("output", "said"), [("nowhere/x.csv", "there is no folder 'nowhere'"), (".", "is a folder")])
+def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(run: Run, output: str, said: str) -> None:
+    result = run("predict", "no-such.margrove", "no-such.csv", "-o", output)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"margrove: error: {output}: {said}")
+
+
+def test_a_device_may_take_the_answers(run: Run, model: str, flowers: str) -> None:
+    assert run("predict", model, flowers, "-o", os.devnull).exit_code == 0
+
+
+def test_a_cell_of_another_kind_is_named_by_its_row_counted_from_1(run: Run, model: str, folder: Path) -> None:
+    (folder / "new.csv").write_text("petal,colour,height\nold,red,10\n3,red,11\n")
+    result = run("predict", model, "new.csv")
+    assert result.exit_code == 2
+    assert "'old' in row 1 is not a number" in result.stderr
 
 
 def test_labels_that_csv_must_quote_survive(run: Run, folder: Path) -> None:

@@ -63,6 +63,31 @@ def test_a_broken_pipe_is_left_quietly(folder: Path) -> None:
     assert complaint == b""
 
 
+def _unread(words: list[str], folder: Path, *, with_stderr: bool = False) -> tuple[int, bytes]:
+    """Run a command whose standard output, and perhaps standard error, nobody reads: the exit code and the rest."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    errors = writer if with_stderr else subprocess.PIPE
+    with subprocess.Popen([*MARGROVE, *words], cwd=folder, stdout=writer, stderr=errors) as command:
+        os.close(writer)
+        _, complaint = command.communicate(timeout=60)
+    return command.returncode, complaint or b""
+
+
+@pytest.mark.parametrize("with_stderr", [False, True])
+def test_a_model_is_written_though_nobody_reads_the_words(folder: Path, flowers_text: str, with_stderr: bool) -> None:
+    (folder / "t.csv").write_text(flowers_text.replace("colour", "constant").replace("white", "red"))
+    code, complaint = _unread(["train", "t.csv", "--folds", "2"], folder, with_stderr=with_stderr)
+    assert code == 141
+    assert complaint == b""
+    assert _run(["certify", "t.margrove", "t.csv"], folder).returncode == 0
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["--version"]])
+def test_help_that_nobody_reads_is_no_failure(folder: Path, words: list[str]) -> None:
+    assert _unread(words, folder) == (141, b"")
+
+
 def test_an_ascii_terminal_is_no_obstacle(folder: Path) -> None:
     (folder / "t.csv").write_text("größe,art\n1,Gänseblümchen\n2,Gänseblümchen\n8,Tulpe\n9,Tulpe\n")
     words = _run(["train", "t.csv", "--folds", "2"], folder, PYTHONIOENCODING="ascii")

@@ -31,7 +31,27 @@ def test_show_tells_what_is_in_the_file(run: Run, model: str) -> None:
     assert record["target"] == "kind"
     assert record["classes"] == ["daisy", "tulip"]
     assert [column["name"] for column in record["columns"]] == ["petal", "colour", "height"]
-    assert run("show", model, "--quiet").stdout.count("\n") == 2
+    assert record["certificate_is"].startswith("as saved")
+
+
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+def test_show_does_not_speak_as_if_it_had_verified(run: Run, model: str, options: list[str]) -> None:
+    pipeline = margrove.load(model)
+    pipeline[-1].coef_[0, 0] += 0.1  # the saved certificate is no longer true, and `show` cannot know
+    margrove.save(pipeline, model)
+    said = run("show", model, *options).stdout
+    assert "as saved when it was trained; `margrove certify MODEL FILE` recomputes it" in said
+    assert "When it was saved, the certificate held" in said
+    assert "HOLDS" not in said
+    assert "and is true" not in said
+
+
+def test_a_saved_certificate_that_did_not_hold_is_told_in_the_past(run: Run, folder: Path) -> None:
+    (folder / "mixed.csv").write_text("x,y\n1,a\n1,b\n2,a\n2,b\n")
+    run("train", "mixed.csv", "--folds", "0", "--param", "variant=last")
+    lines = run("show", "mixed.margrove", "--quiet").stdout.splitlines()
+    assert len(lines) == 3
+    assert lines[2] == "When it was saved, the certificate did NOT hold: recomputed on 4 rows, 1 claim was not true."
 
 
 def test_show_counts_the_rows_of_a_kernel_model(run: Run, flowers: str) -> None:

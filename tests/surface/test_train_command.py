@@ -144,7 +144,7 @@ def test_params_reach_the_learner(run: Run, flowers: str) -> None:
         (["-o", "nowhere/model.margrove"], "no folder 'nowhere'"),
         (["-o", "."], "is a folder"),
         (["-o", "-", "--json"], "both want standard output"),
-        (["--time-limit", "-1"], "time_limit is -1"),
+        (["--time-limit", "-1"], "error: --time-limit is -1"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_nothing_is_written(

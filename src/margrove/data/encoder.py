@@ -295,7 +295,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return kept, dropped
 
     def _tell_dropped(self, source: str) -> None:
-        reasons = {"constant": "are constant", "identifier": "name the rows (every cell is different)"}
+        reasons = {"constant": "are constant", "identifier": "name the rows (nearly every cell is different)"}
         for why, words in reasons.items():
             names = [column["name"] for column in self.dropped_ if column["why"] == why]
             if names:

@@ -180,7 +180,7 @@ def check_finite(table: Table) -> None:
     if place is None:
         return
     name, row, value = place
-    raise infinite_cell(value, f" in row {row}", file=table.source, column=name)
+    raise infinite_cell(value, f" in row {row + 1}", file=table.source, column=name)
 
 
 def first_infinite(table: Table) -> tuple[str, int, float] | None:

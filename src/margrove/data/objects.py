@@ -48,7 +48,7 @@ def column_from_objects(name: str, values: Sequence[Any], *, source: str | None 
     for row, value in enumerate(values):
         if not missing[row] and not isinstance(value, (str, numbers.Real, decimal.Decimal, datetime.date)):
             raise InputError(
-                f"the cell {clip(repr(value))} in row {row} is of type {type(value).__name__}; "
+                f"the cell {clip(repr(value))} in row {row + 1} is of type {type(value).__name__}; "
                 "numbers, text, booleans and dates are read",
                 file=source,
                 column=name,

@@ -33,19 +33,29 @@ class Sample:
 def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X for prediction or certification: checked against what the estimator was fitted on."""
     refuse_tables(estimator, X)
-    return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, order="C")
+    return merged(validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, order="C"))
 
 
 def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Sample:
     """X, y and weights for a fit. float32 stays float32, nothing is copied that need not be, sparse stays sparse."""
     refuse_tables(estimator, X)
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
+    X = merged(X)
     if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
         check_classification_targets(y)
     classes, codes = number_classes(y)
     weight = settle_weights(X, y, sample_weight, class_weight)
     _check_classes(classes, codes, weight)
     return Sample(X, classes, codes.astype(np.int32), weight)
+
+
+def merged(X: Any) -> Any:
+    """A sparse matrix that holds some cells in several parts, with the parts added up, in a copy."""
+    if not sp.issparse(X) or X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
 
 
 def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -88,7 +98,18 @@ def read_piece(
             "class_weight='balanced' needs all rows at once", cure="Give weights by class: {label: weight}."
         )
     codes = np.searchsorted(classes, y)
-    return Sample(X, classes, codes.astype(np.int32), settle_weights(X, y, sample_weight, class_weight))
+    weight = settle_weights(X, y, sample_weight, None)
+    if class_weight is not None:  # a piece may lack some of the classes that have a weight
+        by_class = np.array([check_class_weight(class_weight, label) for label in classes])[codes]
+        weight = by_class if weight is None else weight * by_class
+    return Sample(X, classes, codes.astype(np.int32), weight)
+
+
+def check_class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
+    """The weight of one class, 1 where none is given."""
+    value = class_weight.get(label.item() if hasattr(label, "item") else label, 1.0)
+    check_number(f"class_weight[{shown(label)}]", value, least=0)
+    return float(value)
 
 
 def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDArray[np.float64] | None:

@@ -62,4 +62,5 @@ class BasicLinearClassifier(LinearClassifier):
         else:
             norms = {"‖w‖": np.linalg.norm(self.coef_, axis=1)}
             self.certificate_ = solver_certificate(self, problem.X.shape[0], norms)
+        self._warn_unless_converged("the means are too large for their products")
         return self

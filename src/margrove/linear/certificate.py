@@ -31,7 +31,12 @@ from margrove.linear.problem import machine_names, one_vs_rest_signs
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of the kernel, held in float64 at once
 IDENTITY_TOLERANCE = 1e-12  # of sums that only differ in the order of their terms, relative to the sum of their sizes
+_NORM_TOLERANCE = 1e-5  # of a solver that may keep its kernel values in float32
 STATIONARITY_TOLERANCE = 1e-6  # of least squares: its gradient by a column, relative to the column and the labels
+
+
+# What overflows is told by the claims, which then fail.
+_QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ class _Evidence:
         return (slice(start, start + step) for start in range(0, self.X.shape[0], step))
 
 
+@_QUIETLY
 def certify_centroid(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """L1."""
     evidence = _read(model, X, y, sample_weight)
@@ -61,10 +67,10 @@ def certify_centroid(model: Any, X: Any, y: Any, sample_weight: Any = None) -> C
         negative += ((sign < 0) * s) @ block
     positive /= ((evidence.y > 0) * evidence.s).sum(axis=1)[:, None]
     negative /= ((evidence.y < 0) * evidence.s).sum(axis=1)[:, None]
-    size = np.linalg.norm(positive, axis=1) + np.linalg.norm(negative, axis=1)
-    off = np.linalg.norm(model.coef_ - (positive - negative), axis=1)
+    size = _norms(positive) + _norms(negative)
+    off = _norms(model.coef_ - (positive - negative))
     at_middle = np.einsum("md,md->m", model.coef_, (positive + negative) / 2) + model.intercept_
-    norm = np.linalg.norm(model.coef_, axis=1)
+    norm = _norms(model.coef_)
     return _certificate(
         model,
         evidence,
@@ -76,6 +82,7 @@ def certify_centroid(model: Any, X: Any, y: Any, sample_weight: Any = None) -> C
     )
 
 
+@_QUIETLY
 def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """No column, nor the constant, is correlated with the residual: the normal equations."""
     evidence = _read(model, X, y, sample_weight)
@@ -87,13 +94,17 @@ def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None)
     machines, d = model.coef_.shape
     gradient, column_norm = np.zeros((machines, d + 1)), np.zeros(d + 1)
     residual_norm = np.zeros(machines)
-    # Dense points are centred, which keeps their digits; sparse ones stay as they are and are multiplied out.
-    centre, left = (np.zeros(d), mean) if sp.issparse(evidence.X) else (mean, np.zeros(d))
-    offset = model.intercept_ + model.coef_ @ centre
+    # Dense points are centred, which keeps their digits; sparse ones stay as they are and are multiplied out. Both are
+    # measured in units of their columns, so that no square overflows or vanishes.
+    is_sparse = sp.issparse(evidence.X)
+    unit = _column_units(evidence, np.zeros(d) if is_sparse else mean)
+    coef, mean = model.coef_ * unit, mean / unit
+    centre, left = (np.zeros(d), mean) if is_sparse else (mean, np.zeros(d))
+    offset = model.intercept_ + coef @ centre
     for rows in evidence.blocks():
         s, block = evidence.s[rows], float64_block(evidence.X, rows)
-        block = block - centre if centre.any() else block
-        residual = block @ model.coef_.T + offset - evidence.y[:, rows].T
+        block = block @ sp.diags(1 / unit) if is_sparse else block / unit - centre
+        residual = block @ coef.T + offset - evidence.y[:, rows].T
         pull = (s[:, None] * residual).T  # (machines, rows)
         total_pull = pull.sum(axis=1)[:, None]
         gradient += np.hstack([pull @ block - total_pull * left, total_pull])
@@ -124,50 +135,63 @@ def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None)
     )
 
 
+def _column_units(evidence: _Evidence, centre: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A power of two of the size of each column's largest |x − centre|; 1 for a column of zeros."""
+    largest = np.zeros(evidence.X.shape[1])
+    for rows in evidence.blocks():
+        block = float64_block(evidence.X, rows)
+        block = abs(block) if sp.issparse(block) else np.abs(block - centre)
+        highest = block.max(axis=0)
+        largest = np.maximum(largest, np.asarray(highest.toarray() if sp.issparse(highest) else highest).ravel())
+    return np.asarray(np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0)))))
+
+
+@_QUIETLY
 def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """L2, in its last, averaged and voted forms; scikit-learn's Perceptron too, as far as it tells."""
     evidence = _read(model, X, y, sample_weight)
     if hasattr(model, "makers_"):
         return _certificate(model, evidence, _walk_claims(model, evidence))
-    coef, intercept = np.asarray(model.coef_, np.float64), np.asarray(model.intercept_, np.float64)
     functional = _functional(model, evidence)
     claims = [
         _wrong_side(functional, evidence, must_separate=True),
-        _margin(functional, np.linalg.norm(coef, axis=1), evidence),
+        _margin(functional, _norms(np.asarray(model.coef_, np.float64)), evidence),
     ]
     alpha = getattr(model, "alpha_", None)
     if alpha is None:
         return _certificate(model, evidence, claims)
     if alpha.shape[0] != evidence.X.shape[0]:
         return _certificate(model, evidence, [*claims, _other_rows(alpha.shape[0], evidence)])
+    # In units of η, which scales w and decides nothing.
+    coef, intercept, functional = model.coef_ / model.eta0, model.intercept_ / model.eta0, functional / model.eta0
     v, size = np.zeros((len(coef), coef.shape[1] + 1)), np.zeros(len(coef))
     one = float(model.fit_intercept)
     for rows in evidence.blocks():
         block = float64_block(evidence.X, rows)
-        step = model.eta0 * alpha[rows].T * evidence.s[rows]
+        step = alpha[rows].T * evidence.s[rows]
         signed = step * evidence.y[:, rows]
         v += np.hstack([signed @ block, one * signed.sum(axis=1)[:, None]])
-        size += step @ np.sqrt(squared_norms(block) + one)
+        size += np.abs(step) @ _row_norms(block, one)
     found = np.hstack([coef, intercept[:, None]])
     if not model.is_warm_:
-        off = np.linalg.norm(found - v, axis=1)
-        counted = np.abs(alpha - np.round(alpha)).max(axis=0) + np.abs(alpha.sum(axis=0) - model.n_mistakes_)
+        off = _norms(found - v)
+        whole = np.maximum(np.round(alpha), 0)
+        counted = np.abs(alpha - whole).max(axis=0) + np.abs(alpha.sum(axis=0) - model.n_mistakes_)
         claims += [
-            _identity("w is made of the corrections", off, size, "‖w − η Σ α y x‖"),
+            _identity("w is made of the corrections", off, size, "‖w/η − Σ α y x‖"),
             _identity("the counts add up to the mistakes", counted, alpha.sum(axis=0), "|Σα − mistakes|"),
-            _mistakes(model, evidence, functional, np.linalg.norm(found, axis=1), _radius(evidence, one)),
+            _mistakes(model, evidence, functional, _norms(found), _radius(evidence, one)),
         ]
     return _certificate(model, evidence, claims)
 
 
 def _radius(evidence: _Evidence, one: float) -> float:
     """R: the largest ‖(x, 1)‖ of the rows that count."""
-    return max(
-        float(np.sqrt(squared_norms(float64_block(evidence.X, rows))[evidence.s[rows] > 0].max(initial=0) + one))
-        for rows in evidence.blocks()
-    )
+    blocks = ((float64_block(evidence.X, rows), evidence.s[rows] > 0) for rows in evidence.blocks())
+    return max(float(_row_norms(block, one)[counts].max(initial=0)) for block, counts in blocks)
 
 
+@_QUIETLY
 def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """L3."""
     evidence = _read(model, X, y, sample_weight)
@@ -189,7 +213,7 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = N
     off = np.abs(counts - np.maximum(np.round(counts), 0)).max(axis=1, initial=0)
     off += np.abs(counts.sum(axis=1) - model.n_mistakes_)
     b_off, b_size = np.abs(model.intercept_ - one * dual.sum(axis=1)), np.abs(dual).sum(axis=1)
-    homogeneous_norm = np.sqrt(norm**2 + model.intercept_ * one * dual.sum(axis=1))
+    homogeneous_norm = np.hypot(norm, one * dual.sum(axis=1))
     claims = [
         _wrong_side(functional, evidence, must_separate=True),
         _margin(functional, norm, evidence),
@@ -200,6 +224,12 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = N
             "|α − whole number| + |Σα − mistakes|",
         ),
         _identity("b is made of the corrections", b_off, b_size, "|b − Σ η α y|"),
+        Claim(
+            "‖w‖",
+            per_machine(model.norm_),
+            holds=bool((np.abs(model.norm_ - norm) <= _NORM_TOLERANCE * (norm + np.abs(dual).sum(axis=1))).all()),
+            words="as the model keeps it, against √(βᵀKβ)",
+        ),
         _mistakes(model, evidence, functional, homogeneous_norm, radius),
     ]
     return _certificate(model, evidence, claims)
@@ -245,7 +275,7 @@ def _walk_claims(model: Any, evidence: _Evidence) -> list[Claim]:
         _wrong_side(functional, evidence, must_separate=False),
     ]
     if not is_voted:
-        claims.append(_margin(functional, np.linalg.norm(model.coef_, axis=1), evidence))
+        claims.append(_margin(functional, _norms(model.coef_), evidence))
     return claims
 
 
@@ -284,7 +314,7 @@ def _retrace(model: Any, evidence: _Evidence, machine: int) -> _Retraced:
             off = max(off, float(np.abs(model.prototypes_[start:stop][part] - after).max(initial=0)))
         v = after[-1]
     if model.variant == "averaged":
-        off = float(np.linalg.norm(np.append(model.coef_[machine], model.intercept_[machine]) - average))
+        off = float(_norms((np.append(model.coef_[machine], model.intercept_[machine]) - average)[None])[0])
     return _Retraced(unfounded, disorder, off, size)
 
 
@@ -324,7 +354,7 @@ def _functional(model: Any, evidence: _Evidence) -> NDArray[np.float64]:
 
 def _linear_margin_claims(model: Any, evidence: _Evidence) -> list[Claim]:
     functional = _functional(model, evidence)
-    norm = np.linalg.norm(np.asarray(model.coef_, np.float64), axis=1)
+    norm = _norms(np.asarray(model.coef_, np.float64))
     return [_wrong_side(functional, evidence, must_separate=False), _margin(functional, norm, evidence)]
 
 
@@ -342,8 +372,7 @@ def _wrong_side(functional: NDArray[np.float64], evidence: _Evidence, *, must_se
 
 
 def _margin(functional: NDArray[np.float64], norm: NDArray[np.float64], evidence: _Evidence) -> Claim:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        smallest = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / norm
+    smallest = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / norm
     return Claim("margin", per_machine(smallest), words="smallest y f(x)/‖w‖, a distance; below 0 on the wrong side")
 
 
@@ -358,9 +387,8 @@ def _mistakes(
     mistakes = model.n_mistakes_
     counted = evidence.s > 0
     ratio = evidence.s[counted].max() / evidence.s[counted].min()
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        gamma = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / homogeneous_norm
-        bound = np.where(gamma > 0, (radius / gamma * ratio) ** 2, np.inf)
+    gamma = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / homogeneous_norm
+    bound = np.where(gamma > 0, (radius / gamma * ratio) ** 2, np.inf)
     bounded = np.isfinite(bound)
     holds = bool((mistakes <= bound * (1 + 1e-9)).all()) if bounded.any() else None
     words = "Novikoff's bound (R/γ)²" if bounded.all() else "no bound where the rows are not separated"
@@ -368,14 +396,30 @@ def _mistakes(
 
 
 def _identity(name: str, off: NDArray[np.float64], size: NDArray[np.float64], words: str) -> Claim:
-    """Two sums of the same terms agree, up to rounding."""
+    """Two sums of the same terms agree, up to rounding. Sums beyond what numbers can hold agree with nothing."""
     limits = IDENTITY_TOLERANCE * size
-    return Claim(name, per_machine(off), per_machine(limits), bool((off <= limits).all()), words)
+    holds = bool((np.isfinite(limits) & (off <= limits)).all())
+    return Claim(name, per_machine(off), per_machine(limits), holds, words)
+
+
+def _norms(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """‖v‖ of each row, though squares may overflow or underflow."""
+    largest = np.abs(vectors).max(axis=1, initial=0)
+    safe = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    return np.asarray(safe * np.linalg.norm(vectors / safe[:, None], axis=1))
+
+
+def _row_norms(X: Any, one: float) -> NDArray[np.float64]:
+    """‖(x, one)‖ of each row, dense or sparse, likewise."""
+    largest = float(abs(X).max()) if X.shape[0] and X.shape[1] else 1.0
+    safe = largest if largest > 0 and np.isfinite(largest) else 1.0
+    return np.asarray(np.hypot(safe * np.sqrt(squared_norms(X / safe)), one))
 
 
 def _other_rows(fitted_on: int, evidence: _Evidence) -> Claim:
     """The model was not fitted on these rows, so what it claims of them cannot be so."""
-    words = f"fitted on {fitted_on} rows, given {evidence.X.shape[0]}: certify on the rows the model was fitted on"
+    given = f"{evidence.X.shape[0]} others" if fitted_on == evidence.X.shape[0] else str(evidence.X.shape[0])
+    words = f"fitted on {fitted_on} rows, given {given}: certify on the very rows the model was fitted on"
     return Claim(
         "the rows are those it was fitted on",
         (float(evidence.X.shape[0]),),

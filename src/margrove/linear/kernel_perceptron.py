@@ -148,7 +148,14 @@ class KernelPerceptron(LinearClassifier):
             points = sp.csr_matrix(points)
         if sp.issparse(points) and not sp.issparse(support):
             support = sp.csr_matrix(support)
-        return kernel_decision(kernel_of(self), points, support.astype(points.dtype), self.dual_coef_, self.n_jobs)
+        dtype = np.result_type(points.dtype, support.dtype)
+        return kernel_decision(
+            kernel_of(self),
+            points.astype(dtype, copy=False),
+            support.astype(dtype, copy=False),
+            self.dual_coef_,
+            self.n_jobs,
+        )
 
     def _check_parameters(self) -> None:
         check_walk(self)
@@ -169,7 +176,7 @@ class KernelPerceptron(LinearClassifier):
             shuffle=bool(self.shuffle),
             max_iter=self.max_iter,
             seeds=seeds_for(self.random_state, len(sign)),
-            cache_bytes=int(self.cache_size * (1 << 20)),
+            cache_bytes=int(min(self.cache_size * (1 << 20), 2.0**62)),
         )
 
     def _keep_kernel(

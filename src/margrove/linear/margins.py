@@ -83,8 +83,11 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
 def codes_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """Labels as positions in ``classes``; a label that is not there is an error."""
     labels = np.asarray(y).ravel()
-    codes = np.searchsorted(classes, labels) if labels.size else np.empty(0, np.intp)
-    codes = np.minimum(codes, len(classes) - 1)
+    try:
+        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    except TypeError as error:  # text and numbers have no order
+        found = f"labels such as {shown(labels[0])} are of another kind than the model's classes ({listed(classes)})"
+        raise InputError(found) from error
     strangers = classes[codes] != labels
     if np.any(strangers):
         first = labels[np.argmax(strangers)]

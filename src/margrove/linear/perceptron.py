@@ -143,8 +143,7 @@ class Perceptron(LinearClassifier):
         problem = self._problem(sample, self.max_iter, start)
         solution = solve(problem, engine, effort)
         self._keep_perceptron(sample, solution, engine, is_warm=start is not None)
-        cells = problem.X.shape[0] * (problem.X.shape[1] + 1) * len(problem.sign)
-        if is_recomputation_cheap(cells, solution.n_iter):
+        if self._is_certificate_cheap(problem, solution):
             self.certificate_ = certify_perceptron(self, X, y, sample_weight)
         else:
             counts = {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass}
@@ -202,6 +201,14 @@ class Perceptron(LinearClassifier):
                 rows = slice(first, first + step)
                 shares[rows, machine] = np.sign(points[rows] @ w[:, :-1].T + w[:, -1]) @ votes / max(1, votes.sum())
         return shares.ravel() if len(self.classes_) == 2 else shares
+
+    def _is_certificate_cheap(self, problem: PerceptronProblem, solution: PerceptronSolution) -> bool:
+        n, d = problem.X.shape
+        cells = n * (d + 1) * len(problem.sign)
+        if self.variant == "last":
+            return is_recomputation_cheap(cells, solution.n_iter if self.time_limit is None else 1)
+        corrections = int(solution.mistakes.sum())  # each is walked again, and each vector votes on every row
+        return is_recomputation_cheap(cells + corrections * (d + 1 + (n if self.variant == "voted" else 0)), passes=1)
 
     def _check_parameters(self) -> None:
         check_walk(self)

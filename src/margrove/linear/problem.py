@@ -4,7 +4,7 @@ Given n points x_i and labels in K classes. Two classes make one *machine* (the 
 machines, one class against the rest. Machine m decides by f_m(x) = w_m·x + b_m.
 
 L1  basic linear    w = mean of the positive rows − mean of the negative rows, boundary halfway between them
-L5  least squares   min over w, b of  Σ s_i (w·x_i + b − y_i)²
+L5  least squares   min over w, b of  Σ s_i (w·x_i + b − y_i)²; of many solutions the shortest, in units of the columns
 L2  perceptron      find w, b with y_i (w·x_i + b) > 0 for every i
 L3  dual perceptron find α ≥ 0 with y_i f(x_i) > 0,  f(x) = η Σ α_j s_j y_j (K(x_j, x) + 1)
 """
@@ -28,6 +28,17 @@ def one_vs_rest_signs(codes: NDArray[np.integer[Any]], n_classes: int) -> NDArra
     """y for each machine, shape (machines, n): one machine for two classes, one per class for more."""
     positive = codes[None, :] == (np.array([[1]]) if n_classes == 2 else np.arange(n_classes)[:, None])
     return np.where(positive, 1, -1).astype(np.int8)
+
+
+ROUNDING_OF_A_MEAN = 1e-13  # a column that differs less than this from its mean, relative to it, is constant
+
+
+def column_sizes(centred: NDArray[np.float64], mean: NDArray[np.float64], mass: float) -> NDArray[np.float64]:
+    """The norm of each centred column; ∞ for one that is constant but for rounding, which so gets the weight 0."""
+    largest = np.abs(centred).max(axis=0, initial=0)
+    largest[largest == 0] = 1.0
+    norm = largest * np.linalg.norm(centred / largest, axis=0)
+    return np.where(norm <= ROUNDING_OF_A_MEAN * np.abs(mean) * np.sqrt(mass), np.inf, norm)
 
 
 def machine_names(classes: NDArray[Any]) -> tuple[str, ...]:

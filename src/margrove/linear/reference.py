@@ -23,6 +23,7 @@ from margrove.linear.problem import (
     PerceptronSolution,
     Variant,
     Walk,
+    column_sizes,
 )
 from margrove.status import Status, worst
 
@@ -89,7 +90,9 @@ def least_squares(problem: LeastSquaresProblem) -> LinearSolution:
     if problem.fit_intercept:
         x_mean, y_mean = np.average(X, axis=0, weights=s), np.average(Y, axis=0, weights=s)
     root = np.sqrt(s)[:, None]
-    coef = (np.linalg.pinv(root * (X - x_mean)) @ (root * (Y - y_mean))).T
+    centred = root * (X - x_mean)
+    size = column_sizes(centred, x_mean, s.sum())
+    coef = (np.linalg.pinv(centred / size, rcond=max(n, d) * np.finfo(np.float64).eps) @ (root * (Y - y_mean))).T / size
     return LinearSolution(coef, y_mean - coef @ x_mean)
 
 
@@ -188,7 +191,7 @@ def kernel_perceptron(problem: KernelPerceptronProblem, trace: Trace | None = No
             pass_mistakes = 0
             for i in order:
                 steps += 1
-                decision = problem.eta * ((alpha * s * y) @ G[:, i])
+                decision = problem.eta * (G[i] @ (alpha * s * y))
                 if y[i] != 0 and not y[i] * decision > 0:
                     if trace is not None:
                         trace(Step(machine, steps, i, float(decision), alpha.copy()))

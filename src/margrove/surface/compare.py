@@ -175,7 +175,8 @@ def _tell_best(screen: Screen, contenders: list[Contender], best: Contender | No
     )
     rivals = rivals_of(best, contenders)
     if rivals:
-        how_near = "Within one spread of it, so perhaps as good" if _steady(estimate.spread) else "As good on these folds"
+        has_spread = _steady(estimate.spread) > 0
+        how_near = "Within one spread of it, so perhaps as good" if has_spread else "As good on these folds"
         screen.say(f"{how_near}: {', '.join(rivals)}.")
     if any(c.status == Status.TIME_LIMIT for c in contenders):
         screen.say(f"A fit was stopped after {time_limit:g} s; --time-limit allows more.")

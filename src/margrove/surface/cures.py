@@ -25,13 +25,16 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its 
         r"because of '\1'\2 among its numbers; if such a word means a missing cell, say --missing '\1'.",
     ),
     # Of the learning.
-    (r"^time_limit is (.*), or None for no limit", r"--time-limit is \1; leave it out for no limit"),
+    (r"^time_limit is ", "--time-limit is "),
+    (r"\bNone is no limit", "leave it out for no limit"),
     (r"\braise time_limit\b", "raise --time-limit"),
     (r"\braise max_iter\b", "train with more: --param max_iter=…"),
     (r"\bPass K\.toarray\(\)", "A Gram matrix is for Python; choose another --param kernel=…"),
     (r"\bPut an encoder in front: make_pipeline\(.*\)", "Train the model with `margrove train`, which encodes tables"),
     (rf"\b({_PARAMETERS})='([^']*)'", r"--param \1=\2"),
-    (r"\bor None\b", "or null"),
+    (r"\b(or|as does) None\b", r"\1 null"),  # a value of --param is JSON
+    (r"\bNone (goes|is|means) ", r"null \1 "),
+    (r"\bTrue or False\b", "true or false"),
 )
 
 

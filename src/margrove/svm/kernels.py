@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import manhattan_distances
 
-from margrove.errors import InputError, ParameterError, check_number
+from margrove.errors import InputError, ParameterError, check_number, shown
 
 Matrix: TypeAlias = Any  # a dense array or a SciPy CSR matrix of shape (n, d)
 
@@ -35,6 +35,10 @@ NATIVE_KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "inte
 KERNELS = (*NATIVE_KERNELS, "precomputed")
 _NEEDS_NO_GAMMA = ("linear", "intersection", "precomputed")
 _NEEDS_NONNEGATIVE = ("chi2", "intersection")
+_ASYMMETRY = 1e-5  # of the largest value: float32 matrices are symmetric to about 1e-7
+_SYMMETRY_ROWS = 1024
+_CLOSE = 1e-6  # of ‖x‖² + ‖z‖²: below, ten digits of a distance are gone
+_PAIR_CELLS = 1 << 20
 _MEDIAN_ROWS = 1000  # rows whose distances the median heuristic looks at
 
 
@@ -71,14 +75,12 @@ class Kernel:
         if self.function is not None:
             return called(self.function, X, Z)
         X, Z = _float64(X), _float64(Z)
+        if X.shape[0] == 0 or Z.shape[0] == 0:
+            return np.zeros((X.shape[0], Z.shape[0]))
         if self.name == "linear":
             return _products(X, Z)
         if self.name == "rbf":
-            if not sp.issparse(X) and not sp.issparse(Z):
-                centre = Z.mean(axis=0)  # distances do not change, but far from the origin their digits would be lost
-                X, Z = X - centre, Z - centre
-            squared = _squared_norms(X)[:, None] + _squared_norms(Z)[None, :] - 2 * _products(X, Z)
-            return np.exp(-self.gamma * np.maximum(squared, 0))
+            return np.exp(-self.gamma * _squared_distances(X, Z))
         if self.name == "poly":
             powers: NDArray[np.float64] = (self.gamma * _products(X, Z) + self.coef0) ** self.degree
             return powers
@@ -131,6 +133,7 @@ def settle_kernel(
             raise InputError("a precomputed Gram matrix must be dense", cure="Pass K.toarray().")
         if X.shape[0] != X.shape[1]:
             raise InputError(f"a precomputed Gram matrix must be square; it is {X.shape[0]} × {X.shape[1]}")
+        check_symmetric(X)
         return Kernel(kernel)
     if kernel in _NEEDS_NONNEGATIVE:
         check_nonnegative(kernel, X)
@@ -151,6 +154,20 @@ def check_nonnegative(kernel: str, X: Matrix) -> None:
             f"the {kernel} kernel is for counts, and column {column} goes down to {lowest[column]:g}",
             cure="Use values ≥ 0 (no standardising), or kernel='rbf'.",
         )
+
+
+def check_symmetric(gram: NDArray[Any]) -> None:
+    """K(x, z) = K(z, x): otherwise what is learnt by rows is not what is predicted by columns."""
+    limit = _ASYMMETRY * float(np.abs(gram).max(initial=0))
+    for start in range(0, len(gram), _SYMMETRY_ROWS):
+        rows = slice(start, start + _SYMMETRY_ROWS)
+        off = np.abs(gram[rows] - gram[:, rows].T)
+        if off.max(initial=0) > limit:
+            i, j = np.unravel_index(int(off.argmax()), off.shape)
+            found = f"K[{start + i}, {j}] is {gram[start + i, j]:g} and K[{j}, {start + i}] is {gram[j, start + i]:g}"
+            raise InputError(
+                f"a Gram matrix must be symmetric, and {found}", cure="Pass (K + K.T) / 2 if that is rounding."
+            )
 
 
 def polynomial_dimension(n_features: int, degree: int) -> int:
@@ -183,6 +200,9 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
         if kernel != "rbf":
             raise ParameterError(f"sigma is {sigma}; only kernel='rbf' has one. Use gamma.")
         check_number("sigma", sigma, above=0)
+        if gamma != "scale":
+            raise ParameterError(f"sigma is {sigma} and gamma is {shown(gamma)}; give one of them.")
+        check_number("sigma²", sigma * sigma, above=0)
         return 1.0 / (2.0 * sigma * sigma)
     if kernel in _NEEDS_NO_GAMMA:
         return 1.0
@@ -211,11 +231,25 @@ def _median_gamma(X: Matrix) -> float:
     if X.shape[0] > _MEDIAN_ROWS:
         rows = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _MEDIAN_ROWS, replace=False))]
     rows = _float64(rows)
-    norms = _squared_norms(rows)
-    squared = np.maximum(norms[:, None] + norms[None, :] - 2 * _products(rows, rows), 0)
+    squared = _squared_distances(rows, rows)
     distinct = squared[np.triu_indices(rows.shape[0], k=1)]
     distinct = distinct[distinct > 0]
     return 1.0 / (2.0 * float(np.median(distinct))) if distinct.size else 1.0
+
+
+def _squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
+    """‖x_i − z_j‖², by products; pairs so close, for where they lie, that the products lose it are taken one by one."""
+    if not sp.issparse(X) and not sp.issparse(Z):
+        centre = Z.mean(axis=0)  # distances do not change, but near the origin fewer digits are lost
+        X, Z = X - centre, Z - centre
+    sizes = _squared_norms(X)[:, None] + _squared_norms(Z)[None, :]
+    squared = np.maximum(sizes - 2 * _products(X, Z), 0)
+    lost = np.nonzero(squared < _CLOSE * sizes)
+    step = max(1, _PAIR_CELLS // max(1, X.shape[1]))
+    for start in range(0, len(lost[0]), step):
+        i, j = lost[0][start : start + step], lost[1][start : start + step]
+        squared[i, j] = _squared_norms(X[i] - Z[j])
+    return squared
 
 
 def _chi2_distances(x: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:

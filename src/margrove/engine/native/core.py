@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,24 @@ core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm
 _MOST_PER_CORE = 4  # threads; OpenMP ends the process when it cannot have as many as it is asked for
 
 
+_is_forked = False
+
+
+def _note_fork() -> None:
+    global _is_forked
+    _is_forked = True
+
+
+os.register_at_fork(after_in_child=_note_fork)
+
+
 def threads_for(n_jobs: int | None) -> int:
-    """How many threads: all that OpenMP would use, or as many as asked for, scikit-learn's way."""
+    """How many threads: all that OpenMP would use, or as many as asked for, scikit-learn's way.
+
+    One in a forked child: GNU's OpenMP waits there for ever for the threads that stayed with the parent.
+    """
+    if _is_forked:
+        return 1
     available = int(core.max_threads())
     if n_jobs is None:
         return available
@@ -63,19 +80,43 @@ def points_of(X: Matrix) -> Any:
 
 
 @cache
-def blas_threads() -> ThreadpoolController:
-    """SciPy's BLAS threads, to be held back while the core's own threads call it."""
+def _blas() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+_holding = Lock()
+_holders = 0
+_held: Any = None
+
+
+@contextmanager
+def blas_held_back() -> Iterator[None]:
+    """SciPy's BLAS runs on one thread while the core's own threads call it.
+
+    The first in holds it back and the last out lets it go: overlapping limits of several Python threads would otherwise
+    restore each other's.
+    """
+    global _holders, _held
+    with _holding:
+        if _holders == 0:
+            _held = _blas().limit(limits=1, user_api="blas")
+        _holders += 1
+    try:
+        yield
+    finally:
+        with _holding:
+            _holders -= 1
+            if _holders == 0:
+                _held.restore_original_limits()
 
 
 def kernel_decision(
     kernel: Kernel, X: Matrix, support: Matrix, dual: NDArray[np.float64], n_jobs: int | None
 ) -> NDArray[np.float64]:
-    """K(X, support) dualᵀ, shape (n, machines), streamed over blocks of X. For kernels the core computes."""
-    with blas_threads().limit(limits=1, user_api="blas"):  # the core's own threads each call it
-        values: NDArray[np.float64] = core.kernel_decision(
-            points_of(X), points_of(support), np.ascontiguousarray(dual), kernel.native, threads_for(n_jobs)
-        )
+    """K(X, support) dualᵀ, shape (n, machines), streamed over the rows of X. For kernels the core computes."""
+    values: NDArray[np.float64] = core.kernel_decision(
+        points_of(X), points_of(support), np.ascontiguousarray(dual), kernel.native, threads_for(n_jobs)
+    )
     return values
 
 

@@ -24,11 +24,13 @@ from margrove.linear.problem import (
     PerceptronProblem,
     PerceptronSolution,
     Walk,
+    column_sizes,
 )
 from margrove.progress import Progress, report
 from margrove.status import Status, worst
 from margrove.svm.kernels import called
 
+_LSMR_ENDS = {3: Status.STALLED, 6: Status.STALLED, 7: Status.MAX_ITER}  # its other reasons are good ones
 _NO_WEIGHT = np.empty(0, np.float64)
 _KEPT = {"averaged": "every correction", "voted": "every weight vector"}
 _LIGHTER = {"averaged": "last", "voted": "averaged"}
@@ -39,57 +41,94 @@ _KEPT_SHARE = 0.5  # of free memory, for what the averaged and the voted percept
 def _(problem: CentroidProblem, effort: Effort) -> LinearSolution:
     weight = _NO_WEIGHT if problem.weight is None else problem.weight
     sums = core.class_sums(points_of(problem.X), problem.codes, weight, problem.n_classes, threads_for(effort.n_jobs))
-    mass = np.bincount(problem.codes, weights=problem.weight, minlength=problem.n_classes)
+    mass = np.bincount(problem.codes, weights=problem.weight, minlength=problem.n_classes).astype(np.float64)
     if problem.n_classes == 2:
         negative, positive = sums / mass[:, None]
         positives, negatives = positive[None], negative[None]
     else:
         positives = sums / mass[:, None]
-        negatives = (sums.sum(axis=0) - sums) / (mass.sum() - mass)[:, None]
+        negatives = _sums_of_others(sums) / _sums_of_others(mass[:, None])
     coef = positives - negatives
-    return LinearSolution(coef, -np.einsum("md,md->m", coef, positives + negatives) / 2)
+    with np.errstate(over="ignore", invalid="ignore"):  # told by the status
+        return _linear_solution(coef, -np.einsum("md,md->m", coef, positives + negatives) / 2)
+
+
+def _sums_of_others(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each row the sum of all the others: what comes before it plus what comes behind. (The total minus the row
+    itself would lose the others' digits where one row is much larger.)"""
+    before, behind = np.zeros_like(sums), np.zeros_like(sums)
+    before[1:] = np.cumsum(sums, axis=0)[:-1]
+    behind[:-1] = np.cumsum(sums[::-1], axis=0)[::-1][1:]
+    return before + behind
+
+
+def _linear_solution(
+    coef: NDArray[np.float64], intercept: NDArray[np.float64], status: Status = Status.CONVERGED, n_iter: int = 1
+) -> LinearSolution:
+    is_finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
+    return LinearSolution(coef, intercept, status if is_finite else Status.NONFINITE, n_iter)
 
 
 @solve.register
 def _(problem: LeastSquaresProblem, effort: Effort) -> LinearSolution:
-    """LAPACK's divide-and-conquer SVD for dense points, LSMR for sparse ones, which stay sparse."""
+    """LAPACK's divide-and-conquer SVD for dense points, LSMR for sparse ones, which stay sparse. Columns are brought to
+    one size first: neither can tell a small column from rounding error beside a large one."""
     n, d = problem.X.shape
     s = np.ones(n) if problem.weight is None else problem.weight
     Y = problem.sign.T.astype(np.float64)
     x_mean, y_mean = np.zeros(d), np.zeros(Y.shape[1])
     if problem.fit_intercept:
         y_mean = np.average(Y, axis=0, weights=s)
-        x_mean = np.asarray(problem.X.T @ s).ravel() / s.sum()
+        x_mean = np.asarray(problem.X.T @ (s / s.sum())).ravel()
     root = np.sqrt(s)
-    if not sp.issparse(problem.X):
-        centred = problem.X.astype(np.float64)
-        centred -= x_mean
-        centred *= root[:, None]
-        target = root[:, None] * (Y - y_mean)
-        # Singular values that rounding alone can make are not there. LAPACK's own limit, the bare machine epsilon, lets
-        # some of them through, and then w explodes.
-        floor = max(n, d) * np.finfo(np.float64).eps
-        coef = scipy.linalg.lstsq(centred, target, cond=floor, overwrite_a=True, check_finite=False)[0].T
-        return LinearSolution(coef, y_mean - coef @ x_mean)
-    rows = sp.diags_array(root) @ problem.X.astype(np.float64)
-    centred_rows = scipy.sparse.linalg.LinearOperator(
-        (n, d),
-        matvec=lambda w: rows @ w.ravel() - root * (x_mean @ w.ravel()),
-        rmatvec=lambda r: rows.T @ r.ravel() - x_mean * (root @ r.ravel()),
+    target = root[:, None] * (Y - y_mean)
+    if sp.issparse(problem.X):
+        coef, status, n_iter = _sparse_least_squares(problem.X, root, x_mean, target)
+    else:
+        coef, status, n_iter = _dense_least_squares(problem.X, root, x_mean, target), Status.CONVERGED, 1
+    return _linear_solution(coef, y_mean - coef @ x_mean, status, n_iter)
+
+
+def _dense_least_squares(
+    X: NDArray[Any], root: NDArray[np.float64], mean: NDArray[np.float64], target: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    centred = X.astype(np.float64)
+    centred -= mean
+    centred *= root[:, None]
+    size = column_sizes(centred, mean, float(root @ root))
+    centred /= size
+    if not np.isfinite(centred).all():
+        return np.full((target.shape[1], X.shape[1]), np.nan)
+    # Singular values that rounding alone can make are not there. LAPACK's own limit, the bare machine epsilon, lets
+    # some of them through, and then w explodes.
+    floor = max(X.shape) * np.finfo(np.float64).eps
+    solution = scipy.linalg.lstsq(centred, target, cond=floor, overwrite_a=True, check_finite=False)[0]
+    return np.ascontiguousarray((solution / size[:, None]).T)
+
+
+def _sparse_least_squares(
+    X: Any, root: NDArray[np.float64], mean: NDArray[np.float64], target: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], Status, int]:
+    rows = sp.diags(root) @ X.astype(np.float64)
+    squares = np.asarray(rows.multiply(rows).sum(axis=0)).ravel() - mean**2 * (root @ root)
+    # The difference of two squares has half the digits: what is constant but for rounding gets the weight 0.
+    size = np.where(squares <= 1e-13 * mean**2 * (root @ root), np.inf, np.sqrt(np.maximum(squares, 0)))
+    centred = scipy.sparse.linalg.LinearOperator(
+        X.shape,
+        matvec=lambda w: rows @ (w.ravel() / size) - root * (mean @ (w.ravel() / size)),
+        rmatvec=lambda r: (rows.T @ r.ravel() - mean * (root @ r.ravel())) / size,
         dtype=np.float64,
     )
-    ends = [_least_squares_by_lsmr(centred_rows, root * (y - m)) for y, m in zip(Y.T, y_mean, strict=True)]
-    coef = np.array([w for w, _, _ in ends])
-    status = worst(status for _, status, _ in ends)
-    return LinearSolution(coef, y_mean - coef @ x_mean, status, max(n_iter for _, _, n_iter in ends))
-
-
-def _least_squares_by_lsmr(
-    rows: scipy.sparse.linalg.LinearOperator, target: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], Status, int]:
-    limit = 20 * min(rows.shape) + 100
-    w, reason, n_iter, *_ = scipy.sparse.linalg.lsmr(rows, target, atol=1e-10, btol=1e-10, maxiter=limit)
-    return w, Status.MAX_ITER if reason == 7 else Status.CONVERGED, int(n_iter)
+    most = 20 * min(X.shape) + 100
+    found, statuses, steps = [], [], []
+    for column in target.T:
+        w, reason, n_iter, *_ = scipy.sparse.linalg.lsmr(
+            centred, column, atol=1e-10, btol=1e-10, conlim=0, maxiter=most
+        )
+        found.append(w / size)
+        steps.append(int(n_iter))
+        statuses.append(_LSMR_ENDS.get(int(reason), Status.CONVERGED))
+    return np.array(found), worst(statuses), max(steps)
 
 
 @solve.register
@@ -192,7 +231,8 @@ def _(problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolut
         wanted = solver.run(problem.max_iter, seconds)
         if wanted >= 0:
             assert kernel.function is not None
-            solver.supply(wanted, called(kernel.function, problem.X[wanted : wanted + 1], problem.X)[0])
+            # As prediction asks for it, points first: a callable need not be symmetric in the way it is written.
+            solver.supply(wanted, called(kernel.function, problem.X, problem.X[wanted : wanted + 1])[:, 0].copy())
         return _end(solver, machines, problem.max_iter)
 
     status = run_in_slices(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove.engine import Effort
-from margrove.engine.native.core import blas_threads, core, points_of, threads_for
+from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
 from margrove.engine.slices import run_in_slices
 from margrove.errors import EngineError
@@ -33,7 +33,7 @@ def _(problem: DualProblem, effort: Effort) -> DualSolution:
     def tell() -> None:
         report(Progress("svm", float(solver.steps), None, float(solver.violation), "violation"))
 
-    with blas_threads().limit(limits=1, user_api="blas"):
+    with blas_held_back():
         status = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
     v = solver.v
     return DualSolution(
