@@ -356,3 +356,10 @@ def test_the_penguins_give_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert TableEncoder().fit_transform(load_penguins()).shape == (344, 11)
+
+
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1_000", "1e999"])
+def test_words_for_numbers_that_no_file_means_are_refused(cell):
+    encoder = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]}))
+    with pytest.raises(InputError, match=f"'{cell}' in row 1 is not a number"):
+        encoder.transform(pd.DataFrame({"a": [cell, "1"]}))

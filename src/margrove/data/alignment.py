@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -90,14 +91,20 @@ def _numbers(column: Column, source: str) -> NDArray[Any]:
     numbers = np.empty(len(column.levels) + 1)
     numbers[MISSING] = np.nan
     for code, level in enumerate(column.levels):
-        try:
-            numbers[code] = float(level)
-        except ValueError:
-            if not np.any(column.values == code):
-                continue  # a level that was declared but does not occur
-            raise _not(column, code, "a number, as the column was in training", source) from None
+        numbers[code] = _finite_number(level)
+        if np.isnan(numbers[code]) and np.any(column.values == code):  # not one that was declared and does not occur
+            raise _not(column, code, "a number, as the column was in training", source)
     parsed: NDArray[Any] = numbers[column.values]
     return parsed
+
+
+def _finite_number(level: Level) -> float:
+    """The number a level is or spells, as files spell it, else NaN. Python's own "inf" and "1_000" are none."""
+    try:
+        number = math.nan if "_" in str(level) else float(level)
+    except (ValueError, OverflowError):
+        return math.nan
+    return number if math.isfinite(number) else math.nan
 
 
 def _booleans(column: Column, source: str) -> Column:

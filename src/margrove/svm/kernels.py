@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import manhattan_distances
 
+from margrove.data.sample import squared_norms
 from margrove.errors import InputError, ParameterError, check_number, shown
 
 Matrix: TypeAlias = Any  # a dense array or a SciPy CSR matrix of shape (n, d)
@@ -100,7 +101,7 @@ class Kernel:
         if self.name in ("rbf", "laplacian", "chi2"):
             return np.ones(X.shape[0])
         if self.name in ("linear", "poly", "sigmoid"):
-            norms = _squared_norms(_float64(X))
+            norms = squared_norms(_float64(X))
             if self.name == "linear":
                 return norms
             inner = self.gamma * norms + self.coef0
@@ -242,13 +243,13 @@ def _squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     if not sp.issparse(X) and not sp.issparse(Z):
         centre = Z.mean(axis=0)  # distances do not change, but near the origin fewer digits are lost
         X, Z = X - centre, Z - centre
-    sizes = _squared_norms(X)[:, None] + _squared_norms(Z)[None, :]
+    sizes = squared_norms(X)[:, None] + squared_norms(Z)[None, :]
     squared = np.maximum(sizes - 2 * _products(X, Z), 0)
     lost = np.nonzero(squared < _CLOSE * sizes)
     step = max(1, _PAIR_CELLS // max(1, X.shape[1]))
     for start in range(0, len(lost[0]), step):
         i, j = lost[0][start : start + step], lost[1][start : start + step]
-        squared[i, j] = _squared_norms(X[i] - Z[j])
+        squared[i, j] = squared_norms(X[i] - Z[j])
     return squared
 
 
@@ -268,9 +269,3 @@ def _dense(X: Matrix) -> NDArray[np.float64]:
 
 def _products(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     return _dense(X @ Z.T)
-
-
-def _squared_norms(X: Matrix) -> NDArray[np.float64]:
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.asarray(np.einsum("ij,ij->i", X, X))
