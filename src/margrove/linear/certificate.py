@@ -269,7 +269,7 @@ def _walk_claims(model: Any, evidence: _Evidence) -> list[Claim]:
             per_machine(disorder),
             none,
             not disorder.any(),
-            "each step comes once, none is missing",
+            "their times rise, and none is missing",
         ),
         _identity(made_of, off, size, "largest difference" if is_voted else "‖w − Σ η y x (T − t + 1)/T‖"),
         _wrong_side(functional, evidence, must_separate=False),
