@@ -6,10 +6,8 @@
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define MARGROVE_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#define MARGROVE_HAS_CLONES 1
 #else
 #define MARGROVE_CLONES
-#define MARGROVE_HAS_CLONES 0
 #endif
 
 // The shared body of a cloned function: it must be inlined to be compiled for the clone's instruction set.

@@ -11,14 +11,6 @@
 
 namespace margrove {
 
-inline bool has_threads() {
-#ifdef _OPENMP
-  return true;
-#else
-  return false;
-#endif
-}
-
 // How many threads OpenMP would use: the cores, or fewer where OMP_NUM_THREADS or threadpoolctl says so.
 inline int max_threads() {
 #ifdef _OPENMP

@@ -203,8 +203,6 @@ NB_MODULE(_core, m) {
   using namespace margrove;
   m.doc() = "Margrove's native core.";
 
-  m.attr("has_threads") = has_threads();
-  m.attr("has_clones") = MARGROVE_HAS_CLONES != 0;
   m.def("max_threads", &max_threads);
   m.def("set_blas", &set_blas, "sgemm"_a, "dgemm"_a);
 
@@ -230,14 +228,6 @@ NB_MODULE(_core, m) {
         return to_numpy(sums.data(), {static_cast<std::size_t>(classes), static_cast<std::size_t>(points.d)});
       },
       "points"_a, "label"_a.noconvert(), "weight"_a.noconvert(), "classes"_a, "threads"_a);
-
-  m.def(
-      "largest_squared_norm",
-      [](const Points& points, int threads) {
-        nb::gil_scoped_release unlocked;
-        return largest_squared_norm(points.rows, threads);
-      },
-      "points"_a, "threads"_a);
 
   m.def(
       "kernel_decision",

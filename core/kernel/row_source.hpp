@@ -80,12 +80,10 @@ class ComputedRows final : public RowSource<typename Rows::value_type> {
   }
 
   std::int64_t size() const override { return rows_.n; }
-  std::int64_t computed() const { return computed_; }
 
   const T* row(std::int64_t i) override {
     if (const T* kept = cache_.find(i)) return kept;
     T* out = cache_.make(i);
-    ++computed_;
     if constexpr (requires { rows_.start; }) {
       kernel_row(rows_, i, alone_[static_cast<std::size_t>(i)], rows_, alone_, spec_, buffer_, out);
     } else {
@@ -104,7 +102,6 @@ class ComputedRows final : public RowSource<typename Rows::value_type> {
   KernelSpec spec_;
   int threads_;
   RowCache<T> cache_;
-  std::int64_t computed_ = 0;
   std::vector<double> alone_, buffer_;
 };
 

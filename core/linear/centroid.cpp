@@ -18,30 +18,10 @@ MARGROVE_INLINE void add_piece_body(const Rows& rows, const std::int32_t* label,
   }
 }
 
-template <class T>
-MARGROVE_INLINE double squared_norm(const DenseRows<T>& rows, std::int64_t i) {
-  return dot(rows.row(i), rows.row(i), rows.d);
-}
-template <class T>
-MARGROVE_INLINE double squared_norm(const CsrRows<T>& rows, std::int64_t i) {
-  const std::int64_t start = rows.start[i];
-  return dot(rows.data + start, rows.data + start, rows.start[i + 1] - start);
-}
-
-template <class Rows>
-MARGROVE_INLINE double largest_norm_body(const Rows& rows, std::int64_t from, std::int64_t to) {
-  double largest = 0;
-  for (std::int64_t i = from; i < to; ++i) largest = std::max(largest, squared_norm(rows, i));
-  return largest;
-}
-
 #define MARGROVE_CENTROID(ROWS)                                                                                        \
   MARGROVE_CLONES void add_piece(const ROWS& rows, const std::int32_t* label, const double* weight, std::int64_t from, \
                                  std::int64_t to, double* sums) {                                                      \
     add_piece_body(rows, label, weight, from, to, sums);                                                               \
-  }                                                                                                                    \
-  MARGROVE_CLONES double largest_norm(const ROWS& rows, std::int64_t from, std::int64_t to) {                          \
-    return largest_norm_body(rows, from, to);                                                                          \
   }
 MARGROVE_CENTROID(DenseRows<float>)
 MARGROVE_CENTROID(DenseRows<double>)
@@ -72,19 +52,6 @@ void class_sums(const AnyRows& any, std::span<const std::int32_t> label, std::sp
         });
         std::fill(sums, sums + size, 0.0);
         for (std::int64_t p = 0; p < pieces; ++p) add_scaled(sums, 1.0, partial.data() + p * size, size);
-      },
-      any);
-}
-
-double largest_squared_norm(const AnyRows& any, int threads) {
-  return std::visit(
-      [&](const auto& rows) {
-        const std::int64_t piece = 4096, pieces = (rows.n + piece - 1) / piece;
-        std::vector<double> largest(static_cast<std::size_t>(pieces));
-        parallel_for(pieces, threads, [&](std::int64_t p) {
-          largest[static_cast<std::size_t>(p)] = largest_norm(rows, p * piece, std::min(rows.n, (p + 1) * piece));
-        });
-        return largest.empty() ? 0.0 : *std::max_element(largest.begin(), largest.end());
       },
       any);
 }

@@ -1,4 +1,4 @@
-// Sums for the basic linear classifier (THEORY L1) and for the perceptron's bound.
+// Sums for the basic linear classifier (THEORY L1).
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,5 @@ namespace margrove {
 // Rows are added in pieces of fixed size whose sums are added in order, so threads change no bit.
 void class_sums(const AnyRows& rows, std::span<const std::int32_t> label, std::span<const double> weight,
                 std::int64_t classes, int threads, double* sums);
-
-// R^2: the largest |x_i|^2.
-double largest_squared_norm(const AnyRows& rows, int threads);
 
 }  // namespace margrove

@@ -383,7 +383,6 @@ bool BlockSmo<T>::run(std::int64_t max_steps, double seconds) {
       converged_ = true;
       break;
     }
-    const std::vector<std::int64_t> last = set_;
     choose_working_set();
     read_block();
     const std::vector<double> before = problem_.alpha;

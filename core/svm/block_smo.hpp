@@ -46,8 +46,7 @@ class KeptRows {
   KeptRows(std::int64_t n, std::int64_t bytes, std::int64_t least);
   std::int64_t capacity() const { return capacity_; }
   const T* find(std::int64_t i);
-  // Rooms for rows that are not kept, side by side where possible is not promised: one pointer each.
-  T* make(std::int64_t i);
+  T* make(std::int64_t i);                             // room for a row that is not kept; the caller fills it
   void touch_all(std::span<const std::int64_t> rows);  // so that none of them is given up for another
 
  private:
@@ -88,7 +87,6 @@ class BlockSmo {
   void read_block();
   std::int64_t solve_block(std::int64_t most_steps, double tolerance);
   void move_v(const std::vector<double>& before);
-  const T* row(std::int64_t point);
   void ensure_rows(const std::vector<std::int64_t>& points);
 
   std::shared_ptr<const Gram<T>> gram_;
@@ -99,7 +97,6 @@ class BlockSmo {
   std::vector<double> v_;
   std::vector<std::int64_t> set_;  // the working set, variables
   std::vector<T> block_;           // (set, set) kernel values
-  std::vector<double> moved_;      // scratch: change of y α per member
   bool started_ = false, converged_ = false, stalled_ = false;
   double violation_ = 0;
   std::int64_t steps_ = 0, rounds_ = 0, rows_computed_ = 0;
