@@ -62,6 +62,7 @@ def main() -> None:
             "tests/core",
             "tests/engine",
             "tests/laws",
+            "tests/svm",
         ),
         LD_PRELOAD=" ".join([runtime_library("libasan.so"), runtime_library("libubsan.so")]),
         ASAN_OPTIONS="detect_leaks=0:abort_on_error=1",
