@@ -13,7 +13,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import settings
 
-
 # Where a submission is judged the examples are the same every time; elsewhere every run looks at new ones.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
