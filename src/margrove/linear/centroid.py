@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from margrove.data.sample import read_sample
 from margrove.engine import Effort, settle_engine, solve
-from margrove.linear.certificate import certify_centroid, is_recomputation_cheap, solver_certificate
+from margrove.linear.certificate import certify_centroid, is_recomputation_cheap
 from margrove.linear.classifier import LinearClassifier
 from margrove.linear.problem import CentroidProblem
 
@@ -57,10 +57,12 @@ class BasicLinearClassifier(LinearClassifier):
         sample = read_sample(self, X, y, sample_weight)
         problem = CentroidProblem(sample.X, sample.codes, len(sample.classes), sample.weight)
         self._keep_linear(sample, solve(problem, engine, effort), engine)
-        if is_recomputation_cheap(problem.X.shape[0] * problem.X.shape[1], passes=1):
-            self.certificate_ = certify_centroid(self, X, y, sample_weight)
-        else:
-            norms = {"‖w‖": np.linalg.norm(self.coef_, axis=1)}
-            self.certificate_ = solver_certificate(self, problem.X.shape[0], norms)
+        self._keep_certificate(
+            certify_centroid,
+            (X, y, sample_weight),
+            sample,
+            is_cheap=is_recomputation_cheap(sample.X.shape[0] * sample.X.shape[1], passes=1),
+            numbers=lambda: {"‖w‖": np.linalg.norm(self.coef_, axis=1)},
+        )
         self._warn_unless_converged("the means are too large for their products")
         return self

@@ -164,14 +164,16 @@ def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
         return _certificate(model, evidence, [*claims, _other_rows(alpha.shape[0], evidence)])
     # In units of η, which scales w and decides nothing.
     coef, intercept, functional = model.coef_ / model.eta0, model.intercept_ / model.eta0, functional / model.eta0
-    v, size = np.zeros((len(coef), coef.shape[1] + 1)), np.zeros(len(coef))
+    v, size, radius = np.zeros((len(coef), coef.shape[1] + 1)), np.zeros(len(coef)), 0.0
     one = float(model.fit_intercept)
     for rows in evidence.blocks():
         block = float64_block(evidence.X, rows)
         step = alpha[rows].T * evidence.s[rows]
         signed = step * evidence.y[:, rows]
         v += np.hstack([signed @ block, one * signed.sum(axis=1)[:, None]])
-        size += np.abs(step) @ _row_norms(block, one)
+        norms = _row_norms(block, one)
+        size += np.abs(step) @ norms
+        radius = max(radius, float(norms[evidence.s[rows] > 0].max(initial=0)))
     found = np.hstack([coef, intercept[:, None]])
     if not model.is_warm_:
         off = _norms(found - v)
@@ -180,15 +182,9 @@ def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
         claims += [
             _identity("w is made of the corrections", off, size, "‖w/η − Σ α y x‖"),
             _identity("the counts add up to the mistakes", counted, alpha.sum(axis=0), "|Σα − mistakes|"),
-            _mistakes(model, evidence, functional, _norms(found), _radius(evidence, one)),
+            _mistakes(model, evidence, functional, _norms(found), radius),
         ]
     return _certificate(model, evidence, claims)
-
-
-def _radius(evidence: _Evidence, one: float) -> float:
-    """R: the largest ‖(x, 1)‖ of the rows that count."""
-    blocks = ((float64_block(evidence.X, rows), evidence.s[rows] > 0) for rows in evidence.blocks())
-    return max(float(_row_norms(block, one)[counts].max(initial=0)) for block, counts in blocks)
 
 
 @_QUIETLY

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.certificate import Certificate
 from margrove.data.sample import Sample, read_points
 from margrove.errors import ConvergenceWarning, check_flag, check_number, check_whole
+from margrove.linear.certificate import solver_certificate
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import LinearSolution, one_vs_rest_signs
 from margrove.status import Status
+
+Certifier: TypeAlias = Callable[[Any, Any, Any, Any], Certificate]
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
@@ -57,6 +61,21 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         self._keep(sample, solution, engine)
         self.coef_ = solution.coef
         self.intercept_ = solution.intercept
+
+    def _keep_certificate(
+        self,
+        certify: Certifier,
+        given: tuple[Any, Any, Any],
+        sample: Sample,
+        *,
+        is_cheap: bool,
+        numbers: Callable[[], dict[str, NDArray[Any]]],
+    ) -> None:
+        """Recompute from what was ``given`` where that is cheap beside the fit; else the solver's ``numbers`` stand."""
+        if is_cheap:
+            self.certificate_ = certify(self, *given)
+        else:
+            self.certificate_ = solver_certificate(self, sample.X.shape[0], numbers())
 
     def _warn_unless_converged(self, what: str) -> None:
         if self.status_ is not Status.CONVERGED:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.data.sample import Sample, read_points, read_sample
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import check_number
-from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap, solver_certificate
+from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap
 from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
 from margrove.linear.margins import kernel_of
 from margrove.linear.problem import KernelPerceptronProblem, KernelPerceptronSolution
@@ -116,11 +116,13 @@ class KernelPerceptron(LinearClassifier):
         solution = solve(problem, engine, effort)
         self._keep_kernel(sample, problem, solution, engine)
         cells = problem.X.shape[0] * len(self.support_) * (1 if self.kernel == "precomputed" else problem.X.shape[1])
-        if is_recomputation_cheap(cells, passes=1):
-            self.certificate_ = certify_kernel_perceptron(self, X, y, sample_weight)
-        else:
-            numbers = {"mistakes made": solution.mistakes, "‖w‖": self.norm_}
-            self.certificate_ = solver_certificate(self, problem.X.shape[0], numbers)
+        self._keep_certificate(
+            certify_kernel_perceptron,
+            (X, y, sample_weight),
+            sample,
+            is_cheap=is_recomputation_cheap(cells, passes=1),
+            numbers=lambda: {"mistakes made": solution.mistakes, "‖w‖": self.norm_},
+        )
         self._warn_unless_converged("the rows are not separated")
         return self
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from margrove.data.sample import read_sample
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import check_flag
-from margrove.linear.certificate import certify_least_squares, is_recomputation_cheap, solver_certificate
+from margrove.linear.certificate import certify_least_squares, is_recomputation_cheap
 from margrove.linear.classifier import LinearClassifier
 from margrove.linear.problem import LeastSquaresProblem, one_vs_rest_signs
 
@@ -58,10 +58,12 @@ class LeastSquaresClassifier(LinearClassifier):
         sign = one_vs_rest_signs(sample.codes, len(sample.classes))
         problem = LeastSquaresProblem(sample.X, sign, sample.weight, bool(self.fit_intercept))
         self._keep_linear(sample, solve(problem, engine, effort), engine)
-        if is_recomputation_cheap(problem.X.shape[0] * problem.X.shape[1], passes=1):
-            self.certificate_ = certify_least_squares(self, X, y, sample_weight)
-        else:
-            norms = {"‖w‖": np.linalg.norm(self.coef_, axis=1)}
-            self.certificate_ = solver_certificate(self, problem.X.shape[0], norms)
+        self._keep_certificate(
+            certify_least_squares,
+            (X, y, sample_weight),
+            sample,
+            is_cheap=is_recomputation_cheap(sample.X.shape[0] * sample.X.shape[1], passes=1),
+            numbers=lambda: {"‖w‖": np.linalg.norm(self.coef_, axis=1)},
+        )
         self._warn_unless_converged("the normal equations are not solved to 1e-10")
         return self

@@ -143,11 +143,13 @@ class Perceptron(LinearClassifier):
         problem = self._problem(sample, self.max_iter, start)
         solution = solve(problem, engine, effort)
         self._keep_perceptron(sample, solution, engine, is_warm=start is not None)
-        if self._is_certificate_cheap(problem, solution):
-            self.certificate_ = certify_perceptron(self, X, y, sample_weight)
-        else:
-            counts = {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass}
-            self.certificate_ = solver_certificate(self, problem.X.shape[0], counts)
+        self._keep_certificate(
+            certify_perceptron,
+            (X, y, sample_weight),
+            sample,
+            is_cheap=self._is_certificate_cheap(problem, solution),
+            numbers=lambda: {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass},
+        )
         self._warn_unless_converged(f"{int(solution.last_pass.sum())} mistakes in the last pass")
         return self
 

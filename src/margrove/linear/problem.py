@@ -102,9 +102,6 @@ class KernelPerceptronProblem:
     cache_bytes: int = 1 << 30
 
 
-LinearProblem = CentroidProblem | LeastSquaresProblem | PerceptronProblem | KernelPerceptronProblem
-
-
 @dataclass(frozen=True)
 class LinearSolution:
     """w and b of each machine, and why the solve ended."""

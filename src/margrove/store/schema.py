@@ -146,26 +146,20 @@ ENCODER_CHOICES: dict[str, tuple[Any, ...]] = {
     "sparse_output": (True, False, "auto"),
 }
 
+_OF_NUMBERS: dict[str, type] = {
+    "name": str,
+    "index": int,
+    "kind": str,
+    "fill": float,
+    "mean": float,
+    "scale": float,
+    "indicator": bool,
+}
+
 # What is said of each column that an encoder keeps; see `margrove.data.encoding`.
 COLUMN_FIELDS: dict[str, dict[str, type]] = {
-    "numeric": {
-        "name": str,
-        "index": int,
-        "kind": str,
-        "fill": float,
-        "mean": float,
-        "scale": float,
-        "indicator": bool,
-    },
-    "boolean": {
-        "name": str,
-        "index": int,
-        "kind": str,
-        "fill": float,
-        "mean": float,
-        "scale": float,
-        "indicator": bool,
-    },
+    "numeric": _OF_NUMBERS,
+    "boolean": _OF_NUMBERS,
     "category": {"name": str, "index": int, "kind": str, "levels": list, "missing_seen": bool},
 }
 DROPPED_FIELDS: dict[str, type] = {"name": str, "index": int, "why": str}
