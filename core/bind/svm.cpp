@@ -25,10 +25,6 @@ class BoundDual {
     nb::gil_scoped_release unlocked;
     return solver_.run(max_steps, seconds);
   }
-  void set_v(Vector<double> v) {
-    require(v.size() == solver_.v().size(), "v must have one value per variable");
-    solver_.set_v(span_of(v));
-  }
   const BlockSmo<T>& solver() const { return solver_; }
 
  private:
@@ -84,7 +80,6 @@ void bind_dual(nb::module_& m, const char* name, const char* on_points) {
   using Bound = BoundDual<T>;
   nb::class_<Bound>(m, name)
       .def("run", &Bound::run, "max_steps"_a, "seconds"_a)
-      .def("set_v", &Bound::set_v, "v"_a.noconvert())
       .def_prop_ro("converged", [](const Bound& b) { return b.solver().has_converged(); })
       .def_prop_ro("stalled", [](const Bound& b) { return b.solver().has_stalled(); })
       .def_prop_ro("violation", [](const Bound& b) { return b.solver().violation(); })

@@ -169,13 +169,6 @@ bool BlockSmo<T>::in_low(std::size_t t) const {
   return problem_.y[t] > 0 ? problem_.alpha[t] > 0 : problem_.alpha[t] < problem_.upper[t];
 }
 
-template <class T>
-void BlockSmo<T>::set_v(std::span<const double> v) {
-  std::copy(v.begin(), v.end(), v_.begin());
-  started_ = true;
-  converged_ = stalled_ = false;
-}
-
 // v at the given start: -y p, moved by every alpha that is not zero.
 template <class T>
 void BlockSmo<T>::start() {

@@ -75,9 +75,6 @@ class BlockSmo {
   const std::vector<double>& alpha() const { return problem_.alpha; }
   const std::vector<double>& v() const { return v_; }
 
-  // Replaces v by one computed elsewhere, more exactly; the solve goes on from there.
-  void set_v(std::span<const double> v);
-
  private:
   bool in_up(std::size_t t) const;
   bool in_low(std::size_t t) const;
