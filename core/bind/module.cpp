@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "bind/arrays.hpp"
+#include "kernel/decision.hpp"
 #include "kernel/row_source.hpp"
 #include "linear/centroid.hpp"
 #include "linear/kernel_perceptron.hpp"
@@ -236,12 +237,13 @@ NB_MODULE(_core, m) {
         require(points.d == support.d, "points and support differ in their number of columns");
         require(static_cast<std::int64_t>(dual.shape(1)) == support.n, "dual must be (machines, support)");
         const KernelSpec spec = kernel_spec(kernel);
+        const Blas<double>& blas = borrowed_blas<double>();
         const std::size_t machines = dual.shape(0);
         std::vector<double> out(static_cast<std::size_t>(points.n) * machines);
         {
           nb::gil_scoped_release unlocked;
-          kernel_decision(points.rows, support.rows, {dual.data(), dual.size()}, static_cast<std::int64_t>(machines),
-                          spec, threads, out.data());
+          add_kernel_sums({points.rows}, {support.rows}, {dual.data(), dual.size()},
+                          static_cast<std::int64_t>(machines), spec, blas, threads, out.data());
         }
         return to_numpy(out.data(), {static_cast<std::size_t>(points.n), machines});
       },

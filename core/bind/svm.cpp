@@ -1,8 +1,9 @@
-// Support vector machines for Python: one resumable solver for every dual.
+// Support vector machines for Python: one resumable set of machines for every dual.
 #include <nanobind/stl/unique_ptr.h>
 
 #include "bind/arrays.hpp"
-#include "svm/block_smo.hpp"
+#include "kernel/duplicates.hpp"
+#include "svm/dual_set.hpp"
 
 using namespace nanobind::literals;
 
@@ -14,95 +15,113 @@ std::vector<T> copy_of(const Vector<T>& v) {
   return {v.data(), v.data() + v.size()};
 }
 
-template <class T>
-class BoundDual {
- public:
-  BoundDual(nb::object owner, std::shared_ptr<const Gram<T>> gram, Vector<std::int8_t> y, Vector<double> p,
-            Vector<double> upper, Vector<double> alpha, Vector<std::int64_t> point, DualSettings settings)
-      : owner_(std::move(owner)), solver_(gram, checked(*gram, y, p, upper, alpha, point), settings) {}
-
-  bool run(std::int64_t max_steps, double seconds) {
-    nb::gil_scoped_release unlocked;
-    return solver_.run(max_steps, seconds);
-  }
-  const BlockSmo<T>& solver() const { return solver_; }
-
- private:
-  static DualProblem checked(const Gram<T>& gram, const Vector<std::int8_t>& y, const Vector<double>& p,
-                             const Vector<double>& upper, const Vector<double>& alpha,
-                             const Vector<std::int64_t>& point) {
-    const std::size_t m = y.size();
-    require(p.size() == m && upper.size() == m && alpha.size() == m && point.size() == m,
-            "y, p, upper, alpha and point must be of one length");
-    for (std::size_t t = 0; t < m; ++t)
-      require(point.data()[t] >= 0 && point.data()[t] < gram.size(), "a variable stands for no point");
-    return {copy_of(y), copy_of(p), copy_of(upper), copy_of(alpha), copy_of(point)};
-  }
-
-  nb::object owner_;
-  BlockSmo<T> solver_;
+// Keeps what the machines look at alive.
+struct BoundDuals {
+  nb::object owner;
+  std::int64_t n;
+  std::unique_ptr<DualSet> set;
 };
 
-void check_chosen(const Vector<std::int64_t>& chosen, std::int64_t n) {
-  for (std::size_t k = 0; k < chosen.size(); ++k)
-    require(chosen.data()[k] >= 0 && chosen.data()[k] < n, "a chosen row is not there");
+void check_settings(double tol, std::int64_t working_set, int threads) {
+  require(tol >= 0 && working_set >= 2 && threads >= 1, "tol, working_set or threads is out of its range");
 }
 
-// On points: kernel values computed from the `chosen` rows of them, in T.
-template <class T>
-std::unique_ptr<BoundDual<T>> dual_on_points(const Points& points, Vector<std::int64_t> chosen, nb::tuple kernel,
-                                             Vector<std::int8_t> y, Vector<double> p, Vector<double> upper,
-                                             Vector<double> alpha, Vector<std::int64_t> point, double tol,
-                                             std::int64_t cache_bytes, std::int64_t working_set, int threads) {
-  check_chosen(chosen, points.n);
-  auto gram =
-      std::make_shared<const DenseGram<T>>(points.rows, span_of(chosen), kernel_spec(kernel), borrowed_blas<T>());
-  return std::make_unique<BoundDual<T>>(nb::none(), gram, y, p, upper, alpha, point,
-                                        DualSettings{tol, cache_bytes, working_set, threads});
+// On points: kernel values computed from them. `precision`: 1 float, 2 double, 0 float and then double if need be.
+std::unique_ptr<BoundDuals> duals_on_points(const Points& points, nb::tuple kernel, int precision, double tol,
+                                            double hulls_meet, std::int64_t cache_bytes, std::int64_t working_set,
+                                            int threads) {
+  check_settings(tol, working_set, threads);
+  const KernelSpec spec = kernel_spec(kernel);
+  const AnyRows rows = points.rows;
+  const Blas<float> single = borrowed_blas<float>();
+  const Blas<double> twice = borrowed_blas<double>();
+  KernelSource source;
+  if (precision != 2)
+    source.single = [=](std::vector<std::int64_t> chosen, int inner) {
+      return gram_of_points<float>(rows, std::move(chosen), spec, single, twice, inner);
+    };
+  if (precision != 1)
+    source.twice = [=](std::vector<std::int64_t> chosen, int inner) {
+      return gram_of_points<double>(rows, std::move(chosen), spec, twice, twice, inner);
+    };
+  {
+    nb::gil_scoped_release unlocked;
+    source.first_equal = first_equal_rows(rows, threads);
+  }
+  return std::make_unique<BoundDuals>(
+      nb::cast(points.owner), points.n,
+      std::make_unique<DualSet>(std::move(source), DualSettings{tol, hulls_meet, working_set, threads}, cache_bytes));
 }
 
-// On a Gram matrix that is given.
+// On a Gram matrix that is given, in its own type.
 template <class T>
-std::unique_ptr<BoundDual<T>> dual_on_gram(Matrix<T> gram, Vector<std::int64_t> chosen, Vector<std::int8_t> y,
-                                           Vector<double> p, Vector<double> upper, Vector<double> alpha,
-                                           Vector<std::int64_t> point, double tol, std::int64_t cache_bytes,
-                                           std::int64_t working_set, int threads) {
+std::unique_ptr<BoundDuals> duals_on_gram(Matrix<T> gram, double tol, double hulls_meet, std::int64_t cache_bytes,
+                                          std::int64_t working_set, int threads) {
+  check_settings(tol, working_set, threads);
   require(gram.shape(0) == gram.shape(1), "a Gram matrix must be square");
   const auto n = static_cast<std::int64_t>(gram.shape(0));
-  check_chosen(chosen, n);
-  auto given = std::make_shared<const GivenGram<T>>(DenseRows<T>{gram.data(), n, n}, span_of(chosen));
-  return std::make_unique<BoundDual<T>>(nb::cast(gram), given, y, p, upper, alpha, point,
-                                        DualSettings{tol, cache_bytes, working_set, threads});
+  const DenseRows<T> rows{gram.data(), n, n};
+  KernelSource source;
+  auto make = [=](std::vector<std::int64_t> chosen, int) { return gram_given<T>(rows, std::move(chosen)); };
+  if constexpr (std::is_same_v<T, float>)
+    source.single = make;
+  else
+    source.twice = make;
+  return std::make_unique<BoundDuals>(
+      nb::cast(gram), n,
+      std::make_unique<DualSet>(std::move(source), DualSettings{tol, hulls_meet, working_set, threads}, cache_bytes));
 }
 
-template <class T>
-void bind_dual(nb::module_& m, const char* name, const char* on_points) {
-  using Bound = BoundDual<T>;
-  nb::class_<Bound>(m, name)
-      .def("run", &Bound::run, "max_steps"_a, "seconds"_a)
-      .def_prop_ro("converged", [](const Bound& b) { return b.solver().has_converged(); })
-      .def_prop_ro("stalled", [](const Bound& b) { return b.solver().has_stalled(); })
-      .def_prop_ro("violation", [](const Bound& b) { return b.solver().violation(); })
-      .def_prop_ro("objective", [](const Bound& b) { return b.solver().objective(); })
-      .def_prop_ro("steps", [](const Bound& b) { return b.solver().steps(); })
-      .def_prop_ro("rounds", [](const Bound& b) { return b.solver().rounds(); })
-      .def_prop_ro("rows_computed", [](const Bound& b) { return b.solver().rows_computed(); })
-      .def_prop_ro(
-          "alpha", [](const Bound& b) { return to_numpy(b.solver().alpha()); }, nb::rv_policy::automatic)
-      .def_prop_ro("v", [](const Bound& b) { return to_numpy(b.solver().v()); }, nb::rv_policy::automatic);
-  m.def(on_points, &dual_on_points<T>, "points"_a, "chosen"_a.noconvert(), "kernel"_a, "y"_a.noconvert(),
-        "p"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(), "point"_a.noconvert(), "tol"_a,
-        "cache_bytes"_a, "working_set"_a, "threads"_a);
-  m.def("dual_on_gram", &dual_on_gram<T>, "gram"_a.noconvert(), "chosen"_a.noconvert(), "y"_a.noconvert(),
-        "p"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(), "point"_a.noconvert(), "tol"_a,
-        "cache_bytes"_a, "working_set"_a, "threads"_a);
+void add_dual(BoundDuals& duals, Vector<std::int8_t> y, Vector<double> p, Vector<double> upper, Vector<double> alpha,
+              Vector<std::int64_t> point, bool by_sign, bool hulls) {
+  const std::size_t m = y.size();
+  require(p.size() == m && upper.size() == m && alpha.size() == m && point.size() == m,
+          "y, p, upper, alpha and point must be of one length");
+  require(m > 0, "a machine needs variables");
+  for (std::size_t t = 0; t < m; ++t)
+    require(point.data()[t] >= 0 && point.data()[t] < duals.n, "a variable stands for no point");
+  duals.set->add({copy_of(y), copy_of(p), copy_of(upper), copy_of(alpha), copy_of(point), by_sign, hulls});
+}
+
+nb::dict state_of(const BoundDuals& duals, std::int64_t k) {
+  require(k >= 0 && k < duals.set->size(), "there is no such machine");
+  const MachineState state = duals.set->state(k);
+  nb::dict out;
+  out["alpha"] = to_numpy(state.alpha);
+  out["v"] = to_numpy(state.v);
+  out["is_v_known"] = state.is_v_known;
+  out["violation"] = state.violation;
+  out["objective"] = state.objective;
+  out["steps"] = state.steps;
+  out["rounds"] = state.rounds;
+  out["rows_computed"] = state.rows_computed;
+  out["ending"] = static_cast<int>(state.ending);
+  out["is_double"] = state.is_double;
+  return out;
 }
 
 }  // namespace
 
 void bind_svm(nb::module_& m) {
-  bind_dual<float>(m, "Dual32", "dual32_on_points");
-  bind_dual<double>(m, "Dual64", "dual64_on_points");
+  nb::class_<BoundDuals>(m, "Duals")
+      .def("add", &add_dual, "y"_a.noconvert(), "p"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(),
+           "point"_a.noconvert(), "by_sign"_a, "hulls"_a)
+      .def(
+          "run",
+          [](BoundDuals& duals, std::int64_t max_steps, double seconds) {
+            nb::gil_scoped_release unlocked;
+            return duals.set->run(max_steps, seconds);
+          },
+          "max_steps"_a, "seconds"_a)
+      .def_prop_ro("ended", [](const BoundDuals& duals) { return duals.set->ended(); })
+      .def_prop_ro("violation", [](const BoundDuals& duals) { return duals.set->violation(); })
+      .def("state", &state_of, "machine"_a);
+  m.def("duals_on_points", &duals_on_points, "points"_a, "kernel"_a, "precision"_a, "tol"_a, "hulls_meet"_a,
+        "cache_bytes"_a, "working_set"_a, "threads"_a);
+  m.def("duals_on_gram", &duals_on_gram<float>, "gram"_a.noconvert(), "tol"_a, "hulls_meet"_a, "cache_bytes"_a,
+        "working_set"_a, "threads"_a);
+  m.def("duals_on_gram", &duals_on_gram<double>, "gram"_a.noconvert(), "tol"_a, "hulls_meet"_a, "cache_bytes"_a,
+        "working_set"_a, "threads"_a);
 }
 
 }  // namespace margrove

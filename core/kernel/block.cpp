@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
-
-#include "parallel.hpp"
 
 namespace margrove {
 namespace {
-
-constexpr std::int64_t kBlock = 64;  // rows a thread takes at a time
 
 // ---- dense pairs
 
@@ -100,9 +95,31 @@ void finish(const double* sums, std::int64_t n, const KernelSpec& spec, T* out) 
   }
 }
 
-// K(x_i, z_j) for a sparse row i and every sparse row j, stored as V.
+}  // namespace
+
+template <class T>
+std::vector<double> alone_sums(const CsrRows<T>& rows, KernelKind kind) {
+  std::vector<double> sums(static_cast<std::size_t>(rows.n));
+  for (std::int64_t i = 0; i < rows.n; ++i)
+    for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
+      sums[static_cast<std::size_t>(i)] += alone(kind, static_cast<double>(rows.data[k]));
+  return sums;
+}
+
 template <class T, class V>
-void sparse_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const CsrRows<T>& others,
+void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& others, const KernelSpec& spec,
+                V* out) {
+  constexpr std::int64_t kTile = 512;  // pair sums kept on the stack
+  double sums[kTile];
+  for (std::int64_t from = 0; from < others.n; from += kTile) {
+    const std::int64_t count = std::min(kTile, others.n - from);
+    dense_pairs(points.row(i), DenseRows<T>{others.row(from), count, others.d}, spec.kind, sums);
+    finish(sums, count, spec, out + from);
+  }
+}
+
+template <class T, class V>
+void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const CsrRows<T>& others,
                 const std::vector<double>& alone_others, const KernelSpec& spec, std::vector<double>& buffer, V* out) {
   for (std::int64_t k = points.start[i]; k < points.start[i + 1]; ++k)
     buffer[static_cast<std::size_t>(points.column[k])] = static_cast<double>(points.data[k]);
@@ -119,91 +136,17 @@ void sparse_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const 
     buffer[static_cast<std::size_t>(points.column[k])] = 0;
 }
 
-// ---- decisions
-
-MARGROVE_CLONES void vote(const double* kernel, const double* dual, std::int64_t n, std::int64_t machines,
-                          double* out) {
-  for (std::int64_t m = 0; m < machines; ++m) out[m] = dot(kernel, dual + m * n, n);
-}
-
-// The same sums, in double and pair by pair, as training made them: a product |x|^2 + |z|^2 - 2 x·z, let alone one in
-// float, decides otherwise for points that lie close together and far from the rest.
-template <class T>
-void decide(const DenseRows<T>& points, const DenseRows<T>& support, std::span<const double> dual,
-            std::int64_t machines, const KernelSpec& spec, int threads, double* out) {
-  parallel_for((points.n + kBlock - 1) / kBlock, threads, [&](std::int64_t block) {
-    std::vector<double> row(static_cast<std::size_t>(support.n));
-    for (std::int64_t i = block * kBlock; i < std::min(points.n, (block + 1) * kBlock); ++i) {
-      dense_pairs(points.row(i), support, spec.kind, row.data());
-      finish(row.data(), support.n, spec, row.data());
-      vote(row.data(), dual.data(), support.n, machines, out + i * machines);
-    }
-  });
-}
-
-template <class T>
-void decide(const CsrRows<T>& points, const CsrRows<T>& support, std::span<const double> dual, std::int64_t machines,
-            const KernelSpec& spec, int threads, double* out) {
-  const std::vector<double> alone_points = alone_sums(points, spec.kind);
-  const std::vector<double> alone_support = alone_sums(support, spec.kind);
-  // As many pieces as keep the threads busy: each needs a buffer of d numbers.
-  const std::int64_t piece = std::max(kBlock, (points.n + 4 * threads - 1) / (4 * threads));
-  parallel_for((points.n + piece - 1) / piece, threads, [&](std::int64_t p) {
-    std::vector<double> row(static_cast<std::size_t>(support.n)), buffer(static_cast<std::size_t>(points.d));
-    for (std::int64_t i = p * piece; i < std::min(points.n, (p + 1) * piece); ++i) {
-      sparse_row(points, i, alone_points[static_cast<std::size_t>(i)], support, alone_support, spec, buffer,
-                 row.data());
-      vote(row.data(), dual.data(), support.n, machines, out + i * machines);
-    }
-  });
-}
-
-}  // namespace
-
-template <class T>
-std::vector<double> alone_sums(const CsrRows<T>& rows, KernelKind kind) {
-  std::vector<double> sums(static_cast<std::size_t>(rows.n));
-  for (std::int64_t i = 0; i < rows.n; ++i)
-    for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
-      sums[static_cast<std::size_t>(i)] += alone(kind, static_cast<double>(rows.data[k]));
-  return sums;
-}
-
-template <class T>
-void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& others, const KernelSpec& spec,
-                T* out) {
-  constexpr std::int64_t kTile = 512;  // pair sums kept on the stack
-  double sums[kTile];
-  for (std::int64_t from = 0; from < others.n; from += kTile) {
-    const std::int64_t count = std::min(kTile, others.n - from);
-    dense_pairs(points.row(i), DenseRows<T>{others.row(from), count, others.d}, spec.kind, sums);
-    finish(sums, count, spec, out + from);
-  }
-}
-
-template <class T>
-void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const CsrRows<T>& others,
-                const std::vector<double>& alone_others, const KernelSpec& spec, std::vector<double>& buffer, T* out) {
-  sparse_row(points, i, alone_i, others, alone_others, spec, buffer, out);
-}
-
-void kernel_decision(const AnyRows& points, const AnyRows& support, std::span<const double> dual, std::int64_t machines,
-                     const KernelSpec& spec, int threads, double* out) {
-  std::visit(
-      [&](const auto& p) {
-        using Rows = std::decay_t<decltype(p)>;
-        decide(p, std::get<Rows>(support), dual, machines, spec, threads, out);  // the binding has made both alike
-      },
-      points);
-}
-
 template std::vector<double> alone_sums(const CsrRows<float>&, KernelKind);
 template std::vector<double> alone_sums(const CsrRows<double>&, KernelKind);
-template void kernel_row(const DenseRows<float>&, std::int64_t, const DenseRows<float>&, const KernelSpec&, float*);
-template void kernel_row(const DenseRows<double>&, std::int64_t, const DenseRows<double>&, const KernelSpec&, double*);
-template void kernel_row(const CsrRows<float>&, std::int64_t, double, const CsrRows<float>&, const std::vector<double>&,
-                         const KernelSpec&, std::vector<double>&, float*);
-template void kernel_row(const CsrRows<double>&, std::int64_t, double, const CsrRows<double>&,
-                         const std::vector<double>&, const KernelSpec&, std::vector<double>&, double*);
+
+#define MARGROVE_KERNEL_ROW(T, V)                                                                                     \
+  template void kernel_row(const DenseRows<T>&, std::int64_t, const DenseRows<T>&, const KernelSpec&, V*);            \
+  template void kernel_row(const CsrRows<T>&, std::int64_t, double, const CsrRows<T>&, const std::vector<double>&,    \
+                           const KernelSpec&, std::vector<double>&, V*);
+MARGROVE_KERNEL_ROW(float, float)
+MARGROVE_KERNEL_ROW(float, double)
+MARGROVE_KERNEL_ROW(double, float)
+MARGROVE_KERNEL_ROW(double, double)
+#undef MARGROVE_KERNEL_ROW
 
 }  // namespace margrove

@@ -15,7 +15,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "rows.hpp"
@@ -33,17 +32,12 @@ struct KernelSpec {
 template <class T>
 std::vector<double> alone_sums(const CsrRows<T>& rows, KernelKind kind);
 
-// K(x_i, z_j) for one row i of `points` and every row j of `others`, in double sums, stored as T.
+// K(x_i, z_j) for one row i of `points` and every row j of `others`, in double sums, stored as V.
 // Sparse rows need `buffer` (d zeros, given back as zeros) and the alone_sums of both sides.
-template <class T>
-void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& others, const KernelSpec& spec, T* out);
-template <class T>
+template <class T, class V>
+void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& others, const KernelSpec& spec, V* out);
+template <class T, class V>
 void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const CsrRows<T>& others,
-                const std::vector<double>& alone, const KernelSpec& spec, std::vector<double>& buffer, T* out);
-
-// Decision values without offset: out (points, machines) = K(points, support) dual^T, where dual is (machines,
-// support). Streams over the points, in double throughout.
-void kernel_decision(const AnyRows& points, const AnyRows& support, std::span<const double> dual, std::int64_t machines,
-                     const KernelSpec& spec, int threads, double* out);
+                const std::vector<double>& alone, const KernelSpec& spec, std::vector<double>& buffer, V* out);
 
 }  // namespace margrove

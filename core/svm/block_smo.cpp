@@ -1,12 +1,11 @@
 #include "svm/block_smo.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "parallel.hpp"
+#include "svm/pair_steps.hpp"
 
 namespace margrove {
 namespace {
@@ -15,393 +14,534 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastCurvature = 1e-12;  // duplicate points have none: floored, the step is then cut by the box
 constexpr double kInnerShare = 0.1;        // the block is solved to this share of the present violation
 constexpr std::int64_t kMostInnerSteps = 100000;
+constexpr std::int64_t kStretch = 2048;     // columns of kept rows read at a time
+constexpr std::int64_t kBatch = 256;        // rows computed between two looks at the clock
+constexpr double kCheckWork = 2e8;          // multiplications that are nothing: then every v is taken again
+constexpr std::int64_t kSample = 256;       // random points of a check that is not of all
+constexpr std::int64_t kCandidates = 128;   // worst points of each side
+constexpr double kErrorMargin = 4;          // how many times the error seen a point may be off
+constexpr std::int64_t kMostRefinements = 8;
+constexpr std::int64_t kWatchRounds = 256;  // between two looks at whether anything still moves
+constexpr double kGatherCost = 200;         // a value this dear is read from a kept row rather than made again
 
-// What the inner SMO works on, in the order of the set. v as in the header, `up` 0 or -inf, `low` 0 or +inf.
-template <class T>
-struct Block {
-  std::int64_t q;
-  const T* kernel;         // (q, q)
-  const double* diagonal;  // (q)
-  double *v, *up, *low;
-};
-
-// The largest v over I_up, and where.
-template <class T>
-MARGROVE_INLINE std::int64_t worst_up_body(const Block<T>& block, double& largest) {
-  largest = -kInfinity;
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t t = 0; t < block.q; ++t) {
-    const double value = block.v[t] + block.up[t];
-    largest = value > largest ? value : largest;
-  }
-  for (std::int64_t t = 0; t < block.q; ++t)
-    if (block.v[t] + block.up[t] == largest) return t;
-  return -1;
-}
-
-// The partner of i in I_low by whose pair the objective falls most: (v_i - v_t)^2 / curvature is largest. Scores are
-// float: they choose, they do not decide. Also the smallest v over I_low.
-template <class T>
-MARGROVE_INLINE std::int64_t best_partner_body(const Block<T>& block, std::int64_t i, double v_i, double& smallest,
-                                               float* score) {
-  const T* row = block.kernel + i * block.q;
-  const double own = block.diagonal[i];
-  double least = kInfinity;
-  float best = 0;
-#pragma omp simd reduction(min : least) reduction(max : best)
-  for (std::int64_t t = 0; t < block.q; ++t) {
-    const double value = block.v[t] + block.low[t];
-    least = value < least ? value : least;
-    const auto fall = static_cast<float>(v_i - value);  // -inf outside I_low
-    const auto curve = static_cast<float>(own + block.diagonal[t] - 2 * static_cast<double>(row[t]));
-    const float s = fall > 0 ? fall * fall / (curve > 1e-12f ? curve : 1e-12f) : 0.0f;
-    score[t] = s;
-    best = s > best ? s : best;
-  }
-  smallest = least;
-  if (!(best > 0)) return -1;
-  for (std::int64_t t = 0; t < block.q; ++t)
-    if (score[t] == best) return t;
-  return -1;
-}
-
-// v_t <- v_t - step (K_ti - K_tj)
-template <class T>
-MARGROVE_INLINE void move_pair_body(const Block<T>& block, std::int64_t i, std::int64_t j, double step) {
-  const T *row_i = block.kernel + i * block.q, *row_j = block.kernel + j * block.q;
-#pragma omp simd
-  for (std::int64_t t = 0; t < block.q; ++t)
-    block.v[t] -= step * (static_cast<double>(row_i[t]) - static_cast<double>(row_j[t]));
-}
-
-// v_j <- v_j - sum_r change_r K(x_r, x_j) over a stretch of points.
-template <class T>
-MARGROVE_INLINE void move_stretch_body(const T* const* rows, const double* change, std::int64_t count,
-                                       std::int64_t from, std::int64_t to, double* sums) {
-  for (std::int64_t r = 0; r < count; ++r) {
-    const T* row = rows[r];
-    const double c = change[r];
-#pragma omp simd
-    for (std::int64_t j = from; j < to; ++j) sums[j] -= c * static_cast<double>(row[j]);
-  }
-}
-
-#define MARGROVE_SMO_LOOPS(T)                                                                                          \
-  MARGROVE_CLONES std::int64_t worst_up(const Block<T>& block, double& largest) {                                      \
-    return worst_up_body(block, largest);                                                                              \
-  }                                                                                                                    \
-  MARGROVE_CLONES std::int64_t best_partner(const Block<T>& block, std::int64_t i, double v_i, double& smallest,       \
-                                            float* score) {                                                            \
-    return best_partner_body(block, i, v_i, smallest, score);                                                          \
-  }                                                                                                                    \
-  MARGROVE_CLONES void move_pair(const Block<T>& block, std::int64_t i, std::int64_t j, double step) {                 \
-    move_pair_body(block, i, j, step);                                                                                 \
-  }                                                                                                                    \
-  MARGROVE_CLONES void move_stretch(const T* const* rows, const double* change, std::int64_t count, std::int64_t from, \
-                                    std::int64_t to, double* sums) {                                                   \
-    move_stretch_body(rows, change, count, from, to, sums);                                                            \
-  }
-MARGROVE_SMO_LOOPS(float)
-MARGROVE_SMO_LOOPS(double)
-#undef MARGROVE_SMO_LOOPS
+// Spreads ties over all rows: a file is often sorted.
+std::uint64_t scattered(std::int64_t t) { return static_cast<std::uint64_t>(t) * 0x9E3779B97F4A7C15ull; }
 
 }  // namespace
 
-// ---- kept rows
-
 template <class T>
-KeptRows<T>::KeptRows(std::int64_t n, std::int64_t bytes, std::int64_t least)
-    : n_(n),
-      capacity_(
-          std::min(n, std::max(least, bytes / std::max<std::int64_t>(1, n * static_cast<std::int64_t>(sizeof(T)))))),
-      values_(new T[static_cast<std::size_t>(capacity_ * n)]),
-      slot_of_(static_cast<std::size_t>(n), -1),
-      row_in_(static_cast<std::size_t>(capacity_), -1),
-      used_(static_cast<std::size_t>(capacity_), 0) {}
-
-template <class T>
-const T* KeptRows<T>::find(std::int64_t i) {
-  const std::int64_t slot = slot_of_[static_cast<std::size_t>(i)];
-  if (slot < 0) return nullptr;
-  used_[static_cast<std::size_t>(slot)] = ++clock_;
-  return values_.get() + slot * n_;
-}
-
-template <class T>
-void KeptRows<T>::touch_all(std::span<const std::int64_t> rows) {
-  for (const std::int64_t i : rows) find(i);
-}
-
-template <class T>
-T* KeptRows<T>::make(std::int64_t i) {
-  std::int64_t slot = filled_;
-  if (filled_ < capacity_) {
-    ++filled_;
-  } else {
-    slot = std::min_element(used_.begin(), used_.end()) - used_.begin();
-    slot_of_[static_cast<std::size_t>(row_in_[static_cast<std::size_t>(slot)])] = -1;
-  }
-  row_in_[static_cast<std::size_t>(slot)] = i;
-  slot_of_[static_cast<std::size_t>(i)] = slot;
-  used_[static_cast<std::size_t>(slot)] = ++clock_;
-  return values_.get() + slot * n_;
-}
-
-// ---- the solve
-
-template <class T>
-BlockSmo<T>::BlockSmo(std::shared_ptr<const Gram<T>> gram, DualProblem problem, DualSettings settings)
+BlockSmo<T>::BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowStore<T>> rows, Dual dual,
+                      DualSettings settings)
     : gram_(std::move(gram)),
-      problem_(std::move(problem)),
+      rows_(std::move(rows)),
+      dual_(std::move(dual)),
       settings_(settings),
       n_(gram_->size()),
-      m_(static_cast<std::int64_t>(problem_.y.size())),
-      kept_(n_, settings.cache_bytes, std::min(n_, 2 * settings.working_set)),
-      v_(static_cast<std::size_t>(m_)) {}
-
-template <class T>
-bool BlockSmo<T>::in_up(std::size_t t) const {
-  return problem_.y[t] > 0 ? problem_.alpha[t] < problem_.upper[t] : problem_.alpha[t] > 0;
-}
-
-template <class T>
-bool BlockSmo<T>::in_low(std::size_t t) const {
-  return problem_.y[t] > 0 ? problem_.alpha[t] > 0 : problem_.alpha[t] < problem_.upper[t];
-}
-
-// v at the given start: -y p, moved by every alpha that is not zero.
-template <class T>
-void BlockSmo<T>::start() {
-  started_ = true;
-  set_.clear();
-  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] = -problem_.y[t] * problem_.p[t];
-  const std::vector<double> nothing(v_.size(), 0.0);
-  std::vector<std::int64_t> nonzero;
-  for (std::int64_t t = 0; t < m_; ++t)
-    if (problem_.alpha[static_cast<std::size_t>(t)] != 0) nonzero.push_back(t);
-  for (std::size_t from = 0; from < nonzero.size(); from += static_cast<std::size_t>(settings_.working_set)) {
-    const std::size_t to = std::min(nonzero.size(), from + static_cast<std::size_t>(settings_.working_set));
-    set_.assign(nonzero.begin() + static_cast<std::ptrdiff_t>(from), nonzero.begin() + static_cast<std::ptrdiff_t>(to));
-    move_v(nothing);
-  }
-  set_.clear();
-}
-
-template <class T>
-double BlockSmo<T>::measure_violation() const {
-  double up = -kInfinity, low = kInfinity;
+      m_(static_cast<std::int64_t>(dual_.y.size())),
+      groups_(dual_.by_sign ? 2 : 1),
+      v_(static_cast<std::size_t>(m_)),
+      flags_(static_cast<std::size_t>(m_)),
+      width_((std::min(settings.working_set, std::max<std::int64_t>(m_, 1)) + kVector - 1) / kVector * kVector),
+      member_(static_cast<std::size_t>(width_), -1),
+      entered_(static_cast<std::size_t>(width_), 0),
+      stride_((width_ + 15) / 16 * 16 + 16),  // not a power of two: columns would fight for the same cache lines
+      before_(static_cast<std::size_t>(width_)) {
+  block_.resize(static_cast<std::size_t>(width_ * stride_));
   for (std::size_t t = 0; t < v_.size(); ++t) {
-    if (in_up(t)) up = std::max(up, v_[t]);
-    if (in_low(t)) low = std::min(low, v_[t]);
+    v_[t] = -dual_.y[t] * dual_.p[t];
+    mark(t);
   }
-  return up - low;  // -inf where a side is empty: nothing can move
-}
-
-// Half of the last set is kept, free variables first; the worst violators of each side fill the rest, by turns.
-template <class T>
-void BlockSmo<T>::choose_working_set() {
-  const std::int64_t q = std::min(settings_.working_set, m_);
-  std::vector<std::int64_t> chosen;
-  std::vector<char> is_chosen(static_cast<std::size_t>(m_), 0);
-  const auto take = [&](std::int64_t t) {
-    if (is_chosen[static_cast<std::size_t>(t)]) return;
-    is_chosen[static_cast<std::size_t>(t)] = 1;
-    chosen.push_back(t);
-  };
-  const auto worst = [&](bool from_up, std::int64_t count) {
-    std::vector<std::int64_t> side;
-    for (std::int64_t t = 0; t < m_; ++t) {
-      const auto at = static_cast<std::size_t>(t);
-      if (!is_chosen[at] && (from_up ? in_up(at) : in_low(at))) side.push_back(t);
-    }
-    const auto before = [&](std::int64_t a, std::int64_t b) {
-      const double va = v_[static_cast<std::size_t>(a)], vb = v_[static_cast<std::size_t>(b)];
-      if (va != vb) return from_up ? va > vb : va < vb;
-      return a < b;
-    };
-    const auto end = side.begin() + std::min<std::int64_t>(count, static_cast<std::int64_t>(side.size()));
-    std::nth_element(side.begin(), end, side.end(), before);
-    side.erase(end, side.end());
-    std::sort(side.begin(), side.end(), before);
-    return side;
-  };
-  const std::vector<std::int64_t> last = set_;
-  std::int64_t keep = last.empty() || m_ <= q ? 0 : q / 2;
-  for (const bool want_free : {true, false})
-    for (const std::int64_t t : last) {
-      const auto at = static_cast<std::size_t>(t);
-      const bool is_free = problem_.alpha[at] > 0 && problem_.alpha[at] < problem_.upper[at];
-      if (keep > 0 && is_free == want_free && !is_chosen[at]) take(t), --keep;
-    }
-  const std::int64_t room = q - static_cast<std::int64_t>(chosen.size());
-  const auto up = worst(true, room), low = worst(false, room);
-  for (std::size_t k = 0; k < std::max(up.size(), low.size()) && static_cast<std::int64_t>(chosen.size()) < q; ++k) {
-    if (k < up.size()) take(up[k]);
-    if (k < low.size() && static_cast<std::int64_t>(chosen.size()) < q) take(low[k]);
-  }
-  for (const std::int64_t t : last)
-    if (static_cast<std::int64_t>(chosen.size()) < q) take(t);
-  set_ = std::move(chosen);
+  for (const double own : gram_->diagonal()) largest_diagonal_ = std::max(largest_diagonal_, std::fabs(own));
 }
 
 template <class T>
-void BlockSmo<T>::read_block() {
-  const std::size_t q = set_.size();
-  std::vector<std::int64_t> points(q);
-  for (std::size_t k = 0; k < q; ++k) points[k] = problem_.point[static_cast<std::size_t>(set_[k])];
-  block_.resize(q * q);
-  std::vector<std::int64_t> absent, place;
-  for (std::size_t k = 0; k < q; ++k) {
-    if (const T* kept = kept_.find(points[k])) {
-      for (std::size_t l = 0; l < q; ++l) block_[k * q + l] = kept[points[l]];
-    } else {
-      absent.push_back(points[k]);
-      place.push_back(static_cast<std::int64_t>(k));
-    }
-  }
-  if (absent.empty()) return;
-  std::vector<T> fresh(absent.size() * q);
-  gram_->block(absent, points, fresh.data(), settings_.threads);
-  for (std::size_t r = 0; r < absent.size(); ++r)
-    std::copy_n(fresh.data() + r * q, q, block_.data() + static_cast<std::size_t>(place[r]) * q);
-}
-
-// SMO over the set. Invariant: y'alpha and the bounds hold after each step; the objective never rises. Returns the
-// steps made.
-template <class T>
-std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance) {
-  const std::size_t q = set_.size();
-  std::vector<double> v(q), up(q), low(q), diagonal(q);
-  std::vector<float> score(q);
-  const auto mark = [&](std::size_t k) {
-    const auto t = static_cast<std::size_t>(set_[k]);
-    up[k] = in_up(t) ? 0.0 : -kInfinity;
-    low[k] = in_low(t) ? 0.0 : kInfinity;
-  };
-  for (std::size_t k = 0; k < q; ++k) {
-    const auto t = static_cast<std::size_t>(set_[k]);
-    v[k] = v_[t];
-    diagonal[k] = gram_->diagonal()[static_cast<std::size_t>(problem_.point[t])];
-    mark(k);
-  }
-  const Block<T> block{static_cast<std::int64_t>(q), block_.data(), diagonal.data(), v.data(), up.data(), low.data()};
-  std::int64_t made = 0;
-  while (made < most_steps) {
-    double largest, smallest;
-    const std::int64_t i = worst_up(block, largest);
-    if (i < 0 || largest == -kInfinity) break;
-    const std::int64_t j = best_partner(block, i, largest, smallest, score.data());
-    if (j < 0 || largest - smallest <= tolerance) break;
-    const auto s = static_cast<std::size_t>(set_[static_cast<std::size_t>(i)]);
-    const auto t = static_cast<std::size_t>(set_[static_cast<std::size_t>(j)]);
-    // y_s alpha_s grows and y_t alpha_t falls by the same step, at most by the room that each has left.
-    double &alpha_s = problem_.alpha[s], &alpha_t = problem_.alpha[t];
-    const double room_s = problem_.y[s] > 0 ? problem_.upper[s] - alpha_s : alpha_s;
-    const double room_t = problem_.y[t] > 0 ? alpha_t : problem_.upper[t] - alpha_t;
-    const double curve = diagonal[static_cast<std::size_t>(i)] + diagonal[static_cast<std::size_t>(j)] -
-                         2 * static_cast<double>(block_[static_cast<std::size_t>(i) * q + static_cast<std::size_t>(j)]);
-    const double wanted =
-        (v[static_cast<std::size_t>(i)] - v[static_cast<std::size_t>(j)]) / std::max(curve, kLeastCurvature);
-    const double step = std::min({wanted, room_s, room_t});
-    // a + (C - a) is not always C: who takes all its room is put on its bound.
-    if (step == room_s)
-      alpha_s = problem_.y[s] > 0 ? problem_.upper[s] : 0.0;
-    else
-      alpha_s += problem_.y[s] * step;
-    if (step == room_t)
-      alpha_t = problem_.y[t] > 0 ? 0.0 : problem_.upper[t];
-    else
-      alpha_t -= problem_.y[t] * step;
-    mark(static_cast<std::size_t>(i));
-    mark(static_cast<std::size_t>(j));
-    move_pair(block, i, j, step);
-    ++made;
-  }
-  return made;
+void BlockSmo<T>::mark(std::size_t t) {
+  const bool can_grow = dual_.alpha[t] < dual_.upper[t], can_fall = dual_.alpha[t] > 0;
+  const bool up = dual_.y[t] > 0 ? can_grow : can_fall, low = dual_.y[t] > 0 ? can_fall : can_grow;
+  flags_[t] = static_cast<std::uint8_t>((up ? 1 : 0) | (low ? 2 : 0));
 }
 
 template <class T>
-void BlockSmo<T>::ensure_rows(const std::vector<std::int64_t>& points) {
-  kept_.touch_all(points);
-  std::vector<std::int64_t> absent;
-  for (const std::int64_t i : points)
-    if (!kept_.find(i)) absent.push_back(i);
-  if (absent.empty()) return;
-  std::vector<T*> rooms;
-  for (const std::int64_t i : absent) rooms.push_back(kept_.make(i));
-  gram_->rows(absent, rooms.data(), settings_.threads);
-  rows_computed_ += static_cast<std::int64_t>(absent.size());
-}
-
-// v for all variables after the members of the set have moved from `before`.
-template <class T>
-void BlockSmo<T>::move_v(const std::vector<double>& before) {
-  // Two variables of one point (regression) move the same kernel row: their changes add up.
-  std::vector<std::int64_t> points;
-  std::vector<double> change;
-  std::vector<std::int64_t> place(static_cast<std::size_t>(n_), -1);
-  for (const std::int64_t t : set_) {
-    const auto at = static_cast<std::size_t>(t);
-    const double moved = problem_.y[at] * (problem_.alpha[at] - before[at]);
-    if (moved == 0) continue;
-    std::int64_t& mine = place[static_cast<std::size_t>(problem_.point[at])];
-    if (mine < 0) {
-      mine = static_cast<std::int64_t>(points.size());
-      points.push_back(problem_.point[at]);
-      change.push_back(0);
-    }
-    change[static_cast<std::size_t>(mine)] += moved;
-  }
-  if (points.empty()) return;
-  ensure_rows(points);
-  std::vector<const T*> rows;
-  for (const std::int64_t i : points) rows.push_back(kept_.find(i));
-  std::vector<double> sums(static_cast<std::size_t>(n_), 0.0);
-  constexpr std::int64_t kStretch = 2048;
-  parallel_for((n_ + kStretch - 1) / kStretch, settings_.threads, [&](std::int64_t s) {
-    move_stretch(rows.data(), change.data(), static_cast<std::int64_t>(rows.size()), s * kStretch,
-                 std::min(n_, (s + 1) * kStretch), sums.data());
-  });
-  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] += sums[static_cast<std::size_t>(problem_.point[t])];
+double BlockSmo<T>::unit() const {
+  return dual_.hulls ? std::max(objective(), settings_.hulls_meet * largest_diagonal_ / 2) : 1.0;
 }
 
 template <class T>
-bool BlockSmo<T>::run(std::int64_t max_steps, double seconds) {
-  using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  if (!started_) start();
-  while (!converged_ && !stalled_ && steps_ < max_steps) {
-    violation_ = measure_violation();
-    if (violation_ <= settings_.tol) {
-      converged_ = true;
-      break;
-    }
-    choose_working_set();
-    read_block();
-    const std::vector<double> before = problem_.alpha;
-    const double tolerance = std::max(settings_.tol / 2, kInnerShare * violation_);
-    const std::int64_t made = solve_block(std::min(kMostInnerSteps, max_steps - steps_), tolerance);
-    steps_ += made;
-    ++rounds_;
-    if (made == 0) stalled_ = true;  // the worst pair of all is in the set, and even it cannot move
-    move_v(before);
-    if (Clock::now() >= until) break;
+typename BlockSmo<T>::Extremes BlockSmo<T>::extremes() const {
+  Extremes found{{-kInfinity, -kInfinity}, {kInfinity, kInfinity}};
+  for (std::size_t t = 0; t < v_.size(); ++t) {
+    const int g = group_of(t);
+    if (is_up(t)) found.up[g] = std::max(found.up[g], v_[t]);
+    if (is_low(t)) found.low[g] = std::min(found.low[g], v_[t]);
   }
-  violation_ = measure_violation();
-  converged_ = violation_ <= settings_.tol;
-  return converged_ || stalled_;
+  return found;
+}
+
+template <class T>
+double BlockSmo<T>::violation() const {
+  if (!is_v_known_) return kInfinity;
+  const Extremes found = extremes();
+  return std::max(found.up[0] - found.low[0], found.up[1] - found.low[1]) / unit();
+}
+
+template <class T>
+std::vector<double> BlockSmo<T>::alpha() const {
+  std::vector<double> alpha = dual_.alpha;
+  if (pending_.is_open && is_v_known_)  // a round that is not finished has not happened
+    for (std::size_t k = 0; k < member_.size(); ++k)
+      if (member_[k] >= 0) alpha[static_cast<std::size_t>(member_[k])] = before_[k];
+  return alpha;
 }
 
 // ½ αᵀQα + pᵀα = ½ Σ α_t (p_t - y_t v_t)
 template <class T>
 double BlockSmo<T>::objective() const {
   double sum = 0;
-  for (std::size_t t = 0; t < v_.size(); ++t) sum += problem_.alpha[t] * (problem_.p[t] - problem_.y[t] * v_[t]);
+  const std::vector<double> now = pending_.is_open && is_v_known_ ? alpha() : std::vector<double>();
+  const std::vector<double>& a = now.empty() ? dual_.alpha : now;
+  for (std::size_t t = 0; t < v_.size(); ++t)
+    if (a[t] != 0) sum += a[t] * (dual_.p[t] - dual_.y[t] * v_[t]);
   return sum / 2;
 }
 
-template class KeptRows<float>;
-template class KeptRows<double>;
+// ---- v follows α
+
+// Two variables of one point (regression) move the same kernel row: their changes add up.
+template <class T>
+void BlockSmo<T>::open_pending(const std::vector<std::int64_t>& variables, const std::vector<double>& before) {
+  std::vector<std::int64_t> place(static_cast<std::size_t>(n_), -1);
+  pending_.points.clear();
+  pending_.change.clear();
+  for (std::size_t k = 0; k < variables.size(); ++k) {
+    const auto t = static_cast<std::size_t>(variables[k]);
+    const double moved = dual_.y[t] * (dual_.alpha[t] - before[k]);
+    if (moved == 0) continue;
+    std::int64_t& mine = place[static_cast<std::size_t>(dual_.point[t])];
+    if (mine < 0) {
+      mine = static_cast<std::int64_t>(pending_.points.size());
+      pending_.points.push_back(dual_.point[t]);
+      pending_.change.push_back(0);
+    }
+    pending_.change[static_cast<std::size_t>(mine)] += moved;
+  }
+  pending_.sums.assign(static_cast<std::size_t>(n_), 0.0);
+  pending_.done = 0;
+  pending_.is_open = true;
+
+  // Rows that are there already are read at once; those that must be made stay pending.
+  std::vector<const T*> kept;
+  std::vector<double> change;
+  std::vector<std::int64_t> absent;
+  std::vector<double> absent_change;
+  for (std::size_t k = 0; k < pending_.points.size(); ++k) {
+    const std::int64_t i = pending_.points[k];
+    const T* row = gram_->ready(i);
+    if (!row) row = rows_->find(i);
+    if (row) {
+      kept.push_back(row);
+      change.push_back(pending_.change[k]);
+    } else {
+      absent.push_back(i);
+      absent_change.push_back(pending_.change[k]);
+    }
+  }
+  if (!kept.empty())
+    parallel_for((n_ + kStretch - 1) / kStretch, settings_.threads, [&](std::int64_t s) {
+      add_rows(kept.data(), change.data(), static_cast<std::int64_t>(kept.size()), s * kStretch,
+               std::min(n_, (s + 1) * kStretch), pending_.sums.data());
+    });
+  pending_.points = std::move(absent);
+  pending_.change = std::move(absent_change);
+}
+
+template <class T>
+bool BlockSmo<T>::advance_pending(Clock::time_point until) {
+  std::vector<T*> rooms;
+  while (pending_.done < pending_.points.size()) {
+    if (pending_.done > 0 && Clock::now() >= until) return false;
+    const std::size_t count = std::min<std::size_t>(kBatch, pending_.points.size() - pending_.done);
+    const std::span<const std::int64_t> wanted(pending_.points.data() + pending_.done, count);
+    rooms.clear();
+    for (const std::int64_t i : wanted) rooms.push_back(rows_->make(i));
+    gram_->rows(wanted, pending_.change.data() + pending_.done, rooms.data(), pending_.sums.data(), settings_.threads);
+    rows_computed_ += static_cast<std::int64_t>(count);
+    pending_.done += count;
+  }
+  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= pending_.sums[static_cast<std::size_t>(dual_.point[t])];
+  pending_.is_open = false;
+  is_v_known_ = true;
+  return true;
+}
+
+// ---- the check in double
+
+// The worst of each side and group, and everything within `margin` of them; and a sample spread over all points.
+template <class T>
+std::vector<std::int64_t> BlockSmo<T>::points_to_check(double margin) const {
+  const Extremes found = extremes();
+  std::vector<char> is_wanted(static_cast<std::size_t>(n_), 0);
+  for (std::int64_t k = 0; k < std::min(n_, kSample); ++k)
+    is_wanted[scattered(k + 1) % static_cast<std::uint64_t>(n_)] = 1;
+  for (int g = 0; g < groups_; ++g)
+    for (const bool from_up : {true, false}) {
+      std::vector<std::size_t> side;
+      for (std::size_t t = 0; t < v_.size(); ++t)
+        if (group_of(t) == g && (from_up ? is_up(t) : is_low(t))) side.push_back(t);
+      const auto is_worse = [&](std::size_t a, std::size_t b) {
+        return v_[a] != v_[b] ? (from_up ? v_[a] > v_[b] : v_[a] < v_[b]) : a < b;
+      };
+      const std::size_t few = std::min(side.size(), static_cast<std::size_t>(kCandidates));
+      std::nth_element(side.begin(), side.begin() + static_cast<std::ptrdiff_t>(few), side.end(), is_worse);
+      for (std::size_t k = 0; k < side.size(); ++k) {
+        const double off = from_up ? found.up[g] - v_[side[k]] : v_[side[k]] - found.low[g];
+        if (k < few || off <= margin) is_wanted[static_cast<std::size_t>(dual_.point[side[k]])] = 1;
+      }
+    }
+  std::vector<std::int64_t> points;
+  for (std::int64_t i = 0; i < n_; ++i)
+    if (is_wanted[static_cast<std::size_t>(i)]) points.push_back(i);
+  return points;
+}
+
+template <class T>
+void BlockSmo<T>::open_check(bool is_full) {
+  std::vector<double> beta(static_cast<std::size_t>(n_), 0.0);
+  for (std::size_t t = 0; t < v_.size(); ++t) beta[static_cast<std::size_t>(dual_.point[t])] += dual_.y[t] * dual_.alpha[t];
+  check_.support.clear();
+  check_.beta.clear();
+  for (std::int64_t i = 0; i < n_; ++i)
+    if (beta[static_cast<std::size_t>(i)] != 0) {
+      check_.support.push_back(i);
+      check_.beta.push_back(beta[static_cast<std::size_t>(i)]);
+    }
+  const double work = static_cast<double>(check_.support.size()) * static_cast<double>(n_) * (gram_->cost() + 16);
+  check_.is_full = is_full || work <= kCheckWork;
+  if (check_.is_full) {
+    check_.points.resize(static_cast<std::size_t>(n_));
+    for (std::int64_t i = 0; i < n_; ++i) check_.points[static_cast<std::size_t>(i)] = i;
+  } else {
+    check_.points = points_to_check(kErrorMargin * check_.error);
+  }
+  check_.sums.assign(check_.points.size(), 0.0);
+  check_.done = 0;
+  check_.is_open = true;
+}
+
+template <class T>
+bool BlockSmo<T>::advance_check(Clock::time_point until) {
+  const double each = std::max(1.0, static_cast<double>(check_.support.size()) * (gram_->cost() + 16));
+  const auto batch = static_cast<std::size_t>(std::clamp(2e9 / each, 128.0, 8192.0));
+  while (check_.done < check_.points.size()) {
+    if (check_.done > 0 && Clock::now() >= until) return false;
+    const std::size_t count = std::min(batch, check_.points.size() - check_.done);
+    gram_->exact(check_.support, check_.beta, {check_.points.data() + check_.done, count},
+                 check_.sums.data() + check_.done, settings_.threads);
+    check_.done += count;
+  }
+  return true;
+}
+
+template <class T>
+void BlockSmo<T>::conclude_check() {
+  check_.is_open = false;
+  std::vector<std::int64_t> place(static_cast<std::size_t>(n_), -1);
+  for (std::size_t k = 0; k < check_.points.size(); ++k)
+    place[static_cast<std::size_t>(check_.points[k])] = static_cast<std::int64_t>(k);
+  double error = 0;
+  for (std::size_t t = 0; t < v_.size(); ++t) {
+    const std::int64_t k = place[static_cast<std::size_t>(dual_.point[t])];
+    if (k < 0) continue;
+    const double exact = -dual_.y[t] * dual_.p[t] - check_.sums[static_cast<std::size_t>(k)];
+    error = std::max(error, std::fabs(exact - v_[t]));
+    v_[t] = exact;
+  }
+  const double worst = violation();
+  if (!check_.is_full) {
+    const double margin = kErrorMargin * std::max(check_.error, error);
+    check_.error = std::max(check_.error, error);
+    const std::vector<std::int64_t> wider = points_to_check(margin);
+    const bool is_covered = std::all_of(wider.begin(), wider.end(),
+                                        [&](std::int64_t i) { return place[static_cast<std::size_t>(i)] >= 0; });
+    if (worst <= settings_.tol && is_covered) {
+      ending_ = Ending::converged;
+    } else if (worst <= settings_.tol && static_cast<std::int64_t>(wider.size()) < n_ / 4) {
+      open_check(false);
+    } else {
+      open_check(true);
+    }
+    return;
+  }
+  check_.error = 0;  // v is exact again
+  if (worst <= settings_.tol) {
+    ending_ = Ending::converged;
+    return;
+  }
+  // Go on from the exact v, as long as that brings the violation down.
+  ++refinements_;
+  if (refinements_ > kMostRefinements || (refinements_ > 1 && worst > refined_violation_ / 2))
+    ending_ = Ending::imprecise;
+  refined_violation_ = worst;
+}
+
+// ---- one round
+
+// Half of the last set is kept, free variables and newcomers first; the worst violators of each side fill the rest, by
+// turns. Members keep their places, so that their kernel values with each other stay.
+template <class T>
+void BlockSmo<T>::choose_working_set(const Extremes& found) {
+  const auto size = static_cast<std::size_t>(std::min(settings_.working_set, m_));
+  std::vector<char> is_chosen(static_cast<std::size_t>(m_), 0);
+  std::vector<std::size_t> last;  // places
+  for (std::size_t k = 0; k < member_.size(); ++k)
+    if (member_[k] >= 0) last.push_back(k);
+  const auto is_free = [&](std::size_t k) { return flags_[static_cast<std::size_t>(member_[k])] == 3; };
+  std::sort(last.begin(), last.end(), [&](std::size_t a, std::size_t b) {
+    if (is_free(a) != is_free(b)) return is_free(a);
+    return entered_[a] != entered_[b] ? entered_[a] > entered_[b] : a < b;
+  });
+  const std::size_t kept = std::min(last.size(), m_ <= settings_.working_set ? size : size / 2);
+  for (std::size_t k = 0; k < kept; ++k) is_chosen[static_cast<std::size_t>(member_[last[k]])] = 1;
+
+  // The violators: those that some member of the other side could be paired with.
+  std::vector<std::vector<std::int64_t>> violators;
+  const std::size_t room = size - kept;
+  for (int g = 0; g < groups_; ++g)
+    for (const bool from_up : {true, false}) {
+      std::vector<std::int64_t> side;
+      for (std::int64_t t = 0; t < m_; ++t) {
+        const auto at = static_cast<std::size_t>(t);
+        if (is_chosen[at] || group_of(at) != g) continue;
+        if (from_up ? is_up(at) && v_[at] > found.low[g] : is_low(at) && v_[at] < found.up[g]) side.push_back(t);
+      }
+      const auto is_worse = [&](std::int64_t a, std::int64_t b) {
+        const double va = v_[static_cast<std::size_t>(a)], vb = v_[static_cast<std::size_t>(b)];
+        return va != vb ? (from_up ? va > vb : va < vb) : scattered(a) < scattered(b);
+      };
+      if (side.size() > room) {
+        std::nth_element(side.begin(), side.begin() + static_cast<std::ptrdiff_t>(room), side.end(), is_worse);
+        side.resize(room);
+      }
+      std::sort(side.begin(), side.end(), is_worse);
+      violators.push_back(std::move(side));
+    }
+  std::vector<std::int64_t> fresh;
+  for (std::size_t rank = 0; rank < room; ++rank)
+    for (const std::vector<std::int64_t>& side : violators)
+      if (rank < side.size() && fresh.size() < room && !is_chosen[static_cast<std::size_t>(side[rank])]) {
+        is_chosen[static_cast<std::size_t>(side[rank])] = 1;
+        fresh.push_back(side[rank]);
+      }
+  // Old members stay where nobody needs their place.
+  std::size_t spare = room - fresh.size();
+  for (std::size_t k = kept; k < last.size(); ++k) {
+    const std::int64_t t = member_[last[k]];
+    if (is_chosen[static_cast<std::size_t>(t)])  // it is a violator again: it keeps its place
+      fresh.erase(std::find(fresh.begin(), fresh.end(), t));
+    else if (spare > 0)
+      --spare;
+    else
+      member_[last[k]] = -1;
+  }
+  std::vector<std::int64_t> places;
+  std::size_t place = 0;
+  for (const std::int64_t t : fresh) {
+    while (member_[place] >= 0) ++place;
+    member_[place] = t;
+    entered_[place] = rounds_;
+    places.push_back(static_cast<std::int64_t>(place));
+  }
+  read_block(places);
+}
+
+// Kernel values of the newcomers with all members; by symmetry also of all members with the newcomers.
+template <class T>
+void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
+  std::vector<std::int64_t> places, points;
+  for (std::size_t k = 0; k < member_.size(); ++k)
+    if (member_[k] >= 0) {
+      places.push_back(static_cast<std::int64_t>(k));
+      points.push_back(dual_.point[static_cast<std::size_t>(member_[k])]);
+    }
+  const bool is_dear = gram_->cost() > kGatherCost;
+  std::vector<std::int64_t> absent, absent_place, there;
+  std::vector<const T*> rows;
+  for (const std::int64_t place : fresh) {
+    const std::int64_t i = dual_.point[static_cast<std::size_t>(member_[static_cast<std::size_t>(place)])];
+    const T* row = gram_->ready(i);
+    if (!row && is_dear) row = rows_->peek(i);
+    if (row) {
+      rows.push_back(row);
+      there.push_back(place);
+    } else {
+      absent.push_back(i);
+      absent_place.push_back(place);
+    }
+  }
+  const std::int64_t width = static_cast<std::int64_t>(points.size());
+  std::vector<T> made(absent.size() * points.size());
+  if (!absent.empty()) gram_->block(absent, points, made.data(), width, settings_.threads);
+  const auto count = static_cast<std::int64_t>(absent.size() + there.size());
+  parallel_for((count + 31) / 32, settings_.threads, [&](std::int64_t piece) {
+    for (std::int64_t r = piece * 32; r < std::min(count, (piece + 1) * 32); ++r) {
+      const bool is_made = r < static_cast<std::int64_t>(absent.size());
+      const auto other = static_cast<std::size_t>(r - static_cast<std::int64_t>(absent.size()));
+      const std::int64_t place = is_made ? absent_place[static_cast<std::size_t>(r)] : there[other];
+      T* out = block_.data() + place * stride_;
+      for (std::int64_t c = 0; c < width; ++c)
+        out[places[static_cast<std::size_t>(c)]] =
+            is_made ? made[static_cast<std::size_t>(r * width + c)] : rows[other][points[static_cast<std::size_t>(c)]];
+    }
+  });
+  std::vector<char> is_fresh(member_.size(), 0);
+  for (const std::int64_t place : fresh) is_fresh[static_cast<std::size_t>(place)] = 1;
+  parallel_for((width + 63) / 64, settings_.threads, [&](std::int64_t piece) {
+    for (std::int64_t c = piece * 64; c < std::min(width, (piece + 1) * 64); ++c) {
+      const std::int64_t old = places[static_cast<std::size_t>(c)];
+      if (is_fresh[static_cast<std::size_t>(old)]) continue;
+      T* out = block_.data() + old * stride_;
+      for (const std::int64_t place : fresh) out[place] = block_[static_cast<std::size_t>(place * stride_ + old)];
+    }
+  });
+}
+
+// SMO over the set. Invariant: y'alpha and the bounds hold after each step; the objective never rises. Returns the
+// steps made.
+template <class T>
+std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance) {
+  const auto width = static_cast<std::size_t>(width_);
+  std::vector<float> diagonal(width, 1.0f);
+  std::vector<double> up[2], low[2];
+  WorkingBlock<T> blocks[2];
+  for (std::int64_t g = 0; g < groups_; ++g) {
+    up[g].assign(width, -kInfinity);
+    low[g].assign(width, kInfinity);
+    blocks[g] = {width_, stride_, block_.data(), diagonal.data(), up[g].data(), low[g].data()};
+  }
+  const auto set = [&](std::size_t k, double v) {
+    const auto t = static_cast<std::size_t>(member_[k]);
+    const int g = group_of(t);
+    up[g][k] = is_up(t) ? v : -kInfinity;
+    low[g][k] = is_low(t) ? v : kInfinity;
+  };
+  for (std::size_t k = 0; k < width; ++k)
+    if (member_[k] >= 0) {
+      const auto t = static_cast<std::size_t>(member_[k]);
+      before_[k] = dual_.alpha[t];
+      diagonal[k] = static_cast<float>(gram_->diagonal()[static_cast<std::size_t>(dual_.point[t])]);
+      set(k, v_[t]);
+    }
+  Found top[2];
+  for (std::int64_t g = 0; g < groups_; ++g) top[g] = worst_up(blocks[g]);
+  std::int64_t made = 0;
+  while (made < most_steps) {
+    std::int64_t g = 0;
+    if (groups_ == 2) {
+      const double gap0 = top[0].value - worst_low(blocks[0]).value, gap1 = top[1].value - worst_low(blocks[1]).value;
+      g = gap1 > gap0 ? 1 : 0;
+    }
+    if (top[g].value == -kInfinity) break;
+    const auto i = static_cast<std::size_t>(top[g].at);
+    const Found partner = best_partner(blocks[g], top[g].at, top[g].value);
+    if (partner.at < 0 || !(top[g].value - partner.value > tolerance)) break;
+    const auto j = static_cast<std::size_t>(partner.at);
+    const auto s = static_cast<std::size_t>(member_[i]), t = static_cast<std::size_t>(member_[j]);
+    // y_s alpha_s grows and y_t alpha_t falls by the same step, at most by the room that each has left.
+    double &alpha_s = dual_.alpha[s], &alpha_t = dual_.alpha[t];
+    const double room_s = dual_.y[s] > 0 ? dual_.upper[s] - alpha_s : alpha_s;
+    const double room_t = dual_.y[t] > 0 ? alpha_t : dual_.upper[t] - alpha_t;
+    const std::vector<double>& own = gram_->diagonal();
+    const double curve = own[static_cast<std::size_t>(dual_.point[s])] + own[static_cast<std::size_t>(dual_.point[t])] -
+                         2 * static_cast<double>(block_[i * static_cast<std::size_t>(stride_) + j]);
+    const double v_s = up[g][i], v_t = low[g][j];
+    const double step = std::min({(v_s - v_t) / std::max(curve, kLeastCurvature), room_s, room_t});
+    // a + (C - a) is not always C: who takes all its room is put on its bound.
+    if (step == room_s)
+      alpha_s = dual_.y[s] > 0 ? dual_.upper[s] : 0.0;
+    else
+      alpha_s += dual_.y[s] * step;
+    if (step == room_t)
+      alpha_t = dual_.y[t] > 0 ? 0.0 : dual_.upper[t];
+    else
+      alpha_t -= dual_.y[t] * step;
+    mark(s);
+    mark(t);
+    set(i, v_s);
+    set(j, v_t);
+    for (std::int64_t h = 0; h < groups_; ++h) top[h] = move_pair(blocks[h], top[g].at, partner.at, step);
+    ++made;
+  }
+  return made;
+}
+
+// Whether the last rounds have changed nothing that can be measured: steps then only follow rounding.
+template <class T>
+bool BlockSmo<T>::goes_nowhere() {
+  if (rounds_ < watched_round_ + kWatchRounds) return false;
+  const double now = objective(), worst = violation();
+  const bool is_same = watched_round_ > 0 && watched_objective_ - now <= 1e-14 * std::fabs(now) &&
+                       worst > 0.9 * watched_violation_;
+  watched_objective_ = now;
+  watched_violation_ = worst;
+  watched_round_ = rounds_;
+  return is_same;
+}
+
+template <class T>
+Ending BlockSmo<T>::run(std::int64_t max_steps, Clock::time_point until) {
+  if (!started_) {
+    started_ = true;
+    std::vector<std::int64_t> moved;
+    for (std::int64_t t = 0; t < m_; ++t)
+      if (dual_.alpha[static_cast<std::size_t>(t)] != 0) moved.push_back(t);
+    open_pending(moved, std::vector<double>(moved.size(), 0.0));
+  }
+  while (ending_ == Ending::running) {
+    if (pending_.is_open && !advance_pending(until)) break;
+    if (check_.is_open) {
+      if (!advance_check(until)) break;
+      conclude_check();
+      continue;
+    }
+    const Extremes found = extremes();
+    const double gap = std::max(found.up[0] - found.low[0], found.up[1] - found.low[1]);
+    const double one = unit();
+    const bool has_met = dual_.hulls && 2 * objective() <= settings_.hulls_meet * largest_diagonal_;
+    if (gap <= settings_.tol * one || has_met) {
+      if (has_met)
+        ending_ = Ending::converged;
+      else
+        open_check(false);
+      continue;
+    }
+    if (steps_ >= max_steps || Clock::now() >= until) break;
+    if (goes_nowhere()) {
+      open_check(true);
+      continue;
+    }
+    choose_working_set(found);
+    const double tolerance = std::max(settings_.tol * one / 2, kInnerShare * gap);
+    const std::int64_t made = solve_block(std::min(kMostInnerSteps, max_steps - steps_), tolerance);
+    steps_ += made;
+    ++rounds_;
+    if (made == 0) {  // the worst pair of all is in the set, and even it cannot move
+      if (is_cornered_) ending_ = Ending::imprecise;
+      is_cornered_ = true;
+      open_check(true);
+      continue;
+    }
+    is_cornered_ = false;
+    std::vector<std::int64_t> moved;
+    std::vector<double> before;
+    for (std::size_t k = 0; k < member_.size(); ++k)
+      if (member_[k] >= 0) {
+        moved.push_back(member_[k]);
+        before.push_back(before_[k]);
+      }
+    open_pending(moved, before);
+  }
+  return ending_;
+}
+
 template class BlockSmo<float>;
 template class BlockSmo<double>;
 

@@ -7,96 +7,130 @@
 //
 //   I_up  = {t: y_t α_t can grow},   I_low = {t: y_t α_t can fall},
 //
-// α is optimal exactly if  violation = max_{I_up} v - min_{I_low} v <= 0, and the solve ends when it is <= tol.
+// α is optimal exactly if  violation = max_{I_up} v - min_{I_low} v <= 0, and the solve ends when it is <= tol. With
+// `by_sign` pairs are chosen within one sign of y (so Σα of each sign stays as it starts) and the violation is the
+// larger of the two. With `hulls` the violation is measured relative to the objective ½‖w‖², and the solve also ends
+// when that is nothing.
 //
 // Each round takes the worst violators of both sides as a working set (half of the last one is kept), solves the
 // problem over the set by SMO with second-order choice of pairs, computes the kernel rows of the members that moved, if
-// they are not kept from before, and moves v. Kernel values are T, v is double. Reference: Platt 1998; Joachims 1998;
-// Fan, Chen and Lin 2005 (second-order choice); Zanni et al. 2006 (large blocks).
+// they are not kept from before, and moves v. Kernel values are T, v is double. When the violation is within tol, v is
+// taken again in double from the points as given: for all of them, or, where that would cost more than a small part of
+// the solve, for the points that could violate and a random sample that tells how far v is off. Where double denies
+// what T claims the solve goes on from the exact v; where that does not help it ends as imprecise.
+//
+// Reference: Platt 1998; Joachims 1998; Fan, Chen and Lin 2005 (second-order choice); Zanni et al. 2006 (large blocks).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "kernel/gram.hpp"
+#include "svm/row_store.hpp"
 
 namespace margrove {
 
-struct DualProblem {
+struct Dual {
   std::vector<std::int8_t> y;       // (m) +1 or -1
   std::vector<double> p, upper;     // (m); upper may be infinite
   std::vector<double> alpha;        // (m) a feasible start
   std::vector<std::int64_t> point;  // (m)
+  bool by_sign = false, hulls = false;
 };
 
 struct DualSettings {
   double tol = 1e-3;
-  std::int64_t cache_bytes = std::int64_t{1} << 30;
+  double hulls_meet = 1e-11;  // ‖w‖² of two convex combinations, relative to the largest K(x, x)
   std::int64_t working_set = 1024;
   int threads = 1;
 };
 
-// At most `capacity` kernel rows, kept in one piece of memory that is touched as rows come; the least recently used
-// goes.
-template <class T>
-class KeptRows {
- public:
-  KeptRows(std::int64_t n, std::int64_t bytes, std::int64_t least);
-  std::int64_t capacity() const { return capacity_; }
-  const T* find(std::int64_t i);
-  T* make(std::int64_t i);                             // room for a row that is not kept; the caller fills it
-  void touch_all(std::span<const std::int64_t> rows);  // so that none of them is given up for another
-
- private:
-  std::int64_t n_, capacity_, clock_ = 0;
-  std::unique_ptr<T[]> values_;
-  std::vector<std::int64_t> slot_of_, row_in_, used_;
-  std::int64_t filled_ = 0;
-};
+// imprecise: no step in T brings the violation, as double sees it, any further down.
+enum class Ending : int { running, converged, imprecise };
 
 template <class T>
 class BlockSmo {
  public:
-  BlockSmo(std::shared_ptr<const Gram<T>> gram, DualProblem problem, DualSettings settings);
+  using Clock = std::chrono::steady_clock;
 
-  // Goes on until the violation is within tol, no step is possible, `max_steps` pair steps have been made in all, or
-  // `seconds` are over. Returns whether it has ended for good (converged or stalled).
-  bool run(std::int64_t max_steps, double seconds);
+  BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowStore<T>> rows, Dual dual, DualSettings settings);
 
-  bool has_converged() const { return converged_; }
-  bool has_stalled() const { return stalled_; }
-  double violation() const { return violation_; }
+  // Goes on until it ends, `max_steps` pair steps have been made in all, or the time is over.
+  Ending run(std::int64_t max_steps, Clock::time_point until);
+
+  // At any time a feasible α, its v and what follows from them. v is known once the start has been taken in.
+  std::vector<double> alpha() const;
+  const std::vector<double>& v() const { return v_; }
+  bool is_v_known() const { return is_v_known_; }
+  double violation() const;  // relative to the objective for `hulls`
   double objective() const;
   std::int64_t steps() const { return steps_; }
   std::int64_t rounds() const { return rounds_; }
   std::int64_t rows_computed() const { return rows_computed_; }
-  const std::vector<double>& alpha() const { return problem_.alpha; }
-  const std::vector<double>& v() const { return v_; }
 
  private:
-  bool in_up(std::size_t t) const;
-  bool in_low(std::size_t t) const;
-  void start();
-  double measure_violation() const;
-  void choose_working_set();
-  void read_block();
+  struct Extremes {
+    double up[2], low[2];  // the largest v over I_up and the smallest over I_low, of each group
+  };
+  // What is left to do of the present round: rows whose change v must still follow.
+  struct Pending {
+    std::vector<std::int64_t> points;
+    std::vector<double> change;
+    std::vector<double> sums;  // (n)
+    std::size_t done = 0;
+    bool is_open = false;
+  };
+  // v in double, of all points or of those that matter.
+  struct Check {
+    std::vector<std::int64_t> support, points;
+    std::vector<double> beta, sums;
+    std::size_t done = 0;
+    bool is_open = false, is_full = false;
+    double error = 0;  // the largest seen
+  };
+
+  int group_of(std::size_t t) const { return dual_.by_sign && dual_.y[t] < 0 ? 1 : 0; }
+  bool is_up(std::size_t t) const { return flags_[t] & 1; }
+  bool is_low(std::size_t t) const { return flags_[t] & 2; }
+  void mark(std::size_t t);
+  double unit() const;  // what the violation is measured in
+  Extremes extremes() const;
+  void open_pending(const std::vector<std::int64_t>& variables, const std::vector<double>& before);
+  bool advance_pending(Clock::time_point until);
+  void open_check(bool is_full);
+  bool advance_check(Clock::time_point until);
+  void conclude_check();
+  std::vector<std::int64_t> points_to_check(double margin) const;
+  void choose_working_set(const Extremes& extremes);
+  void read_block(const std::vector<std::int64_t>& fresh);
   std::int64_t solve_block(std::int64_t most_steps, double tolerance);
-  void move_v(const std::vector<double>& before);
-  void ensure_rows(const std::vector<std::int64_t>& points);
+  bool goes_nowhere();
 
   std::shared_ptr<const Gram<T>> gram_;
-  DualProblem problem_;
+  std::shared_ptr<RowStore<T>> rows_;
+  Dual dual_;
   DualSettings settings_;
-  std::int64_t n_, m_;
-  KeptRows<T> kept_;
+  std::int64_t n_, m_, groups_;
+  double largest_diagonal_ = 0;
   std::vector<double> v_;
-  std::vector<std::int64_t> set_;  // the working set, variables
-  std::vector<T> block_;           // (set, set) kernel values
-  bool started_ = false, converged_ = false, stalled_ = false;
-  double violation_ = 0;
-  std::int64_t steps_ = 0, rounds_ = 0, rows_computed_ = 0;
+  std::vector<std::uint8_t> flags_;  // 1: in I_up, 2: in I_low
+
+  std::int64_t width_;                 // of the working set, padded to whole vectors
+  std::vector<std::int64_t> member_;   // (width) the variable in each place, -1 for none
+  std::vector<std::int64_t> entered_;  // (width) the round in which it came
+  std::vector<T> block_;               // (width, stride) kernel values of the members
+  std::int64_t stride_;
+  std::vector<double> before_;  // (width) α of the members when the round began
+
+  Pending pending_;
+  Check check_;
+  bool started_ = false, is_v_known_ = false, is_cornered_ = false;
+  Ending ending_ = Ending::running;
+  std::int64_t steps_ = 0, rounds_ = 0, rows_computed_ = 0, refinements_ = 0, watched_round_ = 0;
+  double refined_violation_ = 0, watched_objective_ = 0, watched_violation_ = 0;
 };
 
 }  // namespace margrove

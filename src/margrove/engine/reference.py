@@ -49,7 +49,7 @@ def _(problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
 
 
 @solve.register
-def _(problem: DualProblem, effort: Effort) -> DualSolution:
+def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
     _refuse_time_limit(effort)
     return svm.smo(problem)
 

@@ -1,14 +1,25 @@
-"""What a support vector machine asks, as data: one dual for every formulation (THEORY M1–M4). No solver lives here.
+"""What a support vector machine asks, as data: one dual for every formulation (THEORY M1–M4, M10). No solver lives here.
 
     min  ½ αᵀQα + pᵀα    subject to  yᵀα = δ,  0 ≤ α_t ≤ C_t,      Q_st = y_s y_t K(x_s, x_t)
 
-over variables t = 1 … m, each standing for a point. For classification δ = 0, p = −1, m = n, and C_t is C times the
-weight of the row; C = ∞ is the hard margin. What a solver keeps is
+over variables t = 1 … m, each standing for a point. What a solver keeps is
 
     v_t = −y_t (Qα + p)_t,    I_up = {t: y_t α_t can grow},    I_low = {t: y_t α_t can fall},
 
 because α is optimal exactly if the *violation* max_{I_up} v − min_{I_low} v is ≤ 0, and then every number between the
-two is an offset b.
+two is an offset b. The ν-forms carry a second equality, Σα = const: pairs are then chosen within one sign, and the
+violation is the larger of the two signs' (``by_sign``). The start α is feasible and fixes δ and Σα.
+
+===============  ==========================  ===========  =======================================================
+form             variables                   p            start, bounds
+===============  ==========================  ===========  =======================================================
+classification   one per row                 −1           α = 0, C_i = C · weight
+hard margin      one per row, ``by_sign``    0            ``hulls``: two convex combinations, no upper bound
+ν-classification one per row, ``by_sign``    0            Σ of each sign = ν Σ C_i / 2, C_i = weight
+one class        one per row, y = +1         0            Σ = ν Σ C_i, C_i = weight
+regression       two per row, y = +1, −1     ε ∓ z        α = 0, C_i = C · weight
+ν-regression     two per row, ``by_sign``    ∓ z          Σ of each sign = ν Σ C_i / 2, C_i = C · weight
+===============  ==========================  ===========  =======================================================
 """
 
 from __future__ import annotations
@@ -21,42 +32,116 @@ from numpy.typing import NDArray
 from margrove.status import Status
 from margrove.svm.kernels import Kernel, Matrix
 
+HULLS_MEET = 1e-11  # ‖w‖² of two convex combinations, relative to the largest K(x, x): below, they are one point
+
+
+@dataclass(frozen=True)
+class Dual:
+    """One machine: the dual above over some of the points."""
+
+    y: NDArray[np.int8]  # (m,)
+    p: NDArray[np.float64]  # (m,)
+    upper: NDArray[np.float64]  # (m,), C_t; may be infinite
+    alpha: NDArray[np.float64]  # (m,), a feasible start
+    point: NDArray[np.int64]  # (m,), the row of X that variable t stands for
+    by_sign: bool = False
+    # The start is a convex combination of each side and nothing bounds α: the nearest points of two hulls. Scaled by
+    # s = 2/‖w‖² they are the hard margin's α, so the violation is judged as s · violation ≤ tol; and the hulls meet
+    # when ‖w‖² ≤ HULLS_MEET · max K(x, x).
+    hulls: bool = False
+
 
 @dataclass(frozen=True)
 class DualProblem:
-    """The dual above."""
+    """Some machines that share their points and their kernel."""
 
     X: Matrix  # (n, d), or the Gram matrix (n, n) for kernel "precomputed"
     kernel: Kernel
-    y: NDArray[np.int8]  # (m,)
-    p: NDArray[np.float64]  # (m,)
-    upper: NDArray[np.float64]  # (m,), C_t
-    alpha: NDArray[np.float64]  # (m,), a feasible start
-    point: NDArray[np.int64]  # (m,), the row of X that variable t stands for
+    machines: tuple[Dual, ...]
     tol: float = 1e-3
-    max_iter: int = -1  # pair steps; −1 for no limit
+    max_iter: int = -1  # pair steps of each machine; −1 for no limit
     cache_bytes: int = 1 << 30
-    precision: str = "single"  # of kernel values: "single" or "double"
+    precision: str = "auto"  # of kernel values: "single", "double", or "auto": single while float64 agrees
+    shrinking: bool = True
 
 
 @dataclass(frozen=True)
 class DualSolution:
-    """α with its v, and why the solve ended."""
+    """α of one machine with its v, and why the solve ended."""
 
     alpha: NDArray[np.float64]  # (m,)
     v: NDArray[np.float64]  # (m,)
-    violation: float
+    violation: float  # of ``hulls``: scaled
     objective: float
     n_iter: int
     status: Status
 
 
-def classification(
-    X: Matrix, kernel: Kernel, sign: NDArray[np.int8], upper: NDArray[np.float64], **settings: object
-) -> DualProblem:
-    """The soft margin (M2, M3): min ½‖w‖² + Σ C_i ξ_i, from α = 0."""
-    n = len(sign)
-    return DualProblem(X, kernel, sign, -np.ones(n), upper, np.zeros(n), np.arange(n), **settings)  # type: ignore[arg-type]
+def classification(y: NDArray[np.int8], upper: NDArray[np.float64], point: NDArray[np.int64] | None = None) -> Dual:
+    """The soft margin (M2, M3): min ½‖w‖² + Σ C_i ξ_i."""
+    n = len(y)
+    return Dual(y, -np.ones(n), upper, np.zeros(n), np.arange(n) if point is None else point)
+
+
+def hard_margin(y: NDArray[np.int8], point: NDArray[np.int64] | None = None) -> Dual:
+    """The hard margin (M1) as the nearest points of two convex hulls; it starts from one row of each side."""
+    n = len(y)
+    alpha = np.zeros(n)
+    alpha[[int(np.argmax(y > 0)), int(np.argmax(y < 0))]] = 1.0
+    return Dual(
+        y, np.zeros(n), np.full(n, np.inf), alpha, np.arange(n) if point is None else point, by_sign=True, hulls=True
+    )
+
+
+def nu_classification(
+    y: NDArray[np.int8], upper: NDArray[np.float64], nu: float, point: NDArray[np.int64] | None = None
+) -> Dual:
+    """ν-SVC (M10) before its solution is scaled by 1/ρ: Σ of each sign is ν Σ C_i / 2."""
+    n = len(y)
+    half = nu * float(upper.sum()) / 2
+    alpha = np.where(y > 0, _filled(upper * (y > 0), half), _filled(upper * (y < 0), half))
+    return Dual(y, np.zeros(n), upper, alpha, np.arange(n) if point is None else point, by_sign=True)
+
+
+def one_class(upper: NDArray[np.float64], nu: float) -> Dual:
+    """The one-class machine (M10): min ½αᵀKα with Σα = ν Σ C_i."""
+    n = len(upper)
+    return Dual(
+        np.ones(n, np.int8), np.zeros(n), upper, _filled(upper, nu * float(upper.sum())), np.arange(n)
+    )
+
+
+def regression(z: NDArray[np.float64], upper: NDArray[np.float64], epsilon: float) -> Dual:
+    """ε-SVR (M10): α pulls f(x_i) up towards z_i − ε, α* down towards z_i + ε."""
+    n = len(z)
+    rows = np.arange(n)
+    return Dual(
+        np.repeat(np.array([1, -1], np.int8), n),
+        np.concatenate([epsilon - z, epsilon + z]),
+        np.concatenate([upper, upper]),
+        np.zeros(2 * n),
+        np.concatenate([rows, rows]),
+    )
+
+
+def nu_regression(z: NDArray[np.float64], upper: NDArray[np.float64], nu: float) -> Dual:
+    """ν-SVR (M10): the tube's width is found, not given; Σα = Σα* = ν Σ C_i / 2."""
+    n = len(z)
+    rows = np.arange(n)
+    start = _filled(upper, nu * float(upper.sum()) / 2)
+    return Dual(
+        np.repeat(np.array([1, -1], np.int8), n),
+        np.concatenate([-z, z]),
+        np.concatenate([upper, upper]),
+        np.concatenate([start, start]),
+        np.concatenate([rows, rows]),
+        by_sign=True,
+    )
+
+
+def largest_nu(y: NDArray[np.int8], upper: NDArray[np.float64]) -> float:
+    """The largest feasible ν of ν-classification: each side must be able to carry ν Σ C_i / 2."""
+    return 2 * min(float(upper[y > 0].sum()), float(upper[y < 0].sum())) / float(upper.sum())
 
 
 def sides(
@@ -67,8 +152,12 @@ def sides(
     return np.where(y > 0, can_grow, can_fall), np.where(y > 0, can_fall, can_grow)
 
 
-def violation(v: NDArray[np.float64], up: NDArray[np.bool_], low: NDArray[np.bool_]) -> float:
-    """max over I_up − min over I_low; −∞ where a side is empty and nothing can move."""
+def violation(
+    v: NDArray[np.float64], up: NDArray[np.bool_], low: NDArray[np.bool_], sign: NDArray[np.int8] | None = None
+) -> float:
+    """max over I_up − min over I_low, within each sign where ``sign`` is given; −∞ where nothing can move."""
+    if sign is not None:
+        return max(violation(v[part], up[part], low[part]) for part in (sign > 0, sign < 0))
     return float(v[up].max(initial=-np.inf) - v[low].min(initial=np.inf))
 
 
@@ -82,3 +171,17 @@ def offset(
     up, low = sides(y, alpha, upper)
     ends = [value for value in (v[up].max(initial=-np.inf), v[low].min(initial=np.inf)) if np.isfinite(value)]
     return float(np.mean(ends)) if ends else 0.0
+
+
+def offset_and_radius(
+    v: NDArray[np.float64], alpha: NDArray[np.float64], upper: NDArray[np.float64], y: NDArray[np.int8]
+) -> tuple[float, float]:
+    """b and ρ of a machine ``by_sign``: marginal rows of sign + have v = b − ρ, those of sign − have v = b + ρ."""
+    levels = [offset(v[part], alpha[part], upper[part], y[part]) for part in (y > 0, y < 0)]
+    return (levels[0] + levels[1]) / 2, (levels[1] - levels[0]) / 2
+
+
+def _filled(upper: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """``total`` poured into the boxes from the first on: a feasible start of few rows."""
+    before = np.concatenate([[0.0], np.cumsum(upper)[:-1]])
+    return np.clip(total - before, 0.0, upper)

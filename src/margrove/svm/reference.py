@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.status import Status
-from margrove.svm.problem import DualProblem, DualSolution, sides, violation
+from margrove.svm.problem import HULLS_MEET, Dual, DualProblem, DualSolution, sides, violation
 
 LEAST_CURVATURE = 1e-12  # two equal points have none
 
@@ -33,7 +33,14 @@ class Step:
 Trace = Callable[[Step], None]
 
 
-def smo(problem: DualProblem, trace: Trace | None = None) -> DualSolution:
+def smo(problem: DualProblem, trace: Trace | None = None) -> tuple[DualSolution, ...]:
+    """Solve each machine of the problem; they share the kernel matrix."""
+    X = problem.X
+    K = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
+    return tuple(_solve(machine, K, problem.tol, problem.max_iter, trace) for machine in problem.machines)
+
+
+def _solve(machine: Dual, gram: NDArray[np.float64], tol: float, max_iter: int, trace: Trace | None) -> DualSolution:
     """Choose the pair that violates most, solve its two-variable problem in closed form, clip, repeat.
 
     Pairs, because the equality yᵀα = δ leaves no room for one variable alone: with step λ, Δα_i = y_i λ and
@@ -41,34 +48,44 @@ def smo(problem: DualProblem, trace: Trace | None = None) -> DualSolution:
     Along it the objective is  −λ (v_i − v_j) + ½ λ² (K_ii + K_jj − 2 K_ij),  smallest at
     λ = (v_i − v_j) / (K_ii + K_jj − 2 K_ij), and λ may go no further than the room of either.
     """
-    X, point = problem.X, problem.point
-    G = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
-    K = G[np.ix_(point, point)]
-    y, upper, alpha = problem.y.astype(np.float64), problem.upper, problem.alpha.copy()
-    v = -y * problem.p - K @ (y * alpha)
-    number, status = 0, Status.MAX_ITER
-    while problem.max_iter < 0 or number < problem.max_iter:
-        up, low = sides(problem.y, alpha, upper)
-        worst = violation(v, up, low)
-        if worst <= problem.tol:
+    K = gram[np.ix_(machine.point, machine.point)]
+    y, upper, alpha = machine.y.astype(np.float64), machine.upper, machine.alpha.copy()
+    v = -y * machine.p - K @ (y * alpha)
+    number = 0
+    while True:
+        objective = _objective(machine, alpha, v)
+        i, j, worst = _worst_pair(machine, alpha, v)
+        # The nearest points of two hulls: α and v are judged as they are after scaling by 2/‖w‖² = 1/objective.
+        scale = max(objective, HULLS_MEET * K.diagonal().max() / 2) if machine.hulls else 1.0
+        if worst <= tol * scale or (machine.hulls and 2 * objective <= HULLS_MEET * K.diagonal().max()):
             status = Status.CONVERGED
             break
-        i = int(np.argmax(np.where(up, v, -np.inf)))
-        j = int(np.argmin(np.where(low, v, np.inf)))
+        if number == max_iter:
+            status = Status.MAX_ITER
+            break
         room_i = upper[i] - alpha[i] if y[i] > 0 else alpha[i]
         room_j = alpha[j] if y[j] > 0 else upper[j] - alpha[j]
-        size = min((v[i] - v[j]) / max(K[i, i] + K[j, j] - 2 * K[i, j], LEAST_CURVATURE), room_i, room_j)
+        size = min(worst / max(K[i, i] + K[j, j] - 2 * K[i, j], LEAST_CURVATURE), room_i, room_j)
         # a + (C − a) is not always C: who takes all its room is put on its bound.
         alpha[i] = (upper[i] if y[i] > 0 else 0.0) if size == room_i else alpha[i] + y[i] * size
         alpha[j] = (0.0 if y[j] > 0 else upper[j]) if size == room_j else alpha[j] - y[j] * size
         v -= size * (K[:, i] - K[:, j])
         number += 1
         if trace is not None:
-            trace(Step(number, i, j, size, worst, _objective(problem, alpha, v), alpha.copy()))
-    up, low = sides(problem.y, alpha, upper)
-    return DualSolution(alpha, v, violation(v, up, low), _objective(problem, alpha, v), number, status)
+            trace(Step(number, i, j, size, worst, _objective(machine, alpha, v), alpha.copy()))
+    return DualSolution(alpha, v, worst / scale, objective, number, status)
 
 
-def _objective(problem: DualProblem, alpha: NDArray[np.float64], v: NDArray[np.float64]) -> float:
+def _worst_pair(machine: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64]) -> tuple[int, int, float]:
+    """The pair of the largest violation; within one sign for the ν-forms."""
+    up, low = sides(machine.y, alpha, machine.upper)
+    parts = [machine.y > 0, machine.y < 0] if machine.by_sign else [np.ones(len(v), np.bool_)]
+    part = max(parts, key=lambda part: violation(v[part], up[part], low[part]))
+    i = int(np.argmax(np.where(up & part, v, -np.inf)))
+    j = int(np.argmin(np.where(low & part, v, np.inf)))
+    return i, j, violation(v[part], up[part], low[part])
+
+
+def _objective(machine: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64]) -> float:
     """½ αᵀQα + pᵀα = ½ Σ α_t (p_t − y_t v_t)."""
-    return float(alpha @ (problem.p - problem.y * v) / 2)
+    return float(alpha @ (machine.p - machine.y * v) / 2)

@@ -1,4 +1,4 @@
-"""Support vector machines in the core: every dual is one call of the block solver."""
+"""Support vector machines in the core: every problem is one set of machines on the same points."""
 
 from __future__ import annotations
 
@@ -14,46 +14,59 @@ from margrove.engine.slices import run_in_slices
 from margrove.errors import EngineError
 from margrove.progress import Progress, report
 from margrove.status import Status
-from margrove.svm.problem import DualProblem, DualSolution
+from margrove.svm.problem import HULLS_MEET, DualProblem, DualSolution
 
 WORKING_SET = 1024  # variables solved for together: measured, see docs/benchmarks.md
-_EVERY_ROW = np.empty(0, np.int64)
+_PRECISIONS = {"auto": 0, "single": 1, "double": 2}
+_CONVERGED, _IMPRECISE = 1, 2  # core/svm/block_smo.hpp, Ending
 
 
 @solve.register
-def _(problem: DualProblem, effort: Effort) -> DualSolution:
-    solver = _solver(problem, threads_for(effort.n_jobs))
+def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
+    duals = _duals(problem, threads_for(effort.n_jobs))
+    for machine in problem.machines:
+        duals.add(
+            machine.y, machine.p, machine.upper, machine.alpha, machine.point, machine.by_sign, machine.hulls
+        )
     most = sys.maxsize if problem.max_iter < 0 else problem.max_iter
 
     def advance(seconds: float) -> Status | None:
-        if solver.run(most, seconds):
-            return Status.CONVERGED if solver.converged else Status.STALLED
-        return Status.MAX_ITER if solver.steps >= most else None
+        return Status.CONVERGED if duals.run(most, seconds) else None
 
     def tell() -> None:
-        report(Progress("svm", float(solver.steps), None, float(solver.violation), "violation"))
+        report(
+            Progress("svm", float(duals.ended), float(len(problem.machines)), float(duals.violation), "violation")
+        )
 
     with blas_held_back():
-        status = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
-    v = solver.v
-    return DualSolution(
-        solver.alpha,
-        v,
-        float(solver.violation),
-        float(solver.objective),
-        int(solver.steps),
-        status if np.isfinite(v).all() else Status.NONFINITE,
-    )
+        reason = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
+    return tuple(_solution(duals.state(k), reason, most) for k in range(len(problem.machines)))
 
 
-def _solver(problem: DualProblem, threads: int) -> Any:
-    is_single = problem.precision == "single"
-    variables = (problem.y, problem.p, problem.upper, problem.alpha, problem.point)
-    limits = (problem.tol, problem.cache_bytes, WORKING_SET, threads)
+def _duals(problem: DualProblem, threads: int) -> Any:
+    limits = (problem.tol, HULLS_MEET, problem.cache_bytes, WORKING_SET, threads)
     if problem.kernel.name == "precomputed":
-        gram = np.ascontiguousarray(problem.X, dtype=np.float32 if is_single else np.float64)
-        return core.dual_on_gram(gram, _EVERY_ROW, *variables, *limits)
+        return core.duals_on_gram(np.ascontiguousarray(problem.X), *limits)
     if not problem.kernel.is_native:
         raise EngineError(f"engine='native' computes no {problem.kernel.name} kernel for a DualProblem.")
-    make = core.dual32_on_points if is_single else core.dual64_on_points
-    return make(points_of(problem.X), _EVERY_ROW, problem.kernel.native, *variables, *limits)
+    return core.duals_on_points(points_of(problem.X), problem.kernel.native, _PRECISIONS[problem.precision], *limits)
+
+
+def _solution(state: dict[str, Any], reason: Status, most: int) -> DualSolution:
+    """A machine's own ending; what ended all (``reason``) for one that was still at work."""
+    if not np.isfinite(state["v"]).all():
+        status = Status.NONFINITE
+    elif state["ending"] == _CONVERGED:
+        status = Status.CONVERGED
+    elif state["ending"] == _IMPRECISE:
+        status = Status.STALLED
+    else:
+        status = Status.MAX_ITER if state["steps"] >= most else reason
+    return DualSolution(
+        state["alpha"],
+        state["v"],
+        float(state["violation"]),
+        float(state["objective"]),
+        int(state["steps"]),
+        status,
+    )

@@ -1,0 +1,267 @@
+#include "svm/dual_set.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "parallel.hpp"
+
+namespace margrove {
+namespace {
+
+constexpr double kDear = 100;  // what a kernel value costs where it is better kept than made again (row_store.hpp)
+
+}  // namespace
+
+struct DualSet::Machine {
+  Dual given;
+  Dual merged;                      // over distinct rows; point: positions in `rows`
+  std::vector<std::int64_t> rows;   // of the points, ascending
+  std::vector<std::int64_t> stand;  // (m) the merged variable that each given one is part of
+  std::vector<double> part;         // (m) its part of that variable's α
+
+  std::unique_ptr<BlockSmo<float>> single;
+  std::unique_ptr<BlockSmo<double>> twice;
+  MachineState last;  // once ended
+  bool has_ended = false, is_out_of_steps = false;
+  double violation = std::numeric_limits<double>::infinity();
+
+  void merge(const std::vector<std::int64_t>& first_equal) {
+    const std::size_t m = given.y.size();
+    const auto original = [&](std::size_t t) {
+      const std::int64_t i = given.point[t];
+      return first_equal.empty() ? i : first_equal[static_cast<std::size_t>(i)];
+    };
+    rows.resize(m);
+    for (std::size_t t = 0; t < m; ++t) rows[t] = original(t);
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    std::vector<std::size_t> order(m);
+    std::iota(order.begin(), order.end(), 0);
+    const auto is_same = [&](std::size_t a, std::size_t b) {
+      return original(a) == original(b) && given.y[a] == given.y[b] && given.p[a] == given.p[b];
+    };
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      if (original(a) != original(b)) return original(a) < original(b);
+      if (given.y[a] != given.y[b]) return given.y[a] > given.y[b];
+      return given.p[a] != given.p[b] ? given.p[a] < given.p[b] : a < b;
+    });
+    stand.resize(m);
+    part.assign(m, 1.0);
+    merged.by_sign = given.by_sign;
+    merged.hulls = given.hulls;
+    for (std::size_t from = 0; from < m;) {
+      std::size_t to = from;
+      double upper = 0, alpha = 0;
+      for (; to < m && is_same(order[from], order[to]); ++to) upper += given.upper[order[to]], alpha += given.alpha[order[to]];
+      const std::size_t t = order[from];
+      for (std::size_t k = from; k < to; ++k) {
+        stand[order[k]] = static_cast<std::int64_t>(merged.y.size());
+        part[order[k]] = to - from == 1    ? 1.0
+                         : std::isinf(upper) ? (std::isinf(given.upper[order[k]]) ? 1.0 : 0.0)
+                                             : given.upper[order[k]] / upper;
+      }
+      if (std::isinf(upper) && to - from > 1) {
+        double unbounded = 0;
+        for (std::size_t k = from; k < to; ++k) unbounded += part[order[k]];
+        for (std::size_t k = from; k < to; ++k) part[order[k]] /= unbounded;
+      }
+      merged.y.push_back(given.y[t]);
+      merged.p.push_back(given.p[t]);
+      merged.upper.push_back(upper);
+      merged.alpha.push_back(std::min(alpha, upper));
+      merged.point.push_back(std::lower_bound(rows.begin(), rows.end(), original(t)) - rows.begin());
+      from = to;
+    }
+  }
+
+  template <class T>
+  MachineState state_of(const BlockSmo<T>& solver) const {
+    MachineState state;
+    const std::vector<double> alpha = solver.alpha();
+    state.alpha.resize(stand.size());
+    state.v.resize(stand.size());
+    for (std::size_t t = 0; t < stand.size(); ++t) {
+      const auto at = static_cast<std::size_t>(stand[t]);
+      // A merged variable on its bound puts every one of its parts on its own.
+      state.alpha[t] = alpha[at] == merged.upper[at] ? given.upper[t] : std::min(part[t] * alpha[at], given.upper[t]);
+      state.v[t] = solver.v()[at];
+    }
+    state.is_v_known = solver.is_v_known();
+    state.violation = solver.violation();
+    state.objective = solver.objective();
+    state.steps = solver.steps() + last.steps;
+    state.rounds = solver.rounds();
+    state.rows_computed = solver.rows_computed();
+    state.is_double = std::is_same_v<T, double>;
+    return state;
+  }
+};
+
+struct DualSet::Family {
+  std::vector<Machine*> machines;
+  std::size_t now = 0;
+  std::shared_ptr<const Gram<float>> single;
+  std::shared_ptr<const Gram<double>> twice;
+  std::shared_ptr<RowStore<float>> single_rows;
+  std::shared_ptr<RowStore<double>> twice_rows;
+};
+
+struct DualSet::Worker {
+  std::shared_ptr<Arena> arena;
+  Family* family = nullptr;
+  int threads = 1;
+};
+
+DualSet::DualSet(KernelSource source, DualSettings settings, std::int64_t cache_bytes)
+    : source_(std::move(source)), settings_(settings), cache_bytes_(cache_bytes) {}
+DualSet::~DualSet() = default;
+
+void DualSet::add(Dual dual) {
+  auto machine = std::make_unique<Machine>();
+  machine->given = std::move(dual);
+  machines_.push_back(std::move(machine));
+}
+
+void DualSet::gather_families() {
+  parallel_for(size(), settings_.threads,
+               [&](std::int64_t k) { machines_[static_cast<std::size_t>(k)]->merge(source_.first_equal); });
+  std::map<std::vector<std::int64_t>, Family*> known;
+  for (const std::unique_ptr<Machine>& machine : machines_) {
+    Family*& family = known[machine->rows];
+    if (!family) {
+      families_.push_back(std::make_unique<Family>());
+      family = families_.back().get();
+    }
+    family->machines.push_back(machine.get());
+  }
+  // The largest first: they would otherwise be waited for in the end.
+  std::stable_sort(families_.begin(), families_.end(), [](const auto& a, const auto& b) {
+    return a->machines[0]->rows.size() > b->machines[0]->rows.size();
+  });
+  const std::int64_t side_by_side = std::clamp<std::int64_t>(static_cast<std::int64_t>(families_.size()), 1, settings_.threads);
+  for (std::int64_t w = 0; w < side_by_side; ++w) {
+    auto worker = std::make_unique<Worker>();
+    worker->threads = std::max<int>(1, settings_.threads / static_cast<int>(side_by_side));
+    std::int64_t most = 0, least = 0;
+    const std::int64_t value = source_.single ? sizeof(float) : sizeof(double);
+    for (const auto& family : families_) {
+      const auto n = static_cast<std::int64_t>(family->machines[0]->rows.size());
+      most = std::max(most, RowStore<double>::bytes_for(n, n));
+      least = std::max(least, RowStore<double>::bytes_for(n, std::min(n, RowStore<double>::kLeastRows)) / 8 * value);
+    }
+    worker->arena = std::make_shared<Arena>(std::max(least, std::min(most, cache_bytes_ / side_by_side)));
+    workers_.push_back(std::move(worker));
+  }
+}
+
+// The family's present machine, until it ends; false when the time is over.
+bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps, BlockSmo<float>::Clock::time_point until) {
+  Machine& machine = *family.machines[family.now];
+  DualSettings settings = settings_;
+  settings.threads = worker.threads;
+  Ending ending;
+  if (source_.single && !machine.twice) {
+    if (!machine.single) {
+      family.twice_rows.reset();
+      family.twice.reset();
+      if (!family.single) family.single = source_.single(machine.rows, worker.threads);
+      if (!family.single_rows)
+        family.single_rows =
+            std::make_shared<RowStore<float>>(worker.arena, family.single->size(), family.single->cost() > kDear);
+      machine.single = std::make_unique<BlockSmo<float>>(family.single, family.single_rows, machine.merged, settings);
+    }
+    ending = machine.single->run(max_steps, until);
+    machine.violation = machine.single->violation();
+    if (ending == Ending::imprecise && source_.twice) {
+      machine.last.steps = machine.single->steps();
+      machine.merged.alpha = machine.single->alpha();
+      machine.single.reset();
+      family.single_rows.reset();
+      family.single.reset();
+    } else {
+      machine.is_out_of_steps = ending == Ending::running && machine.single->steps() >= max_steps;
+      if (ending == Ending::running && !machine.is_out_of_steps) return false;
+      machine.last = machine.state_of(*machine.single);
+      machine.last.ending = ending;
+      machine.has_ended = true;
+      machine.single.reset();
+      return true;
+    }
+  }
+  if (!machine.twice) {
+    if (!family.twice) family.twice = source_.twice(machine.rows, worker.threads);
+    if (!family.twice_rows)
+      family.twice_rows =
+          std::make_shared<RowStore<double>>(worker.arena, family.twice->size(), family.twice->cost() > kDear);
+    machine.twice = std::make_unique<BlockSmo<double>>(family.twice, family.twice_rows, machine.merged, settings);
+  }
+  const std::int64_t steps_left = std::max<std::int64_t>(0, max_steps - machine.last.steps);
+  ending = machine.twice->run(steps_left, until);
+  machine.violation = machine.twice->violation();
+  machine.is_out_of_steps = ending == Ending::running && machine.twice->steps() >= steps_left;
+  if (ending == Ending::running && !machine.is_out_of_steps) return false;
+  machine.last = machine.state_of(*machine.twice);
+  machine.last.ending = ending;
+  machine.has_ended = true;
+  machine.twice.reset();
+  return true;
+}
+
+bool DualSet::run(std::int64_t max_steps, double seconds) {
+  using Clock = BlockSmo<float>::Clock;
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  if (workers_.empty()) gather_families();
+  std::atomic<std::size_t> next{next_family_};
+  std::atomic<bool> is_unfinished{false};
+  parallel_for(static_cast<std::int64_t>(workers_.size()), static_cast<int>(workers_.size()), [&](std::int64_t w) {
+    Worker& worker = *workers_[static_cast<std::size_t>(w)];
+    while (true) {
+      if (!worker.family) {
+        if (Clock::now() >= until) break;
+        const std::size_t at = next.fetch_add(1);
+        if (at >= families_.size()) return;
+        worker.family = families_[at].get();
+      }
+      if (!advance(worker, *worker.family, max_steps, until)) break;
+      if (++worker.family->now == worker.family->machines.size()) {
+        worker.family->single.reset();
+        worker.family->single_rows.reset();
+        worker.family->twice.reset();
+        worker.family->twice_rows.reset();
+        worker.family = nullptr;
+      }
+    }
+    is_unfinished = true;
+  });
+  next_family_ = std::min(next.load(), families_.size());
+  return !is_unfinished;
+}
+
+std::int64_t DualSet::ended() const {
+  return std::count_if(machines_.begin(), machines_.end(), [](const auto& machine) { return machine->has_ended; });
+}
+
+double DualSet::violation() const {
+  double worst = 0;
+  for (const auto& worker : workers_)
+    if (worker->family) worst = std::max(worst, worker->family->machines[worker->family->now]->violation);
+  return worst;
+}
+
+MachineState DualSet::state(std::int64_t k) const {
+  const Machine& machine = *machines_[static_cast<std::size_t>(k)];
+  if (machine.has_ended) return machine.last;
+  if (machine.single) return machine.state_of(*machine.single);
+  if (machine.twice) return machine.state_of(*machine.twice);
+  MachineState state;
+  state.alpha = machine.given.alpha;
+  state.v.assign(state.alpha.size(), 0.0);
+  state.violation = std::numeric_limits<double>::infinity();
+  return state;
+}
+
+}  // namespace margrove

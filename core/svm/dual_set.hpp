@@ -1,0 +1,66 @@
+// Machines that live on the same points: the pairs of one-vs-one, the columns of a code, or one machine alone.
+//
+// Equal rows (with equal y and p) are one variable whose bound is the sum of theirs; their α is shared out in proportion
+// to the bounds. Machines on the same rows share one kernel and the rows kept of it; machines on different rows are
+// solved side by side, a thread each. A machine that float cannot finish goes on in double, if that is allowed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "svm/block_smo.hpp"
+
+namespace margrove {
+
+// Where kernel values come from: rows `chosen` of the points, on so many threads. Either may be missing.
+struct KernelSource {
+  std::function<std::shared_ptr<const Gram<float>>(std::vector<std::int64_t>, int)> single;
+  std::function<std::shared_ptr<const Gram<double>>(std::vector<std::int64_t>, int)> twice;
+  std::vector<std::int64_t> first_equal;  // first_equal_rows of the points, or empty
+};
+
+struct MachineState {
+  std::vector<double> alpha, v;
+  bool is_v_known = false;
+  double violation = 0, objective = 0;
+  std::int64_t steps = 0, rounds = 0, rows_computed = 0;
+  Ending ending = Ending::running;
+  bool is_double = false;
+};
+
+class DualSet {
+ public:
+  DualSet(KernelSource source, DualSettings settings, std::int64_t cache_bytes);
+  ~DualSet();
+
+  // `dual.point` are rows of the points. All machines are added before the first run.
+  void add(Dual dual);
+  std::int64_t size() const { return static_cast<std::int64_t>(machines_.size()); }
+
+  // Goes on for `seconds`; returns whether every machine has ended or made its `max_steps`.
+  bool run(std::int64_t max_steps, double seconds);
+  // How many machines have ended, and the worst violation of those at work.
+  std::int64_t ended() const;
+  double violation() const;
+  MachineState state(std::int64_t machine) const;
+
+ private:
+  struct Machine;
+  struct Family;  // machines on the same rows
+  struct Worker;
+
+  void gather_families();
+  bool advance(Worker& worker, Family& family, std::int64_t max_steps, BlockSmo<float>::Clock::time_point until);
+
+  KernelSource source_;
+  DualSettings settings_;
+  std::int64_t cache_bytes_;
+  std::vector<std::unique_ptr<Machine>> machines_;
+  std::vector<std::unique_ptr<Family>> families_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::size_t next_family_ = 0;
+};
+
+}  // namespace margrove

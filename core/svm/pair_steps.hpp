@@ -1,0 +1,49 @@
+// The two loops in which SMO over a working set spends its time: find the partner of i, and make the step and find the
+// next i. Both go once over the set, in vectors.
+//
+// A variable outside I_up has up = -inf, one outside I_low has low = +inf; otherwise both are v. Arrays are padded to
+// whole vectors with variables that are in neither.
+#pragma once
+
+#include <cstdint>
+
+#include "dispatch.hpp"
+
+namespace margrove {
+
+constexpr std::int64_t kVector = 8;
+
+template <class T>
+struct WorkingBlock {
+  std::int64_t size;      // padded
+  std::int64_t stride;    // of the kernel's rows
+  const T* kernel;        // (size, size)
+  const float* diagonal;  // (size)
+  double *up, *low;       // (size)
+};
+
+struct Found {
+  std::int64_t at;
+  double value;
+};
+
+// The member of the largest `up`.
+template <class T>
+Found worst_up(const WorkingBlock<T>& block);
+// The member of the smallest `low`.
+template <class T>
+Found worst_low(const WorkingBlock<T>& block);
+// The partner of i by whose pair the objective falls most: (v_i - v_t)^2 / curvature is largest; -1 if there is none.
+// `value` is the smallest low. Scores are float: they choose, they do not decide.
+template <class T>
+Found best_partner(const WorkingBlock<T>& block, std::int64_t i, double v_i);
+// v_t <- v_t - step (K_ti - K_tj), and the member of the largest `up` after it.
+template <class T>
+Found move_pair(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step);
+
+// sums_t += sum over r of change_r row_r[t] for from <= t < to: what moves v by rows that are kept.
+template <class T>
+void add_rows(const T* const* rows, const double* change, std::int64_t count, std::int64_t from, std::int64_t to,
+              double* sums);
+
+}  // namespace margrove
