@@ -29,7 +29,7 @@ void check_settings(double tol, std::int64_t working_set, int threads) {
 // On points: kernel values computed from them. `precision`: 1 float, 2 double, 0 float and then double if need be.
 std::unique_ptr<BoundDuals> duals_on_points(const Points& points, nb::tuple kernel, int precision, double tol,
                                             double hulls_meet, std::int64_t cache_bytes, std::int64_t working_set,
-                                            int threads) {
+                                            int threads, bool shrinking) {
   check_settings(tol, working_set, threads);
   const KernelSpec spec = kernel_spec(kernel);
   const AnyRows rows = points.rows;
@@ -50,13 +50,14 @@ std::unique_ptr<BoundDuals> duals_on_points(const Points& points, nb::tuple kern
   }
   return std::make_unique<BoundDuals>(
       nb::cast(points.owner), points.n,
-      std::make_unique<DualSet>(std::move(source), DualSettings{tol, hulls_meet, working_set, threads}, cache_bytes));
+      std::make_unique<DualSet>(std::move(source), DualSettings{tol, hulls_meet, working_set, threads, shrinking},
+                                cache_bytes));
 }
 
 // On a Gram matrix that is given, in its own type.
 template <class T>
 std::unique_ptr<BoundDuals> duals_on_gram(Matrix<T> gram, double tol, double hulls_meet, std::int64_t cache_bytes,
-                                          std::int64_t working_set, int threads) {
+                                          std::int64_t working_set, int threads, bool shrinking) {
   check_settings(tol, working_set, threads);
   require(gram.shape(0) == gram.shape(1), "a Gram matrix must be square");
   const auto n = static_cast<std::int64_t>(gram.shape(0));
@@ -69,7 +70,8 @@ std::unique_ptr<BoundDuals> duals_on_gram(Matrix<T> gram, double tol, double hul
     source.twice = make;
   return std::make_unique<BoundDuals>(
       nb::cast(gram), n,
-      std::make_unique<DualSet>(std::move(source), DualSettings{tol, hulls_meet, working_set, threads}, cache_bytes));
+      std::make_unique<DualSet>(std::move(source), DualSettings{tol, hulls_meet, working_set, threads, shrinking},
+                                cache_bytes));
 }
 
 void add_dual(BoundDuals& duals, Vector<std::int8_t> y, Vector<double> p, Vector<double> upper, Vector<double> alpha,
@@ -83,9 +85,13 @@ void add_dual(BoundDuals& duals, Vector<std::int8_t> y, Vector<double> p, Vector
   duals.set->add({copy_of(y), copy_of(p), copy_of(upper), copy_of(alpha), copy_of(point), by_sign, hulls});
 }
 
-nb::dict state_of(const BoundDuals& duals, std::int64_t k) {
+nb::dict state_of(BoundDuals& duals, std::int64_t k) {
   require(k >= 0 && k < duals.set->size(), "there is no such machine");
-  const MachineState state = duals.set->state(k);
+  MachineState state;
+  {
+    nb::gil_scoped_release unlocked;
+    state = duals.set->state(k);
+  }
   nb::dict out;
   out["alpha"] = to_numpy(state.alpha);
   out["v"] = to_numpy(state.v);
@@ -117,11 +123,11 @@ void bind_svm(nb::module_& m) {
       .def_prop_ro("violation", [](const BoundDuals& duals) { return duals.set->violation(); })
       .def("state", &state_of, "machine"_a);
   m.def("duals_on_points", &duals_on_points, "points"_a, "kernel"_a, "precision"_a, "tol"_a, "hulls_meet"_a,
-        "cache_bytes"_a, "working_set"_a, "threads"_a);
+        "cache_bytes"_a, "working_set"_a, "threads"_a, "shrinking"_a);
   m.def("duals_on_gram", &duals_on_gram<float>, "gram"_a.noconvert(), "tol"_a, "hulls_meet"_a, "cache_bytes"_a,
-        "working_set"_a, "threads"_a);
+        "working_set"_a, "threads"_a, "shrinking"_a);
   m.def("duals_on_gram", &duals_on_gram<double>, "gram"_a.noconvert(), "tol"_a, "hulls_meet"_a, "cache_bytes"_a,
-        "working_set"_a, "threads"_a);
+        "working_set"_a, "threads"_a, "shrinking"_a);
 }
 
 }  // namespace margrove

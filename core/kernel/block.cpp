@@ -139,9 +139,9 @@ void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const 
 template std::vector<double> alone_sums(const CsrRows<float>&, KernelKind);
 template std::vector<double> alone_sums(const CsrRows<double>&, KernelKind);
 
-#define MARGROVE_KERNEL_ROW(T, V)                                                                                     \
-  template void kernel_row(const DenseRows<T>&, std::int64_t, const DenseRows<T>&, const KernelSpec&, V*);            \
-  template void kernel_row(const CsrRows<T>&, std::int64_t, double, const CsrRows<T>&, const std::vector<double>&,    \
+#define MARGROVE_KERNEL_ROW(T, V)                                                                                  \
+  template void kernel_row(const DenseRows<T>&, std::int64_t, const DenseRows<T>&, const KernelSpec&, V*);         \
+  template void kernel_row(const CsrRows<T>&, std::int64_t, double, const CsrRows<T>&, const std::vector<double>&, \
                            const KernelSpec&, std::vector<double>&, V*);
 MARGROVE_KERNEL_ROW(float, float)
 MARGROVE_KERNEL_ROW(float, double)

@@ -13,7 +13,7 @@
 namespace margrove {
 namespace {
 
-constexpr std::int64_t kPointTile = 128;   // a tile of kernel values stays in the second-level cache
+constexpr std::int64_t kPointTile = 128;  // a tile of kernel values stays in the second-level cache
 constexpr std::int64_t kSupportTile = 256;
 constexpr std::int64_t kSupportChunk = 2048;  // packed at once
 
@@ -30,9 +30,7 @@ MARGROVE_CLONES void add_votes(const double* kernel, const double* dual, std::in
 std::int64_t count_of(const Selection& s, std::int64_t n) {
   return s.is_all ? n : static_cast<std::int64_t>(s.chosen.size());
 }
-std::int64_t row_of(const Selection& s, std::int64_t k) {
-  return s.is_all ? k : s.chosen[static_cast<std::size_t>(k)];
-}
+std::int64_t row_of(const Selection& s, std::int64_t k) { return s.is_all ? k : s.chosen[static_cast<std::size_t>(k)]; }
 
 struct Packed {
   std::vector<double> points, half;  // (count, d), (count)
@@ -63,7 +61,8 @@ void add_dense_products(const DenseRows<T>& points, const Selection& p, const De
   const bool is_gaussian = spec.kind == KernelKind::rbf;
   std::vector<double> mean(static_cast<std::size_t>(d));
   if (is_gaussian)
-    for (std::int64_t j = 0; j < size; ++j) add_row(support, row_of(s, j), 1.0 / static_cast<double>(size), mean.data());
+    for (std::int64_t j = 0; j < size; ++j)
+      add_row(support, row_of(s, j), 1.0 / static_cast<double>(size), mean.data());
   const double scale = is_gaussian ? std::sqrt(2 * spec.gamma) : 1.0;
   Packed packed;
   for (std::int64_t chunk = 0; chunk < size; chunk += kSupportChunk) {
@@ -120,7 +119,8 @@ template <class T>
 void add_sparse(const CsrRows<T>& points, const Selection& p, const CsrRows<T>& support, const Selection& s,
                 std::span<const double> dual, std::int64_t machines, const KernelSpec& spec, int threads, double* out) {
   const std::int64_t n = count_of(p, points.n), size = count_of(s, support.n);
-  const std::vector<double> alone_points = alone_sums(points, spec.kind), alone_support = alone_sums(support, spec.kind);
+  const std::vector<double> alone_points = alone_sums(points, spec.kind),
+                            alone_support = alone_sums(support, spec.kind);
   // As many pieces as keep the threads busy: each needs a tile or a buffer of its own.
   const std::int64_t piece = std::max(kPointTile, (n + 4 * threads - 1) / (4 * threads));
   parallel_for((n + piece - 1) / piece, threads, [&](std::int64_t part) {
@@ -131,7 +131,7 @@ void add_sparse(const CsrRows<T>& points, const Selection& p, const CsrRows<T>& 
       for (std::int64_t i = from; i < to; ++i) {
         const std::int64_t at = row_of(p, i);
         kernel_row(points, at, alone_points[static_cast<std::size_t>(at)], support, alone_support, spec, buffer,
-                      row.data());
+                   row.data());
         for (std::int64_t j = 0; j < size; ++j)
           chosen[static_cast<std::size_t>(j)] = row[static_cast<std::size_t>(row_of(s, j))];
         add_votes(chosen.data(), dual.data(), size, size, machines, out + i * machines);

@@ -1,5 +1,5 @@
-// Distances that inner products lose: |x|^2 + |z|^2 - 2 x·z has no digits left for points that lie close together and far
-// from the rest. In double such pairs are found and taken again, from the differences.
+// Distances that inner products lose: |x|^2 + |z|^2 - 2 x·z has no digits left for points that lie close together and
+// far from the rest. In double such pairs are found and taken again, from the differences.
 #pragma once
 
 #include <cstdint>

@@ -49,9 +49,9 @@ MARGROVE_INLINE double pack_body(const U* x, const double* mean, double scale, s
   }
   return squared;
 }
-#define MARGROVE_PACK(T, U)                                                                                    \
-  MARGROVE_CLONES double pack_point(const U* x, const double* mean, double scale, std::int64_t d, T* out) {    \
-    return pack_body(x, mean, scale, d, out);                                                                  \
+#define MARGROVE_PACK(T, U)                                                                                 \
+  MARGROVE_CLONES double pack_point(const U* x, const double* mean, double scale, std::int64_t d, T* out) { \
+    return pack_body(x, mean, scale, d, out);                                                               \
   }
 MARGROVE_PACK(float, float)
 MARGROVE_PACK(float, double)
@@ -76,15 +76,16 @@ class PointGram : public Gram<T> {
 
   void exact(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
              double* sums, int threads) const override {
-    const auto given = [&](std::span<const std::int64_t> list) {
-      std::vector<std::int64_t> rows;
-      rows.reserve(list.size());
-      for (const std::int64_t i : list) rows.push_back(chosen_[static_cast<std::size_t>(i)]);
-      return rows;
-    };
-    const std::vector<std::int64_t> support = given(a), checked = given(b);
+    const std::vector<std::int64_t> support = given_rows(a), checked = given_rows(b);
     if (spec_.kind == KernelKind::linear) return exact_linear(support, change, checked, sums);
     add_kernel_sums({points_, checked, false}, {points_, support, false}, change, 1, spec_, exact_, threads, sums);
+  }
+
+  std::vector<std::int64_t> given_rows(std::span<const std::int64_t> list) const {
+    std::vector<std::int64_t> rows;
+    rows.reserve(list.size());
+    for (const std::int64_t i : list) rows.push_back(chosen_[static_cast<std::size_t>(i)]);
+    return rows;
   }
 
  protected:
@@ -116,7 +117,9 @@ class DenseGram final : public PointGram<T> {
   template <class U>
   DenseGram(const DenseRows<U>& rows, const AnyRows& points, std::vector<std::int64_t> chosen, const KernelSpec& spec,
             const Blas<T>& blas, const Blas<double>& exact, int threads)
-      : PointGram<T>(points, std::move(chosen), spec, exact), blas_(blas), data_(new T[static_cast<std::size_t>(n_ * d_)]) {
+      : PointGram<T>(points, std::move(chosen), spec, exact),
+        blas_(blas),
+        data_(new T[static_cast<std::size_t>(n_ * d_)]) {
     const bool is_gaussian = spec.kind == KernelKind::rbf;
     const std::int64_t pieces = (n_ + kPiece - 1) / kPiece;
     std::vector<double> mean(static_cast<std::size_t>(d_));
@@ -136,8 +139,7 @@ class DenseGram final : public PointGram<T> {
     parallel_for(pieces, threads, [&](std::int64_t piece) {
       for (std::int64_t i = piece * kPiece; i < std::min(n_, (piece + 1) * kPiece); ++i) {
         T* out = data_.get() + i * d_;
-        const double squared =
-            pack_point(rows.row(chosen_[static_cast<std::size_t>(i)]), mean.data(), scale, d_, out);
+        const double squared = pack_point(rows.row(chosen_[static_cast<std::size_t>(i)]), mean.data(), scale, d_, out);
         double sum = 0;
         if (spec.kind == KernelKind::intersection)
           for (std::int64_t k = 0; k < d_; ++k) sum += static_cast<double>(out[k]);
@@ -145,6 +147,46 @@ class DenseGram final : public PointGram<T> {
         if (is_gaussian) half_[static_cast<std::size_t>(i)] = static_cast<T>(squared / 2);
       }
     });
+  }
+
+  // Some points of another.
+  DenseGram(const DenseGram& whole, std::span<const std::int64_t> part)
+      : PointGram<T>(whole.points_, whole.given_rows(part), whole.spec_, whole.exact_),
+        blas_(whole.blas_),
+        data_(new T[static_cast<std::size_t>(n_ * d_)]) {
+    if (!whole.half_.empty()) half_.resize(static_cast<std::size_t>(n_));
+    for (std::int64_t i = 0; i < n_; ++i) {
+      const std::int64_t at = part[static_cast<std::size_t>(i)];
+      std::copy_n(whole.data_.get() + at * d_, d_, data_.get() + i * d_);
+      diagonal_[static_cast<std::size_t>(i)] = whole.diagonal_[static_cast<std::size_t>(at)];
+      if (!half_.empty()) half_[static_cast<std::size_t>(i)] = whole.half_[static_cast<std::size_t>(at)];
+    }
+  }
+  std::shared_ptr<const Gram<T>> part(std::span<const std::int64_t> chosen) const override {
+    return std::make_shared<const DenseGram<T>>(*this, chosen);
+  }
+
+  void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
+                double* sums, int threads) const override {
+    // Rows in chunks that stay in the third-level cache; a tile of columns is gathered once for each.
+    constexpr std::size_t kChunk = 1024;
+    const auto columns = static_cast<std::int64_t>(b.size());
+    std::vector<T> a_points, a_halves;
+    for (std::size_t from = 0; from < a.size(); from += kChunk) {
+      const Packed rows = gather(a.subspan(from, std::min(kChunk, a.size() - from)), a_points, a_halves);
+      parallel_for((columns + kTileColumns - 1) / kTileColumns, threads, [&](std::int64_t t) {
+        static thread_local std::vector<T> scratch(static_cast<std::size_t>(kTileRows * kTileColumns)),
+            values(static_cast<std::size_t>(kTileColumns));
+        std::vector<T> b_points, b_halves;
+        const std::int64_t first = t * kTileColumns, width = std::min(kTileColumns, columns - first);
+        const Packed tile_columns =
+            gather(b.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(width)), b_points, b_halves);
+        std::vector<T*> out(static_cast<std::size_t>(kTileRows), values.data());
+        for (std::int64_t r = 0; r < rows.count; r += kTileRows)
+          tile(rows.part(r, std::min(kTileRows, rows.count - r), d_), tile_columns, scratch.data(), out.data(),
+               change.data() + from + r, sums + first, 0);
+      });
+    }
   }
 
   double cost() const override {
@@ -169,8 +211,8 @@ class DenseGram final : public PointGram<T> {
  private:
   // `count` points side by side, and what the kernel needs to know of each.
   struct Packed {
-    const T* points;            // (count, d)
-    const T* half;              // (count) halved squared norms, null but for the Gaussian kernel
+    const T* points;             // (count, d)
+    const T* half;               // (count) halved squared norms, null but for the Gaussian kernel
     const std::int64_t* chosen;  // (count) which points they are; null for all, in order
     std::int64_t from, count;
     Packed part(std::int64_t first, std::int64_t size, std::int64_t d) const {
@@ -244,7 +286,8 @@ class DenseGram final : public PointGram<T> {
   std::vector<T> half_;        // (n), half of |x|^2 of the moved points; Gaussian kernel only
 };
 
-// Sparse rows: a few wanted rows are laid side by side, and one pass over the non-zeros of all others makes their values.
+// Sparse rows: a few wanted rows are laid side by side, and one pass over the non-zeros of all others makes their
+// values.
 template <class T, class U>
 class SparseGram final : public PointGram<T> {
   using PointGram<T>::n_, PointGram<T>::d_, PointGram<T>::spec_, PointGram<T>::diagonal_, PointGram<T>::chosen_;
@@ -263,6 +306,21 @@ class SparseGram final : public PointGram<T> {
       }
       diagonal_[static_cast<std::size_t>(i)] = diagonal_of(spec, squared, sum);
     }
+  }
+
+  std::shared_ptr<const Gram<T>> part(std::span<const std::int64_t> chosen) const override {
+    return std::make_shared<const SparseGram<T, U>>(rows_, this->points_, this->given_rows(chosen), spec_,
+                                                    this->exact_);
+  }
+
+  void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
+                double* sums, int threads) const override {
+    constexpr std::size_t kChunk = 64;
+    std::vector<T> values(kChunk * b.size());
+    std::vector<T*> out(kChunk);
+    for (std::size_t r = 0; r < kChunk; ++r) out[r] = values.data() + r * b.size();
+    for (std::size_t from = 0; from < a.size(); from += kChunk)
+      fill(a.subspan(from, std::min(kChunk, a.size() - from)), b, out.data(), change.data() + from, sums, threads);
   }
 
   double cost() const override {
@@ -317,8 +375,8 @@ class SparseGram final : public PointGram<T> {
         tile.products(rows_, at, values.data());
         if (spec_.kind == KernelKind::rbf) {
           for (std::size_t k = 0; k < width; ++k) {
-            const double squared = alone_[static_cast<std::size_t>(at)] +
-                                   alone_[static_cast<std::size_t>(loaded[k])] - 2 * static_cast<double>(values[k]);
+            const double squared = alone_[static_cast<std::size_t>(at)] + alone_[static_cast<std::size_t>(loaded[k])] -
+                                   2 * static_cast<double>(values[k]);
             values[k] = exp_of_negative(static_cast<T>(-spec_.gamma * std::max(squared, 0.0)));
           }
         } else {
@@ -371,7 +429,7 @@ class GivenGram final : public Gram<T> {
       for (std::size_t r = 0; r < wanted.size(); ++r) {
         const T* given = row(wanted[r]);
         for (std::int64_t j = from; j < to; ++j) out[r][j] = given[chosen_[static_cast<std::size_t>(j)]];
-        add_scaled_row(out[r] + from, change[r], to - from, sums + from);
+        if (change) add_scaled_row(out[r] + from, change[r], to - from, sums + from);
       }
     });
   }
@@ -384,11 +442,27 @@ class GivenGram final : public Gram<T> {
             row(a[r])[chosen_[static_cast<std::size_t>(b[c])]];
   }
 
+  void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
+                double* sums, int threads) const override {
+    const auto columns = static_cast<std::int64_t>(b.size());
+    parallel_for((columns + kPiece - 1) / kPiece, threads, [&](std::int64_t piece) {
+      const std::int64_t from = piece * kPiece, to = std::min(columns, from + kPiece);
+      for (std::size_t r = 0; r < a.size(); ++r) {
+        const T* given = row(a[r]);
+        for (std::int64_t c = from; c < to; ++c)
+          sums[c] +=
+              change[r] * static_cast<double>(given[chosen_[static_cast<std::size_t>(b[static_cast<std::size_t>(c)])]]);
+      }
+    });
+  }
   void exact(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
-             double* sums, int) const override {
-    for (std::size_t r = 0; r < a.size(); ++r)
-      for (std::size_t c = 0; c < b.size(); ++c)
-        sums[c] += change[r] * static_cast<double>(row(a[r])[chosen_[static_cast<std::size_t>(b[c])]]);
+             double* sums, int threads) const override {
+    add_sums(a, change, b, sums, threads);
+  }
+  std::shared_ptr<const Gram<T>> part(std::span<const std::int64_t> chosen) const override {
+    std::vector<std::int64_t> rows;
+    for (const std::int64_t i : chosen) rows.push_back(chosen_[static_cast<std::size_t>(i)]);
+    return std::make_shared<const GivenGram<T>>(gram_, std::move(rows));
   }
 
  private:

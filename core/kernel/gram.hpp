@@ -26,7 +26,7 @@ class Gram {
   // What one value costs, in multiplications, roughly.
   virtual double cost() const = 0;
   // out[r][j] = K(x_i, x_j) for i = wanted[r] and every j, and at once, while the values are near,
-  // sums[j] += sum over r of change[r] out[r][j]. The rows of out may lie anywhere.
+  // sums[j] += sum over r of change[r] out[r][j], unless change is null. The rows of out may lie anywhere.
   virtual void rows(std::span<const std::int64_t> wanted, const double* change, T* const* out, double* sums,
                     int threads) const = 0;
   // Row i where it lies ready in memory; null where it must be made.
@@ -34,9 +34,14 @@ class Gram {
   // out[r * stride + c] = K(x_i, x_j) for i = a[r] and j = b[c].
   virtual void block(std::span<const std::int64_t> a, std::span<const std::int64_t> b, T* out, std::int64_t stride,
                      int threads) const = 0;
-  // sums[c] += sum over r of change[r] K(x_i, x_j), i = a[r] and j = b[c], in double from the points as given.
+  // sums[c] += sum over r of change[r] K(x_i, x_j), i = a[r] and j = b[c]; no value is kept.
+  virtual void add_sums(std::span<const std::int64_t> a, std::span<const double> change,
+                        std::span<const std::int64_t> b, double* sums, int threads) const = 0;
+  // The same in double, from the points as given.
   virtual void exact(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
                      double* sums, int threads) const = 0;
+  // The kernel matrix of some of the points.
+  virtual std::shared_ptr<const Gram<T>> part(std::span<const std::int64_t> chosen) const = 0;
 };
 
 // The points `chosen` of `points`, dense or sparse. The points are looked at for as long as the result lives.

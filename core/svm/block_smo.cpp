@@ -14,43 +14,42 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastCurvature = 1e-12;  // duplicate points have none: floored, the step is then cut by the box
 constexpr double kInnerShare = 0.1;        // the block is solved to this share of the present violation
 constexpr std::int64_t kMostInnerSteps = 100000;
+constexpr std::int64_t kLeastWorkingSet = 256, kWorkingShare = 2;
 constexpr std::int64_t kStretch = 2048;     // columns of kept rows read at a time
 constexpr std::int64_t kBatch = 256;        // rows computed between two looks at the clock
-constexpr double kCheckWork = 2e8;          // multiplications that are nothing: then every v is taken again
-constexpr std::int64_t kSample = 256;       // random points of a check that is not of all
-constexpr std::int64_t kCandidates = 128;   // worst points of each side
-constexpr double kErrorMargin = 4;          // how many times the error seen a point may be off
-constexpr std::int64_t kMostRefinements = 8;
 constexpr std::int64_t kWatchRounds = 256;  // between two looks at whether anything still moves
 constexpr double kGatherCost = 200;         // a value this dear is read from a kept row rather than made again
 
 // Spreads ties over all rows: a file is often sorted.
 std::uint64_t scattered(std::int64_t t) { return static_cast<std::uint64_t>(t) * 0x9E3779B97F4A7C15ull; }
 
+// Small problems have few support vectors: most of a large set would be carried along for nothing.
+std::int64_t working_set_for(std::int64_t variables, std::int64_t most) {
+  return std::min({variables, most, std::max(kLeastWorkingSet, variables / kWorkingShare)});
+}
+
 }  // namespace
 
 template <class T>
 BlockSmo<T>::BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowStore<T>> rows, Dual dual,
-                      DualSettings settings)
+                      std::vector<double> v, DualSettings settings)
     : gram_(std::move(gram)),
       rows_(std::move(rows)),
       dual_(std::move(dual)),
       settings_(settings),
       n_(gram_->size()),
       m_(static_cast<std::int64_t>(dual_.y.size())),
+      size_(working_set_for(m_, settings.working_set)),
       groups_(dual_.by_sign ? 2 : 1),
-      v_(static_cast<std::size_t>(m_)),
+      v_(std::move(v)),
       flags_(static_cast<std::size_t>(m_)),
-      width_((std::min(settings.working_set, std::max<std::int64_t>(m_, 1)) + kVector - 1) / kVector * kVector),
+      width_((size_ + kVector - 1) / kVector * kVector),
       member_(static_cast<std::size_t>(width_), -1),
       entered_(static_cast<std::size_t>(width_), 0),
       stride_((width_ + 15) / 16 * 16 + 16),  // not a power of two: columns would fight for the same cache lines
       before_(static_cast<std::size_t>(width_)) {
   block_.resize(static_cast<std::size_t>(width_ * stride_));
-  for (std::size_t t = 0; t < v_.size(); ++t) {
-    v_[t] = -dual_.y[t] * dual_.p[t];
-    mark(t);
-  }
+  for (std::size_t t = 0; t < v_.size(); ++t) mark(t);
   for (const double own : gram_->diagonal()) largest_diagonal_ = std::max(largest_diagonal_, std::fabs(own));
 }
 
@@ -79,7 +78,6 @@ typename BlockSmo<T>::Extremes BlockSmo<T>::extremes() const {
 
 template <class T>
 double BlockSmo<T>::violation() const {
-  if (!is_v_known_) return kInfinity;
   const Extremes found = extremes();
   return std::max(found.up[0] - found.low[0], found.up[1] - found.low[1]) / unit();
 }
@@ -87,7 +85,7 @@ double BlockSmo<T>::violation() const {
 template <class T>
 std::vector<double> BlockSmo<T>::alpha() const {
   std::vector<double> alpha = dual_.alpha;
-  if (pending_.is_open && is_v_known_)  // a round that is not finished has not happened
+  if (pending_.is_open)  // a round that is not finished has not happened
     for (std::size_t k = 0; k < member_.size(); ++k)
       if (member_[k] >= 0) alpha[static_cast<std::size_t>(member_[k])] = before_[k];
   return alpha;
@@ -97,7 +95,7 @@ std::vector<double> BlockSmo<T>::alpha() const {
 template <class T>
 double BlockSmo<T>::objective() const {
   double sum = 0;
-  const std::vector<double> now = pending_.is_open && is_v_known_ ? alpha() : std::vector<double>();
+  const std::vector<double> now = pending_.is_open ? alpha() : std::vector<double>();
   const std::vector<double>& a = now.empty() ? dual_.alpha : now;
   for (std::size_t t = 0; t < v_.size(); ++t)
     if (a[t] != 0) sum += a[t] * (dual_.p[t] - dual_.y[t] * v_[t]);
@@ -108,13 +106,14 @@ double BlockSmo<T>::objective() const {
 
 // Two variables of one point (regression) move the same kernel row: their changes add up.
 template <class T>
-void BlockSmo<T>::open_pending(const std::vector<std::int64_t>& variables, const std::vector<double>& before) {
+void BlockSmo<T>::open_pending() {
   std::vector<std::int64_t> place(static_cast<std::size_t>(n_), -1);
   pending_.points.clear();
   pending_.change.clear();
-  for (std::size_t k = 0; k < variables.size(); ++k) {
-    const auto t = static_cast<std::size_t>(variables[k]);
-    const double moved = dual_.y[t] * (dual_.alpha[t] - before[k]);
+  for (std::size_t k = 0; k < member_.size(); ++k) {
+    if (member_[k] < 0) continue;
+    const auto t = static_cast<std::size_t>(member_[k]);
+    const double moved = dual_.y[t] * (dual_.alpha[t] - before_[k]);
     if (moved == 0) continue;
     std::int64_t& mine = place[static_cast<std::size_t>(dual_.point[t])];
     if (mine < 0) {
@@ -169,118 +168,7 @@ bool BlockSmo<T>::advance_pending(Clock::time_point until) {
   }
   for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= pending_.sums[static_cast<std::size_t>(dual_.point[t])];
   pending_.is_open = false;
-  is_v_known_ = true;
   return true;
-}
-
-// ---- the check in double
-
-// The worst of each side and group, and everything within `margin` of them; and a sample spread over all points.
-template <class T>
-std::vector<std::int64_t> BlockSmo<T>::points_to_check(double margin) const {
-  const Extremes found = extremes();
-  std::vector<char> is_wanted(static_cast<std::size_t>(n_), 0);
-  for (std::int64_t k = 0; k < std::min(n_, kSample); ++k)
-    is_wanted[scattered(k + 1) % static_cast<std::uint64_t>(n_)] = 1;
-  for (int g = 0; g < groups_; ++g)
-    for (const bool from_up : {true, false}) {
-      std::vector<std::size_t> side;
-      for (std::size_t t = 0; t < v_.size(); ++t)
-        if (group_of(t) == g && (from_up ? is_up(t) : is_low(t))) side.push_back(t);
-      const auto is_worse = [&](std::size_t a, std::size_t b) {
-        return v_[a] != v_[b] ? (from_up ? v_[a] > v_[b] : v_[a] < v_[b]) : a < b;
-      };
-      const std::size_t few = std::min(side.size(), static_cast<std::size_t>(kCandidates));
-      std::nth_element(side.begin(), side.begin() + static_cast<std::ptrdiff_t>(few), side.end(), is_worse);
-      for (std::size_t k = 0; k < side.size(); ++k) {
-        const double off = from_up ? found.up[g] - v_[side[k]] : v_[side[k]] - found.low[g];
-        if (k < few || off <= margin) is_wanted[static_cast<std::size_t>(dual_.point[side[k]])] = 1;
-      }
-    }
-  std::vector<std::int64_t> points;
-  for (std::int64_t i = 0; i < n_; ++i)
-    if (is_wanted[static_cast<std::size_t>(i)]) points.push_back(i);
-  return points;
-}
-
-template <class T>
-void BlockSmo<T>::open_check(bool is_full) {
-  std::vector<double> beta(static_cast<std::size_t>(n_), 0.0);
-  for (std::size_t t = 0; t < v_.size(); ++t) beta[static_cast<std::size_t>(dual_.point[t])] += dual_.y[t] * dual_.alpha[t];
-  check_.support.clear();
-  check_.beta.clear();
-  for (std::int64_t i = 0; i < n_; ++i)
-    if (beta[static_cast<std::size_t>(i)] != 0) {
-      check_.support.push_back(i);
-      check_.beta.push_back(beta[static_cast<std::size_t>(i)]);
-    }
-  const double work = static_cast<double>(check_.support.size()) * static_cast<double>(n_) * (gram_->cost() + 16);
-  check_.is_full = is_full || work <= kCheckWork;
-  if (check_.is_full) {
-    check_.points.resize(static_cast<std::size_t>(n_));
-    for (std::int64_t i = 0; i < n_; ++i) check_.points[static_cast<std::size_t>(i)] = i;
-  } else {
-    check_.points = points_to_check(kErrorMargin * check_.error);
-  }
-  check_.sums.assign(check_.points.size(), 0.0);
-  check_.done = 0;
-  check_.is_open = true;
-}
-
-template <class T>
-bool BlockSmo<T>::advance_check(Clock::time_point until) {
-  const double each = std::max(1.0, static_cast<double>(check_.support.size()) * (gram_->cost() + 16));
-  const auto batch = static_cast<std::size_t>(std::clamp(2e9 / each, 128.0, 8192.0));
-  while (check_.done < check_.points.size()) {
-    if (check_.done > 0 && Clock::now() >= until) return false;
-    const std::size_t count = std::min(batch, check_.points.size() - check_.done);
-    gram_->exact(check_.support, check_.beta, {check_.points.data() + check_.done, count},
-                 check_.sums.data() + check_.done, settings_.threads);
-    check_.done += count;
-  }
-  return true;
-}
-
-template <class T>
-void BlockSmo<T>::conclude_check() {
-  check_.is_open = false;
-  std::vector<std::int64_t> place(static_cast<std::size_t>(n_), -1);
-  for (std::size_t k = 0; k < check_.points.size(); ++k)
-    place[static_cast<std::size_t>(check_.points[k])] = static_cast<std::int64_t>(k);
-  double error = 0;
-  for (std::size_t t = 0; t < v_.size(); ++t) {
-    const std::int64_t k = place[static_cast<std::size_t>(dual_.point[t])];
-    if (k < 0) continue;
-    const double exact = -dual_.y[t] * dual_.p[t] - check_.sums[static_cast<std::size_t>(k)];
-    error = std::max(error, std::fabs(exact - v_[t]));
-    v_[t] = exact;
-  }
-  const double worst = violation();
-  if (!check_.is_full) {
-    const double margin = kErrorMargin * std::max(check_.error, error);
-    check_.error = std::max(check_.error, error);
-    const std::vector<std::int64_t> wider = points_to_check(margin);
-    const bool is_covered = std::all_of(wider.begin(), wider.end(),
-                                        [&](std::int64_t i) { return place[static_cast<std::size_t>(i)] >= 0; });
-    if (worst <= settings_.tol && is_covered) {
-      ending_ = Ending::converged;
-    } else if (worst <= settings_.tol && static_cast<std::int64_t>(wider.size()) < n_ / 4) {
-      open_check(false);
-    } else {
-      open_check(true);
-    }
-    return;
-  }
-  check_.error = 0;  // v is exact again
-  if (worst <= settings_.tol) {
-    ending_ = Ending::converged;
-    return;
-  }
-  // Go on from the exact v, as long as that brings the violation down.
-  ++refinements_;
-  if (refinements_ > kMostRefinements || (refinements_ > 1 && worst > refined_violation_ / 2))
-    ending_ = Ending::imprecise;
-  refined_violation_ = worst;
 }
 
 // ---- one round
@@ -289,7 +177,7 @@ void BlockSmo<T>::conclude_check() {
 // turns. Members keep their places, so that their kernel values with each other stay.
 template <class T>
 void BlockSmo<T>::choose_working_set(const Extremes& found) {
-  const auto size = static_cast<std::size_t>(std::min(settings_.working_set, m_));
+  const auto size = static_cast<std::size_t>(size_);
   std::vector<char> is_chosen(static_cast<std::size_t>(m_), 0);
   std::vector<std::size_t> last;  // places
   for (std::size_t k = 0; k < member_.size(); ++k)
@@ -299,7 +187,7 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
     if (is_free(a) != is_free(b)) return is_free(a);
     return entered_[a] != entered_[b] ? entered_[a] > entered_[b] : a < b;
   });
-  const std::size_t kept = std::min(last.size(), m_ <= settings_.working_set ? size : size / 2);
+  const std::size_t kept = std::min(last.size(), m_ <= size_ ? size : size / 2);
   for (std::size_t k = 0; k < kept; ++k) is_chosen[static_cast<std::size_t>(member_[last[k]])] = 1;
 
   // The violators: those that some member of the other side could be paired with.
@@ -353,6 +241,21 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
   read_block(places);
 }
 
+template <class T>
+void BlockSmo<T>::make_rows(const std::vector<std::int64_t>& places) {
+  std::vector<std::int64_t> wanted;
+  std::vector<T*> rooms;
+  for (const std::int64_t place : places) {
+    const std::int64_t i = dual_.point[static_cast<std::size_t>(member_[static_cast<std::size_t>(place)])];
+    if (gram_->ready(i) || rows_->find(i)) continue;
+    wanted.push_back(i);
+    rooms.push_back(rows_->make(i));
+  }
+  if (wanted.empty()) return;
+  gram_->rows(wanted, nullptr, rooms.data(), nullptr, settings_.threads);
+  rows_computed_ += static_cast<std::int64_t>(wanted.size());
+}
+
 // Kernel values of the newcomers with all members; by symmetry also of all members with the newcomers.
 template <class T>
 void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
@@ -362,13 +265,15 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
       places.push_back(static_cast<std::int64_t>(k));
       points.push_back(dual_.point[static_cast<std::size_t>(member_[k])]);
     }
-  const bool is_dear = gram_->cost() > kGatherCost;
+  // In a small problem nearly every member moves and its row is hardly wider than the block: it is made at once.
+  const bool is_small = n_ <= 2 * size_, is_kept = is_small || gram_->cost() > kGatherCost;
+  if (is_small) make_rows(fresh);
   std::vector<std::int64_t> absent, absent_place, there;
   std::vector<const T*> rows;
   for (const std::int64_t place : fresh) {
     const std::int64_t i = dual_.point[static_cast<std::size_t>(member_[static_cast<std::size_t>(place)])];
     const T* row = gram_->ready(i);
-    if (!row && is_dear) row = rows_->peek(i);
+    if (!row && is_kept) row = rows_->peek(i);
     if (row) {
       rows.push_back(row);
       there.push_back(place);
@@ -467,7 +372,8 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
     mark(t);
     set(i, v_s);
     set(j, v_t);
-    for (std::int64_t h = 0; h < groups_; ++h) top[h] = move_pair(blocks[h], top[g].at, partner.at, step);
+    const std::int64_t from = top[g].at;
+    for (std::int64_t h = 0; h < groups_; ++h) top[h] = move_pair(blocks[h], from, partner.at, step);
     ++made;
   }
   return made;
@@ -478,8 +384,8 @@ template <class T>
 bool BlockSmo<T>::goes_nowhere() {
   if (rounds_ < watched_round_ + kWatchRounds) return false;
   const double now = objective(), worst = violation();
-  const bool is_same = watched_round_ > 0 && watched_objective_ - now <= 1e-14 * std::fabs(now) &&
-                       worst > 0.9 * watched_violation_;
+  const bool is_same =
+      watched_round_ > 0 && watched_objective_ - now <= 1e-14 * std::fabs(now) && worst > 0.9 * watched_violation_;
   watched_objective_ = now;
   watched_violation_ = worst;
   watched_round_ = rounds_;
@@ -487,57 +393,31 @@ bool BlockSmo<T>::goes_nowhere() {
 }
 
 template <class T>
-Ending BlockSmo<T>::run(std::int64_t max_steps, Clock::time_point until) {
-  if (!started_) {
-    started_ = true;
-    std::vector<std::int64_t> moved;
-    for (std::int64_t t = 0; t < m_; ++t)
-      if (dual_.alpha[static_cast<std::size_t>(t)] != 0) moved.push_back(t);
-    open_pending(moved, std::vector<double>(moved.size(), 0.0));
-  }
-  while (ending_ == Ending::running) {
+BlockEnding BlockSmo<T>::run(std::int64_t max_steps, Clock::time_point until) {
+  while (ending_ == BlockEnding::running) {
     if (pending_.is_open && !advance_pending(until)) break;
-    if (check_.is_open) {
-      if (!advance_check(until)) break;
-      conclude_check();
-      continue;
-    }
     const Extremes found = extremes();
     const double gap = std::max(found.up[0] - found.low[0], found.up[1] - found.low[1]);
     const double one = unit();
-    const bool has_met = dual_.hulls && 2 * objective() <= settings_.hulls_meet * largest_diagonal_;
-    if (gap <= settings_.tol * one || has_met) {
-      if (has_met)
-        ending_ = Ending::converged;
-      else
-        open_check(false);
-      continue;
+    const bool have_met = dual_.hulls && 2 * objective() <= settings_.hulls_meet * largest_diagonal_;
+    if (gap <= settings_.tol * one || have_met) {
+      ending_ = BlockEnding::converged;
+      break;
+    }
+    if (goes_nowhere()) {
+      ending_ = BlockEnding::cornered;
+      break;
     }
     if (steps_ >= max_steps || Clock::now() >= until) break;
-    if (goes_nowhere()) {
-      open_check(true);
-      continue;
-    }
     choose_working_set(found);
     const double tolerance = std::max(settings_.tol * one / 2, kInnerShare * gap);
     const std::int64_t made = solve_block(std::min(kMostInnerSteps, max_steps - steps_), tolerance);
     steps_ += made;
     ++rounds_;
-    if (made == 0) {  // the worst pair of all is in the set, and even it cannot move
-      if (is_cornered_) ending_ = Ending::imprecise;
-      is_cornered_ = true;
-      open_check(true);
-      continue;
-    }
-    is_cornered_ = false;
-    std::vector<std::int64_t> moved;
-    std::vector<double> before;
-    for (std::size_t k = 0; k < member_.size(); ++k)
-      if (member_[k] >= 0) {
-        moved.push_back(member_[k]);
-        before.push_back(before_[k]);
-      }
-    open_pending(moved, before);
+    if (made == 0)  // the worst pair of all is in the set, and even it cannot move
+      ending_ = BlockEnding::cornered;
+    else
+      open_pending();
   }
   return ending_;
 }

@@ -14,10 +14,7 @@
 //
 // Each round takes the worst violators of both sides as a working set (half of the last one is kept), solves the
 // problem over the set by SMO with second-order choice of pairs, computes the kernel rows of the members that moved, if
-// they are not kept from before, and moves v. Kernel values are T, v is double. When the violation is within tol, v is
-// taken again in double from the points as given: for all of them, or, where that would cost more than a small part of
-// the solve, for the points that could violate and a random sample that tells how far v is off. Where double denies
-// what T claims the solve goes on from the exact v; where that does not help it ends as imprecise.
+// they are not kept from before, and moves v. Kernel values are T, v is double.
 //
 // Reference: Platt 1998; Joachims 1998; Fan, Chen and Lin 2005 (second-order choice); Zanni et al. 2006 (large blocks).
 #pragma once
@@ -46,27 +43,28 @@ struct DualSettings {
   double hulls_meet = 1e-11;  // ‖w‖² of two convex combinations, relative to the largest K(x, x)
   std::int64_t working_set = 1024;
   int threads = 1;
+  bool shrinking = true;
 };
 
-// imprecise: no step in T brings the violation, as double sees it, any further down.
-enum class Ending : int { running, converged, imprecise };
+// cornered: no step brings the violation any further down.
+enum class BlockEnding : int { running, converged, cornered };
 
 template <class T>
 class BlockSmo {
  public:
   using Clock = std::chrono::steady_clock;
 
-  BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowStore<T>> rows, Dual dual, DualSettings settings);
+  // `v` belongs to the start; variables that are not here may stand behind it.
+  BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowStore<T>> rows, Dual dual, std::vector<double> v,
+           DualSettings settings);
 
   // Goes on until it ends, `max_steps` pair steps have been made in all, or the time is over.
-  Ending run(std::int64_t max_steps, Clock::time_point until);
+  BlockEnding run(std::int64_t max_steps, Clock::time_point until);
 
-  // At any time a feasible α, its v and what follows from them. v is known once the start has been taken in.
+  // At any time a feasible α and its v.
   std::vector<double> alpha() const;
   const std::vector<double>& v() const { return v_; }
-  bool is_v_known() const { return is_v_known_; }
   double violation() const;  // relative to the objective for `hulls`
-  double objective() const;
   std::int64_t steps() const { return steps_; }
   std::int64_t rounds() const { return rounds_; }
   std::int64_t rows_computed() const { return rows_computed_; }
@@ -83,28 +81,18 @@ class BlockSmo {
     std::size_t done = 0;
     bool is_open = false;
   };
-  // v in double, of all points or of those that matter.
-  struct Check {
-    std::vector<std::int64_t> support, points;
-    std::vector<double> beta, sums;
-    std::size_t done = 0;
-    bool is_open = false, is_full = false;
-    double error = 0;  // the largest seen
-  };
 
   int group_of(std::size_t t) const { return dual_.by_sign && dual_.y[t] < 0 ? 1 : 0; }
   bool is_up(std::size_t t) const { return flags_[t] & 1; }
   bool is_low(std::size_t t) const { return flags_[t] & 2; }
   void mark(std::size_t t);
+  double objective() const;
   double unit() const;  // what the violation is measured in
   Extremes extremes() const;
-  void open_pending(const std::vector<std::int64_t>& variables, const std::vector<double>& before);
+  void open_pending();
   bool advance_pending(Clock::time_point until);
-  void open_check(bool is_full);
-  bool advance_check(Clock::time_point until);
-  void conclude_check();
-  std::vector<std::int64_t> points_to_check(double margin) const;
   void choose_working_set(const Extremes& extremes);
+  void make_rows(const std::vector<std::int64_t>& places);
   void read_block(const std::vector<std::int64_t>& fresh);
   std::int64_t solve_block(std::int64_t most_steps, double tolerance);
   bool goes_nowhere();
@@ -113,12 +101,14 @@ class BlockSmo {
   std::shared_ptr<RowStore<T>> rows_;
   Dual dual_;
   DualSettings settings_;
-  std::int64_t n_, m_, groups_;
+  std::int64_t n_, m_;
+  std::int64_t size_;  // of the working set
+  std::int64_t groups_;
   double largest_diagonal_ = 0;
   std::vector<double> v_;
   std::vector<std::uint8_t> flags_;  // 1: in I_up, 2: in I_low
 
-  std::int64_t width_;                 // of the working set, padded to whole vectors
+  std::int64_t width_;                 // size, padded to whole vectors
   std::vector<std::int64_t> member_;   // (width) the variable in each place, -1 for none
   std::vector<std::int64_t> entered_;  // (width) the round in which it came
   std::vector<T> block_;               // (width, stride) kernel values of the members
@@ -126,11 +116,9 @@ class BlockSmo {
   std::vector<double> before_;  // (width) α of the members when the round began
 
   Pending pending_;
-  Check check_;
-  bool started_ = false, is_v_known_ = false, is_cornered_ = false;
-  Ending ending_ = Ending::running;
-  std::int64_t steps_ = 0, rounds_ = 0, rows_computed_ = 0, refinements_ = 0, watched_round_ = 0;
-  double refined_violation_ = 0, watched_objective_ = 0, watched_violation_ = 0;
+  BlockEnding ending_ = BlockEnding::running;
+  std::int64_t steps_ = 0, rounds_ = 0, rows_computed_ = 0, watched_round_ = 0;
+  double watched_objective_ = 0, watched_violation_ = 0;
 };
 
 }  // namespace margrove

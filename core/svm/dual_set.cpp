@@ -23,8 +23,8 @@ struct DualSet::Machine {
   std::vector<std::int64_t> stand;  // (m) the merged variable that each given one is part of
   std::vector<double> part;         // (m) its part of that variable's α
 
-  std::unique_ptr<BlockSmo<float>> single;
-  std::unique_ptr<BlockSmo<double>> twice;
+  std::unique_ptr<DualSolver<float>> single;
+  std::unique_ptr<DualSolver<double>> twice;
   MachineState last;  // once ended
   bool has_ended = false, is_out_of_steps = false;
   double violation = std::numeric_limits<double>::infinity();
@@ -56,11 +56,12 @@ struct DualSet::Machine {
     for (std::size_t from = 0; from < m;) {
       std::size_t to = from;
       double upper = 0, alpha = 0;
-      for (; to < m && is_same(order[from], order[to]); ++to) upper += given.upper[order[to]], alpha += given.alpha[order[to]];
+      for (; to < m && is_same(order[from], order[to]); ++to)
+        upper += given.upper[order[to]], alpha += given.alpha[order[to]];
       const std::size_t t = order[from];
       for (std::size_t k = from; k < to; ++k) {
         stand[order[k]] = static_cast<std::int64_t>(merged.y.size());
-        part[order[k]] = to - from == 1    ? 1.0
+        part[order[k]] = to - from == 1      ? 1.0
                          : std::isinf(upper) ? (std::isinf(given.upper[order[k]]) ? 1.0 : 0.0)
                                              : given.upper[order[k]] / upper;
       }
@@ -79,9 +80,9 @@ struct DualSet::Machine {
   }
 
   template <class T>
-  MachineState state_of(const BlockSmo<T>& solver) const {
+  MachineState state_of(const DualSolver<T>& solver) const {
     MachineState state;
-    const std::vector<double> alpha = solver.alpha();
+    const std::vector<double>& alpha = solver.alpha();
     state.alpha.resize(stand.size());
     state.v.resize(stand.size());
     for (std::size_t t = 0; t < stand.size(); ++t) {
@@ -109,6 +110,19 @@ struct DualSet::Family {
   std::shared_ptr<RowStore<float>> single_rows;
   std::shared_ptr<RowStore<double>> twice_rows;
 };
+
+// Several machines on the same rows share what is kept of the kernel.
+template <class T>
+std::unique_ptr<DualSolver<T>> DualSet::solver_of(const Family& family, const std::shared_ptr<const Gram<T>>& gram,
+                                                  std::shared_ptr<RowStore<T>>& rows,
+                                                  const std::shared_ptr<Arena>& arena, const Dual& dual,
+                                                  const DualSettings& settings) {
+  const auto make = [arena](const Gram<T>& wanted) {
+    return std::make_shared<RowStore<T>>(arena, wanted.size(), wanted.cost() > kDear);
+  };
+  if (!rows && family.machines.size() > 1) rows = make(*gram);
+  return std::make_unique<DualSolver<T>>(gram, rows, make, dual, settings);
+}
 
 struct DualSet::Worker {
   std::shared_ptr<Arena> arena;
@@ -142,7 +156,8 @@ void DualSet::gather_families() {
   std::stable_sort(families_.begin(), families_.end(), [](const auto& a, const auto& b) {
     return a->machines[0]->rows.size() > b->machines[0]->rows.size();
   });
-  const std::int64_t side_by_side = std::clamp<std::int64_t>(static_cast<std::int64_t>(families_.size()), 1, settings_.threads);
+  const std::int64_t side_by_side =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(families_.size()), 1, settings_.threads);
   for (std::int64_t w = 0; w < side_by_side; ++w) {
     auto worker = std::make_unique<Worker>();
     worker->threads = std::max<int>(1, settings_.threads / static_cast<int>(side_by_side));
@@ -159,7 +174,8 @@ void DualSet::gather_families() {
 }
 
 // The family's present machine, until it ends; false when the time is over.
-bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps, BlockSmo<float>::Clock::time_point until) {
+bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps,
+                      DualSolver<float>::Clock::time_point until) {
   Machine& machine = *family.machines[family.now];
   DualSettings settings = settings_;
   settings.threads = worker.threads;
@@ -169,10 +185,7 @@ bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps, Bl
       family.twice_rows.reset();
       family.twice.reset();
       if (!family.single) family.single = source_.single(machine.rows, worker.threads);
-      if (!family.single_rows)
-        family.single_rows =
-            std::make_shared<RowStore<float>>(worker.arena, family.single->size(), family.single->cost() > kDear);
-      machine.single = std::make_unique<BlockSmo<float>>(family.single, family.single_rows, machine.merged, settings);
+      machine.single = solver_of(family, family.single, family.single_rows, worker.arena, machine.merged, settings);
     }
     ending = machine.single->run(max_steps, until);
     machine.violation = machine.single->violation();
@@ -194,10 +207,7 @@ bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps, Bl
   }
   if (!machine.twice) {
     if (!family.twice) family.twice = source_.twice(machine.rows, worker.threads);
-    if (!family.twice_rows)
-      family.twice_rows =
-          std::make_shared<RowStore<double>>(worker.arena, family.twice->size(), family.twice->cost() > kDear);
-    machine.twice = std::make_unique<BlockSmo<double>>(family.twice, family.twice_rows, machine.merged, settings);
+    machine.twice = solver_of(family, family.twice, family.twice_rows, worker.arena, machine.merged, settings);
   }
   const std::int64_t steps_left = std::max<std::int64_t>(0, max_steps - machine.last.steps);
   ending = machine.twice->run(steps_left, until);
@@ -212,7 +222,7 @@ bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps, Bl
 }
 
 bool DualSet::run(std::int64_t max_steps, double seconds) {
-  using Clock = BlockSmo<float>::Clock;
+  using Clock = DualSolver<float>::Clock;
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   if (workers_.empty()) gather_families();
   std::atomic<std::size_t> next{next_family_};
@@ -252,11 +262,17 @@ double DualSet::violation() const {
   return worst;
 }
 
-MachineState DualSet::state(std::int64_t k) const {
-  const Machine& machine = *machines_[static_cast<std::size_t>(k)];
+MachineState DualSet::state(std::int64_t k) {
+  Machine& machine = *machines_[static_cast<std::size_t>(k)];
   if (machine.has_ended) return machine.last;
-  if (machine.single) return machine.state_of(*machine.single);
-  if (machine.twice) return machine.state_of(*machine.twice);
+  if (machine.single) {
+    machine.single->settle();
+    return machine.state_of(*machine.single);
+  }
+  if (machine.twice) {
+    machine.twice->settle();
+    return machine.state_of(*machine.twice);
+  }
   MachineState state;
   state.alpha = machine.given.alpha;
   state.v.assign(state.alpha.size(), 0.0);

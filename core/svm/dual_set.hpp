@@ -1,8 +1,9 @@
 // Machines that live on the same points: the pairs of one-vs-one, the columns of a code, or one machine alone.
 //
-// Equal rows (with equal y and p) are one variable whose bound is the sum of theirs; their α is shared out in proportion
-// to the bounds. Machines on the same rows share one kernel and the rows kept of it; machines on different rows are
-// solved side by side, a thread each. A machine that float cannot finish goes on in double, if that is allowed.
+// Equal rows (with equal y and p) are one variable whose bound is the sum of theirs; their α is shared out in
+// proportion to the bounds. Machines on the same rows share one kernel and the rows kept of it; machines on different
+// rows are solved side by side, a thread each. A machine that float cannot finish goes on in double, if that is
+// allowed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "svm/block_smo.hpp"
+#include "svm/dual_solver.hpp"
 
 namespace margrove {
 
@@ -44,15 +45,21 @@ class DualSet {
   // How many machines have ended, and the worst violation of those at work.
   std::int64_t ended() const;
   double violation() const;
-  MachineState state(std::int64_t machine) const;
+  // Where a machine stands; one that was broken off is settled first.
+  MachineState state(std::int64_t machine);
 
  private:
   struct Machine;
   struct Family;  // machines on the same rows
   struct Worker;
 
+  template <class T>
+  static std::unique_ptr<DualSolver<T>> solver_of(const Family& family, const std::shared_ptr<const Gram<T>>& gram,
+                                                  std::shared_ptr<RowStore<T>>& rows,
+                                                  const std::shared_ptr<Arena>& arena, const Dual& dual,
+                                                  const DualSettings& settings);
   void gather_families();
-  bool advance(Worker& worker, Family& family, std::int64_t max_steps, BlockSmo<float>::Clock::time_point until);
+  bool advance(Worker& worker, Family& family, std::int64_t max_steps, DualSolver<float>::Clock::time_point until);
 
   KernelSource source_;
   DualSettings settings_;

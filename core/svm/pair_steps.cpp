@@ -26,9 +26,7 @@ template <class V, class T>
 MARGROVE_INLINE void store(T* to, const V& values) {
   std::memcpy(to, &values, sizeof values);
 }
-MARGROVE_INLINE Doubles kernel_values(const float* row) {
-  return __builtin_convertvector(load<Floats>(row), Doubles);
-}
+MARGROVE_INLINE Doubles kernel_values(const float* row) { return __builtin_convertvector(load<Floats>(row), Doubles); }
 MARGROVE_INLINE Doubles kernel_values(const double* row) { return load<Doubles>(row); }
 MARGROVE_INLINE Floats short_values(const float* row) { return load<Floats>(row); }
 MARGROVE_INLINE Floats short_values(const double* row) { return __builtin_convertvector(load<Doubles>(row), Floats); }
@@ -133,18 +131,18 @@ MARGROVE_INLINE void add_rows_body(const T* const* rows, const double* change, s
   }
 }
 
-#define MARGROVE_PAIR_STEPS(T)                                                                                       \
-  MARGROVE_CLONES Found worst_up_of(const WorkingBlock<T>& block) { return worst_up_body(block); }                   \
-  MARGROVE_CLONES Found worst_low_of(const WorkingBlock<T>& block) { return worst_low_body(block); }                 \
-  MARGROVE_CLONES Found best_partner_of(const WorkingBlock<T>& block, std::int64_t i, double v_i) {                  \
-    return best_partner_body(block, i, v_i);                                                                         \
-  }                                                                                                                  \
-  MARGROVE_CLONES Found move_pair_of(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {    \
-    return move_pair_body(block, i, j, step);                                                                        \
-  }                                                                                                                  \
+#define MARGROVE_PAIR_STEPS(T)                                                                                        \
+  MARGROVE_CLONES Found worst_up_of(const WorkingBlock<T>& block) { return worst_up_body(block); }                    \
+  MARGROVE_CLONES Found worst_low_of(const WorkingBlock<T>& block) { return worst_low_body(block); }                  \
+  MARGROVE_CLONES Found best_partner_of(const WorkingBlock<T>& block, std::int64_t i, double v_i) {                   \
+    return best_partner_body(block, i, v_i);                                                                          \
+  }                                                                                                                   \
+  MARGROVE_CLONES Found move_pair_of(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {     \
+    return move_pair_body(block, i, j, step);                                                                         \
+  }                                                                                                                   \
   MARGROVE_CLONES void add_rows_of(const T* const* rows, const double* change, std::int64_t count, std::int64_t from, \
-                                   std::int64_t to, double* sums) {                                                  \
-    add_rows_body(rows, change, count, from, to, sums);                                                              \
+                                   std::int64_t to, double* sums) {                                                   \
+    add_rows_body(rows, change, count, from, to, sums);                                                               \
   }
 MARGROVE_PAIR_STEPS(float)
 MARGROVE_PAIR_STEPS(double)
@@ -174,11 +172,11 @@ void add_rows(const T* const* rows, const double* change, std::int64_t count, st
   add_rows_of(rows, change, count, from, to, sums);
 }
 
-#define MARGROVE_INSTANCES(T)                                                                  \
-  template Found worst_up(const WorkingBlock<T>&);                                             \
-  template Found worst_low(const WorkingBlock<T>&);                                            \
-  template Found best_partner(const WorkingBlock<T>&, std::int64_t, double);                   \
-  template Found move_pair(const WorkingBlock<T>&, std::int64_t, std::int64_t, double);        \
+#define MARGROVE_INSTANCES(T)                                                           \
+  template Found worst_up(const WorkingBlock<T>&);                                      \
+  template Found worst_low(const WorkingBlock<T>&);                                     \
+  template Found best_partner(const WorkingBlock<T>&, std::int64_t, double);            \
+  template Found move_pair(const WorkingBlock<T>&, std::int64_t, std::int64_t, double); \
   template void add_rows(const T* const*, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
 MARGROVE_INSTANCES(float)
 MARGROVE_INSTANCES(double)

@@ -35,7 +35,8 @@ class Arena {
 template <class T>
 class RowStore {
  public:
-  // Rows of n values. `is_dear`: a row costs more to compute than to keep, so that every one is kept while there is room.
+  // Rows of n values. `is_dear`: a row costs more to compute than to keep, so that every one is kept while there is
+  // room.
   RowStore(std::shared_ptr<Arena> arena, std::int64_t n, bool is_dear)
       : arena_(std::move(arena)),
         stride_((n + kPad - 1) / kPad * kPad),

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from margrove.status import Status
 from margrove.svm.kernels import Kernel, Matrix
 
+MOST_STEPS = 10_000_000  # of a machine with no limit of its own: an ill-scaled problem may crawl for ever
 HULLS_MEET = 1e-11  # ‖w‖² of two convex combinations, relative to the largest K(x, x): below, they are one point
 
 
@@ -59,10 +60,17 @@ class DualProblem:
     kernel: Kernel
     machines: tuple[Dual, ...]
     tol: float = 1e-3
-    max_iter: int = -1  # pair steps of each machine; −1 for no limit
+    max_iter: int = -1  # pair steps of each machine; −1 for max(MOST_STEPS, 100 · variables)
     cache_bytes: int = 1 << 30
     precision: str = "auto"  # of kernel values: "single", "double", or "auto": single while float64 agrees
     shrinking: bool = True
+
+    @property
+    def step_limit(self) -> int:
+        """How many pair steps a machine may make."""
+        if self.max_iter >= 0:
+            return self.max_iter
+        return max(MOST_STEPS, 100 * max((len(machine.y) for machine in self.machines), default=0))
 
 
 @dataclass(frozen=True)
@@ -106,9 +114,7 @@ def nu_classification(
 def one_class(upper: NDArray[np.float64], nu: float) -> Dual:
     """The one-class machine (M10): min ½αᵀKα with Σα = ν Σ C_i."""
     n = len(upper)
-    return Dual(
-        np.ones(n, np.int8), np.zeros(n), upper, _filled(upper, nu * float(upper.sum())), np.arange(n)
-    )
+    return Dual(np.ones(n, np.int8), np.zeros(n), upper, _filled(upper, nu * float(upper.sum())), np.arange(n))
 
 
 def regression(z: NDArray[np.float64], upper: NDArray[np.float64], epsilon: float) -> Dual:

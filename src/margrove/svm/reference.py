@@ -37,7 +37,7 @@ def smo(problem: DualProblem, trace: Trace | None = None) -> tuple[DualSolution,
     """Solve each machine of the problem; they share the kernel matrix."""
     X = problem.X
     K = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
-    return tuple(_solve(machine, K, problem.tol, problem.max_iter, trace) for machine in problem.machines)
+    return tuple(_solve(machine, K, problem.tol, problem.step_limit, trace) for machine in problem.machines)
 
 
 def _solve(machine: Dual, gram: NDArray[np.float64], tol: float, max_iter: int, trace: Trace | None) -> DualSolution:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -25,18 +24,14 @@ _CONVERGED, _IMPRECISE = 1, 2  # core/svm/block_smo.hpp, Ending
 def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
     duals = _duals(problem, threads_for(effort.n_jobs))
     for machine in problem.machines:
-        duals.add(
-            machine.y, machine.p, machine.upper, machine.alpha, machine.point, machine.by_sign, machine.hulls
-        )
-    most = sys.maxsize if problem.max_iter < 0 else problem.max_iter
+        duals.add(machine.y, machine.p, machine.upper, machine.alpha, machine.point, machine.by_sign, machine.hulls)
+    most = problem.step_limit
 
     def advance(seconds: float) -> Status | None:
         return Status.CONVERGED if duals.run(most, seconds) else None
 
     def tell() -> None:
-        report(
-            Progress("svm", float(duals.ended), float(len(problem.machines)), float(duals.violation), "violation")
-        )
+        report(Progress("svm", float(duals.ended), float(len(problem.machines)), float(duals.violation), "violation"))
 
     with blas_held_back():
         reason = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
@@ -44,7 +39,7 @@ def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
 
 
 def _duals(problem: DualProblem, threads: int) -> Any:
-    limits = (problem.tol, HULLS_MEET, problem.cache_bytes, WORKING_SET, threads)
+    limits = (problem.tol, HULLS_MEET, problem.cache_bytes, WORKING_SET, threads, problem.shrinking)
     if problem.kernel.name == "precomputed":
         return core.duals_on_gram(np.ascontiguousarray(problem.X), *limits)
     if not problem.kernel.is_native:

@@ -1,0 +1,399 @@
+#include "svm/dual_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace margrove {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kSmall = 4096;    // variables: below, everything is active from the beginning
+constexpr std::int64_t kFirstShare = 8;  // the first active set is this part of the rows
+constexpr double kNearlyAll = 0.6;       // an active set of this share is as well everything
+constexpr double kSlack = 0.1;           // of the mean |v - b|: who is so near to violating is active too
+constexpr double kFirstAccuracy = 0.1;   // of the violation at the start: so far the first sample is solved,
+constexpr double kNextAccuracy = 0.125;  // each later set so many times further,
+constexpr double kLastAccuracy = 0.9;    // and none further than this share of tol
+constexpr double kTooDear = 200;         // a kernel value that costs this much is not computed twice for a smaller set
+constexpr std::int64_t kMostPhases = 8;
+constexpr double kPassWork = 2e9;         // multiplications between two looks at the clock
+constexpr std::int64_t kCheckAll = 512;   // points: below, every v is taken again
+constexpr std::int64_t kSample = 64;      // points, spread over all, of a check that is not of all
+constexpr std::int64_t kCandidates = 64;  // worst points of each side
+constexpr double kErrorMargin = 4;        // how many times the error seen a point may be off
+constexpr std::int64_t kMostRefinements = 8;
+
+// Spreads a choice over all rows: a file is often sorted.
+std::uint64_t scattered(std::int64_t t) { return static_cast<std::uint64_t>(t) * 0x9E3779B97F4A7C15ull; }
+
+}  // namespace
+
+template <class T>
+DualSolver<T>::DualSolver(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowStore<T>> rows, MakeRows make_rows,
+                          Dual dual, DualSettings settings)
+    : gram_(std::move(gram)),
+      shared_rows_(std::move(rows)),
+      make_rows_(std::move(make_rows)),
+      dual_(std::move(dual)),
+      settings_(settings),
+      n_(gram_->size()),
+      m_(static_cast<std::int64_t>(dual_.y.size())),
+      v_(static_cast<std::size_t>(m_)),
+      known_beta_(static_cast<std::size_t>(n_), 0.0) {
+  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] = -dual_.y[t] * dual_.p[t];
+  for (const double own : gram_->diagonal()) largest_diagonal_ = std::max(largest_diagonal_, std::fabs(own));
+  is_whole_ = !settings_.shrinking || shared_rows_ || m_ <= kSmall || gram_->cost() > kTooDear;
+}
+
+template <class T>
+bool DualSolver<T>::is_up(std::size_t t) const {
+  return dual_.y[t] > 0 ? dual_.alpha[t] < dual_.upper[t] : dual_.alpha[t] > 0;
+}
+
+template <class T>
+bool DualSolver<T>::is_low(std::size_t t) const {
+  return dual_.y[t] > 0 ? dual_.alpha[t] > 0 : dual_.alpha[t] < dual_.upper[t];
+}
+
+template <class T>
+double DualSolver<T>::unit() const {
+  return dual_.hulls ? std::max(objective(), settings_.hulls_meet * largest_diagonal_ / 2) : 1.0;
+}
+
+template <class T>
+typename DualSolver<T>::Extremes DualSolver<T>::extremes() const {
+  Extremes found{{-kInfinity, -kInfinity}, {kInfinity, kInfinity}};
+  for (std::size_t t = 0; t < v_.size(); ++t) include(t, found);
+  return found;
+}
+
+template <class T>
+typename DualSolver<T>::Extremes DualSolver<T>::extremes(const std::vector<std::int64_t>& variables) const {
+  Extremes found{{-kInfinity, -kInfinity}, {kInfinity, kInfinity}};
+  for (const std::int64_t t : variables) include(static_cast<std::size_t>(t), found);
+  return found;
+}
+
+template <class T>
+void DualSolver<T>::include(std::size_t t, Extremes& found) const {
+  const int g = group_of(t);
+  if (is_up(t)) found.up[g] = std::max(found.up[g], v_[t]);
+  if (is_low(t)) found.low[g] = std::min(found.low[g], v_[t]);
+}
+
+template <class T>
+double DualSolver<T>::violation() const {
+  if (!is_v_known_) return kInfinity;
+  const Extremes found = extremes();
+  return std::max(found.up[0] - found.low[0], found.up[1] - found.low[1]) / unit();
+}
+
+// ½ αᵀQα + pᵀα = ½ Σ α_t (p_t - y_t v_t)
+template <class T>
+double DualSolver<T>::objective() const {
+  double sum = 0;
+  for (std::size_t t = 0; t < v_.size(); ++t)
+    if (dual_.alpha[t] != 0) sum += dual_.alpha[t] * (dual_.p[t] - dual_.y[t] * v_[t]);
+  return sum / 2;
+}
+
+// y α, added up over the variables of each point.
+template <class T>
+std::vector<double> DualSolver<T>::beta() const {
+  std::vector<double> sums(static_cast<std::size_t>(n_), 0.0);
+  for (std::size_t t = 0; t < v_.size(); ++t)
+    if (dual_.alpha[t] != 0) sums[static_cast<std::size_t>(dual_.point[t])] += dual_.y[t] * dual_.alpha[t];
+  return sums;
+}
+
+// ---- phases
+
+template <class T>
+void DualSolver<T>::choose_active() {
+  std::vector<char> is_active(static_cast<std::size_t>(n_), is_whole_ ? 1 : 0);
+  const bool is_first = phases_ == 0;
+  if (!is_whole_) {
+    // b of the last active set, and how far v lies from it in the mean. Without a last set everything may violate.
+    const Extremes found = extremes(active_variables_);
+    double level[2], slack[2] = {0, 0}, count_of[2] = {0, 0};
+    for (int g = 0; g < 2; ++g) level[g] = is_first ? 0 : (found.up[g] + found.low[g]) / 2;
+    for (std::size_t t = 0; t < v_.size(); ++t) {
+      slack[group_of(t)] += kSlack * std::fabs(v_[t] - level[group_of(t)]);
+      count_of[group_of(t)] += 1;
+    }
+    for (int g = 0; g < 2; ++g) slack[g] = is_first ? kInfinity : slack[g] / std::max(1.0, count_of[g]);
+    std::int64_t seen[2] = {0, 0};
+    for (std::size_t t = 0; t < v_.size(); ++t) {
+      const int g = group_of(t);
+      const bool can_violate =
+          (is_up(t) && v_[t] >= level[g] - slack[g]) || (is_low(t) && v_[t] <= level[g] + slack[g]);
+      if (!can_violate) continue;
+      // In the beginning everything violates: some of each sign are enough to begin with.
+      const bool is_free = dual_.alpha[t] > 0 && dual_.alpha[t] < dual_.upper[t];
+      if (is_first && !is_free && scattered(seen[dual_.y[t] > 0]++) % kFirstShare != 0) continue;
+      is_active[static_cast<std::size_t>(dual_.point[t])] = 1;
+    }
+    const auto count = std::count(is_active.begin(), is_active.end(), 1);
+    if (static_cast<double>(count) > kNearlyAll * static_cast<double>(n_) || phases_ >= kMostPhases) {
+      is_whole_ = true;
+      std::fill(is_active.begin(), is_active.end(), 1);
+    }
+  }
+  active_.clear();
+  for (std::int64_t i = 0; i < n_; ++i)
+    if (is_active[static_cast<std::size_t>(i)]) active_.push_back(i);
+  active_variables_.clear();
+  for (std::int64_t t = 0; t < m_; ++t)
+    if (is_active[static_cast<std::size_t>(dual_.point[static_cast<std::size_t>(t)])]) active_variables_.push_back(t);
+}
+
+template <class T>
+void DualSolver<T>::open_phase() {
+  if (phases_ == 0) accuracy_ = violation();
+  choose_active();
+  accuracy_ *= phases_ == 0 ? kFirstAccuracy : kNextAccuracy;
+  DualSettings settings = settings_;
+  if (!is_whole_) settings.tol = std::max(kLastAccuracy * settings_.tol, accuracy_);
+  std::vector<std::int64_t> place(static_cast<std::size_t>(n_), -1);
+  for (std::size_t k = 0; k < active_.size(); ++k)
+    place[static_cast<std::size_t>(active_[k])] = static_cast<std::int64_t>(k);
+  Dual part;
+  part.by_sign = dual_.by_sign;
+  part.hulls = dual_.hulls;
+  std::vector<double> v;
+  for (const std::int64_t variable : active_variables_) {
+    const auto t = static_cast<std::size_t>(variable);
+    part.y.push_back(dual_.y[t]);
+    part.p.push_back(dual_.p[t]);
+    part.upper.push_back(dual_.upper[t]);
+    part.alpha.push_back(dual_.alpha[t]);
+    part.point.push_back(place[static_cast<std::size_t>(dual_.point[t])]);
+    v.push_back(v_[t]);
+  }
+  std::shared_ptr<const Gram<T>> gram = gram_;
+  std::shared_ptr<RowStore<T>> rows = shared_rows_;
+  if (static_cast<std::int64_t>(active_.size()) < n_) gram = gram_->part(active_);
+  if (!rows && is_whole_) {
+    if (!whole_rows_) whole_rows_ = make_rows_(*gram_);
+    rows = whole_rows_;
+  }
+  if (!rows) rows = make_rows_(*gram);
+  block_ = std::make_unique<BlockSmo<T>>(std::move(gram), std::move(rows), std::move(part), std::move(v), settings);
+  ++phases_;
+}
+
+// Takes α and v of the active variables in; v of all others is to follow.
+template <class T>
+void DualSolver<T>::close_phase() {
+  const std::vector<double> alpha = block_->alpha();
+  for (std::size_t k = 0; k < active_variables_.size(); ++k) {
+    const auto t = static_cast<std::size_t>(active_variables_[k]);
+    dual_.alpha[t] = alpha[k];
+    v_[t] = block_->v()[k];
+  }
+  steps_ += block_->steps();
+  rounds_ += block_->rounds();
+  rows_computed_ += block_->rows_computed();
+  block_.reset();
+  std::vector<double> now = beta();
+  pass_ = Pass{};
+  for (std::int64_t i = 0; i < n_; ++i) {
+    const double moved = now[static_cast<std::size_t>(i)] - known_beta_[static_cast<std::size_t>(i)];
+    if (moved == 0) continue;
+    pass_.changed.push_back(i);
+    pass_.change.push_back(moved);
+  }
+  known_beta_ = std::move(now);
+  std::vector<char> is_active(static_cast<std::size_t>(n_), 0);
+  for (const std::int64_t i : active_) is_active[static_cast<std::size_t>(i)] = 1;
+  for (std::int64_t i = 0; i < n_; ++i)
+    if (!is_active[static_cast<std::size_t>(i)]) pass_.points.push_back(i);
+  pass_.sums.assign(pass_.points.size(), 0.0);
+  pass_.is_open = !pass_.points.empty() && !pass_.changed.empty();
+  is_v_known_ = !pass_.is_open;
+}
+
+template <class T>
+bool DualSolver<T>::advance(Pass& pass, Clock::time_point until) {
+  const double each = std::max(1.0, static_cast<double>(pass.changed.size()) * (gram_->cost() + 16));
+  const auto batch = static_cast<std::size_t>(std::clamp(kPassWork / each, 512.0, 65536.0));
+  while (pass.done < pass.points.size()) {
+    if (pass.done > 0 && Clock::now() >= until) return false;
+    const std::size_t count = std::min(batch, pass.points.size() - pass.done);
+    const std::span<const std::int64_t> points(pass.points.data() + pass.done, count);
+    if (pass.is_exact)
+      gram_->exact(pass.changed, pass.change, points, pass.sums.data() + pass.done, settings_.threads);
+    else
+      gram_->add_sums(pass.changed, pass.change, points, pass.sums.data() + pass.done, settings_.threads);
+    pass.done += count;
+  }
+  return true;
+}
+
+// ---- the check in double
+
+// The worst of each side and group, and everything within `margin` of them; and a sample spread over all points.
+template <class T>
+std::vector<std::int64_t> DualSolver<T>::points_to_check(double margin) const {
+  const Extremes found = extremes();
+  std::vector<char> is_wanted(static_cast<std::size_t>(n_), 0);
+  for (std::int64_t k = 0; k < std::min(n_, kSample); ++k)
+    is_wanted[scattered(k + 1) % static_cast<std::uint64_t>(n_)] = 1;
+  for (int g = 0; g < (dual_.by_sign ? 2 : 1); ++g)
+    for (const bool from_up : {true, false}) {
+      std::vector<std::size_t> side;
+      for (std::size_t t = 0; t < v_.size(); ++t)
+        if (group_of(t) == g && (from_up ? is_up(t) : is_low(t))) side.push_back(t);
+      const auto is_worse = [&](std::size_t a, std::size_t b) {
+        return v_[a] != v_[b] ? (from_up ? v_[a] > v_[b] : v_[a] < v_[b]) : a < b;
+      };
+      const std::size_t few = std::min(side.size(), static_cast<std::size_t>(kCandidates));
+      std::nth_element(side.begin(), side.begin() + static_cast<std::ptrdiff_t>(few), side.end(), is_worse);
+      for (std::size_t k = 0; k < side.size(); ++k) {
+        const double off = from_up ? found.up[g] - v_[side[k]] : v_[side[k]] - found.low[g];
+        if (k < few || off <= margin) is_wanted[static_cast<std::size_t>(dual_.point[side[k]])] = 1;
+      }
+    }
+  std::vector<std::int64_t> points;
+  for (std::int64_t i = 0; i < n_; ++i)
+    if (is_wanted[static_cast<std::size_t>(i)]) points.push_back(i);
+  return points;
+}
+
+template <class T>
+void DualSolver<T>::open_check(bool is_full) {
+  const std::vector<double> now = beta();
+  check_ = Pass{};
+  for (std::int64_t i = 0; i < n_; ++i)
+    if (now[static_cast<std::size_t>(i)] != 0) {
+      check_.changed.push_back(i);
+      check_.change.push_back(now[static_cast<std::size_t>(i)]);
+    }
+  is_check_full_ = is_full || n_ <= kCheckAll;
+  if (is_check_full_) {
+    check_.points.resize(static_cast<std::size_t>(n_));
+    std::iota(check_.points.begin(), check_.points.end(), 0);
+  } else {
+    check_.points = points_to_check(kErrorMargin * check_error_);
+  }
+  check_.sums.assign(check_.points.size(), 0.0);
+  check_.is_open = check_.is_exact = true;
+}
+
+template <class T>
+void DualSolver<T>::conclude_check() {
+  check_.is_open = false;
+  std::vector<std::int64_t> place(static_cast<std::size_t>(n_), -1);
+  for (std::size_t k = 0; k < check_.points.size(); ++k)
+    place[static_cast<std::size_t>(check_.points[k])] = static_cast<std::int64_t>(k);
+  double error = 0;
+  for (std::size_t t = 0; t < v_.size(); ++t) {
+    const std::int64_t k = place[static_cast<std::size_t>(dual_.point[t])];
+    if (k < 0) continue;
+    const double exact = -dual_.y[t] * dual_.p[t] - check_.sums[static_cast<std::size_t>(k)];
+    error = std::max(error, std::fabs(exact - v_[t]));
+    v_[t] = exact;
+  }
+  const double worst = violation();
+  if (!is_check_full_) {
+    check_error_ = std::max(check_error_, error);
+    const std::vector<std::int64_t> wider = points_to_check(kErrorMargin * check_error_);
+    const bool is_covered = std::all_of(wider.begin(), wider.end(),
+                                        [&](std::int64_t i) { return place[static_cast<std::size_t>(i)] >= 0; });
+    if (worst <= settings_.tol && is_covered)
+      ending_ = Ending::converged;
+    else
+      open_check(worst > settings_.tol || static_cast<std::int64_t>(wider.size()) > n_ / 4);
+    return;
+  }
+  check_error_ = 0;  // v is exact again
+  if (worst <= settings_.tol) {
+    ending_ = Ending::converged;
+    return;
+  }
+  // Go on from the exact v, as long as that brings the violation down.
+  ++refinements_;
+  if (refinements_ > kMostRefinements || (refinements_ > 1 && worst > refined_violation_ / 2))
+    ending_ = Ending::imprecise;
+  refined_violation_ = worst;
+}
+
+// ---- the solve
+
+template <class T>
+Ending DualSolver<T>::run(std::int64_t max_steps, Clock::time_point until) {
+  if (!started_) {
+    started_ = true;
+    const std::vector<double> now = beta();
+    for (std::int64_t i = 0; i < n_; ++i)
+      if (now[static_cast<std::size_t>(i)] != 0) {
+        pass_.changed.push_back(i);
+        pass_.change.push_back(now[static_cast<std::size_t>(i)]);
+      }
+    known_beta_ = now;
+    pass_.points.resize(static_cast<std::size_t>(n_));
+    std::iota(pass_.points.begin(), pass_.points.end(), 0);
+    pass_.sums.assign(static_cast<std::size_t>(n_), 0.0);
+    pass_.is_open = !pass_.changed.empty();
+    is_v_known_ = !pass_.is_open;
+  }
+  while (ending_ == Ending::running) {
+    if (pass_.is_open) {
+      if (!advance(pass_, until)) break;
+      std::vector<double> sums(static_cast<std::size_t>(n_), 0.0);
+      for (std::size_t k = 0; k < pass_.points.size(); ++k)
+        sums[static_cast<std::size_t>(pass_.points[k])] = pass_.sums[k];
+      for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= sums[static_cast<std::size_t>(dual_.point[t])];
+      pass_.is_open = false;
+      is_v_known_ = true;
+    }
+    if (check_.is_open) {
+      if (!advance(check_, until)) break;
+      conclude_check();
+      continue;
+    }
+    if (block_) {
+      const BlockEnding ended = block_->run(max_steps - steps_, until);
+      if (ended == BlockEnding::running && steps() < max_steps) break;  // out of time
+      is_cornered_ = ended == BlockEnding::cornered;
+      close_phase();
+      continue;
+    }
+    const bool have_met = dual_.hulls && 2 * objective() <= settings_.hulls_meet * largest_diagonal_;
+    if (have_met) {
+      ending_ = Ending::converged;
+    } else if (violation() <= settings_.tol) {
+      open_check(false);
+    } else if (steps_ >= max_steps) {
+      break;
+    } else if (is_cornered_ && is_whole_) {
+      is_cornered_ = false;
+      open_check(true);  // it was rounding that stood in the way, or nothing can be done
+    } else {
+      is_whole_ = is_whole_ || is_cornered_;
+      open_phase();
+    }
+  }
+  return ending_;
+}
+
+template <class T>
+void DualSolver<T>::settle() {
+  if (block_) close_phase();
+  const double work =
+      static_cast<double>(pass_.changed.size()) * static_cast<double>(pass_.points.size()) * (gram_->cost() + 16);
+  if (!pass_.is_open || work > 4 * kPassWork) return;
+  advance(pass_, Clock::time_point::max());
+  std::vector<double> sums(static_cast<std::size_t>(n_), 0.0);
+  for (std::size_t k = 0; k < pass_.points.size(); ++k) sums[static_cast<std::size_t>(pass_.points[k])] = pass_.sums[k];
+  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= sums[static_cast<std::size_t>(dual_.point[t])];
+  pass_.is_open = false;
+  is_v_known_ = true;
+}
+
+template class DualSolver<float>;
+template class DualSolver<double>;
+
+}  // namespace margrove
