@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     from margrove.linear.perceptron import Perceptron
     from margrove.status import Status
     from margrove.store import load, save
+    from margrove.svm.one_class import OneClassSVM
+    from margrove.svm.svc import SVC, NuSVC
+    from margrove.svm.svr import SVR, NuSVR
 
 _PUBLIC = {
     "BasicLinearClassifier": "margrove.linear.centroid",
     "LeastSquaresClassifier": "margrove.linear.least_squares",
     "Perceptron": "margrove.linear.perceptron",
     "KernelPerceptron": "margrove.linear.kernel_perceptron",
+    "SVC": "margrove.svm.svc",
+    "NuSVC": "margrove.svm.svc",
+    "SVR": "margrove.svm.svr",
+    "NuSVR": "margrove.svm.svr",
+    "OneClassSVM": "margrove.svm.one_class",
     "Margins": "margrove.linear.margins",
     "margins": "margrove.linear.margins",
     "Certificate": "margrove.certificate",
@@ -45,6 +53,8 @@ _PUBLIC = {
 _MODULES = ("data", "errors", "plots")
 
 __all__ = [
+    "SVC",
+    "SVR",
     "BasicLinearClassifier",
     "Certificate",
     "Claim",
@@ -52,6 +62,9 @@ __all__ = [
     "KernelPerceptron",
     "LeastSquaresClassifier",
     "Margins",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Perceptron",
     "Status",
     "Table",

@@ -154,13 +154,14 @@ class Certificate:
         return f"<div><b>{escape(self.verdict)}</b><table>{cells}</table></div>"
 
 
-def certify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """Recompute, in float64 and from the data, everything a fitted model claims.
 
     Parameters
     ----------
-    model : a fitted estimator of Margrove's, a scikit-learn ``Perceptron`` or ``SVC``, or a ``Pipeline`` ending in one
-    X, y : the data the model was fitted on
+    model : a fitted estimator of Margrove's, or a ``Pipeline`` ending in one
+        Of scikit-learn's: ``Perceptron``, ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``.
+    X, y : the data the model was fitted on; a ``OneClassSVM`` has no y
     sample_weight : array of shape (n,), optional
         The weights it was fitted with.
 
@@ -187,6 +188,8 @@ def certify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificat
     if place is None:
         known = ", ".join(sorted(_CERTIFIERS))
         raise InputError(f"{type(model).__name__} has no certificate", cure=f"Those that have one: {known}.")
+    if y is None and not hasattr(model, "offset_"):
+        raise InputError(f"certify needs y, the labels or values that {type(model).__name__} was fitted on")
     module, function = place.split(":")
     certificate = getattr(import_module(module), function)(model, X, y, sample_weight)
     assert isinstance(certificate, Certificate)
@@ -210,6 +213,10 @@ _CERTIFIERS = {
     "Perceptron": "margrove.linear.certificate:certify_perceptron",
     "KernelPerceptron": "margrove.linear.certificate:certify_kernel_perceptron",
     "SVC": "margrove.svm.certificate:certify_svc",
+    "NuSVC": "margrove.svm.certificate:certify_nu_svc",
+    "SVR": "margrove.svm.certificate:certify_svr",
+    "NuSVR": "margrove.svm.certificate:certify_nu_svr",
+    "OneClassSVM": "margrove.svm.certificate:certify_one_class",
 }
 
 

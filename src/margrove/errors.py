@@ -6,7 +6,7 @@
     ├── InputError (ValueError)          the data is not what was asked for: file, line, column, value, cure
     ├── ParameterError (ValueError)      a parameter is out of its range
     ├── EngineError (RuntimeError)       the chosen engine cannot do this job
-    ├── InfeasibleError (ValueError)     the problem asked has no solution, with the reason
+    ├── InfeasibleError (ValueError)     the problem asked has no solution, with the reason and the evidence
     ├── ModelFileError (ValueError)      a model file is damaged, foreign, or from a newer version
     └── MissingExtraError (ImportError)  an optional dependency is absent; names the line that installs it
 
@@ -18,8 +18,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -79,7 +80,30 @@ class EngineError(MargroveError, RuntimeError):
 
 
 class InfeasibleError(MargroveError, ValueError):
-    """The problem asked has no solution; the message gives the reason."""
+    """The problem asked has no solution; the message gives the reason, ``evidence`` shows it.
+
+    Parameters
+    ----------
+    problem : str
+        What was asked, and why it cannot be.
+    cure : str, optional
+        What to do about it.
+    evidence : mapping, optional
+        What a stranger can check. A hard margin that does not exist: ``machine``, ``rows`` and ``weights`` (for each of
+        the two sides, convex combinations that meet) and ``distance`` (between them, in the feature space). A ν that is
+        too large: ``machine`` and ``largest_nu``.
+
+    Examples
+    --------
+    >>> from margrove.errors import InfeasibleError
+    >>> error = InfeasibleError("nu is 0.9; it can be 0.5 at most", cure="Use less.", evidence={"largest_nu": 0.5})
+    >>> print(error, error.evidence["largest_nu"])
+    nu is 0.9; it can be 0.5 at most. Use less. 0.5
+    """
+
+    def __init__(self, problem: str, *, cure: str | None = None, evidence: Mapping[str, Any] | None = None) -> None:
+        self.problem, self.cure, self.evidence = problem, cure, dict(evidence or {})
+        super().__init__(f"{problem.rstrip('.')}. {cure}" if cure else problem)
 
 
 class ModelFileError(MargroveError, ValueError):
@@ -104,6 +128,15 @@ class UnseenCategoryWarning(DataWarning):
 
 class ConvergenceWarning(MargroveWarning, _SklearnConvergenceWarning):
     """A solve ended before it was done; the message carries the status."""
+
+
+def level_of_caller() -> int:
+    """The ``stacklevel`` with which a warning points at the first line that is not Margrove's own."""
+    level, frame = 1, inspect.currentframe()
+    frame = frame.f_back if frame is not None else None
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("margrove."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def shown(value: Any) -> str:

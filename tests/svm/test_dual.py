@@ -12,8 +12,8 @@ from sklearn.svm import SVC
 
 from margrove.engine import Effort
 from margrove.engine.native import solve
-from margrove.svm.kernels import Kernel
 from margrove.svm import problem as forms
+from margrove.svm.kernels import Kernel
 from margrove.svm.problem import DualProblem, offset, sides, violation
 from margrove.svm.reference import Step, smo
 

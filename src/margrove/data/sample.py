@@ -30,6 +30,15 @@ class Sample:
     weight: NDArray[np.float64] | None  # (n,), None where all are one
 
 
+@dataclass(frozen=True)
+class Values:
+    """Points and numbers to predict, ready for a problem."""
+
+    X: Any  # (n, d), as in `Sample`
+    z: NDArray[np.float64]  # (n,)
+    weight: NDArray[np.float64] | None  # (n,), None where all are one
+
+
 def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X for prediction or certification: checked against what the estimator was fitted on."""
     refuse_tables(estimator, X)
@@ -47,6 +56,15 @@ def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class
     weight = settle_weights(X, y, sample_weight, class_weight)
     _check_classes(classes, codes, weight)
     return Sample(X, classes, codes.astype(np.int32), weight)
+
+
+def read_values(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Values:
+    """X, y and weights for a regression, as `read_sample` reads them for a classifier."""
+    refuse_tables(estimator, X)
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C", y_numeric=True)
+    X = merged(X)
+    weight = settle_weights(X, y, sample_weight, None)
+    return Values(X, np.asarray(y, dtype=np.float64), weight)
 
 
 def merged(X: Any) -> Any:
@@ -116,6 +134,10 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
     """The weight of each row: its own times its class's. None where all are one."""
     weight = None
     if sample_weight is not None:
+        if not np.asarray(sample_weight).any():
+            raise InputError(
+                "Sample weights must contain at least one non-zero number", cure="Give some rows a weight > 0."
+            )
         weight = np.array(_check_sample_weight(sample_weight, X, dtype=np.float64))
         if (weight < 0).any():
             row = int(np.argmax(weight < 0))

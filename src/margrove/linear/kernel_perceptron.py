@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +16,8 @@ from margrove.linear.certificate import certify_kernel_perceptron, is_recomputat
 from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
 from margrove.linear.margins import kernel_of
 from margrove.linear.problem import KernelPerceptronProblem, KernelPerceptronSolution
-from margrove.svm.kernels import check_nonnegative, settle_kernel
+from margrove.svm.decision import check_points, matched, weighted_sums
+from margrove.svm.kernels import settle_kernel
 
 
 class KernelPerceptron(LinearClassifier):
@@ -133,31 +133,12 @@ class KernelPerceptron(LinearClassifier):
         kernel = kernel_of(self)
         if kernel.name == "precomputed":
             decision = points[:, self.support_] @ self.dual_coef_.T
-        elif kernel.is_native and self.engine_ == "native":
-            if kernel.name in ("chi2", "intersection"):
-                check_nonnegative(kernel.name, points)
-            decision = self._native_decision(points)
         else:
-            decision = kernel.matrix(points, self.support_vectors_) @ self.dual_coef_.T
+            check_points(kernel, points)
+            points, support = matched(points, self.support_vectors_)
+            decision = weighted_sums(kernel, points, support, self.dual_coef_, engine=self.engine_, n_jobs=self.n_jobs)
         decision = np.asarray(decision + self.intercept_)
         return decision.ravel() if len(self.classes_) == 2 else decision
-
-    def _native_decision(self, points: Any) -> NDArray[np.float64]:
-        from margrove.engine.native import kernel_decision
-
-        support = self.support_vectors_
-        if sp.issparse(support) and not sp.issparse(points):
-            points = sp.csr_matrix(points)
-        if sp.issparse(points) and not sp.issparse(support):
-            support = sp.csr_matrix(support)
-        dtype = np.result_type(points.dtype, support.dtype)
-        return kernel_decision(
-            kernel_of(self),
-            points.astype(dtype, copy=False),
-            support.astype(dtype, copy=False),
-            self.dual_coef_,
-            self.n_jobs,
-        )
 
     def _check_parameters(self) -> None:
         check_walk(self)

@@ -14,16 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.certificate import at_the_end
+from margrove.data.sample import read_points
 from margrove.errors import InputError, listed, shown
 from margrove.linear.problem import one_vs_rest_signs
 from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.layout import code_of, coefficients_of, dense
 
 _BLOCK_CELLS = 1 << 22  # kernel values held at once
 
 
 @dataclass(frozen=True)
 class Margins:
-    """Margins of points; one column per machine where there are more than two classes."""
+    """Margins of points; one column per machine where there are several, NaN where a row has no part in one."""
 
     functional: NDArray[np.float64]  # (n,) or (n, machines)
     geometric: NDArray[np.float64]  # the same shape: distances
@@ -31,7 +33,7 @@ class Margins:
     @property
     def smallest(self) -> Any:
         """The margin of the classifier on these points: the smallest distance, per machine."""
-        smallest = self.geometric.min(axis=0)
+        smallest = np.fmin.reduce(self.geometric, axis=0)  # NaN stands where a row has no part
         return float(smallest) if smallest.ndim == 0 else smallest
 
 
@@ -61,23 +63,46 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
         raise InputError(
             "a voted perceptron has no margins: it decides by many vectors, not by one", cure="Use variant='averaged'."
         )
+    if not hasattr(model, "classes_") and hasattr(model, "dual_coef_"):
+        raise InputError(f"{type(model).__name__} has no margins: it is no classifier")
     if not hasattr(model, "coef_") and not hasattr(model, "dual_coef_"):
         found = f"{type(model).__name__} has no margins: it has neither coef_ nor dual_coef_"
         raise InputError(found, cure="Fit it first, or give a linear or kernel classifier.")
-    decision = np.asarray(model.decision_function(X), dtype=np.float64)
-    sign = one_vs_rest_signs(codes_of(y, model.classes_), len(model.classes_)).T  # (n, machines)
-    decisions = decision[:, None] if decision.ndim == 1 else decision
+    codes = codes_of(y, model.classes_)
+    if hasattr(model, "n_support_"):
+        sign, decisions = code_of(model)[codes].astype(np.float64), machine_values(model, X)
+    else:
+        sign = one_vs_rest_signs(codes, len(model.classes_)).T.astype(np.float64)  # (n, machines)
+        decision = np.asarray(model.decision_function(X), dtype=np.float64)
+        decisions = decision[:, None] if decision.ndim == 1 else decision
     if decisions.shape != sign.shape:
         raise InputError(
             f"the model gives {decisions.shape[1]} decision values for {len(model.classes_)} classes",
             cure="Margins need one machine for two classes, or one per class (one-vs-rest).",
         )
-    functional = sign * decisions
+    functional = np.where(sign != 0, sign * decisions, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):  # ‖w‖ = 0 has no boundary to be away from
         geometric = functional / weight_norms(model)
-    if decision.ndim == 1:
+    if functional.shape[1] == 1:
         functional, geometric = functional[:, 0], geometric[:, 0]
     return Margins(functional, geometric)
+
+
+def machine_values(model: Any, X: Any) -> NDArray[np.float64]:
+    """f(x) of every machine of a support vector classifier, Margrove's or scikit-learn's, shape (n, machines)."""
+    if hasattr(model, "machine_decision"):
+        return np.asarray(model.machine_decision(X), dtype=np.float64)
+    points, kernel, beta = read_points(model, X), kernel_of(model), coefficients_of(model)
+    if kernel.name != "precomputed" and model.support_vectors_.shape[0] < len(model.support_):
+        raise InputError("a scikit-learn model with a callable kernel keeps no support vectors, so it has no margins")
+    values = np.empty((points.shape[0], len(beta)))
+    step = max(1, _BLOCK_CELLS // max(1, beta.shape[1]))
+    for start in range(0, points.shape[0], step):
+        rows: Any = slice(start, start + step)
+        is_given = kernel.name == "precomputed"
+        K = points[rows][:, model.support_] if is_given else kernel.matrix(points[rows], model.support_vectors_)
+        values[rows] = K @ beta.T
+    return np.asarray(values + model.intercept_)
 
 
 def codes_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
@@ -101,7 +126,8 @@ def weight_norms(model: Any) -> NDArray[np.float64]:
         return np.asarray(model.norm_, np.float64)
     if not hasattr(model, "dual_coef_"):
         return np.asarray(np.linalg.norm(np.atleast_2d(np.asarray(model.coef_, np.float64)), axis=1))
-    return kernel_norms(kernel_of(model), model.support_vectors_, np.asarray(model.dual_coef_))
+    beta = coefficients_of(model) if hasattr(model, "n_support_") else dense(model.dual_coef_)
+    return kernel_norms(kernel_of(model), model.support_vectors_, beta)
 
 
 def kernel_of(model: Any) -> Kernel:

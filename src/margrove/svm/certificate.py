@@ -1,189 +1,296 @@
-"""Certificates of support vector machines: the KKT conditions and the duality gap, recomputed in float64.
+"""Certificates of support vector machines: what `margrove.svm.examination` says, with every number recomputed.
 
 Nothing here imports a solver or an engine, so it judges any model that shows its support vectors and dual coefficients
-the way scikit-learn's ``SVC`` does. For each machine (one for two classes, one per pair for more), with β = y α:
+the way scikit-learn's do. The problem is rebuilt from the data and the model's parameters; α is read off
+``dual_coef_``:
 
-primal      ½‖w‖² + Σ C_i ξ_i,  ξ_i = max(0, 1 − y_i f(x_i))
-dual        Σ α_i − ½‖w‖²,      ‖w‖² = βᵀKβ
-gap         primal − dual ≥ 0 at every feasible pair, and 0 at the optimum alone: the proof, for a PSD kernel
-violation   max over I_up of v − min over I_low of v,  v_i = y_i − Σ_j β_j K(x_j, x_i)
+SVC           α_i = y_i β_i
+NuSVC         the model is scaled by 1/ρ: ρ = ν ΣC / Σ|β|, α_i = ρ y_i β_i, and b likewise; judged unscaled
+OneClassSVM   α_i = β_i, b = −ρ
+SVR, NuSVR    α_i = max(β_i, 0), α*_i = max(−β_i, 0). The ν-form's tube ε is not kept by the model: it is found again
+              from the marginal rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.certificate import Certificate, Claim, per_machine
+from margrove.certificate import Certificate, Claim
 from margrove.data.sample import read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of, kernel_of
+from margrove.svm.examination import (
+    BOUND_TOLERANCE,
+    CLASSIFICATION,
+    NU_CLASSIFICATION,
+    NU_REGRESSION,
+    ONE_CLASS,
+    REGRESSION,
+    Finding,
+    Form,
+    Machine,
+    at_bounds,
+    claims_of,
+    judge,
+    kernel_sums,
+)
 from margrove.svm.kernels import Kernel, Matrix
-from margrove.svm.problem import sides, violation
+from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
+from margrove.svm.problem import (
+    Dual,
+    classification,
+    nu_classification,
+    nu_regression,
+    one_class,
+    regression,
+    sides,
+)
 
-BLOCK_CELLS = 1 << 22  # kernel values held at once
-BOUND_TOLERANCE = 1e-9  # of α against its box and of yᵀα against 0, relative to the largest bound or to Σα
+# What overflows is told by the claims, which then fail.
+_QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
 @dataclass(frozen=True)
-class Machine:
-    """One two-class machine of a model: its rows and signs, and the α it claims for each of them."""
+class Claimed:
+    """A machine as a model shows it: the rows it is about, and β and f = Σ β K of each."""
 
     name: str
-    rows: NDArray[np.intp]  # rows of X that take part
-    y: NDArray[np.int8]  # +1 or −1 for each
-    alpha: NDArray[np.float64]  # y β of each, as the model has it: below 0 if the model is broken
+    rows: NDArray[np.int64]
+    beta: NDArray[np.float64]
+    f: NDArray[np.float64]
     b: float
+    stray: float  # Σ|β| of support vectors that are none of the rows
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What was recomputed for one machine."""
-
-    primal: float
-    dual: float
-    violation: float
-    equality: float  # |Σ y α|
-    outside: float  # by how much the worst α leaves [0, C]
-    off_b: float  # by how much b leaves the interval that KKT allows
-    easy: int
-    marginal: int
-    hard: int
-    norm: float
-    sum_alpha: float
-    most_upper: float
-
-
+@_QUIETLY
 def certify_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted C-SVC, Margrove's or scikit-learn's."""
-    X = read_points(model, X)
-    labels = np.asarray(y).ravel()
-    if len(labels) != X.shape[0]:
-        raise InputError(f"X has {X.shape[0]} rows and y has {len(labels)}")
-    weight = settle_weights(X, labels, sample_weight, getattr(model, "class_weight", None))
-    upper = np.full(X.shape[0], float(model.C)) if weight is None else float(model.C) * weight
-    codes = codes_of(labels, model.classes_)
-    machines = list(machines_of(model, codes))
-    kernel = kernel_of(model)
-    if not _are_rows(model, X):
-        words = "the support vectors are not rows of X: certify on the rows the model was fitted on"
-        claims: tuple[Claim, ...] = (
-            Claim("the rows are those it was fitted on", (float(X.shape[0]),), None, False, words),
-        )
+
+    def build(sign: NDArray[np.int8], weight: NDArray[np.float64], rows: NDArray[np.int64]) -> Dual:
+        upper = float(model.C) * weight if np.isfinite(model.C) else np.full(len(rows), np.inf)
+        return classification(sign, upper, rows)
+
+    def settle(name: str, dual: Dual, claimed: Claimed) -> Machine:
+        return Machine(name, dual, dual.y * claimed.beta, claimed.b, stray=claimed.stray)
+
+    return _certify_classifier(model, X, y, sample_weight, CLASSIFICATION, build, settle)
+
+
+@_QUIETLY
+def certify_nu_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """Judge a fitted ν-SVC, Margrove's or scikit-learn's."""
+
+    def build(sign: NDArray[np.int8], weight: NDArray[np.float64], rows: NDArray[np.int64]) -> Dual:
+        return nu_classification(sign, weight, float(model.nu), rows)
+
+    def settle(name: str, dual: Dual, claimed: Claimed) -> Machine:
+        rho = float(dual.alpha.sum() / np.abs(claimed.beta).sum())
+        alpha = rho * dual.y * claimed.beta
+        return Machine(name, dual, alpha, rho * claimed.b, rho, scale=1 / rho, stray=rho * claimed.stray)
+
+    return _certify_classifier(model, X, y, sample_weight, NU_CLASSIFICATION, build, settle)
+
+
+@_QUIETLY
+def certify_one_class(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+    """Judge a fitted one-class machine, Margrove's or scikit-learn's; ``y`` is ignored."""
+    points, weight = _read(model, X, None, sample_weight)
+    support = _support_rows(model, weight)
+    fault = _fault(model, points, support)
+    if fault is not None:
+        return _certificate(model, points, ["one class"], (fault,))
+    rows = np.flatnonzero(weight > 0)
+    f, beta, stray = _sums(kernel_of(model), points, rows, support, dense(model.dual_coef_)[0])
+    claimed = Claimed("one class", rows, beta, f, _offset_of(model, 0), stray)
+    dual = replace(one_class(weight[rows], float(model.nu)), point=rows)
+    machine = Machine(claimed.name, dual, claimed.beta, claimed.b, stray=claimed.stray)
+    finding = judge(machine, claimed.f)
+    off_offset = float(np.abs(np.asarray(model.offset_) + np.asarray(model.intercept_)).max())
+    finding = replace(finding, off_b=max(finding.off_b, off_offset))
+    return _certificate(model, points, [claimed.name], claims_of([machine], [finding], ONE_CLASS, float(model.tol)))
+
+
+@_QUIETLY
+def certify_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """Judge a fitted ε-SVR, Margrove's or scikit-learn's."""
+
+    def settle(z: NDArray[np.float64], upper: NDArray[np.float64], claimed: Claimed) -> Machine:
+        dual = regression(z, upper, float(model.epsilon))
+        alpha = np.concatenate([np.maximum(claimed.beta, 0), np.maximum(-claimed.beta, 0)])
+        return Machine(claimed.name, dual, alpha, claimed.b, stray=claimed.stray)
+
+    return _certify_regression(model, X, y, sample_weight, REGRESSION, settle)
+
+
+@_QUIETLY
+def certify_nu_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """Judge a fitted ν-SVR, Margrove's or scikit-learn's."""
+
+    def settle(z: NDArray[np.float64], upper: NDArray[np.float64], claimed: Claimed) -> Machine:
+        dual = nu_regression(z, upper, float(model.nu))
+        both = _lifted(dual, claimed, z - claimed.f)
+        alpha = np.concatenate([np.maximum(claimed.beta, 0) + both, np.maximum(-claimed.beta, 0) + both])
+        rho = _radius(dual, alpha, np.tile(z - claimed.f, 2), claimed.b)
+        return Machine(claimed.name, dual, alpha, claimed.b, rho, stray=claimed.stray)
+
+    return _certify_regression(model, X, y, sample_weight, NU_REGRESSION, settle)
+
+
+def _radius(dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], b: float) -> float:
+    """The ρ that goes with b: KKT wants b − ρ and b + ρ each in an interval, and this ρ is in the middle of what both
+    allow (or between them, where they agree on none)."""
+    up, low = sides(dual.y, at_bounds(alpha, dual.upper), dual.upper)
+    ends = []
+    for sign in (1, -1):
+        part = dual.y == sign
+        levels = v[up & part].max(initial=-np.inf), v[low & part].min(initial=np.inf)
+        ends.append(sorted(-sign * (level - b) for level in levels))
+    least, most = max(ends[0][0], ends[1][0]), min(ends[0][1], ends[1][1])
+    finite = [end for end in (least, most) if np.isfinite(end)]
+    return float(np.mean(finite)) if finite else 0.0
+
+
+def _lifted(dual: Dual, claimed: Claimed, residual: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What α and α* share. A model keeps their difference; where ν leaves no tube (ε = 0) both may be above 0, and
+    their common part is missing from Σ(α + α*) = ν ΣC. It belongs to rows whose residual is b: it is poured into those
+    that are nearest to that, as far as their boxes reach."""
+    missing = (float(dual.alpha.sum()) - float(np.abs(claimed.beta).sum())) / 2
+    both = np.zeros(len(residual))
+    if not missing > BOUND_TOLERANCE * (1 + float(dual.alpha.sum())):
+        return both
+    order = np.argsort(np.abs(residual - claimed.b), kind="stable")
+    room = np.maximum(dual.upper[: len(residual)] - np.abs(claimed.beta), 0)[order]
+    both[order] = np.clip(missing - (np.cumsum(room) - room), 0, room)
+    return both
+
+
+def _certify_classifier(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    form: Form,
+    build: Callable[[NDArray[np.int8], NDArray[np.float64], NDArray[np.int64]], Dual],
+    settle: Callable[[str, Dual, Claimed], Machine],
+) -> Certificate:
+    points, weight = _read(model, X, y, sample_weight)
+    codes, code = codes_of(y, model.classes_), code_of(model)
+    names = machine_names(model.classes_, code)
+    support = _support_rows(model, weight)
+    fault = _fault(model, points, support, len(names))
+    if fault is not None:
+        return _certificate(model, points, names, (fault,))
+    kernel, coefficients = kernel_of(model), coefficients_of(model)
+    machines: list[Machine] = []
+    findings: list[Finding] = []
+    for number, (name, beta) in enumerate(zip(names, coefficients, strict=True)):
+        sign = code[codes, number]
+        rows = np.flatnonzero((sign != 0) & (weight > 0))
+        f, own, stray = _sums(kernel, points, rows, support, beta)
+        claimed = Claimed(name, rows, own, f, _offset_of(model, number), stray)
+        machines.append(settle(name, build(sign[rows], weight[rows], rows), claimed))
+        findings.append(judge(machines[-1], claimed.f / machines[-1].scale))
+    return _certificate(model, points, names, claims_of(machines, findings, form, float(model.tol)))
+
+
+def _certify_regression(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    form: Form,
+    settle: Callable[[NDArray[np.float64], NDArray[np.float64], Claimed], Machine],
+) -> Certificate:
+    points, weight = _read(model, X, y, sample_weight)
+    support = _support_rows(model, weight)
+    fault = _fault(model, points, support)
+    if fault is not None:
+        return _certificate(model, points, ["regression"], (fault,))
+    rows = np.flatnonzero(weight > 0)
+    f, beta, stray = _sums(kernel_of(model), points, rows, support, dense(model.dual_coef_)[0])
+    claimed = Claimed("regression", rows, beta, f, _offset_of(model, 0), stray)
+    machine = settle(np.asarray(y, dtype=np.float64).ravel()[rows], float(model.C) * weight[rows], claimed)
+    machine = replace(machine, dual=replace(machine.dual, point=rows[machine.dual.point]))
+    finding = judge(machine, np.tile(claimed.f, 2))
+    return _certificate(model, points, [claimed.name], claims_of([machine], [finding], form, float(model.tol)))
+
+
+def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArray[np.float64]]:
+    points = read_points(model, X)
+    labels = None if y is None else np.asarray(y).ravel()
+    if labels is not None and len(labels) != points.shape[0]:
+        raise InputError(f"X has {points.shape[0]} rows and y has {len(labels)}")
+    weight = settle_weights(points, labels, sample_weight, _class_weight(model))
+    return points, np.ones(points.shape[0]) if weight is None else weight
+
+
+def _is_scikit_learns(model: Any) -> bool:
+    return type(model).__module__.startswith("sklearn.")
+
+
+def _class_weight(model: Any) -> Any:
+    """scikit-learn's NuSVC takes a class_weight and does nothing with it."""
+    is_ignored = type(model).__name__ == "NuSVC" and _is_scikit_learns(model)
+    return None if is_ignored else getattr(model, "class_weight", None)
+
+
+def _support_rows(model: Any, weight: NDArray[np.float64]) -> NDArray[np.int64]:
+    """``support_`` as rows of X. scikit-learn counts only the rows of weight > 0."""
+    support = np.asarray(model.support_, dtype=np.int64)
+    counted = np.flatnonzero(weight > 0)
+    if not _is_scikit_learns(model) or len(counted) == len(weight) or support.max(initial=0) >= len(counted):
+        return support
+    return counted[support]
+
+
+def _fault(model: Any, X: Matrix, support: NDArray[np.int64], machines: int = 1) -> Claim | None:
+    """What makes it pointless to look further."""
+    n, dual = X.shape[0], model.dual_coef_
+    sizes = {len(support), len(np.unique(support)), dual.shape[1], int(np.sum(model.n_support_))}
+    if len(sizes) > 1 or len(np.asarray(model.intercept_).ravel()) != machines:
+        return Claim("the model's arrays belong together", (float(len(support)),), None, False, "their sizes differ")
+    if len(support) and (support.min() < 0 or support.max() >= n):
+        is_same = False
+    elif model.kernel == "precomputed" or model.support_vectors_.shape[0] == 0:  # as for a callable of scikit-learn's
+        is_same = True
     else:
-        findings = [_examine(machine, kernel, X, upper) for machine in machines]
-        claims = tuple(_claims(findings, float(model.tol)))
-    return Certificate(
-        type(model).__name__,
-        str(getattr(model, "status_", "unknown")),
-        "recomputed",
-        X.shape[0],
-        tuple(machine.name for machine in machines),
-        claims,
-    )
+        difference = X[support] - model.support_vectors_
+        is_same = bool(abs(difference).max() == 0)
+    if is_same:
+        return None
+    words = "the support vectors are not rows of X: certify on the rows the model was fitted on"
+    return Claim("the rows are those it was fitted on", (float(n),), None, False, words)
 
 
-def machines_of(model: Any, codes: NDArray[np.intp]) -> Iterator[Machine]:
-    """The machines behind scikit-learn's layout of ``dual_coef_``.
-
-    Support vectors stand class by class. For two classes the one row of ``dual_coef_`` is β, the second class being +1.
-    For more, the pair (i, j), with i as +1, has its β of class i in row j − 1 and that of class j in row i.
-    """
-    classes, support, dual = model.classes_, np.asarray(model.support_), model.dual_coef_
-    dual = np.asarray(dual.toarray() if hasattr(dual, "toarray") else dual, dtype=np.float64)
-    starts = np.concatenate([[0], np.cumsum(model.n_support_)])
-    place = np.full(len(codes), -1)
-    place[support[support < len(codes)]] = np.flatnonzero(support < len(codes))
-    for number, (i, j) in enumerate(combinations(range(len(classes)), 2)):
-        rows = np.flatnonzero((codes == i) | (codes == j))
-        positive = j if len(classes) == 2 else i
-        sign = np.where(codes[rows] == positive, 1, -1).astype(np.int8)
-        beta = np.zeros(dual.shape[1])
-        beta[starts[i] : starts[i + 1]] = dual[j - 1, starts[i] : starts[i + 1]]
-        beta[starts[j] : starts[j + 1]] = dual[i if len(classes) > 2 else 0, starts[j] : starts[j + 1]]
-        alpha = np.asarray(np.where(place[rows] >= 0, beta[place[rows]], 0.0) * sign, dtype=np.float64)
-        yield Machine(
-            f"{classes[positive]} vs {classes[i + j - positive]}", rows, sign, alpha, float(model.intercept_[number])
-        )
+def _sums(
+    kernel: Kernel, X: Matrix, rows: NDArray[np.int64], support: NDArray[np.int64], coefficients: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """f = Σ β K and β of each row, and Σ|β| of support vectors that are none of the rows."""
+    everywhere = np.zeros(X.shape[0])
+    everywhere[support] = coefficients
+    beta = everywhere[rows]
+    everywhere[rows] = 0
+    return kernel_sums(kernel, X, rows, beta), beta, float(np.abs(everywhere).sum())
 
 
-def _are_rows(model: Any, X: Matrix) -> bool:
-    support = np.asarray(model.support_)
-    if len(support) and support.max() >= X.shape[0]:
-        return False
-    if model.kernel == "precomputed":
-        return True
-    difference = X[support] - model.support_vectors_
-    return bool(abs(difference).max() == 0) if difference.shape[0] else True
+def _offset_of(model: Any, machine: int) -> float:
+    return float(np.asarray(model.intercept_).ravel()[machine])
 
 
-def _examine(machine: Machine, kernel: Kernel, X: Matrix, upper: NDArray[np.float64]) -> Finding:
-    y, alpha, C = machine.y, machine.alpha, upper[machine.rows]
-    beta = y * alpha
-    carriers = np.flatnonzero(beta)
-    f = np.zeros(len(y))  # without b
-    step = max(1, BLOCK_CELLS // max(1, len(carriers)))
-    for start in range(0, len(y), step):
-        rows = slice(start, start + step)
-        f[rows] = _kernel_block(kernel, X, machine.rows[rows], machine.rows[carriers]) @ beta[carriers]
-    squared_norm = float(beta @ f)
-    v = y - f
-    up, low = sides(y, alpha, C)
-    highest, lowest = v[up].max(initial=-np.inf), v[low].min(initial=np.inf)
-    slack = np.maximum(0, 1 - y * (f + machine.b))
-    return Finding(
-        primal=0.5 * squared_norm + float((C[slack > 0] * slack[slack > 0]).sum()),
-        dual=float(alpha.sum()) - 0.5 * squared_norm,
-        violation=violation(v, up, low),
-        equality=abs(float(beta.sum())),
-        outside=float(max(np.max(-alpha, initial=0), np.max((alpha - C)[np.isfinite(C)], initial=0))),
-        off_b=float(max(0.0, min(highest, lowest) - machine.b, machine.b - max(highest, lowest))),
-        easy=int((alpha <= 0).sum()),
-        marginal=int(((alpha > 0) & (alpha < C)).sum()),
-        hard=int(((alpha > 0) & (alpha >= C)).sum()),
-        norm=float(np.sqrt(max(squared_norm, 0))),
-        sum_alpha=float(np.abs(alpha).sum()),
-        most_upper=float(np.max(C[np.isfinite(C)], initial=float(np.abs(alpha).max(initial=0)))),
-    )
+def _certificate(model: Any, X: Matrix, names: Any, claims: tuple[Claim, ...]) -> Certificate:
+    status = str(getattr(model, "status_", "unknown"))
+    return Certificate(type(model).__name__, status, "recomputed", X.shape[0], tuple(names), claims)
 
 
-def _kernel_block(kernel: Kernel, X: Matrix, a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.float64]:
-    if kernel.name == "precomputed":
-        return np.asarray(X[np.ix_(a, b)], dtype=np.float64)
-    return kernel.matrix(X[a], X[b])
-
-
-def _claims(findings: list[Finding], tol: float) -> Iterator[Claim]:
-    def each(name: str) -> NDArray[np.float64]:
-        return np.array([getattr(finding, name) for finding in findings], dtype=np.float64)
-
-    def bounded(name: str, values: NDArray[np.float64], limits: NDArray[np.float64], words: str) -> Claim:
-        return Claim(name, per_machine(values), per_machine(limits), bool((values <= limits).all()), words)
-
-    slack = BOUND_TOLERANCE * (1 + each("most_upper"))
-    yield bounded("violation", each("violation"), np.full(len(findings), tol), "worst breach of the KKT conditions")
-    yield bounded(
-        "equality residual", each("equality"), BOUND_TOLERANCE * (1 + each("sum_alpha")), "|Σ y α|, 0 when feasible"
-    )
-    yield bounded("α outside [0, C]", each("outside"), slack, "by how much the worst leaves its box")
-    yield bounded(
-        "b outside its interval", each("off_b"), np.full(len(findings), tol), "KKT leaves b between two numbers"
-    )
-    gap = each("primal") - each("dual")
-    # A feasible pair has a gap ≥ 0; below 0 the kernel is not PSD, or the numbers are not of this problem.
-    lowest = -BOUND_TOLERANCE * (1 + np.abs(each("primal")))
-    yield Claim(
-        "duality gap", per_machine(gap), None, bool((gap >= lowest).all()), "primal − dual: 0 at the optimum alone"
-    )
-    yield Claim("primal", per_machine(each("primal")), words="½‖w‖² + Σ C ξ")
-    yield Claim("dual", per_machine(each("dual")), words="Σ α − ½‖w‖²")
-    with np.errstate(divide="ignore"):
-        yield Claim("margin width", per_machine(2 / each("norm")), words="2/‖w‖, in the feature space")
-    yield Claim("easy points", per_machine(each("easy")), words="α = 0")
-    yield Claim("marginal points", per_machine(each("marginal")), words="0 < α < C")
-    yield Claim("hard points", per_machine(each("hard")), words="α = C")
+def solver_certificate(
+    model: Any, n_rows: int, machines: list[Machine], findings: list[Finding], form: Form
+) -> Certificate:
+    """The same lines with the solver's own numbers, and no verdict."""
+    claims = tuple(replace(claim, holds=None) for claim in claims_of(machines, findings, form, float(model.tol)))
+    names = tuple(machine.name for machine in machines)
+    return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, names, claims)

@@ -40,6 +40,7 @@ _ASYMMETRY = 1e-5  # of the largest value: float32 matrices are symmetric to abo
 _SYMMETRY_ROWS = 1024
 _CLOSE = 1e-6  # of ‖x‖² + ‖z‖²: below, ten digits of a distance are gone
 _PAIR_CELLS = 1 << 20
+_VARIANCE_CELLS = 1 << 20
 _MEDIAN_ROWS = 1000  # rows whose distances the median heuristic looks at
 
 
@@ -131,7 +132,7 @@ def settle_kernel(
         raise ParameterError(f"kernel is {kernel!r}; it must be one of {', '.join(KERNELS)}, or a callable.")
     if kernel == "precomputed":
         if sp.issparse(X):
-            raise InputError("a precomputed Gram matrix must be dense", cure="Pass K.toarray().")
+            raise InputError("a precomputed Gram matrix must be dense, and it is sparse", cure="Pass K.toarray().")
         if X.shape[0] != X.shape[1]:
             raise InputError(f"a precomputed Gram matrix must be square; it is {X.shape[0]} × {X.shape[1]}")
         check_symmetric(X)
@@ -209,7 +210,10 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
         return 1.0
     if isinstance(gamma, str):
         if gamma == "scale":
-            variance = _variance(X)
+            with np.errstate(over="ignore", invalid="ignore"):
+                variance = _variance(X)
+            if not math.isfinite(variance):
+                raise InputError("the variance of X overflows", cure="Scale the columns, or give gamma as a number.")
             return 1.0 / (float(X.shape[1]) * variance) if variance > 0 else 1.0
         if gamma == "auto":
             return 1.0 / float(X.shape[1])
@@ -224,7 +228,11 @@ def _variance(X: Matrix) -> float:
     if sp.issparse(X):
         mean = X.mean()
         return float(X.multiply(X).mean() - mean * mean)
-    return float(np.var(X, dtype=np.float64))
+    # By stretches of rows: all at once would take several copies of X in float64.
+    step = max(1, _VARIANCE_CELLS // max(1, X.shape[1]))
+    stretches = [slice(start, start + step) for start in range(0, X.shape[0], step)]
+    mean = sum(float(X[rows].sum(dtype=np.float64)) for rows in stretches) / X.size
+    return sum(float(np.square(X[rows].astype(np.float64) - mean).sum()) for rows in stretches) / float(X.size)
 
 
 def _median_gamma(X: Matrix) -> float:

@@ -1,4 +1,4 @@
-"""What a support vector machine asks, as data: one dual for every formulation (THEORY M1–M4, M10). No solver lives here.
+"""What a support vector machine asks, as data: one dual for every form (THEORY M1–M4, M10). No solver lives here.
 
     min  ½ αᵀQα + pᵀα    subject to  yᵀα = δ,  0 ≤ α_t ≤ C_t,      Q_st = y_s y_t K(x_s, x_t)
 

@@ -114,9 +114,10 @@ def kernel_decision(
     kernel: Kernel, X: Matrix, support: Matrix, dual: NDArray[np.float64], n_jobs: int | None
 ) -> NDArray[np.float64]:
     """K(X, support) dualᵀ, shape (n, machines), streamed over the rows of X. For kernels the core computes."""
-    values: NDArray[np.float64] = core.kernel_decision(
-        points_of(X), points_of(support), np.ascontiguousarray(dual), kernel.native, threads_for(n_jobs)
-    )
+    with blas_held_back():
+        values: NDArray[np.float64] = core.kernel_decision(
+            points_of(X), points_of(support), np.ascontiguousarray(dual), kernel.native, threads_for(n_jobs)
+        )
     return values
 
 

@@ -1,0 +1,265 @@
+"""What SVC and NuSVC share: many classes as several machines, and how those decide together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.certificate import Certificate
+from margrove.data.sample import Sample, read_sample
+from margrove.errors import ParameterError, check_flag
+from margrove.linear.margins import Margins, kernel_of, margins
+from margrove.svm.decision import matched, weighted_sums
+from margrove.svm.examination import carrying_rows
+from margrove.svm.kernels import Matrix
+from margrove.svm.layout import (
+    check_code,
+    check_multiclass,
+    class_slices,
+    code_matrix,
+    lies_by_pairs,
+    machine_names,
+    pairs_of,
+)
+from margrove.svm.machine import SupportVectorMachine, rows_that_count
+from margrove.svm.problem import Dual
+from margrove.svm.solved import Ground, Solved
+
+_NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
+_COEF_CELLS = 1 << 24  # weights of all machines held at once to predict with a linear kernel
+
+
+class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
+    """What the support vector classifiers share. Not a learner by itself."""
+
+    classes_: NDArray[Any]
+    class_weight_: NDArray[np.float64]
+    n_iter_: NDArray[np.int64]
+    margin_: NDArray[np.float64]
+    loo_bound_: float
+    xi_alpha_bound_: float
+
+    def __init__(
+        self,
+        *,
+        class_weight: Any,
+        decision_function_shape: str,
+        break_ties: bool,
+        random_state: Any,
+        multiclass: Any,
+        **shared: Any,
+    ) -> None:
+        super().__init__(**shared)
+        self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multiclass = multiclass
+
+    def _check_classifier(self) -> None:
+        check_flag("break_ties", self.break_ties)
+        check_multiclass(self.multiclass)
+        if self.decision_function_shape not in ("ovo", "ovr"):
+            raise ParameterError(
+                f"decision_function_shape is {self.decision_function_shape!r}; it must be 'ovo' or 'ovr'."
+            )
+        if self.decision_function_shape == "ovo" and not self._is_one_vs_one:
+            raise ParameterError(
+                "decision_function_shape='ovo' goes with multiclass='ovo'; machine_decision gives the machines' values."
+            )
+
+    @property
+    def _is_one_vs_one(self) -> bool:
+        return isinstance(self.multiclass, str) and self.multiclass == "ovo"
+
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        state: Callable[[NDArray[np.int8], NDArray[np.float64] | None, NDArray[np.int64]], Dual],
+        certify: Callable[[Any, Any, Any, Any], Certificate],
+    ) -> Self:
+        """``state`` makes the dual of one machine of its signs, all weights, and its rows."""
+        effort = self._check_shared()
+        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        code = code_matrix(self.multiclass, len(sample.classes))
+        check_code(code, sample.classes)
+        ground = self._ground(sample.X)
+        rows_of = _rows_by_class(sample)
+        duals = []
+        for column in code.T:
+            rows = np.sort(np.concatenate([rows_of[k] for k in np.flatnonzero(column)]))
+            duals.append(state(column[sample.codes[rows]], sample.weight, rows))
+        names = machine_names(sample.classes, code)
+        self._check_duals(duals, names)
+        solved = self._solve(ground, duals, names, effort)
+        self._keep_classifier(sample, ground, solved)
+        self._keep_certificate(certify, (X, y, sample_weight), ground, solved)
+        return self
+
+    def _check_duals(self, duals: list[Dual], names: tuple[str, ...]) -> None:
+        """Refuse what has no solution."""
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """How strongly each class is meant: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for
+        more.
+
+        One-vs-one: the votes, with the machines' values to break ties; or, with ``decision_function_shape="ovo"``, the
+        machines' values themselves. One-vs-rest: the machines' values. A code matrix: minus the hinge losses of each
+        class's code word.
+        """
+        values = self.machine_decision(X)
+        if len(self.classes_) == 2:
+            if values.shape[1] == 1 and isinstance(self.multiclass, str):
+                return values.ravel()
+            scores = self._code_scores(values)
+            return np.asarray(scores[:, 1] - scores[:, 0])
+        if not isinstance(self.multiclass, str):
+            return self._code_scores(values)
+        if not self._is_one_vs_one or self.decision_function_shape == "ovo":
+            return values
+        code = code_matrix("ovo", len(self.classes_)).astype(np.float64).T
+        votes = _votes(values >= 0, code)
+        total = values @ code
+        return np.asarray(votes + total / (3 * (np.abs(total) + 1)))  # less than a vote: it only breaks ties
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of each row: the most votes (one-vs-one; the first class of a tie), or the highest score."""
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
+        if len(self.classes_) > 2 and self._is_one_vs_one and not self.break_ties:
+            values = self.machine_decision(X)
+            votes = _votes(values > 0, code_matrix("ovo", len(self.classes_)).astype(np.float64).T)
+            return np.asarray(self.classes_[votes.argmax(axis=1)])
+        decision = self.decision_function(X)
+        # LIBSVM gives a row on the boundary to the second class.
+        chosen = (decision >= 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def machine_decision(self, X: ArrayLike) -> NDArray[np.float64]:
+        """f(x) of every machine, shape (n, machines), in the order of ``intercept_``."""
+        points = self._read_points(X)
+        return np.asarray(self._machine_sums(points) + self.intercept_)
+
+    def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
+        """Functional and geometric margins of labelled rows; see `margrove.margins`."""
+        return margins(self, X, y)
+
+    def _machine_sums(self, points: Matrix) -> NDArray[np.float64]:
+        """Of the pair (i, j) only the support vectors of i and j count: class by class they are few, and each is met
+        once for all the pairs of its class."""
+        kernel = kernel_of(self)
+        is_wide = len(self.intercept_) * self.n_features_in_ > _COEF_CELLS
+        if not self._lies_by_pairs or (kernel.name == "linear" and not is_wide):
+            return self._sums(points)
+        parts = []
+        is_given = kernel.name == "precomputed"
+        points, support = (points, None) if is_given else matched(points, self.support_vectors_)
+        for rows in class_slices(self.n_support_):
+            beta = self.dual_coef_[:, rows]
+            if support is None:
+                parts.append(points[:, self.support_[rows]] @ beta.T)
+            else:
+                parts.append(
+                    weighted_sums(kernel, points, support[rows], beta, engine=self.engine_, n_jobs=self.n_jobs)
+                )
+        return _joined(parts)
+
+    @property
+    def _lies_by_pairs(self) -> bool:
+        return lies_by_pairs(self.multiclass, len(self.classes_))
+
+    def _weights(self) -> Any:
+        if not self._lies_by_pairs:
+            return super()._weights()
+        parts = [(self.dual_coef_[:, rows] @ self.support_vectors_[rows]).T for rows in class_slices(self.n_support_)]
+        return _joined(parts).T
+
+    def _code_scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        code = code_matrix(self.multiclass, len(self.classes_)).T.astype(np.float64)
+        return np.asarray(-(np.maximum(0, 1 - values) @ (code > 0) + np.maximum(0, 1 + values) @ (code < 0)))
+
+    def _keep_classifier(self, sample: Sample, ground: Ground, solved: list[Solved]) -> None:
+        self.classes_ = sample.classes
+        labels = sample.classes[sample.codes]
+        self.class_weight_ = compute_class_weight(self.class_weight, classes=sample.classes, y=labels)
+        carries = np.zeros(len(sample.codes), np.bool_)
+        for each in solved:
+            carries[each.machine.dual.point[each.machine.alpha != 0]] = True
+        support = np.flatnonzero(carries)
+        support = support[np.argsort(sample.codes[support], kind="stable")]
+        self._keep(ground, solved, support)
+        self.n_support_ = np.bincount(sample.codes[support], minlength=len(sample.classes)).astype(np.int32)
+        self.dual_coef_ = self._laid_out(sample.codes, support, solved)
+        self.n_iter_ = np.array([each.solution.n_iter for each in solved], np.int64)
+        with np.errstate(divide="ignore"):
+            self.margin_ = 2 / self.norm_
+        carriers, n = carrying_rows([each.machine for each in solved])
+        self.loo_bound_ = carriers / n
+        self.xi_alpha_bound_ = _xi_alpha(ground, solved) / n
+
+    def _laid_out(
+        self, codes: NDArray[np.int32], support: NDArray[np.int64], solved: list[Solved]
+    ) -> NDArray[np.float64]:
+        """``dual_coef_``; see `margrove.svm.layout`."""
+        place = np.full(len(codes), -1)
+        place[support] = np.arange(len(support))
+        k = len(self.classes_)
+        dual = np.zeros((k - 1 if self._lies_by_pairs else len(solved), len(support)))
+        pairs = list(pairs_of(k))
+        for number, each in enumerate(solved):
+            beta = each.beta
+            carriers = np.flatnonzero(beta)
+            rows = each.machine.dual.point[carriers]
+            line: Any = number
+            if self._lies_by_pairs:
+                i, j = pairs[number]
+                line = np.where(codes[rows] == i, j - 1, i)
+            dual[line, place[rows]] = beta[carriers]
+        return dual
+
+
+def _rows_by_class(sample: Sample) -> list[NDArray[np.int64]]:
+    """The rows of each class that take part."""
+    counted = rows_that_count(sample.weight, len(sample.codes))
+    order = counted[np.argsort(sample.codes[counted], kind="stable")]
+    ends = np.cumsum(np.bincount(sample.codes[counted], minlength=len(sample.classes)))
+    return np.split(order, ends[:-1])
+
+
+def _votes(for_first: NDArray[np.bool_], code: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many pairs each class wins, shape (n, K): of the pair (i, j), i wins where ``for_first``."""
+    first = for_first.astype(np.float64)
+    return np.asarray(first @ np.maximum(code, 0) + (1 - first) @ np.maximum(-code, 0))
+
+
+def _joined(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """From each class's share (…, K − 1) in its pairs, the pairs (…, K (K − 1)/2)."""
+    k = len(parts)
+    joined = np.empty((parts[0].shape[0], k * (k - 1) // 2))
+    for machine, (i, j) in enumerate(pairs_of(k)):
+        joined[:, machine] = parts[i][:, j - 1] + parts[j][:, i]
+    return joined
+
+
+def _xi_alpha(ground: Ground, solved: list[Solved]) -> int:
+    """Rows with 2 α_i R² + ξ_i ≥ 1 in any machine: those that leaving one out might get wrong (Joachims, 2000).
+
+    R² bounds K(x, x) − K(x, z): max K(x, x) for kernels that are never below 0, twice that for the others.
+    """
+    radius = float(ground.diagonal.max()) * (1 if ground.kernel.name in _NONNEGATIVE else 2)
+    risky = np.zeros(ground.X.shape[0], np.bool_)
+    for each in solved:
+        machine = each.machine
+        with np.errstate(over="ignore", invalid="ignore"):
+            estimate = machine.scale * (2 * machine.alpha * radius + each.finding.slack)
+        risky[machine.dual.point[(machine.alpha > 0) & (estimate >= 1)]] = True
+    return int(risky.sum())

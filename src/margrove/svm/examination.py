@@ -1,0 +1,246 @@
+"""What a solved support vector machine comes to: KKT, feasibility and the duality gap, for every form in the same way.
+
+Given a `Dual` (see `margrove.svm.problem`), an α, an offset b (and the ρ of the forms ``by_sign``; 0 for others), and
+f_t = Σ_s y_s α_s K(x_s, x_t):
+
+violation   as the problem defines it, with v_t = −f_t − y_t p_t
+equality    |yᵀα − δ|, and |Σα − M| where the form has that; δ and M are those of the feasible start
+dual        −D,  D = ½ αᵀQα + pᵀα
+primal      ½‖w‖² + bδ − ρM + Σ C_t max(0, −g_t),   g_t = y_t (f_t + b) + p_t − ρ
+gap         primal − dual = Σ α_t max(0, g_t) + (C_t − α_t) max(0, −g_t)  ≥ 0  for feasible α, 0 at the optimum alone
+
+(The last line is Σ α g + Σ C max(0, −g), because ‖w‖² + pᵀα + bδ − ρM = Σ α_t g_t wherever α meets the equalities.)
+With the table of `margrove.svm.problem` the primal is the textbook's:
+
+===============  ==============  ==================  =====================================================
+form             δ, M            −g_t                primal
+===============  ==============  ==================  =====================================================
+classification   0, –            1 − y (f + b)       ½‖w‖² + Σ C ξ
+ν-classification 0, ν ΣC         ρ − y (f + b)       ½‖w‖² − ρ ν ΣC + Σ C ξ
+one class        ν ΣC, –         ρ' − f, b = −ρ'     ½‖w‖² − ρ' ν ΣC + Σ C ξ
+regression       0, –            ±(z − f − b) − ε    ½‖w‖² + Σ C (ξ + ξ*)
+ν-regression     0, ν ΣC         ±(z − f − b) − ε    ½‖w‖² + ε ν ΣC + Σ C (ξ + ξ*),  ε = −ρ
+===============  ==============  ==================  =====================================================
+
+Where nothing bounds α (the hard margin) no slack is allowed: with m = min y (f + b) > 0, (w, b)/m is feasible and the
+primal is ½‖w‖²/m²; otherwise it is ∞.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.certificate import Claim, per_machine
+from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.problem import Dual, sides, violation
+
+TILE = 2048  # rows by support vectors whose kernel values are held at once: 32 MiB
+BOUND_TOLERANCE = 1e-9  # of α against its box and of the equalities, relative to the largest bound or to Σα
+AT_UPPER = 1e-10  # α that close to C, relative to it, is at C: models that are scaled (ν) keep it no closer
+AT_ZERO = 1e-13  # α that small, relative to the largest, is what rounding left of 0
+EASY, MARGINAL, HARD = 1, 2, 3
+WORDS = np.array(["", "easy", "marginal", "hard"])  # the first for a row that has no part
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a formulation's primal and dual read, whether it has two sides, and whether rows have two variables."""
+
+    primal: str
+    dual: str
+    is_classifier: bool = False
+    is_doubled: bool = False
+
+
+CLASSIFICATION = Form("½‖w‖² + Σ C ξ", "Σ α − ½‖w‖²", is_classifier=True)
+NU_CLASSIFICATION = Form("½‖w‖² − ρ ν ΣC + Σ C ξ", "−½‖w‖²", is_classifier=True)
+ONE_CLASS = Form("½‖w‖² − ρ ν ΣC + Σ C ξ", "−½‖w‖²")
+REGRESSION = Form("½‖w‖² + Σ C (ξ + ξ*)", "Σ z (α − α*) − ε Σ (α + α*) − ½‖w‖²", is_doubled=True)
+NU_REGRESSION = Form("½‖w‖² + ε ν ΣC + Σ C (ξ + ξ*)", "Σ z (α − α*) − ½‖w‖²", is_doubled=True)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine: what it was asked and what it answers."""
+
+    name: str
+    dual: Dual
+    alpha: NDArray[np.float64]  # (m,); below 0 or above C if the model is broken
+    b: float
+    rho: float = 0.0
+    scale: float = 1.0  # what the model keeps is this times α, b and w: 1/ρ for ν-classification
+    stray: float = 0.0  # Σ|β| of support vectors that have no part in this machine
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one machine comes to."""
+
+    grade: NDArray[np.int8]  # (m,): EASY, MARGINAL or HARD
+    slack: NDArray[np.float64]  # (m,): ξ_t = max(0, −g_t)
+    norm: float  # ‖w‖, before scaling
+    primal: float
+    dual: float
+    violation: float
+    equality: float
+    outside: float  # by how much the worst α leaves [0, C]
+    off_b: float  # by how much b leaves the interval that KKT allows
+    sum_alpha: float
+    most_upper: float
+    is_hard_margin: bool
+
+
+def kernel_sums(kernel: Kernel, X: Matrix, rows: NDArray[np.int64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Σ_j β_j K(x_j, x_i) over ``rows``, in float64, tile by tile."""
+    sums = np.zeros(len(rows))
+    carriers = np.flatnonzero(beta)
+    for first in range(0, len(carriers), TILE):
+        some = carriers[first : first + TILE]
+        points = None if kernel.name == "precomputed" else X[rows[some]]
+        for start in range(0, len(rows), TILE):
+            part = slice(start, start + TILE)
+            if points is None:
+                values = np.asarray(X[np.ix_(rows[part], rows[some])], dtype=np.float64)
+            else:
+                values = kernel.matrix(X[rows[part]], points)
+            sums[part] += values @ beta[some]
+    return sums
+
+
+def at_bounds(alpha: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
+    """α with what is at a bound but for rounding put there: a row that rounding alone makes marginal would pin b."""
+    at_upper = np.isfinite(upper) & (np.abs(alpha - upper) <= AT_UPPER * upper)
+    at_zero = np.abs(alpha) <= AT_ZERO * np.abs(alpha).max(initial=0)
+    return np.where(at_upper, upper, np.where(at_zero, 0.0, alpha))
+
+
+def judge(machine: Machine, f: NDArray[np.float64]) -> Finding:
+    """Every number above, from f_t of each variable."""
+    dual, alpha = machine.dual, machine.alpha
+    y, p, C = dual.y, dual.p, dual.upper
+    held = at_bounds(alpha, C)
+    v = -f - y * p
+    up, low = sides(y, held, C)
+    squared_norm = float((y * alpha) @ f)
+    slack = np.maximum(0, -(y * (f + machine.b) + p - machine.rho))
+    delta, mass = float(y @ dual.alpha), float(dual.alpha.sum())
+    is_hard_margin = not np.isfinite(C).any()
+    if is_hard_margin:
+        smallest = float((y * (f + machine.b)).min())
+        primal = 0.5 * squared_norm / smallest**2 if smallest > 0 else np.inf
+    else:
+        primal = 0.5 * squared_norm + machine.b * delta - machine.rho * mass + float(C @ slack)
+    equality = abs(float(y @ alpha) - delta)
+    if dual.by_sign:
+        equality = max(equality, abs(float(alpha.sum()) - mass))
+    return Finding(
+        grade=np.where(held <= 0, EASY, np.where(held < C, MARGINAL, HARD)).astype(np.int8),
+        slack=slack,
+        norm=float(np.sqrt(max(squared_norm, 0))),
+        primal=primal,
+        dual=-0.5 * squared_norm - float(p @ alpha),
+        violation=violation(v, up, low, y if dual.by_sign else None),
+        equality=equality,
+        outside=float(max(np.max(-alpha, initial=0), np.max(alpha - C, initial=0), machine.stray)) + 0.0,
+        off_b=_off_levels(machine, v, up, low),
+        sum_alpha=float(np.abs(alpha).sum()),
+        most_upper=float(np.max(C[np.isfinite(C)], initial=float(np.abs(alpha).max(initial=0)))),
+        is_hard_margin=is_hard_margin,
+    )
+
+
+def _off_levels(machine: Machine, v: NDArray[np.float64], up: NDArray[np.bool_], low: NDArray[np.bool_]) -> float:
+    """KKT leaves b between the largest v of I_up and the smallest of I_low; ``by_sign``, b − ρ between those of sign +
+    and b + ρ between those of sign −."""
+    y = machine.dual.y
+    levels = [(np.ones(len(y), np.bool_), machine.b)]
+    if machine.dual.by_sign:
+        levels = [(y > 0, machine.b - machine.rho), (y < 0, machine.b + machine.rho)]
+    off = 0.0
+    for part, level in levels:
+        highest, lowest = v[up & part].max(initial=-np.inf), v[low & part].min(initial=np.inf)
+        off = np.maximum(off, np.maximum(min(highest, lowest) - level, level - max(highest, lowest)))
+    return float(off)
+
+
+def carrying_rows(machines: list[Machine]) -> tuple[int, int]:
+    """How many rows are support vectors of any machine, and how many take part in any."""
+    n = 1 + max(int(machine.dual.point.max()) for machine in machines)
+    carries, takes_part = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    for machine in machines:
+        takes_part[machine.dual.point] = True
+        carries[machine.dual.point[machine.alpha != 0]] = True
+    return int(carries.sum()), int(takes_part.sum())
+
+
+def claims_of(machines: list[Machine], findings: list[Finding], form: Form, tol: float) -> tuple[Claim, ...]:
+    """The lines of the certificate."""
+    return tuple(_claims(machines, findings, form, tol))
+
+
+def _claims(machines: list[Machine], findings: list[Finding], form: Form, tol: float) -> Iterator[Claim]:
+    def each(name: str) -> NDArray[np.float64]:
+        return np.array([getattr(finding, name) for finding in findings], dtype=np.float64)
+
+    def bounded(name: str, limits: NDArray[np.float64], title: str, words: str) -> Claim:
+        values = each(name)
+        return Claim(title, per_machine(values), per_machine(limits), bool((values <= limits).all()), words)
+
+    # Each side of a hard margin is solved to tol, and together they are judged like the soft one: twice that.
+    limits = tol * np.where(each("is_hard_margin") > 0, 2.0, 1.0)
+    yield bounded("violation", limits, "violation", "worst breach of the KKT conditions")
+    yield bounded(
+        "equality",
+        BOUND_TOLERANCE * (1 + each("sum_alpha")),
+        "equality residual",
+        "|Σ y α − δ|, 0 when feasible" if not form.is_classifier else "|Σ y α|, 0 when feasible",
+    )
+    yield bounded(
+        "outside",
+        BOUND_TOLERANCE * (1 + each("most_upper")),
+        "α outside [0, C]",
+        "by how far the worst leaves it",
+    )
+    yield bounded("off_b", limits, "b outside its interval", "KKT leaves b between two numbers")
+    gap = each("primal") - each("dual")
+    # A feasible pair has a gap ≥ 0; below 0 the kernel is not PSD, or the numbers are not of this problem.
+    lowest = -BOUND_TOLERANCE * (1 + np.abs(each("primal")))
+    yield Claim(
+        "duality gap", per_machine(gap), None, bool((gap >= lowest).all()), "primal − dual: 0 at the optimum alone"
+    )
+    yield Claim("primal", per_machine(each("primal")), words=form.primal)
+    yield Claim("dual", per_machine(each("dual")), words=form.dual)
+    scale = np.array([machine.scale for machine in machines])
+    with np.errstate(divide="ignore"):
+        if form.is_classifier:
+            yield Claim("margin width", per_machine(2 / (scale * each("norm"))), words="2/‖w‖, in the feature space")
+    counts = np.array([row_counts(*each, form) for each in zip(machines, findings, strict=True)])
+    for name, grade, words in (("easy", EASY, "α = 0"), ("marginal", MARGINAL, "0 < α < C"), ("hard", HARD, "α = C")):
+        yield Claim(f"{name} points", per_machine(counts[:, grade]), words=words)
+    if form.is_classifier:
+        carriers, n = carrying_rows(machines)
+        yield Claim(
+            "leave-one-out bound",
+            (carriers / n,),
+            words=f"{carriers} of {n} rows are support vectors: without any other row nothing changes",
+        )
+
+
+def row_grades(machine: Machine, grade: NDArray[np.int8], n: int) -> NDArray[np.int8]:
+    """The grade of each of n rows, 0 for those that have no part; of a row's two variables the higher one counts."""
+    grades = np.zeros(n, np.int8)
+    for each in (EASY, MARGINAL, HARD):
+        grades[machine.dual.point[grade == each]] = each
+    return grades
+
+
+def row_counts(machine: Machine, finding: Finding, form: Form) -> NDArray[np.intp]:
+    """How many rows have each grade."""
+    grades = finding.grade
+    if form.is_doubled:
+        grades = row_grades(machine, grades, int(machine.dual.point.max()) + 1)
+    return np.bincount(grades, minlength=HARD + 1)

@@ -1,0 +1,138 @@
+"""How the machines of several classes are coded, and how their coefficients lie in ``dual_coef_``.
+
+A *code matrix* of shape (K classes, machines) says what each machine asks: +1 for the classes on its positive side, −1
+for those on its negative side, 0 for those it never sees.
+
+==============  ========================================  =================================================
+multiclass      code                                      ``dual_coef_``
+==============  ========================================  =================================================
+two classes     the second class is +1                    (1, s)
+"ovo"           a column per pair i < j, with i as +1     (K − 1, s): of the pair (i, j), the β of class i
+                                                          are in row j − 1, those of class j in row i
+"ovr"           a column per class, against the rest      (K, s)
+a code matrix   as given                                  (machines, s)
+==============  ========================================  =================================================
+
+The s support vectors stand class by class, as LIBSVM has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.errors import ParameterError, listed, shown
+
+MULTICLASS = ("ovo", "ovr")
+
+
+def pairs_of(n_classes: int) -> Iterator[tuple[int, int]]:
+    """The pairs of classes in LIBSVM's order."""
+    return combinations(range(n_classes), 2)
+
+
+def code_matrix(multiclass: Any, n_classes: int) -> NDArray[np.int8]:
+    """The code matrix of "ovo", "ovr", or the one that was given, shape (K, machines)."""
+    if not isinstance(multiclass, str):
+        return np.array(multiclass, dtype=np.int8)
+    if n_classes == 2:
+        return np.array([[-1], [1]], np.int8)
+    if multiclass == "ovr":
+        return np.where(np.eye(n_classes) > 0, 1, -1).astype(np.int8)
+    code = np.zeros((n_classes, n_classes * (n_classes - 1) // 2), np.int8)
+    for machine, (i, j) in enumerate(pairs_of(n_classes)):
+        code[i, machine], code[j, machine] = 1, -1
+    return code
+
+
+def check_multiclass(multiclass: Any) -> None:
+    """Raise `ParameterError` unless it is a word or looks like a code matrix."""
+    if isinstance(multiclass, str):
+        if multiclass not in MULTICLASS:
+            raise ParameterError(f"multiclass is {multiclass!r}; it must be 'ovo', 'ovr' or a code matrix.")
+        return
+    try:
+        code = np.asarray(multiclass, dtype=np.float64)
+    except (TypeError, ValueError):
+        code = np.empty(0)
+    if code.ndim != 2 or 0 in code.shape:
+        raise ParameterError(
+            f"multiclass is {type(multiclass).__name__} of shape {code.shape}; it must be 'ovo', 'ovr' or a code "
+            "matrix of shape (classes, machines)."
+        )
+    strange = ~np.isin(code, (-1, 0, 1))
+    if strange.any():
+        raise ParameterError(f"multiclass holds {shown(code[strange][0])}; a code matrix holds +1, −1 and 0.")
+
+
+def check_code(code: NDArray[np.int8], classes: NDArray[Any]) -> None:
+    """Raise `ParameterError` unless every machine has two sides and some machine tells any two classes apart."""
+    if len(code) != len(classes):
+        raise ParameterError(
+            f"multiclass has {len(code)} rows; y has {len(classes)} classes, and each needs one: {listed(classes[:8])}."
+        )
+    for machine, column in enumerate(code.T):
+        if column.max() < 1 or column.min() > -1:
+            raise ParameterError(f"multiclass: column {machine} has no {'+1' if column.max() < 1 else '−1'}.")
+    wide = code.astype(np.int64)
+    for i, j in pairs_of(len(classes)):
+        if not (wide[i] * wide[j] < 0).any():
+            words = "have the same code word" if (wide[i] == wide[j]).all() else "are +1 and −1 in no column"
+            raise ParameterError(
+                f"multiclass: the classes {shown(classes[i])} and {shown(classes[j])} {words}, so no machine tells "
+                "them apart."
+            )
+
+
+def machine_names(classes: NDArray[Any], code: NDArray[np.int8]) -> tuple[str, ...]:
+    """What each machine decides, in words."""
+    return tuple(_name(classes, column) for column in code.T)
+
+
+def _name(classes: NDArray[Any], column: NDArray[np.int8]) -> str:
+    positive, negative = classes[column > 0], classes[column < 0]
+    if len(positive) == 1 and len(negative) > 1 and len(negative) == len(classes) - 1:
+        return f"{positive[0]} vs rest"
+    return " vs ".join("|".join(str(label) for label in side) for side in (positive, negative))
+
+
+def lies_by_pairs(multiclass: Any, n_classes: int) -> bool:
+    """Whether ``dual_coef_`` has LIBSVM's (K − 1, s)."""
+    return isinstance(multiclass, str) and multiclass == "ovo" and n_classes > 2
+
+
+def class_slices(n_support: Any) -> list[slice]:
+    """Where the support vectors of each class stand."""
+    ends = np.cumsum(n_support)
+    return [slice(int(end - count), int(end)) for end, count in zip(ends, n_support, strict=True)]
+
+
+def unpacked(dual_coef: Any, n_support: Any) -> NDArray[np.float64]:
+    """β of each pair, shape (pairs, s), from LIBSVM's (K − 1, s)."""
+    dual, slices = dense(dual_coef), class_slices(n_support)
+    beta = np.zeros((len(slices) * (len(slices) - 1) // 2, dual.shape[1]))
+    for machine, (i, j) in enumerate(pairs_of(len(slices))):
+        beta[machine, slices[i]] = dual[j - 1, slices[i]]
+        beta[machine, slices[j]] = dual[i, slices[j]]
+    return beta
+
+
+def dense(dual_coef: Any) -> NDArray[np.float64]:
+    """``dual_coef_`` as an array: scikit-learn's is sparse after a sparse fit."""
+    return np.asarray(dual_coef.toarray() if hasattr(dual_coef, "toarray") else dual_coef, dtype=np.float64)
+
+
+def coefficients_of(model: Any) -> NDArray[np.float64]:
+    """β of each machine of a fitted classifier, Margrove's or scikit-learn's, shape (machines, s)."""
+    if lies_by_pairs(getattr(model, "multiclass", "ovo"), len(model.classes_)):
+        return unpacked(model.dual_coef_, model.n_support_)
+    return dense(model.dual_coef_)
+
+
+def code_of(model: Any) -> NDArray[np.int8]:
+    """The code matrix of a fitted classifier, Margrove's or scikit-learn's."""
+    return code_matrix(getattr(model, "multiclass", "ovo"), len(model.classes_))

@@ -1,0 +1,307 @@
+"""What the five support vector machines share: parameters, the solve, and what is kept of it. Not a learner itself.
+
+problem → solver → model → certificate, for each of them: `fit` reads the data and states its `Dual`s; `_solve` answers
+them all in one call, because they share the kernel; a `Solved` is one answer as the model keeps it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.certificate import Certificate
+from margrove.data.sample import read_points
+from margrove.engine import Effort, settle_engine, solve
+from margrove.errors import (
+    ConvergenceWarning,
+    InputError,
+    ParameterError,
+    check_flag,
+    check_number,
+    check_whole,
+    level_of_caller,
+)
+from margrove.linear.certificate import is_recomputation_cheap
+from margrove.linear.margins import kernel_of
+from margrove.status import Status, worst
+from margrove.svm.certificate import solver_certificate
+from margrove.svm.decision import check_points, linear_sums, matched, weighted_sums
+from margrove.svm.examination import NU_CLASSIFICATION, WORDS, Form, row_grades
+from margrove.svm.kernels import Kernel, Matrix, called, check_symmetric, settle_kernel
+from margrove.svm.problem import Dual, DualProblem, DualSolution
+from margrove.svm.scaling import warn_of_unscaled
+from margrove.svm.solved import Ground, Solved, settled, shows_margin
+
+PRECISIONS = ("auto", "single", "double")
+_MOST_CACHE = 4 << 30  # bytes that cache_size="auto" takes at most
+_MIB = 1 << 20
+_SCALE_FREE = ("precomputed", "callable", "chi2", "intersection")
+
+
+class SupportVectorMachine(BaseEstimator):
+    """What every support vector machine here has. Not a learner by itself."""
+
+    _form: Form
+
+    support_: NDArray[np.int32]
+    support_vectors_: Any
+    dual_coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    n_support_: NDArray[np.int32]
+    gamma_: float
+    shape_fit_: tuple[int, ...]
+    fit_status_: int
+    norm_: NDArray[np.float64]
+    status_: Status
+    engine_: str
+    certificate_: Certificate
+
+    def __init__(
+        self,
+        *,
+        kernel: str | Callable[[Any, Any], Any],
+        degree: float,
+        gamma: str | float,
+        coef0: float,
+        sigma: float | None,
+        tol: float,
+        shrinking: bool,
+        cache_size: str | float,
+        verbose: bool,
+        max_iter: int,
+        time_limit: float | None,
+        n_jobs: int | None,
+        engine: str,
+        precision: str,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.sigma = sigma
+        self.tol = tol
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.engine = engine
+        self.precision = precision
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """w of each machine, shape (machines, d). Only for ``kernel="linear"``."""
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        coef = np.asarray(self._weights(), dtype=np.float64)
+        coef.flags.writeable = False
+        return coef
+
+    @property
+    def kkt_(self) -> NDArray[np.str_]:
+        """The word of each training row: "easy" (α = 0), "marginal" (0 < α < C) or "hard" (α = C)."""
+        return np.asarray(WORDS[self._grades])
+
+    @property
+    def _gamma(self) -> float:
+        return self.gamma_
+
+    def _weights(self) -> Any:
+        return self.dual_coef_ @ self.support_vectors_
+
+    def _check_shared(self) -> Effort:
+        """The parameters all five have; the effort they allow."""
+        check_number("tol", self.tol, above=0)
+        check_flag("shrinking", self.shrinking)
+        check_whole("max_iter", self.max_iter, least=-1, cure="-1 is no limit.")
+        if not isinstance(self.cache_size, str):
+            check_number("cache_size", self.cache_size, above=0, cure="It is in MiB.")
+        elif self.cache_size != "auto":
+            raise ParameterError(f"cache_size is {self.cache_size!r}; it must be 'auto' or a number of MiB.")
+        if self.precision not in PRECISIONS:
+            raise ParameterError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}.")
+        settle_engine(self.engine)
+        return Effort(self.time_limit, self.n_jobs)
+
+    def _ground(self, X: Matrix) -> Ground:
+        """The kernel settled on the points; a callable becomes its Gram matrix."""
+        kernel = settle_kernel(self.kernel, X, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0)
+        if kernel.name not in _SCALE_FREE:
+            warn_of_unscaled(X, getattr(self, "feature_names_in_", None))
+        if kernel.function is None:
+            return Ground(X, kernel, X, kernel)
+        needed, free = 8 * X.shape[0] ** 2, _free_memory()
+        if needed > free // 2:
+            raise InputError(
+                f"a callable kernel needs its whole Gram matrix, {needed / 2**30:.1f} GiB for {X.shape[0]} rows, and "
+                f"{free / 2**30:.1f} GiB of memory are free",
+                cure="Use a kernel by name, or fewer rows.",
+            )
+        gram = called(kernel.function, X, X)
+        check_symmetric(gram)
+        return Ground(X, kernel, gram, Kernel("precomputed"))
+
+    def _solve(self, ground: Ground, duals: Sequence[Dual], names: Sequence[str], effort: Effort) -> list[Solved]:
+        """Answer all duals in one call; keep why it ended, and say so if it was too early."""
+        engine = settle_engine(self.engine)
+        problem = DualProblem(
+            ground.points,
+            ground.solved,
+            tuple(duals),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            cache_bytes=self._cache_bytes(),
+            precision=self.precision,
+            shrinking=bool(self.shrinking),
+        )
+        if self.verbose:
+            _tell_problem(type(self).__name__, ground, problem)
+        start = time.perf_counter()
+        solutions: tuple[DualSolution, ...] = solve(problem, engine, effort)
+        elapsed = time.perf_counter() - start
+        self.engine_ = engine
+        self.status_ = worst(solution.status for solution in solutions)
+        self.fit_status_ = int(self.status_ is not Status.CONVERGED)
+        if self.verbose:
+            _tell_solutions(type(self).__name__, self.status_, solutions, elapsed)
+        solved = [
+            settled(name, dual, solution, ground, self._form)
+            for name, dual, solution in zip(names, duals, solutions, strict=True)
+        ]
+        self._warn(solved)
+        return solved
+
+    def _cache_bytes(self) -> int:
+        if isinstance(self.cache_size, str):
+            return min(_free_memory() // 2, _MOST_CACHE)
+        return int(min(self.cache_size * _MIB, 2.0**62))
+
+    def _warn(self, solved: list[Solved]) -> None:
+        """A solve that ended early, or (ν-SVC) a margin that tol is too coarse to show."""
+        name = type(self).__name__
+        if self.status_ is not Status.CONVERGED:
+            violations = np.array([each.solution.violation for each in solved])
+            worst_one = solved[int(np.argmax(np.nan_to_num(violations, nan=np.inf)))]
+            where = f" in {worst_one.machine.name}" if len(solved) > 1 else ""
+            message = (
+                f"{name} ended with status {str(self.status_)!r}: violation {worst_one.solution.violation:.3g}{where}, "
+                f"tol is {self.tol:g}; {self.status_.advice}."
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+            return
+        for each in solved:
+            machine = each.machine
+            if self._form is NU_CLASSIFICATION and not shows_margin(machine, each.finding):
+                message = (
+                    f"{name}: the margin of {machine.name} is below what tol={self.tol:g} can tell from 0; raise nu, "
+                    "or lower tol."
+                )
+                warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+                return
+
+    def _keep(self, ground: Ground, solved: list[Solved], support: NDArray[np.int64]) -> None:
+        """What all five keep; ``dual_coef_`` and ``n_support_`` are theirs."""
+        n = ground.X.shape[0]
+        self.support_ = support.astype(np.int32)
+        is_given = ground.kernel.name == "precomputed"
+        self.support_vectors_ = np.empty((0, 0)) if is_given else ground.X[support]
+        self.intercept_ = np.array([each.b for each in solved])
+        self.norm_ = np.array([each.norm for each in solved])
+        self.gamma_ = ground.kernel.gamma
+        self.shape_fit_ = tuple(ground.X.shape)
+        grades = np.stack([row_grades(each.machine, each.finding.grade, n) for each in solved])
+        self._grades = grades[0] if len(solved) == 1 else grades.T
+
+    def _keep_certificate(
+        self,
+        certify: Callable[[Any, Any, Any, Any], Certificate],
+        given: tuple[Any, Any, Any],
+        ground: Ground,
+        solved: list[Solved],
+    ) -> None:
+        """Recompute from what was ``given`` where that is cheap beside the fit; else the solver's numbers stand."""
+        d = 1 if ground.kernel.name == "precomputed" else ground.X.shape[1]
+        cells = d * sum(len(each.beta) * int(np.count_nonzero(each.beta)) for each in solved)
+        if is_recomputation_cheap(cells, passes=1):
+            self.certificate_ = certify(self, *given)
+        else:
+            machines, findings = [each.machine for each in solved], [each.finding for each in solved]
+            self.certificate_ = solver_certificate(self, ground.X.shape[0], machines, findings, self._form)
+
+    def _read_points(self, X: ArrayLike) -> Matrix:
+        check_is_fitted(self)
+        points = read_points(self, X)
+        check_points(kernel_of(self), points)
+        return points
+
+    def _sums(self, points: Matrix) -> NDArray[np.float64]:
+        """Σ β K(x_i, x) for each row of ``dual_coef_``, shape (n, rows)."""
+        kernel = kernel_of(self)
+        if kernel.name == "precomputed":
+            return np.asarray(points[:, self.support_] @ self.dual_coef_.T, dtype=np.float64)
+        if kernel.name == "linear":
+            return linear_sums(points, self.coef_)
+        return weighted_sums(
+            kernel,
+            *matched(points, self.support_vectors_),
+            self.dual_coef_,
+            engine=self.engine_,
+            n_jobs=self.n_jobs,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.positive_only = self.kernel in ("chi2", "intersection")
+        return tags
+
+
+def rows_that_count(weight: NDArray[np.float64] | None, n: int) -> NDArray[np.int64]:
+    """Rows of weight 0 take no part."""
+    return np.arange(n) if weight is None else np.flatnonzero(weight > 0)
+
+
+def bounds(C: float, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """C times the weight of each of the rows."""
+    with np.errstate(over="ignore"):
+        upper = np.full(len(rows), float(C)) if weight is None else float(C) * weight[rows]
+    if not np.isfinite(upper).all():
+        raise ParameterError(f"C is {C:g} and C times the weights overflows; use smaller ones.")
+    return upper
+
+
+def check_nu(nu: Any) -> None:
+    """ν is a share of the rows."""
+    check_number("nu", nu, above=0)
+    if nu > 1:
+        raise ParameterError(f"nu is {nu}; it must be a number > 0 and ≤ 1.")
+
+
+def _free_memory() -> int:
+    from margrove.engine.native.core import free_memory
+
+    return free_memory()
+
+
+def _tell_problem(name: str, ground: Ground, problem: DualProblem) -> None:
+    kernel, (n, d) = ground.kernel, ground.X.shape
+    gamma = f" (gamma {kernel.gamma:.6g})" if kernel.name in ("rbf", "poly", "sigmoid", "laplacian", "chi2") else ""
+    machines = f"{len(problem.machines)} machine{'s' if len(problem.machines) > 1 else ''}"
+    print(
+        f"[{name}] {n} rows, {d} columns, kernel {kernel.name}{gamma}, {machines}, precision {problem.precision}, "
+        f"kernel rows in at most {problem.cache_bytes / _MIB:.0f} MiB"
+    )
+
+
+def _tell_solutions(name: str, status: Status, solutions: Sequence[DualSolution], elapsed: float) -> None:
+    steps, violation = sum(each.n_iter for each in solutions), max(each.violation for each in solutions)
+    print(f"[{name}] {status} after {steps} steps in {elapsed:.2f} s; violation {violation:.3g}")

@@ -1,0 +1,65 @@
+"""Columns on so much larger a scale than the others that a kernel sees nothing else."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.errors import DataWarning, level_of_caller
+from margrove.svm.kernels import Matrix
+
+_ROWS = 2048  # evenly spread, are looked at: the scale of a column shows in these
+_TIMES = 100.0
+_SHOWN = 5
+
+
+def warn_of_unscaled(X: Matrix, names: Sequence[Any] | None) -> None:
+    """Name the columns that outweigh the others, in a `DataWarning`."""
+    large = unscaled_columns(X)
+    if not len(large):
+        return
+    shown = [str(names[column]) if names is not None else f"column {column}" for column in large[:_SHOWN]]
+    more = f" and {len(large) - _SHOWN} more" if len(large) > _SHOWN else ""
+    message = (
+        f"the scale of {', '.join(shown)}{more} is over {_TIMES:g} times that of the middle column, so that little "
+        "else counts; put a StandardScaler in front, or scale as you see fit."
+    )
+    warnings.warn(message, DataWarning, stacklevel=level_of_caller())
+
+
+def unscaled_columns(X: Matrix) -> NDArray[np.intp]:
+    """Columns whose standard deviation, and whose range, is more than 100 times the middle one, the largest first.
+
+    Both: in text or one-hot tables most columns are nearly always 0, and the few that are not have a far larger
+    standard deviation without being on another scale.
+    """
+    rows = X[:: max(1, X.shape[0] // _ROWS)]
+    deviation, reach = _spread(rows)
+    varies = reach > 0
+    if varies.sum() < 2:
+        return np.empty(0, np.intp)
+    is_large = varies & (deviation > _TIMES * _middle(deviation[varies])) & (reach > _TIMES * _middle(reach[varies]))
+    large = np.flatnonzero(is_large)
+    return large[np.argsort(-deviation[large], kind="stable")]
+
+
+def _middle(values: NDArray[np.float64]) -> float:
+    """The median; of two columns the smaller one is in the middle."""
+    return float(np.partition(values, (len(values) - 1) // 2)[(len(values) - 1) // 2])
+
+
+def _spread(rows: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Standard deviation and range of each column."""
+    rows = rows.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sp.issparse(rows):
+            mean = np.asarray(rows.mean(axis=0)).ravel()
+            square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
+            ends = [np.asarray(end.toarray()).ravel() for end in (rows.max(axis=0), rows.min(axis=0))]
+            return np.sqrt(np.maximum(square - mean**2, 0)), ends[0] - ends[1]
+        return np.asarray(rows.std(axis=0)), np.asarray(rows.max(axis=0) - rows.min(axis=0))

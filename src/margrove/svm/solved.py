@@ -1,0 +1,127 @@
+"""A dual's solution as a model keeps it: with its offset, scaled, and judged by the solver's own numbers.
+
+classification, one class, regression   α and b as they are
+ν-classification                        α, b and w times 1/ρ, as LIBSVM's: marginal rows have y f(x) = 1
+hard margin                             the nearest points of two hulls, times 2/‖w‖²; or the proof that they meet
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.errors import InfeasibleError
+from margrove.status import Status
+from margrove.svm.examination import NU_CLASSIFICATION, Finding, Form, Machine, at_bounds, judge, kernel_sums
+from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.problem import HULLS_MEET, Dual, DualSolution, classification, offset, offset_and_radius
+
+_SHOWN_ROWS = 3  # of each side, in a message
+_BLOCK_CELLS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What the machines stand on: the points, the kernel as it was asked for, and as it is solved."""
+
+    X: Matrix  # (n, d), or the Gram matrix for kernel "precomputed"
+    kernel: Kernel
+    points: Matrix  # X, or the Gram matrix of a callable
+    solved: Kernel
+
+    @cached_property
+    def diagonal(self) -> NDArray[np.float64]:
+        """K(x_i, x_i)."""
+        if self.solved.name == "precomputed":
+            return np.asarray(self.points.diagonal(), dtype=np.float64)
+        step = max(1, _BLOCK_CELLS // max(1, self.points.shape[1]))  # in float64: not all of X at once
+        starts = range(0, self.points.shape[0], step)
+        return np.concatenate([self.solved.diagonal(self.points[start : start + step]) for start in starts])
+
+
+@dataclass(frozen=True)
+class Solved:
+    """One machine's answer as the model keeps it, and how the solver came to it."""
+
+    machine: Machine
+    finding: Finding
+    solution: DualSolution
+
+    @property
+    def beta(self) -> NDArray[np.float64]:
+        """What each variable contributes to ``dual_coef_``."""
+        machine = self.machine
+        return np.asarray(machine.dual.y * machine.alpha * machine.scale)
+
+    @property
+    def b(self) -> float:
+        return self.machine.b * self.machine.scale
+
+    @property
+    def norm(self) -> float:
+        return self.finding.norm * abs(self.machine.scale)
+
+
+def settled(name: str, dual: Dual, solution: DualSolution, ground: Ground, form: Form) -> Solved:
+    """A solution as the model keeps it: with b, scaled, and judged by the solver's own v."""
+    if dual.hulls:
+        return _from_hulls(name, dual, solution, ground)
+    alpha, f = solution.alpha, -solution.v - dual.y * dual.p
+    held = at_bounds(alpha, dual.upper)
+    if not dual.by_sign:
+        machine = Machine(name, dual, alpha, offset(solution.v, held, dual.upper, dual.y))
+    else:
+        b, rho = offset_and_radius(solution.v, held, dual.upper, dual.y)
+        scale = 1.0
+        if form is NU_CLASSIFICATION and solution.status is not Status.NONFINITE:
+            if rho <= 0:
+                raise InfeasibleError(
+                    f"nu leaves no margin between the sides of {name}: the parts of the two hulls that it allows meet",
+                    cure="Use a larger nu, a smaller tol, or another kernel.",
+                    evidence={"machine": name, "rho": rho},
+                )
+            scale = 1 / rho
+        machine = Machine(name, dual, alpha, b, rho, scale)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return Solved(machine, judge(machine, f), solution)
+
+
+def _from_hulls(name: str, dual: Dual, solution: DualSolution, ground: Ground) -> Solved:
+    """The hard margin from the nearest points of two hulls: w = 2 (p₊ − p₋)/‖p₊ − p₋‖², so α and b times 2/‖w‖²."""
+    alpha, squared = solution.alpha, 2 * solution.objective
+    if squared <= HULLS_MEET * float(ground.diagonal[dual.point].max()):
+        raise _meeting_hulls(name, dual, alpha, ground)
+    scale = 2 / squared
+    b, _ = offset_and_radius(solution.v, at_bounds(alpha, dual.upper), dual.upper, dual.y)
+    machine = Machine(name, classification(dual.y, dual.upper, dual.point), scale * alpha, scale * b)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return Solved(machine, judge(machine, -scale * solution.v), solution)
+
+
+def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], ground: Ground) -> InfeasibleError:
+    carriers = np.flatnonzero(alpha)
+    beta = (dual.y * alpha)[carriers]
+    squared = float(beta @ kernel_sums(ground.solved, ground.points, dual.point[carriers], beta))
+    distance = float(np.sqrt(max(squared, 0)))
+    rows, weights, shown = [], [], []
+    for sign in (1, -1):
+        carriers = np.flatnonzero((dual.y == sign) & (alpha > 0))
+        carriers = carriers[np.argsort(-alpha[carriers], kind="stable")]
+        rows.append(dual.point[carriers])
+        weights.append(alpha[carriers])
+        terms = [f"{alpha[t]:.3g}·row {dual.point[t]}" for t in carriers[:_SHOWN_ROWS]]
+        shown.append(" + ".join([*terms, *(["…"] if len(carriers) > _SHOWN_ROWS else [])]))
+    return InfeasibleError(
+        f"no hard margin for {name}: the convex hulls of the two sides meet, {shown[0]} = {shown[1]} in the feature "
+        f"space (they are {distance:.2g} apart)",
+        cure="Use a finite C, or another kernel.",
+        evidence={"machine": name, "rows": tuple(rows), "weights": tuple(weights), "distance": distance},
+    )
+
+
+def shows_margin(machine: Machine, finding: Finding) -> bool:
+    """Whether ρ νΣC > Σ C ξ: by weak duality some w then has a margin at this ν, and ‖w‖ is not 0."""
+    return machine.rho * float(machine.dual.alpha.sum()) > float(machine.dual.upper @ finding.slack)

@@ -1,0 +1,298 @@
+"""Support vector classification: with C, and with ν."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from margrove.errors import InfeasibleError, check_number
+from margrove.svm.certificate import certify_nu_svc, certify_svc
+from margrove.svm.classifier import SupportVectorClassifier
+from margrove.svm.examination import CLASSIFICATION, NU_CLASSIFICATION
+from margrove.svm.machine import bounds, check_nu
+from margrove.svm.problem import Dual, classification, hard_margin, largest_nu, nu_classification
+
+_ROUNDING = 1e-12  # of ν against the largest feasible one
+
+
+class SVC(SupportVectorClassifier):
+    """Support vector classification (THEORY M1–M5): the widest margin, at a price C for each row that stands in it.
+
+    A drop-in for scikit-learn's ``SVC``: the same parameters and attributes, and a certificate.
+
+    Parameters
+    ----------
+    C : float
+        The price of slack: min ½‖w‖² + C Σ ξ_i. ``inf`` allows none: the hard margin, or an `InfeasibleError` that
+        shows where the classes meet.
+    kernel : {"rbf", "linear", "poly", "sigmoid", "laplacian", "chi2", "intersection", "precomputed"} or callable
+        See `margrove.svm.kernels`. For "precomputed" X is the Gram matrix; a callable gets two arrays of rows and
+        returns the matrix of kernel values (all of it is held during ``fit``).
+    degree, coef0 : float
+        p and r of (γ x·z + r)^p; r of tanh(γ x·z + r).
+    gamma : {"scale", "auto", "median"} or float
+        γ: "scale" is 1 / (d · variance of X), "auto" is 1/d, "median" is 1 / (2 · median squared distance).
+    shrinking : bool
+        Whether the solver sets aside rows that seem settled. It changes the time, not the answer.
+    tol : float
+        The largest violation of the KKT conditions that counts as converged.
+    cache_size : "auto" or float
+        MiB for kernel rows; "auto" is half of the free memory, at most 4096. With the data itself and one float32 copy
+        of it, that bounds the memory of a fit.
+    class_weight : dict or "balanced", optional
+        Multiplies C for each class.
+    verbose : bool
+        Print the problem, the bound on memory, and how the solve ended.
+    max_iter : int
+        Pair steps of each machine at most; −1 for no limit.
+    decision_function_shape : {"ovr", "ovo"}
+        One-vs-one: whether `decision_function` gives a score per class or the value of each pair.
+    break_ties : bool
+        One-vs-one with "ovr": break ties of votes by the machines' values, at some cost.
+    random_state : ignored
+        For scikit-learn's sake: nothing here is random.
+    sigma : float, optional
+        For "rbf": γ = 1/(2σ²). Excludes ``gamma``.
+    multiclass : {"ovo", "ovr"} or array of shape (classes, machines)
+        More than two classes: a machine for each pair; for each class against the rest; or for each column of a matrix
+        of +1, −1 and 0, where the class whose code word has the smallest hinge loss wins.
+    time_limit : float, optional
+        Seconds after which the solve ends with status ``time_limit`` and the best feasible model it has.
+    n_jobs : int, optional
+        Threads; None means all.
+    engine : {"auto", "native", "reference"}
+        Where it runs.
+    precision : {"auto", "single", "double"}
+        Of kernel values in the solver: "auto" is single while double agrees.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_
+        Rows with α > 0, class by class, as in scikit-learn.
+    dual_coef_ : array
+        y α of each support vector: scikit-learn's (classes − 1, s) for one-vs-one, (machines, s) otherwise.
+    intercept_ : array of shape (machines,)
+    coef_ : array of shape (machines, d)
+        For ``kernel="linear"``.
+    classes_, class_weight_, fit_status_, shape_fit_, n_features_in_
+        As in scikit-learn; ``fit_status_`` is 0 if converged.
+    n_iter_ : array of shape (machines,)
+        Pair steps.
+    gamma_ : float
+    kkt_ : array of shape (n,), or (n, machines) for several machines
+        "easy" (α = 0), "marginal" (0 < α < C) or "hard" (α = C); empty where a row has no part.
+    norm_, margin_ : arrays of shape (machines,)
+        ‖w‖ and 2/‖w‖, the width of the margin, in the feature space.
+    loo_bound_ : float
+        Rows that are support vectors of any machine, over n: the leave-one-out error is at most this, γ and C fixed.
+    xi_alpha_bound_ : float
+        The sharper ξα-estimate: only rows with 2 α R² + ξ ≥ 1 are counted, where R² is the largest K(x, x), or twice
+        that for kernels that may be negative.
+    status_, engine_, certificate_
+        Why the solve ended, what ran, what it claims.
+
+    Notes
+    -----
+    Ctrl-C during ``fit`` ends this fit with status ``interrupted`` and keeps the model it has. Rows of weight 0 take no
+    part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import SVC
+    >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> model.predict([[-0.5], [0.5]])
+    array([0, 1])
+    >>> model.kkt_.tolist()
+    ['easy', 'marginal', 'marginal', 'easy']
+    >>> model.certificate_.holds
+    True
+    """
+
+    _form = CLASSIFICATION
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: float = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: str | float = "auto",
+        class_weight: Any = None,
+        verbose: bool = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        sigma: float | None = None,
+        multiclass: Any = "ovo",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        engine: str = "auto",
+        precision: str = "auto",
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            sigma=sigma,
+            tol=tol,
+            shrinking=shrinking,
+            cache_size=cache_size,
+            class_weight=class_weight,
+            verbose=verbose,
+            max_iter=max_iter,
+            decision_function_shape=decision_function_shape,
+            break_ties=break_ties,
+            random_state=random_state,
+            multiclass=multiclass,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            engine=engine,
+            precision=precision,
+        )
+        self.C = C
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the widest margin. ``sample_weight`` multiplies C of each row.
+
+        Raises
+        ------
+        InfeasibleError
+            With ``C=inf``, if the convex hulls of two sides meet; its ``evidence`` shows where.
+        """
+        self._check_classifier()
+        if not self._is_hard:
+            check_number("C", self.C, above=0, cure="inf is the hard margin.")
+
+        def state(sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
+            if self._is_hard:
+                return hard_margin(sign, rows)
+            return classification(sign, bounds(self.C, weight, rows), rows)
+
+        return self._fit(X, y, sample_weight, state, certify_svc)
+
+    @property
+    def _is_hard(self) -> bool:
+        return isinstance(self.C, float) and math.isinf(self.C) and self.C > 0
+
+
+class NuSVC(SupportVectorClassifier):
+    """Support vector classification with ν (THEORY M10): C is not given but follows from ν, which bounds the share of
+    margin errors from above and the share of support vectors from below.
+
+    A drop-in for scikit-learn's ``NuSVC``; unlike there, ``class_weight`` has an effect.
+
+    Parameters
+    ----------
+    nu : float
+        ν, above 0 and at most 1. With unbalanced classes not every ν is feasible: a larger one than they allow raises
+        an `InfeasibleError` that names the largest.
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, class_weight, verbose, max_iter
+        As in `SVC`. Weights are the bounds C_i themselves; ``tol`` is of the problem before it is scaled by 1/ρ.
+    decision_function_shape, break_ties, random_state, sigma, multiclass, time_limit, n_jobs, engine, precision
+        As in `SVC`.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, classes_, class_weight_, n_iter_, gamma_
+        As in `SVC`. The model is scaled by 1/ρ, as LIBSVM's: marginal rows have y f(x) = 1.
+    fit_status_, shape_fit_, kkt_, norm_, margin_, status_, engine_, certificate_
+        As in `SVC`.
+    loo_bound_, xi_alpha_bound_ : float
+        As in `SVC`, of the C = 1/ρ that was found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import NuSVC
+    >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+    >>> NuSVC(nu=0.4, kernel="linear").fit(X, y).decision_function([[-1.0], [1.0]]).round(6)
+    array([-1.,  1.])
+    """
+
+    _form = NU_CLASSIFICATION
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: float = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: str | float = "auto",
+        class_weight: Any = None,
+        verbose: bool = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        sigma: float | None = None,
+        multiclass: Any = "ovo",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        engine: str = "auto",
+        precision: str = "auto",
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            sigma=sigma,
+            tol=tol,
+            shrinking=shrinking,
+            cache_size=cache_size,
+            class_weight=class_weight,
+            verbose=verbose,
+            max_iter=max_iter,
+            decision_function_shape=decision_function_shape,
+            break_ties=break_ties,
+            random_state=random_state,
+            multiclass=multiclass,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            engine=engine,
+            precision=precision,
+        )
+        self.nu = nu
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the margin in which ν of the rows may stand. ``sample_weight`` is the bound of each row.
+
+        Raises
+        ------
+        InfeasibleError
+            If ν is larger than the smaller side of some machine allows, or leaves no margin at all.
+        """
+        self._check_classifier()
+        check_nu(self.nu)
+
+        def state(sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
+            return nu_classification(sign, bounds(1.0, weight, rows), float(self.nu), rows)
+
+        return self._fit(X, y, sample_weight, state, certify_nu_svc)
+
+    def _check_duals(self, duals: list[Dual], names: tuple[str, ...]) -> None:
+        largest = np.array([largest_nu(dual.y, dual.upper) for dual in duals])
+        tightest = int(np.argmin(largest))
+        if self.nu > largest[tightest] * (1 + _ROUNDING):
+            raise InfeasibleError(
+                f"the specified nu is infeasible: it is {self.nu:g}, and {names[tightest]} allows at most "
+                f"{largest[tightest]:.6g}, because each side must carry half of it",
+                cure="Use a smaller nu, or class weights that balance the sides.",
+                evidence={"machine": names[tightest], "largest_nu": float(largest[tightest])},
+            )
