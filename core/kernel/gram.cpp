@@ -7,13 +7,14 @@
 #include "kernel/decision.hpp"
 #include "kernel/distance.hpp"
 #include "kernel/finish.hpp"
+#include "kernel/gaussian_tile.hpp"
 #include "kernel/sparse_tile.hpp"
 #include "parallel.hpp"
 
 namespace margrove {
 namespace {
 
-constexpr std::int64_t kTileColumns = 256;  // a tile of products stays in the second-level cache
+constexpr std::int64_t kTileColumns = kGaussianColumns;  // a tile of products stays in the second-level cache
 constexpr std::int64_t kTileRows = 256;
 constexpr std::int64_t kPiece = 1024;  // points packed at a time
 
@@ -177,10 +178,14 @@ class DenseGram final : public PointGram<T> {
       parallel_for((columns + kTileColumns - 1) / kTileColumns, threads, [&](std::int64_t t) {
         static thread_local std::vector<T> scratch(static_cast<std::size_t>(kTileRows * kTileColumns)),
             values(static_cast<std::size_t>(kTileColumns));
-        std::vector<T> b_points, b_halves;
+        static thread_local std::vector<T> b_points, b_halves;
         const std::int64_t first = t * kTileColumns, width = std::min(kTileColumns, columns - first);
         const Packed tile_columns =
             gather(b.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(width)), b_points, b_halves);
+        if (is_narrow_gaussian()) {
+          std::vector<T*> nowhere(static_cast<std::size_t>(rows.count), values.data());
+          return narrow_tile(rows, tile_columns, nowhere.data(), 0, change.data() + from, sums + first);
+        }
         std::vector<T*> out(static_cast<std::size_t>(kTileRows), values.data());
         for (std::int64_t r = 0; r < rows.count; r += kTileRows)
           tile(rows.part(r, std::min(kTileRows, rows.count - r), d_), tile_columns, scratch.data(), out.data(),
@@ -235,9 +240,10 @@ class DenseGram final : public PointGram<T> {
   // out[r][offset + c] = K(a_r, b_c), in tiles that stay in the cache; sums as in Gram::rows.
   void fill(const Packed& a, const Packed& b, T* const* out, const double* change, double* sums, int threads) const {
     parallel_for((b.count + kTileColumns - 1) / kTileColumns, threads, [&](std::int64_t t) {
-      static thread_local std::vector<T> scratch(static_cast<std::size_t>(kTileRows * kTileColumns));
       const std::int64_t from = t * kTileColumns;
       const Packed columns = b.part(from, std::min(kTileColumns, b.count - from), d_);
+      if (is_narrow_gaussian()) return narrow_tile(a, columns, out, from, change, change ? sums + from : nullptr);
+      static thread_local std::vector<T> scratch(static_cast<std::size_t>(kTileRows * kTileColumns));
       for (std::int64_t r = 0; r < a.count; r += kTileRows)
         tile(a.part(r, std::min(kTileRows, a.count - r), d_), columns, scratch.data(), out + r,
              change ? change + r : nullptr, sums, from);
@@ -260,6 +266,19 @@ class DenseGram final : public PointGram<T> {
       else
         kernel_row(DenseRows<T>{a.points, a.count, d_}, r, DenseRows<T>{b.points, b.count, d_}, spec_, row);
       if (change) add_scaled_row(row, change[r], b.count, sums + offset);
+    }
+  }
+
+  bool is_narrow_gaussian() const {
+    return std::is_same_v<T, float> && spec_.kind == KernelKind::rbf && d_ <= kGaussianWidest;
+  }
+  // `sums` begins at the first column of the tile, `out` is offset to it.
+  void narrow_tile(const Packed& a, const Packed& columns, T* const* out, std::int64_t offset, const double* change,
+                   double* sums) const {
+    if constexpr (std::is_same_v<T, float>) {
+      static thread_local TransposedTile tile;
+      tile.load(columns.points, columns.half, columns.count, d_);
+      gaussian_tile(a.points, a.half, a.count, d_, tile, out, offset, change, sums);
     }
   }
 

@@ -43,7 +43,7 @@ BlockSmo<T>::BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowSt
       groups_(dual_.by_sign ? 2 : 1),
       v_(std::move(v)),
       flags_(static_cast<std::size_t>(m_)),
-      width_((size_ + kVector - 1) / kVector * kVector),
+      width_((size_ + kPadding - 1) / kPadding * kPadding),
       member_(static_cast<std::size_t>(width_), -1),
       entered_(static_cast<std::size_t>(width_), 0),
       stride_((width_ + 15) / 16 * 16 + 16),  // not a power of two: columns would fight for the same cache lines
@@ -190,35 +190,46 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
   const std::size_t kept = std::min(last.size(), m_ <= size_ ? size : size / 2);
   for (std::size_t k = 0; k < kept; ++k) is_chosen[static_cast<std::size_t>(member_[last[k]])] = 1;
 
-  // The violators: those that some member of the other side could be paired with.
-  std::vector<std::vector<std::int64_t>> violators;
+  // The violators: those that some member of the other side could be paired with. Each side has the same share of the
+  // room, and what a side leaves goes to the others.
+  struct Side {
+    bool from_up;
+    std::vector<std::int64_t> variables;
+  };
+  std::vector<Side> violators;
   const std::size_t room = size - kept;
   for (int g = 0; g < groups_; ++g)
     for (const bool from_up : {true, false}) {
-      std::vector<std::int64_t> side;
+      Side side{from_up, {}};
       for (std::int64_t t = 0; t < m_; ++t) {
         const auto at = static_cast<std::size_t>(t);
         if (is_chosen[at] || group_of(at) != g) continue;
-        if (from_up ? is_up(at) && v_[at] > found.low[g] : is_low(at) && v_[at] < found.up[g]) side.push_back(t);
+        if (from_up ? is_up(at) && v_[at] > found.low[g] : is_low(at) && v_[at] < found.up[g])
+          side.variables.push_back(t);
       }
+      violators.push_back(std::move(side));
+    }
+  std::stable_sort(violators.begin(), violators.end(),
+                   [](const Side& a, const Side& b) { return a.variables.size() < b.variables.size(); });
+  std::vector<std::int64_t> fresh;
+  for (std::size_t k = 0; k < violators.size(); ++k) {
+    auto& [from_up, variables] = violators[k];
+    const std::size_t share = (room - fresh.size()) / (violators.size() - k);
+    if (variables.size() > share) {
       const auto is_worse = [&](std::int64_t a, std::int64_t b) {
         const double va = v_[static_cast<std::size_t>(a)], vb = v_[static_cast<std::size_t>(b)];
         return va != vb ? (from_up ? va > vb : va < vb) : scattered(a) < scattered(b);
       };
-      if (side.size() > room) {
-        std::nth_element(side.begin(), side.begin() + static_cast<std::ptrdiff_t>(room), side.end(), is_worse);
-        side.resize(room);
-      }
-      std::sort(side.begin(), side.end(), is_worse);
-      violators.push_back(std::move(side));
+      std::nth_element(variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(share), variables.end(),
+                       is_worse);
+      variables.resize(share);
     }
-  std::vector<std::int64_t> fresh;
-  for (std::size_t rank = 0; rank < room; ++rank)
-    for (const std::vector<std::int64_t>& side : violators)
-      if (rank < side.size() && fresh.size() < room && !is_chosen[static_cast<std::size_t>(side[rank])]) {
-        is_chosen[static_cast<std::size_t>(side[rank])] = 1;
-        fresh.push_back(side[rank]);
+    for (const std::int64_t t : variables)
+      if (!is_chosen[static_cast<std::size_t>(t)]) {  // a free variable is on both sides
+        is_chosen[static_cast<std::size_t>(t)] = 1;
+        fresh.push_back(t);
       }
+  }
   // Old members stay where nobody needs their place.
   std::size_t spare = room - fresh.size();
   for (std::size_t k = kept; k < last.size(); ++k) {
@@ -259,19 +270,17 @@ void BlockSmo<T>::make_rows(const std::vector<std::int64_t>& places) {
 // Kernel values of the newcomers with all members; by symmetry also of all members with the newcomers.
 template <class T>
 void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
-  std::vector<std::int64_t> places, points;
-  for (std::size_t k = 0; k < member_.size(); ++k)
-    if (member_[k] >= 0) {
-      places.push_back(static_cast<std::int64_t>(k));
-      points.push_back(dual_.point[static_cast<std::size_t>(member_[k])]);
-    }
   // In a small problem nearly every member moves and its row is hardly wider than the block: it is made at once.
   const bool is_small = n_ <= 2 * size_, is_kept = is_small || gram_->cost() > kGatherCost;
   if (is_small) make_rows(fresh);
+  std::vector<std::int64_t> points(member_.size(), 0);  // a place without a member holds values that nobody reads
+  for (std::size_t k = 0; k < member_.size(); ++k)
+    if (member_[k] >= 0) points[k] = dual_.point[static_cast<std::size_t>(member_[k])];
+  const std::vector<std::int32_t> index(points.begin(), points.end());
   std::vector<std::int64_t> absent, absent_place, there;
   std::vector<const T*> rows;
   for (const std::int64_t place : fresh) {
-    const std::int64_t i = dual_.point[static_cast<std::size_t>(member_[static_cast<std::size_t>(place)])];
+    const std::int64_t i = points[static_cast<std::size_t>(place)];
     const T* row = gram_->ready(i);
     if (!row && is_kept) row = rows_->peek(i);
     if (row) {
@@ -282,29 +291,27 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
       absent_place.push_back(place);
     }
   }
-  const std::int64_t width = static_cast<std::int64_t>(points.size());
-  std::vector<T> made(absent.size() * points.size());
-  if (!absent.empty()) gram_->block(absent, points, made.data(), width, settings_.threads);
-  const auto count = static_cast<std::int64_t>(absent.size() + there.size());
-  parallel_for((count + 31) / 32, settings_.threads, [&](std::int64_t piece) {
-    for (std::int64_t r = piece * 32; r < std::min(count, (piece + 1) * 32); ++r) {
-      const bool is_made = r < static_cast<std::int64_t>(absent.size());
-      const auto other = static_cast<std::size_t>(r - static_cast<std::int64_t>(absent.size()));
-      const std::int64_t place = is_made ? absent_place[static_cast<std::size_t>(r)] : there[other];
-      T* out = block_.data() + place * stride_;
-      for (std::int64_t c = 0; c < width; ++c)
-        out[places[static_cast<std::size_t>(c)]] =
-            is_made ? made[static_cast<std::size_t>(r * width + c)] : rows[other][points[static_cast<std::size_t>(c)]];
-    }
+  made_.resize(std::max(made_.size(), absent.size() * points.size()));
+  if (!absent.empty()) gram_->block(absent, points, made_.data(), width_, settings_.threads);
+  for (std::size_t r = 0; r < absent.size(); ++r)
+    std::copy_n(made_.data() + static_cast<std::int64_t>(r) * width_, width_,
+                block_.data() + absent_place[r] * stride_);
+  parallel_for((static_cast<std::int64_t>(there.size()) + 31) / 32, settings_.threads, [&](std::int64_t piece) {
+    for (std::size_t r = static_cast<std::size_t>(piece) * 32;
+         r < std::min(there.size(), static_cast<std::size_t>(piece + 1) * 32); ++r)
+      gather_row(rows[r], index.data(), width_, block_.data() + there[r] * stride_);
   });
   std::vector<char> is_fresh(member_.size(), 0);
   for (const std::int64_t place : fresh) is_fresh[static_cast<std::size_t>(place)] = 1;
-  parallel_for((width + 63) / 64, settings_.threads, [&](std::int64_t piece) {
-    for (std::int64_t c = piece * 64; c < std::min(width, (piece + 1) * 64); ++c) {
-      const std::int64_t old = places[static_cast<std::size_t>(c)];
-      if (is_fresh[static_cast<std::size_t>(old)]) continue;
-      T* out = block_.data() + old * stride_;
-      for (const std::int64_t place : fresh) out[place] = block_[static_cast<std::size_t>(place * stride_ + old)];
+  std::vector<std::int64_t> old;
+  for (std::size_t k = 0; k < member_.size(); ++k)
+    if (member_[k] >= 0 && !is_fresh[k]) old.push_back(static_cast<std::int64_t>(k));
+  parallel_for((static_cast<std::int64_t>(old.size()) + 63) / 64, settings_.threads, [&](std::int64_t piece) {
+    for (std::size_t c = static_cast<std::size_t>(piece) * 64;
+         c < std::min(old.size(), static_cast<std::size_t>(piece + 1) * 64); ++c) {
+      T* out = block_.data() + old[c] * stride_;
+      const T* column = block_.data() + old[c];
+      for (const std::int64_t place : fresh) out[place] = column[place * stride_];
     }
   });
 }

@@ -112,6 +112,7 @@ class BlockSmo {
   std::vector<std::int64_t> member_;   // (width) the variable in each place, -1 for none
   std::vector<std::int64_t> entered_;  // (width) the round in which it came
   std::vector<T> block_;               // (width, stride) kernel values of the members
+  std::vector<T> made_;                // rows of the block on their way there
   std::int64_t stride_;
   std::vector<double> before_;  // (width) α of the members when the round began
 

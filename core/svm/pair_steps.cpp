@@ -70,45 +70,53 @@ template <class T>
 MARGROVE_INLINE Found best_partner_body(const WorkingBlock<T>& block, std::int64_t i, double v_i) {
   const T* row = block.kernel + i * block.stride;
   const float own = block.diagonal[i];
-  Doubles least = Doubles{} + kInfinity;
-  Floats best = {};
-  ShortPlaces where = ShortPlaces{} - 1, place = {0, 1, 2, 3, 4, 5, 6, 7};
-  for (std::int64_t t = 0; t < block.size; t += kVector, place += kVector) {
-    const Doubles low = load<Doubles>(block.low + t);
-    least = low < least ? low : least;
-    const Floats fall = __builtin_convertvector(v_i - low, Floats);  // -inf outside I_low
-    Floats curve = own + load<Floats>(block.diagonal + t) - 2 * short_values(row + t);
-    curve = curve > 1e-12f ? curve : Floats{} + 1e-12f;
-    const Floats score = fall > 0 ? fall * fall / curve : Floats{};
-    const ShortPlaces is_more = score > best;
-    best = is_more ? score : best;
-    where = is_more ? place : where;
-  }
-  std::int64_t at = where[0];
-  float top = best[0];
-  double smallest = least[0];
-  for (int l = 1; l < kVector; ++l) {
-    if (best[l] > top || (best[l] == top && where[l] >= 0 && where[l] < at)) at = where[l], top = best[l];
-    smallest = least[l] < smallest ? least[l] : smallest;
-  }
-  return {at, smallest};
+  Doubles least[2] = {Doubles{} + kInfinity, Doubles{} + kInfinity};
+  Floats best[2] = {};
+  ShortPlaces where[2] = {ShortPlaces{} - 1, ShortPlaces{} - 1}, place = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (std::int64_t t = 0; t < block.size; t += 2 * kVector)
+    for (int chain = 0; chain < 2; ++chain, place += kVector) {
+      const std::int64_t at = t + chain * kVector;
+      const Doubles low = load<Doubles>(block.low + at);
+      least[chain] = low < least[chain] ? low : least[chain];
+      const Floats fall = __builtin_convertvector(v_i - low, Floats);  // -inf outside I_low
+      Floats curve = own + load<Floats>(block.diagonal + at) - 2 * short_values(row + at);
+      curve = curve > 1e-12f ? curve : Floats{} + 1e-12f;
+      const Floats score = fall > 0 ? fall * fall / curve : Floats{};
+      const ShortPlaces is_more = score > best[chain];
+      best[chain] = is_more ? score : best[chain];
+      where[chain] = is_more ? place : where[chain];
+    }
+  Found found{-1, kInfinity};
+  float top = 0;
+  for (int chain = 0; chain < 2; ++chain)
+    for (int l = 0; l < kVector; ++l) {
+      const float score = best[chain][l];
+      const std::int64_t at = where[chain][l];
+      if (at >= 0 && (score > top || (score == top && at < found.at))) found.at = at, top = score;
+      found.value = least[chain][l] < found.value ? least[chain][l] : found.value;
+    }
+  return found;
 }
 
 template <class T>
 MARGROVE_INLINE Found move_pair_body(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {
   const T *row_i = block.kernel + i * block.stride, *row_j = block.kernel + j * block.stride;
-  Doubles best = Doubles{} - kInfinity;
-  Places where = {}, place = {0, 1, 2, 3, 4, 5, 6, 7};
-  for (std::int64_t t = 0; t < block.size; t += kVector, place += kVector) {
-    const Doubles fall = step * (kernel_values(row_i + t) - kernel_values(row_j + t));
-    const Doubles up = load<Doubles>(block.up + t) - fall;
-    store(block.up + t, up);
-    store(block.low + t, load<Doubles>(block.low + t) - fall);
-    const Places is_more = up > best;
-    best = is_more ? up : best;
-    where = is_more ? place : where;
-  }
-  return best_lane(best, where);
+  // Two chains: one would wait for its own comparisons.
+  Doubles best[2] = {Doubles{} - kInfinity, Doubles{} - kInfinity};
+  Places where[2] = {}, place = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (std::int64_t t = 0; t < block.size; t += 2 * kVector)
+    for (int chain = 0; chain < 2; ++chain, place += kVector) {
+      const std::int64_t at = t + chain * kVector;
+      const Doubles fall = step * (kernel_values(row_i + at) - kernel_values(row_j + at));
+      const Doubles up = load<Doubles>(block.up + at) - fall;
+      store(block.up + at, up);
+      store(block.low + at, load<Doubles>(block.low + at) - fall);
+      const Places is_more = up > best[chain];
+      best[chain] = is_more ? up : best[chain];
+      where[chain] = is_more ? place : where[chain];
+    }
+  const Found even = best_lane(best[0], where[0]), odd = best_lane(best[1], where[1]);
+  return odd.value > even.value || (odd.value == even.value && odd.at < even.at) ? odd : even;
 }
 
 template <class T>
@@ -131,6 +139,12 @@ MARGROVE_INLINE void add_rows_body(const T* const* rows, const double* change, s
   }
 }
 
+template <class T>
+MARGROVE_INLINE void gather_row_body(const T* row, const std::int32_t* index, std::int64_t count, T* out) {
+#pragma omp simd
+  for (std::int64_t k = 0; k < count; ++k) out[k] = row[index[k]];
+}
+
 #define MARGROVE_PAIR_STEPS(T)                                                                                        \
   MARGROVE_CLONES Found worst_up_of(const WorkingBlock<T>& block) { return worst_up_body(block); }                    \
   MARGROVE_CLONES Found worst_low_of(const WorkingBlock<T>& block) { return worst_low_body(block); }                  \
@@ -143,6 +157,9 @@ MARGROVE_INLINE void add_rows_body(const T* const* rows, const double* change, s
   MARGROVE_CLONES void add_rows_of(const T* const* rows, const double* change, std::int64_t count, std::int64_t from, \
                                    std::int64_t to, double* sums) {                                                   \
     add_rows_body(rows, change, count, from, to, sums);                                                               \
+  }                                                                                                                   \
+  MARGROVE_CLONES void gather_row_of(const T* row, const std::int32_t* index, std::int64_t count, T* out) {           \
+    gather_row_body(row, index, count, out);                                                                          \
   }
 MARGROVE_PAIR_STEPS(float)
 MARGROVE_PAIR_STEPS(double)
@@ -172,7 +189,13 @@ void add_rows(const T* const* rows, const double* change, std::int64_t count, st
   add_rows_of(rows, change, count, from, to, sums);
 }
 
+template <class T>
+void gather_row(const T* row, const std::int32_t* index, std::int64_t count, T* out) {
+  gather_row_of(row, index, count, out);
+}
+
 #define MARGROVE_INSTANCES(T)                                                           \
+  template void gather_row(const T*, const std::int32_t*, std::int64_t, T*);            \
   template Found worst_up(const WorkingBlock<T>&);                                      \
   template Found worst_low(const WorkingBlock<T>&);                                     \
   template Found best_partner(const WorkingBlock<T>&, std::int64_t, double);            \

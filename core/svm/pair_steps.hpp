@@ -2,7 +2,7 @@
 // next i. Both go once over the set, in vectors.
 //
 // A variable outside I_up has up = -inf, one outside I_low has low = +inf; otherwise both are v. Arrays are padded to
-// whole vectors with variables that are in neither.
+// pairs of vectors with variables that are in neither.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace margrove {
 
-constexpr std::int64_t kVector = 8;
+constexpr std::int64_t kVector = 8, kPadding = 2 * kVector;
 
 template <class T>
 struct WorkingBlock {
@@ -40,6 +40,10 @@ Found best_partner(const WorkingBlock<T>& block, std::int64_t i, double v_i);
 // v_t <- v_t - step (K_ti - K_tj), and the member of the largest `up` after it.
 template <class T>
 Found move_pair(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step);
+
+// out_k = row[index_k]
+template <class T>
+void gather_row(const T* row, const std::int32_t* index, std::int64_t count, T* out);
 
 // sums_t += sum over r of change_r row_r[t] for from <= t < to: what moves v by rows that are kept.
 template <class T>

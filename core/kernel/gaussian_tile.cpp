@@ -1,0 +1,121 @@
+#include "kernel/gaussian_tile.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "dispatch.hpp"
+
+// Vectors pass between functions that are always inlined: no calling convention is at stake.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace margrove {
+namespace {
+
+constexpr std::int64_t kLanesOfFloat = 16;
+typedef float Floats __attribute__((vector_size(kLanesOfFloat * sizeof(float))));
+typedef std::int32_t Ints __attribute__((vector_size(kLanesOfFloat * sizeof(std::int32_t))));
+typedef float HalfFloats __attribute__((vector_size(kLanesOfFloat / 2 * sizeof(float))));
+typedef double HalfDoubles __attribute__((vector_size(kLanesOfFloat / 2 * sizeof(double))));
+
+MARGROVE_INLINE Floats load_floats(const float* from) {
+  Floats values;
+  std::memcpy(&values, from, sizeof values);
+  return values;
+}
+
+// exp_of_negative (fast_exp.hpp) in vectors.
+MARGROVE_INLINE Floats exp_of_negative(const Floats& x) {
+  constexpr float kLog2e = 1.44269504f, kLn2High = 0.693145752f, kLn2Low = 1.42860677e-6f, kLowest = -87.0f;
+  constexpr float kRound = 12582912.0f;
+  const Floats clipped = x < kLowest ? Floats{} + kLowest : x;
+  const Floats shifted = clipped * kLog2e + kRound, k = shifted - kRound;
+  const Floats r = (clipped - k * kLn2High) - k * kLn2Low;
+  Floats p = Floats{} + 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const Ints scale = (std::bit_cast<Ints>(shifted) + 127) << 23;
+  return x < kLowest ? Floats{} : p * std::bit_cast<Floats>(scale);
+}
+
+MARGROVE_INLINE void add_scaled(const Floats& values, double change, double* sums) {
+  for (int part = 0; part < 2; ++part) {
+    HalfFloats some;
+    std::memcpy(&some, reinterpret_cast<const float*>(&values) + part * kLanesOfFloat / 2, sizeof some);
+    HalfDoubles now;
+    std::memcpy(&now, sums + part * kLanesOfFloat / 2, sizeof now);
+    now += change * __builtin_convertvector(some, HalfDoubles);
+    std::memcpy(sums + part * kLanesOfFloat / 2, &now, sizeof now);
+  }
+}
+
+// Rows by kRows and columns by two vectors: the sums stay in registers.
+template <int kRows>
+MARGROVE_INLINE void rows_of_tile(const float* a, const float* a_half, std::int64_t d, const TransposedTile& b,
+                                  float* const* out, std::int64_t offset, const double* change, double* sums) {
+  for (std::int64_t c = 0; c < b.count; c += 2 * kLanesOfFloat) {
+    Floats products[kRows][2] = {};
+    for (std::int64_t k = 0; k < d; ++k) {
+      const float* column = b.points + k * kGaussianColumns + c;
+      const Floats left = load_floats(column), right = load_floats(column + kLanesOfFloat);
+      for (int r = 0; r < kRows; ++r) {
+        products[r][0] += a[r * d + k] * left;
+        products[r][1] += a[r * d + k] * right;
+      }
+    }
+    for (int side = 0; side < 2; ++side) {
+      const std::int64_t from = c + side * kLanesOfFloat, count = std::min(kLanesOfFloat, b.count - from);
+      if (count <= 0) break;
+      const Floats half = load_floats(b.half + from);
+      for (int r = 0; r < kRows; ++r) {
+        const Floats exponent = products[r][side] - (a_half[r] + half);
+        const Floats values = exp_of_negative(exponent < 0 ? exponent : Floats{});
+        if (count == kLanesOfFloat) {
+          std::memcpy(out[r] + offset + from, &values, sizeof values);
+          if (change) add_scaled(values, change[r], sums + from);
+        } else {
+          for (std::int64_t l = 0; l < count; ++l) {
+            out[r][offset + from + l] = values[l];
+            if (change) sums[from + l] += change[r] * static_cast<double>(values[l]);
+          }
+        }
+      }
+    }
+  }
+}
+
+MARGROVE_CLONES void all_rows_of_tile(const float* a, const float* a_half, std::int64_t rows, std::int64_t d,
+                                      const TransposedTile& b, float* const* out, std::int64_t offset,
+                                      const double* change, double* sums) {
+  constexpr std::int64_t kRows = 6;
+  std::int64_t r = 0;
+  for (; r + kRows <= rows; r += kRows)
+    rows_of_tile<kRows>(a + r * d, a_half + r, d, b, out + r, offset, change ? change + r : nullptr, sums);
+  for (; r < rows; ++r)
+    rows_of_tile<1>(a + r * d, a_half + r, d, b, out + r, offset, change ? change + r : nullptr, sums);
+}
+
+}  // namespace
+
+void TransposedTile::load(const float* rows, const float* halves, std::int64_t rows_count, std::int64_t d) {
+  count = rows_count;
+  std::fill(half, half + kGaussianColumns, 0.0f);
+  std::copy_n(halves, count, half);
+  for (std::int64_t k = 0; k < d; ++k) {
+    float* column = points + k * kGaussianColumns;
+    for (std::int64_t c = 0; c < count; ++c) column[c] = rows[c * d + k];
+    std::fill(column + count, column + kGaussianColumns, 0.0f);
+  }
+}
+
+void gaussian_tile(const float* a, const float* a_half, std::int64_t rows, std::int64_t d, const TransposedTile& b,
+                   float* const* out, std::int64_t offset, const double* change, double* sums) {
+  all_rows_of_tile(a, a_half, rows, d, b, out, offset, change, sums);
+}
+
+}  // namespace margrove
