@@ -167,6 +167,10 @@ class DenseGram final : public PointGram<T> {
     return std::make_shared<const DenseGram<T>>(*this, chosen);
   }
 
+  double magnitude(std::int64_t i) const override {
+    return half_.empty() ? Gram<T>::magnitude(i) : static_cast<double>(half_[static_cast<std::size_t>(i)]);
+  }
+
   void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
                 double* sums, int threads) const override {
     // Rows in chunks that stay in the third-level cache; a tile of columns is gathered once for each.
@@ -330,6 +334,11 @@ class SparseGram final : public PointGram<T> {
   std::shared_ptr<const Gram<T>> part(std::span<const std::int64_t> chosen) const override {
     return std::make_shared<const SparseGram<T, U>>(rows_, this->points_, this->given_rows(chosen), spec_,
                                                     this->exact_);
+  }
+
+  double magnitude(std::int64_t i) const override {
+    return spec_.kind == KernelKind::rbf ? spec_.gamma * alone_[static_cast<std::size_t>(given(i))]
+                                         : Gram<T>::magnitude(i);
   }
 
   void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,

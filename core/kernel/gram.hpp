@@ -4,6 +4,7 @@
 // rows are made by one GEMM and one vectorised finish per tile of columns. Sparse rows stay sparse.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -23,6 +24,8 @@ class Gram {
   virtual std::int64_t size() const = 0;
   // K(x_i, x_i), n of them.
   virtual const std::vector<double>& diagonal() const = 0;
+  // How large the numbers are of which the values of row i are made: their rounding grows with it.
+  virtual double magnitude(std::int64_t i) const { return std::fabs(diagonal()[static_cast<std::size_t>(i)]); }
   // What one value costs, in multiplications, roughly.
   virtual double cost() const = 0;
   // out[r][j] = K(x_i, x_j) for i = wanted[r] and every j, and at once, while the values are near,

@@ -22,6 +22,7 @@ constexpr double kPassWork = 2e9;         // multiplications between two looks a
 constexpr std::int64_t kCheckAll = 512;   // points: below, every v is taken again
 constexpr std::int64_t kSample = 64;      // points, spread over all, of a check that is not of all
 constexpr std::int64_t kCandidates = 64;  // worst points of each side
+constexpr double kFarOut = 4;             // times the median magnitude: such points are always checked
 constexpr double kErrorMargin = 4;        // how many times the error seen a point may be off
 constexpr std::int64_t kMostRefinements = 8;
 
@@ -44,6 +45,15 @@ DualSolver<T>::DualSolver(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<R
       known_beta_(static_cast<std::size_t>(n_), 0.0) {
   for (std::size_t t = 0; t < v_.size(); ++t) v_[t] = -dual_.y[t] * dual_.p[t];
   for (const double own : gram_->diagonal()) largest_diagonal_ = std::max(largest_diagonal_, std::fabs(own));
+  std::vector<double> magnitude(static_cast<std::size_t>(n_));
+  for (std::int64_t i = 0; i < n_; ++i) magnitude[static_cast<std::size_t>(i)] = gram_->magnitude(i);
+  if (n_ > 0) {
+    std::vector<double> ordered = magnitude;
+    std::nth_element(ordered.begin(), ordered.begin() + n_ / 2, ordered.end());
+    const double limit = kFarOut * ordered[static_cast<std::size_t>(n_ / 2)];
+    for (std::int64_t i = 0; i < n_; ++i)
+      if (!(magnitude[static_cast<std::size_t>(i)] <= limit)) far_out_.push_back(i);
+  }
   is_whole_ = !settings_.shrinking || shared_rows_ || m_ <= kSmall || gram_->cost() > kTooDear;
 }
 
@@ -234,13 +244,15 @@ bool DualSolver<T>::advance(Pass& pass, Clock::time_point until) {
 
 // ---- the check in double
 
-// The worst of each side and group, and everything within `margin` of them; and a sample spread over all points.
+// The worst of each side and group, and everything within `margin` of them; a sample spread over all points; and every
+// point whose kernel values are made of far larger numbers than most: the sample does not speak for it.
 template <class T>
 std::vector<std::int64_t> DualSolver<T>::points_to_check(double margin) const {
   const Extremes found = extremes();
   std::vector<char> is_wanted(static_cast<std::size_t>(n_), 0);
   for (std::int64_t k = 0; k < std::min(n_, kSample); ++k)
     is_wanted[scattered(k + 1) % static_cast<std::uint64_t>(n_)] = 1;
+  for (const std::int64_t i : far_out_) is_wanted[static_cast<std::size_t>(i)] = 1;
   for (int g = 0; g < (dual_.by_sign ? 2 : 1); ++g)
     for (const bool from_up : {true, false}) {
       std::vector<std::size_t> side;

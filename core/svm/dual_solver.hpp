@@ -81,6 +81,7 @@ class DualSolver {
   double largest_diagonal_ = 0;
   std::vector<double> v_, known_beta_;  // (m), and (n) the β that v belongs to
 
+  std::vector<std::int64_t> far_out_;                    // points that every check includes
   std::vector<std::int64_t> active_, active_variables_;  // points and variables of the present phase
   bool is_whole_ = false;                                // everything is active, and stays so
   std::unique_ptr<BlockSmo<T>> block_;

@@ -222,3 +222,16 @@ def test_time_and_steps_run_out(rng):
         assert ((solution.alpha >= 0) & (solution.alpha <= 1e4)).all()
         np.testing.assert_allclose(solution.v, exact(problem, machine, solution.alpha)[0], rtol=0, atol=1)
         assert solution.violation > 1e-3
+
+
+@pytest.mark.parametrize("shift", [300.0, 3000.0])
+def test_rows_far_out_are_checked(shift, rng):
+    """float32 loses the distances of a far cluster alone, which a random sample of the rows would hardly meet."""
+    X = rng.normal(size=(3000, 4))
+    y = np.where(rng.random(3000) < 0.5, 1, -1).astype(np.int8)
+    X[-6:] += shift
+    machine = forms.classification(y, np.full(3000, 10.0))
+    problem = DualProblem(X, Kernel("rbf", gamma=1.0), (machine,))
+    (solution,) = solve(problem, EFFORT)
+    assert solution.status == "converged"
+    assert exact_violation(problem, machine, solution.alpha) <= 1e-3 * (1 + 1e-6)
