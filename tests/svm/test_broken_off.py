@@ -1,0 +1,36 @@
+"""Ctrl-C in the middle of a fit, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+FIT = """
+import json, os, signal, threading, warnings
+import numpy as np
+from margrove import SVC
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.normal(size=(8000, 20))
+y = np.arange(8000) % 4  # nothing to learn: it would take minutes
+SVC().fit(X[:50], y[:50])
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+model = SVC(C=1e6, gamma=0.05).fit(X, y)
+alpha = np.abs(model.dual_coef_)
+print(json.dumps({
+    "status": str(model.status_), "largest": float(alpha.max()),
+    "answers": len(model.predict(X[:10])), "holds": model.certificate_.holds,
+}))
+"""
+
+
+def test_ctrl_c_keeps_a_feasible_model():
+    process = subprocess.run([sys.executable, "-c", FIT], capture_output=True, text=True, timeout=120, check=False)
+    assert process.returncode == 0, process.stderr
+    found = json.loads(process.stdout)
+    assert found["status"] == "interrupted"
+    assert found["largest"] <= 1e6
+    assert found["answers"] == 10
+    assert found["holds"] is not True
