@@ -19,6 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+import svm_results
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 FIGURES = ROOT / "docs" / "images"
@@ -79,7 +82,10 @@ def section(result: dict[str, Any]) -> str:
     lines = [f"## {result['benchmark']}"]
     if isinstance(result.get("bar"), str):
         lines.append(f"Bar: {result['bar']}")
-    lines.append(table_of([row(case) for case in result["cases"]]))
+    if result["benchmark"] == "svm":
+        lines.append(svm_results.section(result))
+    else:
+        lines.append(table_of([row(case) for case in result["cases"]]))
     machine = result.get("machine") or {}
     if machine:
         lines.append(f"Measured on {', '.join(in_words(machine))}.")
@@ -88,7 +94,11 @@ def section(result: dict[str, Any]) -> str:
 
 def summary(results: list[dict[str, Any]]) -> str:
     """Every case of every benchmark in one table, each under its benchmark's name."""
-    rows = [(result["benchmark"], row(case)) for result in results for case in result["cases"]]
+    rows = [
+        (result["benchmark"], line)
+        for result in results
+        for line in (svm_results.summary(result) if result["benchmark"] == "svm" else map(row, result["cases"]))
+    ]
     return table_of([(f"{benchmark}: {name}", *rest) for benchmark, (name, *rest) in rows])
 
 
@@ -232,6 +242,9 @@ def draw_figures() -> None:
         for name, figure in module.figures().items():
             figure.savefig(FIGURES / f"{name}.png", dpi=DPI, metadata={"Software": None})
             plt.close(figure)
+    for result in read_results(RESULTS):
+        if result.get("scaling"):
+            svm_results.draw_scaling(result, FIGURES / "svm-scaling.png", DPI)
 
 
 if __name__ == "__main__":
