@@ -68,11 +68,11 @@ def draw_scaling(result: dict[str, Any], path: Path, dpi: int) -> None:
     for axis, kind in zip(axes, ("rows", "columns"), strict=True):
         cases = [case for case in result["scaling"] if case["by"] == kind]
         for side, (colour, marker) in styles.items():
-            if all(side in case for case in cases):
-                sizes = [case["size"] for case in cases]
-                axis.loglog(
-                    sizes, [case[side]["seconds"] for case in cases], color=colour, marker=marker, label=names[side]
-                )
+            measured = [case for case in cases if side in case]
+            if measured:
+                seconds = [case[side]["seconds"] for case in measured]
+                sizes = [case["size"] for case in measured]
+                axis.loglog(sizes, seconds, color=colour, marker=marker, label=names[side])
         axis.set_xlabel(kind)
         axis.set_ylabel("seconds")
         axis.grid(alpha=0.3, which="both")
