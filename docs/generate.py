@@ -235,10 +235,11 @@ def draw_figures() -> None:
     sys.path.insert(0, str(ROOT / "examples"))
     import linear_side_by_side
     import penguins
+    import support_vectors
     import two_spirals
 
     FIGURES.mkdir(parents=True, exist_ok=True)
-    for module in (linear_side_by_side, penguins, two_spirals):
+    for module in (linear_side_by_side, penguins, support_vectors, two_spirals):
         for name, figure in module.figures().items():
             figure.savefig(FIGURES / f"{name}.png", dpi=DPI, metadata={"Software": None})
             plt.close(figure)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.pipeline import make_pipeline
 
-from margrove import LeastSquaresClassifier, Perceptron, TableEncoder, certify, load, load_penguins, save
+from margrove import SVC, LeastSquaresClassifier, Perceptron, TableEncoder, certify, load, load_penguins, save
 from margrove.plots import plot_boundary, plot_margins
 
 penguins = load_penguins()  # 344 rows: numbers, categories, missing cells
@@ -25,8 +25,10 @@ def figures() -> dict[str, Any]:
     """Each picture by its name."""
     two = ["bill_length_mm", "flipper_length_mm"]
     planar = make_pipeline(TableEncoder(), LeastSquaresClassifier()).fit(penguins.select(two), y)
+    bent = make_pipeline(TableEncoder(), SVC(C=10)).fit(penguins.select(two), y)
     return {
         "penguins-boundary": plot_boundary(planar, penguins, y, features=two).figure,
+        "penguins-svm": plot_boundary(bent, penguins, y, features=two).figure,
         "penguins-margins": plot_margins(train(), penguins, y).figure,
     }
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Progress:
-    """One report: ``done`` of ``total`` (None if nobody can know), and what the solver would like to see fall."""
+    """One report: ``done`` of ``total`` (None if nobody can know), and what the solver would like to see fall, perhaps
+    to a ``goal``."""
 
     stage: str
     done: float
     total: float | None = None
     objective: float | None = None
     objective_name: str = "objective"
+    goal: float | None = None
 
 
 Watcher = Callable[[Progress], None]
@@ -52,3 +54,11 @@ def watched(watcher: Watcher | None) -> Iterator[None]:
         yield
     finally:
         _watcher.reset(token)
+
+
+@contextmanager
+def towards(goal: float) -> Iterator[None]:
+    """Reports made inside the block say that their objective is to fall to ``goal``: an engine need not know it."""
+    watcher = _watcher.get()
+    with watched(None if watcher is None else lambda progress: watcher(replace(progress, goal=goal))):
+        yield

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+import margrove
 from margrove import (
     BasicLinearClassifier,
     KernelPerceptron,
@@ -84,7 +85,7 @@ def test_points_that_are_not_separated_have_no_margin_lines():
     assert not any(label.startswith("margin") for label in labels(ax))
 
 
-def test_the_misclassified_are_ringed():
+def test_the_misclassified_are_crossed_out():
     model = LeastSquaresClassifier().fit(OVERLAP, Y)
     ax = plot_boundary(model, OVERLAP, Y)
     np.testing.assert_allclose(points_of(ax, "misclassified"), OVERLAP[model.predict(OVERLAP) != Y])
@@ -93,6 +94,79 @@ def test_the_misclassified_are_ringed():
 def test_a_support_vector_machine_has_its_margin_at_one():
     ax = plot_boundary(SVC(kernel="linear").fit(OVERLAP, Y), OVERLAP, Y)
     np.testing.assert_allclose(lines(ax)[1].levels, [-1, 1])
+
+
+def test_our_support_vector_machine_rings_its_support_vectors_by_word():
+    model = margrove.SVC(kernel="linear").fit(OVERLAP, Y)
+    ax = plot_boundary(model, OVERLAP, Y)
+    np.testing.assert_allclose(lines(ax)[1].levels, [-1, 1])
+    for word, label in (("marginal", "marginal, 0 < α < C"), ("hard", "hard, α = C")):
+        np.testing.assert_array_equal(points_of(ax, label), OVERLAP[model.kkt_ == word])
+    counts = [int((model.kkt_ == word).sum()) for word in ("marginal", "hard")]
+    assert ax.get_title().splitlines()[2] == f"{counts[0]} marginal and {counts[1]} hard points"
+    np.testing.assert_array_equal(points_of(ax, "misclassified"), OVERLAP[model.predict(OVERLAP) != Y])
+
+
+def test_a_hard_margin_has_marginal_points_on_its_lines_and_no_square():
+    model = margrove.SVC(kernel="linear", C=float("inf")).fit(X, Y)
+    ax = plot_boundary(model, X, Y)
+    np.testing.assert_allclose(abs(model.decision_function(points_of(ax, "marginal, 0 < α < C"))), 1, atol=2e-3)
+    assert "and no hard points" in ax.get_title()
+    assert "nearest of each class" not in labels(ax)
+
+
+@pytest.mark.parametrize("other", [X[:40], X + 1e-3, X[::-1]], ids=["fewer", "moved", "reversed"])
+def test_points_it_was_not_fitted_on_have_no_words(other):
+    y = {40: Y[:40]}.get(len(other), Y if other[0, 0] < 3 else Y[::-1])
+    ax = plot_boundary(margrove.SVC(kernel="linear").fit(X, Y), other, y)
+    assert not any(label.startswith(("marginal", "hard")) for label in labels(ax))
+    np.testing.assert_allclose(lines(ax)[1].levels, [-1, 1])
+
+
+def test_words_of_several_machines_are_the_hardest():
+    points = np.vstack([X, X[:30] + np.array([8.0, -6.0])])
+    y = np.repeat([3, 7, 9], 30)
+    model = margrove.SVC().fit(points, y)
+    ax = plot_boundary(model, points, y)
+    hard = (model.kkt_ == "hard").any(axis=1)
+    marginal = (model.kkt_ == "marginal").any(axis=1) & ~hard
+    np.testing.assert_array_equal(points_of(ax, "marginal, 0 < α < C"), points[marginal])
+    assert f"{marginal.sum()} marginal and" in ax.get_title()
+    assert labels(ax)[:4] == ["3", "7", "9", "boundary"]
+
+
+def test_words_pass_through_a_pipeline_of_a_table_and_sparse_rows():
+    penguins = load_penguins()
+    chosen = ["bill_length_mm", "flipper_length_mm"]
+    model = make_pipeline(TableEncoder(), margrove.SVC()).fit(penguins.select(chosen), penguins.labels())
+    assert "hard points" in plot_boundary(model, penguins, penguins.labels(), features=chosen).get_title()
+    rows = sp.csr_matrix(X)
+    assert "marginal and" in plot_boundary(margrove.SVC().fit(rows, Y), rows, Y).get_title()
+
+
+def test_a_row_without_a_part_has_no_word_and_no_ring():
+    weight = np.ones(60)
+    weight[0] = 0
+    model = margrove.SVC(C=1e-3).fit(OVERLAP, Y, sample_weight=weight)
+    assert len(points_of(plot_boundary(model, OVERLAP, Y), "hard, α = C")) == (model.kkt_ == "hard").sum() < 60
+
+
+def test_one_class_has_one_region_and_points_without_labels():
+    model = margrove.OneClassSVM(nu=0.2, gamma=0.5).fit(OVERLAP)
+    ax = plot_boundary(model, OVERLAP)
+    assert labels(ax)[:3] == ["inside", "outside", "boundary, f = 0"]
+    np.testing.assert_array_equal(points_of(ax, "outside"), OVERLAP[model.kkt_ == "hard"])
+    assert ax.get_title().splitlines()[1] == f"{(model.kkt_ == 'hard').sum()} of 60 outside"
+    assert len([c for c in ax.collections if isinstance(c, ContourSet) and c.filled]) == 1
+    far = plot_boundary(model, OVERLAP + 100.0)
+    assert far.get_title().splitlines() == ["OneClassSVM", "60 of 60 outside"]
+
+
+def test_what_is_no_classifier_or_has_no_labels_is_told():
+    with pytest.raises(InputError, match="SVR is no classifier"):
+        plot_boundary(margrove.SVR().fit(X, X[:, 0]), X, X[:, 0])
+    with pytest.raises(InputError, match="y is None; the labels"):
+        plot_boundary(margrove.SVC().fit(X, Y), X)
 
 
 def test_margin_lines_can_be_placed_and_left_out():

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 
-from margrove import BasicLinearClassifier, Perceptron, TableEncoder, load_penguins
+from margrove import SVC, BasicLinearClassifier, Perceptron, TableEncoder, load_penguins
 from margrove.errors import ParameterError
 from margrove.plots import LINEAR_CLASSIFIERS, compare_linear
 
@@ -38,7 +37,24 @@ def test_one_legend_serves_all():
     assert all(ax.get_legend() is None for ax in axes)
     (legend,) = axes[0].figure.legends
     words = [text.get_text() for text in legend.get_texts()]
-    assert words == ["0", "1", "boundary, f = 0", "margin", "nearest of each class"]
+    known = ["0", "1", "boundary, f = 0", "margin", "nearest of each class", "marginal, 0 < α < C"]
+    assert words == known
+
+
+def test_the_legend_stays_within_the_figure():
+    axes = compare_linear(RANDOM.normal(0, 1, (60, 2)), Y)
+    figure = axes[0].figure
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()][-2:] == ["hard, α = C", "misclassified"]
+    box = legend.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.width
+
+
+def test_the_support_vector_machine_has_the_widest_margin():
+    found = [float(title[1].rpartition(" ")[2]) for title in titles(compare_linear(X, Y))]
+    assert max(found) == found[list(LINEAR_CLASSIFIERS).index("Support vector machine")]
 
 
 def test_points_that_no_line_separates_are_told_in_the_title_and_not_in_a_warning():

@@ -14,9 +14,14 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from margrove import (
+    SVC,
+    SVR,
     BasicLinearClassifier,
     KernelPerceptron,
     LeastSquaresClassifier,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
     Perceptron,
     TableEncoder,
     load,
@@ -39,6 +44,19 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "kernel, rbf, reference": lambda: KernelPerceptron(max_iter=5, random_state=0, engine="reference"),
     "kernel, poly": lambda: KernelPerceptron(kernel="poly", coef0=1.0, degree=2, max_iter=5, random_state=0),
     "kernel, precomputed": lambda: KernelPerceptron(kernel="precomputed", max_iter=5, random_state=0),
+    "svc": SVC,
+    "svc, reference": lambda: SVC(engine="reference"),
+    "svc, linear": lambda: SVC(kernel="linear", class_weight="balanced"),
+    "svc, hard margin": lambda: SVC(C=float("inf"), sigma=0.2),
+    "svc, one against the rest": lambda: SVC(kernel="poly", degree=2, coef0=1.0, multiclass="ovr"),
+    "svc, values of the pairs": lambda: SVC(kernel="laplacian", decision_function_shape="ovo", n_jobs=1),
+    "svc, precomputed": lambda: SVC(kernel="precomputed", break_ties=True),
+    "nu-svc": lambda: NuSVC(nu=0.3),
+    "svr": lambda: SVR(kernel="linear"),
+    "svr, precomputed": lambda: SVR(kernel="precomputed", epsilon=0.0),
+    "nu-svr": lambda: NuSVR(nu=0.3, C=10.0),
+    "one class": lambda: OneClassSVM(nu=0.2, gamma="median"),
+    "one class, precomputed": lambda: OneClassSVM(kernel="precomputed"),
 }
 INPUTS: dict[str, Callable[[Any], Any]] = {
     "float64": lambda X: X,
@@ -167,6 +185,38 @@ def kernel_perceptron() -> KernelPerceptron:
 def sparse_kernel_perceptron() -> KernelPerceptron:
     X, y = points(3)
     return fit_quietly(LEARNERS["kernel, rbf"](), sp.csr_matrix(X), y)
+
+
+@pytest.fixture
+def svc() -> SVC:
+    return SVC(gamma=0.5).fit(*points(3))
+
+
+@pytest.fixture
+def sparse_svc() -> SVC:
+    X, y = points(3)
+    return SVC(gamma=0.5).fit(sp.csr_matrix(X), y)
+
+
+@pytest.fixture
+def gram_svc() -> SVC:
+    X, y = points(3)
+    return SVC(kernel="precomputed").fit(X @ X.T, y)
+
+
+@pytest.fixture
+def svr() -> SVR:
+    return SVR(gamma=0.5).fit(*points(3))
+
+
+@pytest.fixture
+def nu_svr() -> NuSVR:
+    return NuSVR(gamma=0.5).fit(*points(3))
+
+
+@pytest.fixture
+def one_class() -> OneClassSVM:
+    return OneClassSVM(gamma=0.5).fit(points(2)[0])
 
 
 @pytest.fixture

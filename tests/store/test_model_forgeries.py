@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from margrove import BasicLinearClassifier, load
+from margrove import BasicLinearClassifier, certify, load
 from margrove.errors import ModelFileError
 
 
@@ -71,7 +71,7 @@ def put_labels(dtype, values):
 
 ON_PERCEPTRON = {
     "a class by import": (put(**{"class": "os.system"}), "'os.system', which is not a class"),
-    "a class of sklearn's": (put(**{"class": "SVC"}), "not a class"),
+    "a class of sklearn's": (put(**{"class": "RandomForestClassifier"}), "not a class"),
     "a class that is a list": (put(**{"class": ["Perceptron"]}), "not a class"),
     "another class": (put(**{"class": "BasicLinearClassifier"}), "parameters has"),
     "no model": (lambda header, tensors: header.update(model=None), "not a class"),
@@ -227,6 +227,107 @@ def test_forged_gram_models_are_refused(gram_perceptron, content, forged):
     refuse(forged(whole, put_scalar(n_rows_=10)), "support_ goes up to .* below n = 10")
 
 
+ON_SVC = {
+    "an unknown kernel": (put_parameter(kernel="eval"), "kernel is 'eval'"),
+    "a kernel of another shape": (put_parameter(kernel="precomputed"), "support_vectors_ has shape"),
+    "a price below zero": (put_parameter(C=-1.0), "C is -1.0"),
+    "a price of text": (put_parameter(C="1"), "C is '1'"),
+    "a price that is no number": (put_parameter(C={"$float": "nan"}), "C is nan"),
+    "a tolerance of text": (put_parameter(tol="1"), "tol is '1'"),
+    "an unknown shape of decisions": (put_parameter(decision_function_shape="all"), "decision_function_shape is 'all'"),
+    "ties of text": (put_parameter(break_ties="yes"), "break_ties is 'yes'"),
+    "an unknown way to many classes": (put_parameter(multiclass="all"), "multiclass is 'all'"),
+    "no way to many classes": (put_parameter(multiclass=None), "multiclass is NoneType"),
+    "one against the rest": (put_parameter(multiclass="ovr"), "dual_coef_ has shape"),
+    "a code of other machines": (put_parameter(multiclass=[[1], [1], [-1]]), "dual_coef_ has shape"),
+    "a code of fewer labels": (put_parameter(multiclass=[[1], [-1]]), "multiclass has 2 rows for 3 labels"),
+    "a code of one side": (put_parameter(multiclass=[[1, 1], [1, -1], [0, 0]]), "column 0 has no −1"),
+    "a code of other numbers": (put_parameter(multiclass=[[1], [2], [-1]]), "multiclass holds"),
+    "a code of one axis": (put_parameter(multiclass=[1, -1, 0]), r"of shape \(3,\)"),
+    "a code beyond counting": (put_parameter(multiclass=[[10**400]]), "multiclass is list"),
+    "a code of ragged rows": (put_parameter(multiclass=[[1], [1, -1], [-1]]), "multiclass is list"),
+    "a code of objects": (put_parameter(multiclass={"$array": ["|O", [[1], [1], [-1]]]}), "no array of dtype"),
+    "a code that is cut off": (put_parameter(multiclass={"$array": ["|i1", [[1], [1], [-257]]]}), "no array of dtype"),
+    "a code of truth values": (put_parameter(multiclass={"$array": ["|i1", [[True]]]}), "no array of dtype"),
+    "a code of half an array": (put_parameter(multiclass={"$array": ["|i1"]}), "no value that a model file may hold"),
+    "one label": (put_labels("<i8", [0]), "it has only one"),
+    "two labels": (put_labels("<i8", [0, 1]), "dual_coef_ has shape"),
+    "labels for more machines than there is memory": (put_labels("<i8", list(range(100_000))), "dual_coef_ has shape"),
+    "no labels": (put(labels=None), "a dtype and values were expected"),
+    "a gamma below zero": (put_scalar(gamma_=-1.0), "gamma_ is -1.0"),
+    "a bound above one": (put_scalar(loo_bound_=1.5), "loo_bound_ is 1.5; it must be at least 0, at most 1"),
+    "a bound below zero": (put_scalar(xi_alpha_bound_=-0.5), "xi_alpha_bound_ is -0.5"),
+    "a bound that is whole": (put_scalar(loo_bound_=1), "loo_bound_ is 1; a float was expected"),
+    "steps as one number": (put_scalar(n_iter_=7), "'n_iter_', which is unknown"),
+    "other rows": (put_scalar(n_rows_=41), "_grades has shape"),
+    "support beyond the rows": (put_tensor("support_", entry(0, 40)), "support_ goes up to 40"),
+    "support below zero": (put_tensor("support_", entry(0, -1)), "support_ goes down to -1"),
+    "support of other whole numbers": (
+        put_tensor("support_", lambda a: a.astype(np.int64)),
+        "support_ is of type int64",
+    ),
+    "counts that do not add up": (put_tensor("n_support_", entry(0, 1)), "n_support_ sums to"),
+    "counts below zero": (put_tensor("n_support_", entry(0, -1)), "n_support_ goes down to -1"),
+    "counts that overflow": (put_tensor("n_support_", lambda a: a * 0 + (2**31 - 1)), "n_support_ sums to 6442450941"),
+    "fewer coefficients": (put_tensor("dual_coef_", lambda a: a[:, :-1]), "dual_coef_ has shape"),
+    "a row of coefficients more": (put_tensor("dual_coef_", lambda a: a[[0, 1, 1]]), "dual_coef_ has shape"),
+    "coefficients without end": (put_tensor("dual_coef_", entry((0, 0), np.inf)), "not finite"),
+    "one offset less": (put_tensor("intercept_", lambda a: a[:-1]), "intercept_ has shape"),
+    "wider vectors": (put_tensor("support_vectors_", lambda a: a[:, :-1]), "support_vectors_ has shape"),
+    "a norm below zero": (put_tensor("norm_", entry(0, -1.0)), "norm_ goes down to -1"),
+    "a weight below zero": (put_tensor("class_weight_", entry(0, -1.0)), "class_weight_ goes down to -1"),
+    "steps below zero": (put_tensor("n_iter_", entry(0, -1)), "n_iter_ goes down to -1"),
+    "words that are none": (put_tensor("_grades", entry((0, 0), 4)), "_grades goes up to 4; it must not be above 3"),
+    "words below the first": (put_tensor("_grades", entry((0, 0), -1)), "_grades goes down to -1"),
+    "words of floats": (put_tensor("_grades", lambda a: a.astype(float)), "_grades is of type float64"),
+    "words of one machine": (put_tensor("_grades", lambda a: a[:, :1]), "_grades has shape"),
+    "a missing array": (drop_tensor("norm_"), "'norm_' is missing"),
+    "a certificate of other machines": (
+        lambda header, tensors: header["model"]["certificate"].update(machines=["a"]),
+        "certificate does not fit",
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", ON_SVC)
+def test_forged_support_vector_machines_are_refused(svc, content, forged, forgery):
+    change, words = ON_SVC[forgery]
+    refuse(forged(content(svc), change), words)
+
+
+def test_forged_gram_machines_are_refused(gram_svc, content, forged):
+    whole = content(gram_svc)
+    refuse(forged(whole, put(n_features_in=10)), "support_ goes up to .* below d = 10")
+    refuse(forged(whole, put_scalar(n_rows_=10)), "_grades has shape")
+
+
+ON_LONE_MACHINES = {
+    "labels": ("svr", put_labels("<i8", [0, 1]), "SVR has none"),
+    "a tube below zero": ("svr", put_parameter(epsilon=-0.1), "epsilon is -0.1"),
+    "two machines": ("svr", put_tensor("intercept_", lambda a: np.tile(a, 2)), "intercept_ has shape"),
+    "a count too many": ("svr", put_tensor("n_support_", lambda a: a + 1), "n_support_ sums to"),
+    "a share above one": ("nu_svr", put_parameter(nu=1.5), "nu is 1.5"),
+    "a tube that is no number": ("nu_svr", put_scalar(epsilon_={"$float": "nan"}), "epsilon_ is"),
+    "no tube": ("nu_svr", drop("scalars", "epsilon_"), "no 'epsilon_'"),
+    "no offset": ("one_class", drop("arrays", "offset_"), "no 'offset_'"),
+    "a code": ("one_class", put_parameter(multiclass="ovo"), "'multiclass', which is unknown"),
+    "a classifier": ("one_class", put(**{"class": "SVC"}), "SVC's parameters has no"),
+}
+
+
+@pytest.mark.parametrize("forgery", ON_LONE_MACHINES)
+def test_forged_machines_without_labels_are_refused(request, content, forged, forgery):
+    model, change, words = ON_LONE_MACHINES[forgery]
+    refuse(forged(content(request.getfixturevalue(model)), change), words)
+
+
+def test_an_offset_at_odds_with_its_twin_is_for_the_certificate_to_find(one_class, content, forged, loaded):
+    disturbed = loaded(forged(content(one_class), put_tensor("offset_", lambda a: a + 0.1)))
+    X = np.random.default_rng(2).normal(size=(40, 3))
+    assert certify(one_class, X).holds
+    assert not certify(disturbed, X).holds
+
+
 ON_SPARSE = {
     "columns beyond the last": (put_tensor("support_vectors_.indices", entry(0, 3)), "indices are not all from 0 to 2"),
     "columns below zero": (put_tensor("support_vectors_.indices", entry(0, -1)), "indices are not all"),
@@ -242,10 +343,11 @@ ON_SPARSE = {
 }
 
 
+@pytest.mark.parametrize("model", ["sparse_kernel_perceptron", "sparse_svc"])
 @pytest.mark.parametrize("forgery", ON_SPARSE)
-def test_forged_sparse_vectors_are_refused(sparse_kernel_perceptron, content, forged, forgery):
+def test_forged_sparse_vectors_are_refused(request, content, forged, model, forgery):
     change, words = ON_SPARSE[forgery]
-    refuse(forged(content(sparse_kernel_perceptron), change), words)
+    refuse(forged(content(request.getfixturevalue(model)), change), words)
 
 
 def on_column(place, /, **values):

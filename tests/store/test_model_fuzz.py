@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from margrove import BasicLinearClassifier, KernelPerceptron, Perceptron, TableEncoder, load
+from margrove import SVC, BasicLinearClassifier, KernelPerceptron, NuSVR, OneClassSVM, Perceptron, TableEncoder, load
 from margrove.errors import ModelFileError
 from margrove.store import describe
 from margrove.store.container import pack, unpack
 
 
-@pytest.fixture(params=["perceptron", "voted", "sparse_kernel_perceptron", "pipeline"])
+@pytest.fixture(params=["perceptron", "voted", "sparse_kernel_perceptron", "pipeline", "sparse_svc", "one_class"])
 def whole(request, content):
     return content(request.getfixturevalue(request.param))
 
@@ -91,6 +91,10 @@ SMALL = {
     "last": Perceptron(random_state=0, class_weight={0: 1.0}),
     "voted": Perceptron(random_state=0, variant="voted"),
     "kernel": KernelPerceptron(random_state=0, n_jobs=1),
+    "svc": SVC(n_jobs=1, class_weight={0: 1.0}),
+    "code": SVC(kernel="linear", multiclass=np.array([[1, 1], [-1, 1], [0, -1]])),
+    "nu-svr": NuSVR(n_jobs=1),
+    "one class": OneClassSVM(n_jobs=1),
     "pipeline": make_pipeline(TableEncoder(), BasicLinearClassifier()),
 }
 nonsense = st.recursive(

@@ -16,7 +16,19 @@ from sklearn.linear_model import Perceptron as SklearnPerceptron
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from margrove import BasicLinearClassifier, KernelPerceptron, LeastSquaresClassifier, Perceptron, load, save
+from margrove import (
+    SVC,
+    SVR,
+    BasicLinearClassifier,
+    KernelPerceptron,
+    LeastSquaresClassifier,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    Perceptron,
+    load,
+    save,
+)
 from margrove.errors import ModelFileError
 from margrove.store import container, describe, versions
 
@@ -194,10 +206,11 @@ def test_an_unfitted_model_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_function_is_refused_as_code(tmp_path, fit):
-    model = fit(KernelPerceptron(kernel=lambda A, B: A @ B.T, random_state=0), X, Y)
+@pytest.mark.parametrize("learner", [KernelPerceptron, SVC, NuSVC, SVR, NuSVR, OneClassSVM])
+def test_a_function_is_refused_as_code(tmp_path, fit, learner):
+    model = fit(learner(kernel=lambda A, B: A @ B.T), X, Y)
     text = refusal(save, model, tmp_path / "model.margrove")
-    assert "KernelPerceptron's kernel is the function" in text
+    assert f"{learner.__name__}'s kernel is the function" in text
     assert "holds no code" in text
     assert list(tmp_path.iterdir()) == []
 
@@ -220,8 +233,10 @@ def test_a_subclass_is_refused(tmp_path):
 
 
 def test_parameters_a_file_cannot_hold_are_refused_by_name(tmp_path):
-    model = BasicLinearClassifier().fit(X, Y).set_params(n_jobs=np.zeros(2))
-    assert "BasicLinearClassifier's n_jobs is array([0., 0.])" in refusal(save, model, tmp_path / "model.margrove")
+    model = BasicLinearClassifier().fit(X, Y).set_params(n_jobs=np.array(["2"]))
+    assert "BasicLinearClassifier's n_jobs is array(['2']" in refusal(save, model, tmp_path / "model.margrove")
+    model.set_params(n_jobs=np.zeros(2))
+    assert "n_jobs is array([0., 0.]); a number from" in refusal(save, model, tmp_path / "model.margrove")
 
 
 def test_weights_that_are_not_finite_are_not_saved(tmp_path):

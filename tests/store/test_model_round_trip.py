@@ -14,7 +14,17 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from margrove import BasicLinearClassifier, KernelPerceptron, Perceptron, TableEncoder, certify, load, save
+from margrove import (
+    SVC,
+    BasicLinearClassifier,
+    KernelPerceptron,
+    NuSVC,
+    Perceptron,
+    TableEncoder,
+    certify,
+    load,
+    save,
+)
 from margrove.errors import DataWarning, MargroveWarning
 from margrove.status import Status
 from margrove.store import describe, long_lists
@@ -42,6 +52,11 @@ def assert_same(one, other):
             assert value == twin or value != value, name
 
 
+def answers(model, X):
+    """What a model says of rows: decisions where it has them, values otherwise."""
+    return model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_every_learner_comes_back_to_the_last_bit(learner_and_points, classes, fit, content, loaded):
     model, make = learner_and_points
@@ -50,7 +65,7 @@ def test_every_learner_comes_back_to_the_last_bit(learner_and_points, classes, f
     again = loaded(content(model))
     assert_same(model, again)
     assert isinstance(again.status_, Status)
-    assert model.decision_function(X).tobytes() == again.decision_function(X).tobytes()
+    assert answers(model, X).tobytes() == answers(again, X).tobytes()
     assert (model.predict(X) == again.predict(X)).all()
     assert model.certificate_ == again.certificate_
     assert str(certify(model, X, y)) == str(certify(again, X, y))
@@ -147,6 +162,81 @@ def test_single_precision_and_sparse_support_vectors_stay_so(fit, content, loade
     sparse = loaded(content(fit(KernelPerceptron(), sp.csr_matrix(X), y))).support_vectors_
     assert sparse.dtype == np.float32
     assert isinstance(sparse, sp.csr_matrix)
+
+
+CODE = np.array([[1, 1, 0], [-1, 1, 1], [0, -1, -1]])
+CODES = {
+    "int64": CODE,
+    "int8": CODE.astype(np.int8),
+    "float64": CODE.astype(np.float64),
+    "lists": CODE.tolist(),
+    "tuples": tuple(map(tuple, CODE.tolist())),
+}
+
+
+@pytest.mark.parametrize("kind", CODES)
+@pytest.mark.parametrize("learner", [SVC, NuSVC])
+def test_a_code_matrix_survives(kind, learner, content, loaded):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 3
+    model = learner(multiclass=CODES[kind]).fit(X, y)
+    once = content(model)
+    again = loaded(once)
+    np.testing.assert_array_equal(again.multiclass, model.multiclass)
+    assert type(again.multiclass) is type(model.multiclass)
+    assert getattr(again.multiclass, "dtype", None) == getattr(model.multiclass, "dtype", None)
+    assert content(again) == once
+    assert again.machine_decision(X).tobytes() == model.machine_decision(X).tobytes()
+    assert str(certify(again, X, y)) == str(certify(model, X, y))
+
+
+def test_a_code_of_two_labels_survives(content, loaded):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.where(np.arange(30) % 2, "yes", "no")
+    model = SVC(multiclass=np.array([[1, -1], [-1, 1]])).fit(X, y)
+    again = loaded(content(model))
+    assert_same(model, again)
+    assert again.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_loaded_support_vector_machine_says_of_its_rows_what_it_said(make, classes, content, loaded):
+    rng = np.random.default_rng(0)
+    X, y = make(rng.normal(size=(40, 3))), np.arange(40) % classes
+    model = SVC(kernel="linear").fit(X, y)
+    again = loaded(content(model))
+    assert again.kkt_.tolist() == model.kkt_.tolist()
+    for name in ("coef_", "margin_", "loo_bound_", "xi_alpha_bound_", "fit_status_", "shape_fit_"):
+        assert np.array_equal(getattr(again, name), getattr(model, name)), name
+    assert again.machine_decision(X).tobytes() == model.machine_decision(X).tobytes()
+
+
+def test_a_margin_without_end_survives(content, loaded):
+    """Equal rows of both classes: w = 0, and no machine has a margin to speak of."""
+    model = SVC().fit(np.ones((4, 2)), [0, 1, 0, 1])
+    assert loaded(content(model)).margin_.tolist() == [np.inf]
+
+
+def test_a_support_vector_machine_after_an_encoder_comes_back(table, content, loaded):
+    frame, y = table
+    model = make_pipeline(TableEncoder(), SVC(C=float("inf"), sigma=0.1)).fit(frame, y)
+    again = loaded(content(model))
+    assert again.decision_function(frame).tobytes() == model.decision_function(frame).tobytes()
+    assert again[-1].get_params() == model[-1].get_params()
+    assert certify(again, frame, y).holds
+
+
+def test_the_claims_of_many_machines_lie_in_a_tensor(content, loaded):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(80), 2)
+    X = rng.normal(size=(160, 2))
+    model = SVC(C=0.1).fit(X, y)
+    long = content(model)
+    header = describe(io.BytesIO(long))
+    assert len(header["model"]["certificate"]["machines"]) == 80 * 79 // 2
+    assert int.from_bytes(long[:8], "little") < long_lists.LONG
+    assert_same(model, loaded(long))
 
 
 def test_partial_fit_goes_on_as_if_nothing_had_happened(content, loaded):

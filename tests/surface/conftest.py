@@ -57,7 +57,7 @@ def flowers(folder: Path, flowers_text: str) -> str:
 
 @pytest.fixture
 def model(run: Run, flowers: str) -> str:
-    """A model of the flowers."""
-    result = run("train", flowers, "--folds", "2")
+    """A perceptron of the flowers."""
+    result = run("train", flowers, "--model", "perceptron", "--folds", "2")
     assert result.exit_code == 0, result.output
     return "flowers.margrove"

@@ -67,6 +67,12 @@ def test_an_error_advises_options(run: Run, folder: Path, case: str) -> None:
             "n_jobs is 0; it must be a number of threads, or null.",
         ),
         ("shuffle is 1; it must be True or False.", "shuffle is 1; it must be true or false."),
+        ("Use a finite C, or another kernel.", "Use a finite --param C=…, or another --param kernel=…."),
+        (
+            "decision_function_shape='ovo' goes with multiclass='ovo'; machine_decision gives the machines' values.",
+            "--param decision_function_shape=ovo goes with --param multiclass=ovo; `margrove predict --scores` gives "
+            "the machines' values.",
+        ),
     ],
 )
 def test_python_becomes_shell(python: str, shell: str) -> None:
@@ -80,7 +86,7 @@ def test_only_the_cure_is_translated() -> None:
 
 def test_a_solve_that_ended_early_names_the_option(run: Run, folder: Path) -> None:
     (folder / "mixed.csv").write_text("x,y\n1,a\n1,b\n2,a\n2,b\n")
-    said = run("train", "mixed.csv", "--folds", "0", "--param", "variant=last").stdout
+    said = run("train", "mixed.csv", "--folds", "0", "--model", "perceptron", "--param", "variant=last").stdout
     assert "--param max_iter=…" in said
     assert "raise max_iter" not in said
 

@@ -98,16 +98,20 @@ def test_an_ascii_terminal_is_no_obstacle(folder: Path) -> None:
     assert json.loads(document.stdout.decode("ascii"))["classes"] == ["Gänseblümchen", "Tulpe"]
 
 
-def _endless(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    """A fit that never ends by itself: every point has both labels."""
-    rows = "".join(f"{i},{label}\n" for i in range(300) for label in "ab")
+def _endless(folder: Path, learner: str) -> list[str]:
+    """What to type for a fit that never ends by itself, nor within any time that a test has."""
+    if learner == "perceptron":  # every point has both labels
+        rows = "".join(f"{i},{label}\n" for i in range(300) for label in "ab")
+        price = []
+    else:  # labels at random, and a price for which every one of them has to be right
+        rows = "".join(f"{(i * 7919) % 1009 / 1009},{'ab'[i * i % 7 % 2]}\n" for i in range(900))
+        price = ["--param", "C=1e9"]
     (folder / "noise.csv").write_text(f"x,y\n{rows}")
-    return subprocess.Popen(
-        [*MARGROVE, "train", "noise.csv", "--param", "max_iter=2000000000", *words],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    return ["train", "noise.csv", "--model", learner, "--param", "max_iter=2000000000", *price]
+
+
+def _begun(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([*MARGROVE, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def _interrupt_after(command: subprocess.Popen[bytes], said: bytes) -> tuple[bytes, bytes]:
@@ -120,16 +124,18 @@ def _interrupt_after(command: subprocess.Popen[bytes], said: bytes) -> tuple[byt
     return command.communicate(timeout=60)
 
 
-def test_ctrl_c_before_there_is_a_model_writes_nothing(folder: Path) -> None:
-    command = _endless(folder)
-    _, complaint = _interrupt_after(command, b"No --model given")
+@pytest.mark.parametrize("learner", ["perceptron", "svm"])
+def test_ctrl_c_before_there_is_a_model_writes_nothing(folder: Path, learner: str) -> None:
+    command = _begun(_endless(folder, learner), folder)
+    _, complaint = _interrupt_after(command, b"Learner: ")
     assert command.returncode == 130
     assert complaint == b"margrove: interrupted; nothing was written\n"
     assert [path.name for path in folder.iterdir()] == ["noise.csv"]
 
 
-def test_ctrl_c_during_the_fit_keeps_the_model(folder: Path) -> None:
-    command = _endless(folder, "--folds", "0")
+@pytest.mark.parametrize("learner", ["perceptron", "svm"])
+def test_ctrl_c_during_the_fit_keeps_the_model(folder: Path, learner: str) -> None:
+    command = _begun([*_endless(folder, learner), "--folds", "0"], folder)
     output, complaint = _interrupt_after(command, b"always answering")
     assert command.returncode == 0, complaint
     assert b"interrupted" in complaint
@@ -138,13 +144,16 @@ def test_ctrl_c_during_the_fit_keeps_the_model(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_a_terminal_gets_a_bar_with_the_objective_and_no_color_is_respected(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("learner", "objective"), [("perceptron", "mistakes in the pass"), ("svm", ", to fall to 0.001")]
+)
+def test_a_terminal_gets_a_bar_with_the_objective_and_no_color_is_respected(
+    folder: Path, learner: str, objective: str
+) -> None:
     import pty
 
     leader, follower = pty.openpty()
-    rows = "".join(f"{i},{label}\n" for i in range(300) for label in "ab")
-    (folder / "noise.csv").write_text(f"x,y\n{rows}")
-    words = ["train", "noise.csv", "--folds", "0", "--time-limit", "2", "--param", "max_iter=2000000000"]
+    words = [*_endless(folder, learner), "--folds", "0", "--time-limit", "2"]
     environment = os.environ | {"NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "100"}
     command = subprocess.Popen([*MARGROVE, *words], cwd=folder, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
@@ -157,5 +166,6 @@ def test_a_terminal_gets_a_bar_with_the_objective_and_no_color_is_respected(fold
     os.close(leader)
     assert command.wait(60) == 0
     text = seen.decode()
-    assert "mistakes in the pass" in text
+    assert objective in text
+    assert "status 'time_limit'" in text
     assert "\x1b[31m" not in text

@@ -12,16 +12,22 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.errors import ParameterError
 from margrove.plots.judgement import Judgement, class_scores, judge, learner_of
 from margrove.plots.plane import Plane, check_fitted_on_two, plane_for
-from margrove.plots.style import colour_of, ink, legend_outside, marker_area, marker_of, new_axes
+from margrove.plots.style import colour_of, ink, legend_outside, line_share, marker_area, marker_of, new_axes
+from margrove.plots.words import MEANINGS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+RINGS = {"marginal": 0.9, "hard": 1.8}  # around support vectors: widths of the lines in points
+_CROWD = 200  # rings that a picture bears; more of them are drawn fainter, so that the points stay visible
+_FAINTEST = 0.3  # their opacity, at least
+
+
 def plot_boundary(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     ax: Axes | None = None,
     features: Sequence[str | int] | None = None,
@@ -32,16 +38,22 @@ def plot_boundary(
 ) -> Axes:
     """Draw the regions, the boundary and the margins of a classifier of two columns, with its points.
 
-    The class of a point is shown by colour and by marker. Misclassified points are ringed; of two classes that are
+    The class of a point is shown by colour and by marker. Misclassified points are crossed out; of two classes that are
     separated, the nearest point of each stands in a square. The title gives the errors and the margin on these points.
+
+    The support vectors of a support vector machine are ringed, if these are the points it was fitted on: with a thin
+    ring where they are *marginal* (on the margin, 0 < α < C), with a bold one where they are *hard* (α = C: inside the
+    margin, or on the wrong side). The others are *easy*: without them nothing would change.
 
     Parameters
     ----------
     model : a fitted classifier of two numeric columns, or a ``Pipeline`` that ends in one
-        Margrove's or scikit-learn's. Without ``decision_function`` it has regions only.
+        Margrove's or scikit-learn's. Without ``decision_function`` it has regions only. A one-class machine has one
+        region: inside.
     X : array, sparse matrix, data frame or Table
         The points. A row with a missing cell is judged but has no place in the plane; the title says so.
     y : labels of shape (n,)
+        Left out for a one-class machine.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if left out.
     features : pair of column names or positions, optional
@@ -130,7 +142,8 @@ def draw_model(
     maps = scores.T.reshape(-1, resolution, resolution)  # one per class, > 0 inside its region
     if regions:
         for code, score in enumerate(maps):
-            if score.max() > 0:
+            is_shaded = code == 0 or not judgement.is_one_class
+            if is_shaded and score.max() > 0:
                 inside = [0.0, 2.0 * float(score.max())]
                 ax.contourf(across, up, score, inside, colors=[colour_of(code)], alpha=0.18, zorder=0)
     is_one_machine = len(maps) == 2
@@ -159,17 +172,24 @@ def _draw_levels(
 
 
 def draw_marks(ax: Axes, plane: Plane, judgement: Judgement) -> None:
-    """A square around the nearest point of each class, a ring around each misclassified one."""
+    """A ring around each support vector, or a square around the nearest point of each class; a cross over each
+    misclassified one."""
     area = marker_area(len(plane.points))
     outline: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "zorder": 3}
-    x = plane.points[judgement.nearest()]
+    for word, width in RINGS.items() if judgement.words is not None else ():
+        x = plane.points[(judgement.words == word) & plane.is_complete]
+        if len(x):
+            look: dict[str, Any] = {"s": 3.2 * area, "marker": "o", "linewidths": width * line_share(area)}
+            opacity = max(_FAINTEST, min(1.0, _CROWD / len(x)))
+            ax.scatter(x[:, 0], x[:, 1], label=f"{word}, {MEANINGS[word]}", alpha=opacity, **look, **outline)
+    x = plane.points[judgement.nearest() if judgement.words is None else []]
     if len(x):
-        look: dict[str, Any] = {"s": 4.5 * area, "marker": "s", "linewidths": 1.0}
+        look = {"s": 4.5 * area, "marker": "s", "linewidths": 1.0}
         ax.scatter(x[:, 0], x[:, 1], label="nearest of each class", **look, **outline)
     x = plane.points[judgement.is_wrong & plane.is_complete]
     if len(x):
-        look = {"s": 4.0 * area, "marker": "o", "linewidths": 1.2}
-        ax.scatter(x[:, 0], x[:, 1], label="misclassified", **look, **outline)
+        look = {"s": 2.4 * area, "marker": "x", "linewidths": 1.2 * line_share(area), "color": ink(), "zorder": 4}
+        ax.scatter(x[:, 0], x[:, 1], label="misclassified", **look)
 
 
 def draw_frame(ax: Axes, model: Any, plane: Plane, title: str) -> None:

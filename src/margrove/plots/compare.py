@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.svm import SVC
 
 import margrove
 from margrove.errors import ConvergenceWarning, ParameterError
-from margrove.plots.boundary import draw_frame, draw_marks, draw_model, draw_points
+from margrove.plots.boundary import RINGS, draw_frame, draw_marks, draw_model, draw_points
 from margrove.plots.judgement import judge, learner_of
 from margrove.plots.plane import Plane, plane_for
+from margrove.plots.words import MEANINGS
 from margrove.status import Status
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ LINEAR_CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "Basic linear": lambda: margrove.BasicLinearClassifier(),
     "Least squares": lambda: margrove.LeastSquaresClassifier(),
     "Perceptron": lambda: margrove.Perceptron(random_state=0),
-    # Scikit-learn's, for the comparison to be whole, until Margrove has one.
-    "SVM (scikit-learn)": lambda: SVC(kernel="linear", C=1.0),
+    "Support vector machine": lambda: margrove.SVC(kernel="linear", C=1.0),
 }
 
 _WIDTH = 3.7  # inches of one picture with its labels
@@ -48,8 +47,7 @@ def compare_linear(
     What there is to see: the basic linear classifier looks at the class means only; least squares also at the
     spread, and is drawn towards points far on the right side; the perceptron stops at the first line that
     separates, wherever that is, and finds none where there is none; the support vector machine (C = 1) takes the
-    widest strip. Each title gives the errors and the
-    margin on these points.
+    widest strip, and rings the points that hold it. Each title gives the errors and the margin on these points.
 
     Parameters
     ----------
@@ -79,7 +77,7 @@ def compare_linear(
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 1.0], [4.0, 2.0]])
     >>> axes = compare_linear(X, np.array([0, 0, 1, 1]))
     >>> [ax.get_title().splitlines()[0] for ax in axes]
-    ['Basic linear', 'Least squares', 'Perceptron', 'SVM (scikit-learn)']
+    ['Basic linear', 'Least squares', 'Perceptron', 'Support vector machine']
     """
     if models is None:
         models = {name: make() for name, make in LINEAR_CLASSIFIERS.items()}
@@ -137,12 +135,13 @@ def _legend_below(places: NDArray[Any]) -> None:
     for ax in places:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault("margin" if label.startswith("margin, f") else label, handle)
-    last = ("boundary, f = 0", "boundary", "margin", "nearest of each class", "misclassified")
+    rings = (f"{word}, {MEANINGS[word]}" for word in RINGS)
+    last = ("boundary, f = 0", "boundary", "margin", "nearest of each class", *rings, "misclassified")
     entries |= {label: entries.pop(label) for label in last if label in entries}
     places[0].figure.legend(
         entries.values(),
         entries.keys(),
         loc="outside lower center",
-        ncols=min(len(entries), 6),
+        ncols=min(len(entries), 4 if len(places) > 1 else 2),  # as many as there is room for below one picture, or two
         frameon=False,
     )

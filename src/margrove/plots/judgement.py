@@ -22,14 +22,16 @@ from numpy.typing import NDArray
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of, margins
 from margrove.plots.style import in_print
+from margrove.plots.words import words_of
 
 _SVMS = ("SVC", "LinearSVC", "NuSVC")  # their problems put the margin at f = ±1
+_OUTSIDE = 1  # the code of rows outside
 _TIE = 1e-9  # relative: points this little farther away than the nearest are as near
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A model's opinion of labelled rows."""
+    """A model's opinion of labelled rows; of a one-class machine's, which have no labels, where they are."""
 
     classes: NDArray[Any]
     codes: NDArray[np.intp]  # (n,), the labels as positions in classes
@@ -37,6 +39,8 @@ class Judgement:
     functional: NDArray[np.float64] | None  # (n,) or (n, machines); None where the model has no margins
     geometric: NDArray[np.float64] | None
     level: float | None  # m of the margin lines, two classes only
+    words: NDArray[np.str_] | None = None  # (n,), easy, marginal or hard, of a support vector machine's own rows
+    is_one_class: bool = False
 
     @property
     def margin(self) -> float | None:
@@ -56,28 +60,59 @@ class Judgement:
         return np.concatenate(found)
 
     def in_words(self) -> str:
-        """Errors and margin, for a title."""
+        """Errors and margin, for a title; and how many points of a support vector machine matter."""
         wrong, n = int(self.is_wrong.sum()), len(self.codes)
         words = "no errors" if wrong == 0 else f"{wrong:,} of {n:,} wrong"
-        return words if self.margin is None else f"{words}, margin {in_print(self.margin)}"
+        if self.is_one_class:
+            words = f"{int((self.codes == _OUTSIDE).sum()):,} of {n:,} outside"
+        if self.margin is not None:
+            words = f"{words}, margin {in_print(self.margin)}"
+        if self.words is not None:
+            marginal, hard = (int((self.words == word).sum()) for word in ("marginal", "hard"))
+            words = f"{words}\n{_counted(marginal)} marginal and {_counted(hard)} hard points"
+        return words
+
+
+def _counted(n: int) -> str:
+    return f"{n:,}" if n else "no"
 
 
 def judge(model: Any, rows: Any, y: Any) -> Judgement:
     """Predict, compare, and measure margins where the model has them."""
+    learner, encoded = last_step(model, rows)
+    if is_one_class(learner):
+        return _judge_one_class(model, rows, words_of(learner, encoded))
+    if not hasattr(model, "classes_"):
+        raise InputError(f"{type(learner).__name__} is no classifier", cure="Give one, or a OneClassSVM.")
+    if y is None:
+        raise InputError(f"y is None; the labels of the rows are wanted, as {type(learner).__name__} is a classifier")
     predicted = np.asarray(model.predict(rows))
     codes = codes_of(y, model.classes_)
     if len(codes) != len(predicted):
         raise InputError(f"X has {len(predicted)} rows and y has {len(codes)}")
     functional = geometric = level = None
     if has_margins(model):
-        learner, encoded = last_step(model, rows)
         found = margins(learner, encoded, y)
-        if np.isfinite(found.geometric).all():  # w = 0 has no boundary to be away from
+        has_part = ~np.isnan(found.functional)  # a pair of classes has nothing to say of the others
+        if np.isfinite(found.geometric[has_part]).all():  # w = 0 has no boundary to be away from
             functional, geometric = found.functional, found.geometric
             if functional.ndim == 1:
                 level = _margin_level(learner, float(functional.min()))
     is_wrong = predicted != model.classes_[codes]
-    return Judgement(model.classes_, codes, is_wrong, functional, geometric, level)
+    return Judgement(model.classes_, codes, is_wrong, functional, geometric, level, words_of(learner, encoded))
+
+
+def is_one_class(learner: Any) -> bool:
+    """Whether it knows one class only and tells its rows from all others."""
+    return hasattr(learner, "offset_") and not hasattr(learner, "classes_")
+
+
+def _judge_one_class(model: Any, rows: Any, words: NDArray[np.str_] | None) -> Judgement:
+    # A marginal point is on the boundary: only rounding decides on which side of it.
+    is_outside = np.asarray(model.predict(rows)) < 0 if words is None else words == "hard"
+    codes = np.where(is_outside, _OUTSIDE, 1 - _OUTSIDE)
+    right = np.zeros(len(codes), np.bool_)
+    return Judgement(np.array(["inside", "outside"]), codes, right, None, None, None, words, is_one_class=True)
 
 
 def learner_of(model: Any) -> Any:
@@ -97,14 +132,14 @@ def has_margins(model: Any) -> bool:
     learner = learner_of(model)
     if not hasattr(learner, "decision_function") or getattr(learner, "variant", None) == "voted":
         return False
-    if hasattr(learner, "norm_") or len(learner.classes_) == 2:
-        return any(hasattr(learner, mark) for mark in ("norm_", "coef_", "dual_coef_"))
-    # scikit-learn's SVC of K classes has a machine for each pair of them, not one for each.
-    return hasattr(learner, "coef_") and not hasattr(learner, "dual_coef_")
+    return any(hasattr(learner, mark) for mark in ("norm_", "coef_", "dual_coef_"))
 
 
 def class_scores(model: Any, rows: Any) -> NDArray[np.float64]:
     """For each class a number that is > 0 where the model predicts it, 0 on its border; (n, classes)."""
+    if is_one_class(learner_of(model)):
+        decision = np.asarray(model.decision_function(rows), dtype=np.float64)
+        return np.column_stack([decision, -decision])
     n_classes = len(model.classes_)
     predicted = np.asarray(model.predict(rows))
     if hasattr(model, "decision_function"):

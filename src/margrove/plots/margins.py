@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError
 from margrove.plots.judgement import Judgement, has_margins, judge, learner_of
-from margrove.plots.style import colour_of, in_print, ink, legend_outside, new_axes
+from margrove.plots.style import WORD_COLOURS, colour_of, in_print, ink, legend_outside, new_axes
+from margrove.plots.words import MEANINGS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +27,10 @@ def plot_margins(
 
     To the right of 0 a point is on its right side, and the number is its distance from the boundary; to the
     left it is misjudged. The smallest is the margin of the classifier on these points.
+
+    Bars are coloured by class; those of a support vector machine on the points it was fitted on by word: *easy*
+    (α = 0), *marginal* (0 < α < C) or *hard* (α = C). With two classes a line marks 1/‖w‖, half the width of its
+    margin: marginal points lie on it, hard ones to the left of it.
 
     Parameters
     ----------
@@ -50,8 +56,9 @@ def plot_margins(
 
     Notes
     -----
-    With more than two classes each is told from the rest by a machine of its own, and a point has a margin
-    for each. The smallest of them is drawn: it is > 0 where every machine is right about the point.
+    With more than two classes there are several machines, one for each class or for each pair, and a point has a
+    margin for each machine it has a part in. The smallest of them is drawn: it is > 0 where every machine is right
+    about the point. Its word is the hardest of them.
 
     Examples
     --------
@@ -65,16 +72,17 @@ def plot_margins(
     """
     check_is_fitted(model)
     name = type(learner_of(model)).__name__
-    if not has_margins(model):
-        cure = "Linear and kernel classifiers have, with one machine for two classes or one for each."
-        raise InputError(f"{name} has no margins here", cure=cure)
+    if not hasattr(model, "classes_") or not has_margins(model):
+        raise InputError(f"{name} has no margins here", cure="Linear and kernel classifiers have.")
     judgement = judge(model, X, y)
     if judgement.geometric is None:
         raise InputError(f"{name} has w = 0, and so no boundary to be away from")
     is_smallest = judgement.geometric.ndim > 1
-    distance = judgement.geometric.min(axis=1) if is_smallest else judgement.geometric
+    distance = np.fmin.reduce(judgement.geometric, axis=1) if is_smallest else judgement.geometric
     ax = new_axes(6.8 if legend else 5.2, 3.8) if ax is None else ax
-    _draw_bars(ax, judgement, distance, bins)
+    _draw_bars(ax, _parts_of(judgement), distance, bins)
+    if judgement.level == 1.0 and judgement.functional is not None:
+        _mark_edge(ax, judgement.functional, distance)
     _mark_smallest(ax, distance)
     ax.set_xlabel("margin y f(x)/‖w‖" + (", the smallest over the machines" if is_smallest else ""))
     ax.set_ylabel("points")
@@ -84,20 +92,39 @@ def plot_margins(
     return ax
 
 
-def _draw_bars(ax: Axes, judgement: Judgement, distance: NDArray[np.float64], bins: int | str) -> None:
-    """Bars of the classes stacked, a tick for each point below, and the wrong side shaded."""
+@dataclass(frozen=True)
+class _Part:
+    """Points that share a colour: a class, or a word."""
+
+    name: str
+    colour: str
+    is_of_it: NDArray[np.bool_]  # (n,)
+
+
+def _parts_of(judgement: Judgement) -> list[_Part]:
+    if judgement.words is None:
+        labels = enumerate(judgement.classes)
+        return [_Part(str(label), colour_of(code), judgement.codes == code) for code, label in labels]
+    parts = [
+        _Part(f"{word}, {MEANINGS[word]}", WORD_COLOURS[word], judgement.words == word) for word in reversed(MEANINGS)
+    ]
+    idle = _Part("no part, weight 0", WORD_COLOURS[""], judgement.words == "")
+    return [part for part in (*parts, idle) if part.is_of_it.any()]
+
+
+def _draw_bars(ax: Axes, parts: list[_Part], distance: NDArray[np.float64], bins: int | str) -> None:
+    """Bars of the parts stacked, a tick for each point below, and the wrong side shaded."""
     from matplotlib.ticker import MaxNLocator
 
     edges = _edges_through_zero(distance, bins)
-    classes = range(len(judgement.classes))
     ax.hist(
-        [distance[judgement.codes == code] for code in classes],
+        [distance[part.is_of_it] for part in parts],
         bins=edges,
         stacked=True,
-        color=[colour_of(code) for code in classes],
+        color=[part.colour for part in parts],
         edgecolor=ink(),
         linewidth=0.5,
-        label=[str(label) for label in judgement.classes],
+        label=[part.name for part in parts],
         zorder=2,
     )
     ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
@@ -106,9 +133,8 @@ def _draw_bars(ax: Axes, judgement: Judgement, distance: NDArray[np.float64], bi
     ax.set_xlim(low - room, high + room)
     if len(distance) <= _RUG_ROWS:
         below = ax.get_ylim()[1] * 0.05
-        for code in classes:
-            own = distance[judgement.codes == code]
-            ax.vlines(own, -below, 0, color=colour_of(code), linewidth=1.0, zorder=2)
+        for part in parts:
+            ax.vlines(distance[part.is_of_it], -below, 0, color=part.colour, linewidth=1.0, zorder=2)
         ax.set_ylim(bottom=-1.4 * below)
     ax.axvline(0.0, color=ink(), linewidth=1.6, zorder=3, label="boundary")
     ax.axvspan(low - 2 * room, 0.0, facecolor=ink(), alpha=0.07, zorder=0, label="wrong side")
@@ -120,6 +146,15 @@ def _edges_through_zero(distance: NDArray[np.float64], bins: int | str) -> list[
     width = float(given[1] - given[0])
     first, last = np.floor(distance.min() / width), np.floor(distance.max() / width) + 1
     return [float(place * width) for place in np.arange(first, last + 1)]
+
+
+def _mark_edge(ax: Axes, functional: NDArray[np.float64], distance: NDArray[np.float64]) -> None:
+    """The edge of a support vector machine's margin: f = 1, at 1/‖w‖."""
+    farthest = int(np.argmax(np.abs(functional)))
+    edge = float(distance[farthest] / functional[farthest])
+    ax.axvline(
+        edge, color=ink(), linewidth=1.2, linestyle="dotted", zorder=3, label=f"margin, 1/‖w‖ = {in_print(edge)}"
+    )
 
 
 def _mark_smallest(ax: Axes, distance: NDArray[np.float64]) -> None:

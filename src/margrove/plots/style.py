@@ -7,6 +7,8 @@ from typing import Any
 # Okabe and Ito (2008), "Color Universal Design": seven hues that colour-blind people can tell apart, without
 # black, which is for lines. Neighbours in the list differ most.
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+# Of easy, marginal and hard points; none of them is one of the first two classes' colour. From light to dark, too.
+WORD_COLOURS = {"": "#BBBBBB", "easy": "#56B4E9", "marginal": "#F0E442", "hard": "#D55E00"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")  # eight beside seven colours: 56 different classes
 
 _LARGE, _SMALL = 36.0, 8.0  # marker areas in points²
@@ -27,6 +29,11 @@ def marker_area(n: int) -> float:
     """Smaller markers for more points."""
     share = (min(max(n, _FEW), _MANY) - _FEW) / (_MANY - _FEW)
     return _LARGE + share * (_SMALL - _LARGE)
+
+
+def line_share(area: float) -> float:
+    """How much thinner the lines around markers of this area are than around the largest."""
+    return float((area / _LARGE) ** 0.5)
 
 
 def ink() -> Any:

@@ -60,8 +60,10 @@ def check_scalar(name: str, value: Any, scalar: Scalar) -> Any:
         return check_whole(value, int(scalar.least or 0), name)
     if type(value) is not scalar.type:
         raise FaultError(f"{name} is {shown(value)}; a {scalar.type.__name__} was expected")
-    if isinstance(value, float) and not (scalar.least or 0) <= value < math.inf:
-        raise FaultError(f"{name} is {shown(value)}; it must be at least {scalar.least:g} and finite")
+    least = scalar.least or 0.0
+    if isinstance(value, float) and not (least <= value <= scalar.most and math.isfinite(value)):
+        limit = "" if scalar.most == math.inf else f", at most {scalar.most:g}"
+        raise FaultError(f"{name} is {shown(value)}; it must be at least {least:g}{limit} and finite")
     return value
 
 
@@ -93,9 +95,14 @@ def check_entries(spec: Array, array: Any, symbols: Mapping[str, int]) -> None:
         smallest, largest = entries.min(), entries.max()
     if spec.least is not None and smallest < spec.least:
         raise FaultError(f"{spec.name} goes down to {smallest:g}; it must not be below {spec.least:g}")
+    if spec.most is not None and largest > spec.most:
+        raise FaultError(f"{spec.name} goes up to {largest:g}; it must not be above {spec.most:g}")
     for symbol in spec.below.split():
         if entries.size and largest >= symbols[symbol]:
             raise FaultError(f"{spec.name} goes up to {largest}; it must be below {symbol} = {symbols[symbol]}")
+    if spec.sums_to and int(entries.sum(dtype=np.int64)) != symbols[spec.sums_to]:
+        total = int(entries.sum(dtype=np.int64))
+        raise FaultError(f"{spec.name} sums to {total}; {spec.sums_to} = {symbols[spec.sums_to]} was expected")
     if spec.rises_to:
         check_rises(spec.name, entries, symbols[spec.rises_to])
 

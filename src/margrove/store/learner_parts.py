@@ -1,4 +1,4 @@
-"""A classifier taken apart into a record (JSON) and tensors, and put together again."""
+"""A learner taken apart into a record (JSON) and tensors, and put together again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.store.check import (
@@ -38,11 +39,12 @@ class Taken:
 
 
 def take_learner_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
-    """The record of a fitted classifier; its arrays go into ``taken``, their names begin with ``prefix``."""
+    """The record of a fitted learner; its arrays go into ``taken``, their names begin with ``prefix``."""
     name = type(model).__name__
     learner = LEARNERS[name]
     check_is_fitted(model)
-    for attribute in ("n_features_in_", "classes_", "certificate_", *learner.scalars):
+    classes = ("classes_",) if learner.is_classifier else ()
+    for attribute in ("n_features_in_", *classes, "certificate_", *learner.scalars):
         if not hasattr(model, attribute):
             raise FaultError(f"{name} has no {attribute}: its fit did not come to an end")
     parameters = parameters_to_json(model, taken)
@@ -56,7 +58,7 @@ def take_learner_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
         "parameters": parameters,
         "n_features_in": int(model.n_features_in_),
         "feature_names": None if names is None else names.tolist(),
-        "labels": labels_to_json(model.classes_),
+        "labels": labels_to_json(model.classes_) if learner.is_classifier else None,
         "scalars": {key: _scalar_to_json(getattr(model, key)) for key in learner.scalars},
         "arrays": layouts,
         "certificate": model.certificate_.to_dict(),
@@ -64,25 +66,27 @@ def take_learner_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
 
 
 def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) -> Any:
-    """The classifier that the record describes; its tensors are taken out of ``tensors``."""
+    """The learner that the record describes; its tensors are taken out of ``tensors``."""
     name = record["class"]
     learner = LEARNERS[name]
     check_fields(record, _FIELDS, f"the record of {name}")
     parameters = check_parameters(record["parameters"], learner.estimator, learner.choices, learner.ranges)
-    labels = labels_from_json(record["labels"])
-    machines = 1 if len(labels) == 2 else len(labels)
+    labels = _labels(record["labels"], learner)
+    counts = learner.machines(parameters, len(labels))
     columns = check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS)
     check_fields(record["scalars"], set(learner.scalars), f"the list of {name}'s scalars")
     fitted = {key: check_scalar(key, record["scalars"][key], scalar) for key, scalar in learner.scalars.items()}
-    symbols = {"K": len(labels), "m": machines, "d": columns}
+    symbols = {"K": len(labels), **counts, "d": columns}
     if "n_rows_" in fitted:
         symbols["n"] = fitted["n_rows_"]
     fitted |= _take_arrays(_arrays_of(learner, parameters), record["arrays"], tensors, prefix, symbols)
     if record["feature_names"] is not None:
         fitted["feature_names_in_"] = _names(record["feature_names"], columns)
-    fitted["certificate_"] = check_certificate(record["certificate"], name, machines)
+    fitted["certificate_"] = check_certificate(record["certificate"], name, counts["m"])
+    if learner.is_classifier:
+        fitted["classes_"] = labels
     model = learner.estimator(**parameters)
-    vars(model).update(fitted, classes_=labels, n_features_in_=columns)
+    vars(model).update(fitted, n_features_in_=columns)
     return model
 
 
@@ -99,6 +103,15 @@ def parameters_to_json(model: Any, taken: Taken) -> dict[str, Any]:
             raise FaultError(f"{owner}'s {name} is the function {shown(value)}, and a model file holds no code", cure)
         parameters[name] = to_json(value, f"{owner}'s {name}")
     return parameters
+
+
+def _labels(record: Any, learner: Learner) -> NDArray[Any]:
+    """The labels of a classifier; none of any other learner."""
+    if learner.is_classifier:
+        return labels_from_json(record)
+    if record is not None:
+        raise FaultError(f"the labels are {shown(record)}; {learner.estimator.__name__} has none")
+    return np.empty(0)
 
 
 def _arrays_of(learner: Learner, parameters: dict[str, Any]) -> list[Array]:

@@ -1,7 +1,7 @@
-"""Names of a million columns do not belong in a header: lists of more than 1 MiB lie in a tensor, as JSON text in
-UTF-8.
+"""Names of a million columns, or the claims of a hundred thousand machines, do not belong in a header: what takes more
+than 1 MiB lies in a tensor, as JSON text in UTF-8.
 
-In the header such a list is ``{"$tensor": "steps.0.columns"}``, the name of the tensor.
+In the header such a part is ``{"$tensor": "steps.0.columns"}``, the name of the tensor.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from margrove.store.fault import FaultError, shown
 from margrove.store.versions import Tensors
 
 LONG = 1 << 20  # bytes of JSON
-_FIELDS = ("feature_names", "columns", "dropped", "labels")
+_FIELDS = ("feature_names", "columns", "dropped", "labels", "certificate", "parameters")
 _MARK = "$tensor"
 
 
 def move_out(record: dict[str, Any], tensors: Tensors, prefix: str = "") -> None:
-    """Move the long lists of a model's record, and of its steps, into ``tensors``."""
+    """Move the long parts of a model's record, and of its steps, into ``tensors``."""
     for name in _FIELDS:
         if name not in record:
             continue

@@ -29,8 +29,8 @@ def save(model: Any, path: Target) -> None:
     Parameters
     ----------
     model : fitted estimator
-        A `BasicLinearClassifier`, `LeastSquaresClassifier`, `Perceptron`, `KernelPerceptron`, `TableEncoder`, or a
-        scikit-learn ``Pipeline`` of these.
+        A `BasicLinearClassifier`, `LeastSquaresClassifier`, `Perceptron`, `KernelPerceptron`, `SVC`, `NuSVC`, `SVR`,
+        `NuSVR`, `OneClassSVM`, `TableEncoder`, or a scikit-learn ``Pipeline`` of these.
     path : str, path or binary file
         Where to. A binary file is written to and left open.
 

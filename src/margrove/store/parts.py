@@ -32,10 +32,9 @@ def take_apart(model: Any, taken: Taken, prefix: str = "") -> dict[str, Any]:
     if type(model) is Pipeline:
         return _take_pipeline_apart(model, taken, prefix)
     kind = type(model)
-    known = ", ".join([*LEARNERS, ENCODER.__name__])
     raise FaultError(
         f"a model file holds no code, so only classes it knows, and {kind.__module__}.{kind.__qualname__} is none",
-        f"Those are margrove's {known}, and a Pipeline of these; prepare the data outside of the pipeline.",
+        f"Those are Margrove's learners, its {ENCODER.__name__} and a Pipeline of these; prepare data outside of it.",
     )
 
 

@@ -3,8 +3,9 @@
 Shapes are written in symbols that must mean the same number throughout a model:
 
 =====  ==========================================================
-K      labels
-m      machines: 1 for two labels, otherwise K (one against the rest)
+K      labels, of a classifier
+m      machines; see `margrove.store.machines`
+r      rows of a support vector machine's ``dual_coef_``: see `margrove.svm.layout`
 d      columns, ``n_features_in_``
 n      rows the model was fitted on, ``n_rows_``
 s, v   support vectors; weight vectors that vote: whatever the first array says
@@ -13,6 +14,7 @@ s, v   support vectors; weight vectors that vote: whatever the first array says
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +29,12 @@ from margrove.linear.least_squares import LeastSquaresClassifier
 from margrove.linear.perceptron import Perceptron
 from margrove.linear.problem import VARIANTS
 from margrove.status import Status
+from margrove.store.machines import Counting, by_code, one_vs_rest, single
+from margrove.svm.examination import HARD
 from margrove.svm.kernels import NATIVE_KERNELS
+from margrove.svm.one_class import OneClassSVM
+from margrove.svm.svc import SVC, NuSVC
+from margrove.svm.svr import SVR, NuSVR
 
 
 @dataclass(frozen=True)
@@ -41,8 +48,10 @@ class Array:
     is_optional: bool = False
     may_be_sparse: bool = False
     least: float | None = None  # no entry is smaller
+    most: float | None = None  # no entry is larger
     below: str = ""  # every entry is smaller than each of these symbols
     rises_to: str = ""  # starts at 0, never falls, ends at this symbol
+    sums_to: str = ""  # the entries add up to this symbol
 
     def applies(self, parameters: Mapping[str, Any]) -> bool:
         """Whether a model with these parameters has this array."""
@@ -51,7 +60,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers that a parameter may have, where `predict` looks at it."""
+    """Numbers that a parameter may have, where `predict` or `certify` looks at it."""
 
     least: float = -sys.float_info.max
     most: float = sys.float_info.max
@@ -68,13 +77,14 @@ class Scalar:
     """One number, word or truth value of a fitted model."""
 
     type: type
-    least: float | None = None
+    least: float | None = None  # of a number; None is 0
+    most: float = math.inf
     choices: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A classifier: its constructor, what its parameters may be where that decides a prediction, and what `fit`
+    """An estimator: its constructor, what its parameters may be where that decides a prediction, and what `fit`
     leaves."""
 
     estimator: type
@@ -82,18 +92,21 @@ class Learner:
     scalars: Mapping[str, Scalar] = field(default_factory=dict)
     choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=lambda: {"n_jobs": _THREADS})
+    machines: Counting = one_vs_rest
+    is_classifier: bool = True
 
 
 MOST_COLUMNS = 2**31 - 1  # the core counts the columns of sparse rows in 32 bits
 
 _WHOLE = ("int64",)
+_HALF_WHOLE = ("int32",)  # as scikit-learn's support vector machines have it
 _SINGLE_OR_DOUBLE = ("float32", "float64")
 
-_SOLVE = {
-    "n_iter_": Scalar(int, least=0),
+_ENDED = {
     "status_": Scalar(Status, choices=tuple(Status)),
     "engine_": Scalar(str, choices=tuple(engine for engine in ENGINES if engine != "auto")),
 }
+_SOLVE = {"n_iter_": Scalar(int, least=0), **_ENDED}
 _PLANE = (Array("coef_", "m d"), Array("intercept_", "m"))
 
 _LAST = ("variant", ("last",))
@@ -101,6 +114,54 @@ _WALKED = ("variant", ("averaged", "voted"))
 _VOTED = ("variant", ("voted",))
 _POINTS = ("kernel", NATIVE_KERNELS)
 _GRAM = ("kernel", ("precomputed",))
+
+_SVM_ARRAYS = (
+    Array("support_vectors_", "s d", _SINGLE_OR_DOUBLE, given=_POINTS, may_be_sparse=True),
+    Array("support_vectors_", "0 0", given=_GRAM),
+    Array("dual_coef_", "r s"),
+    Array("intercept_", "m"),
+    Array("support_", "s", _HALF_WHOLE, given=_POINTS, least=0, below="n"),
+    Array("support_", "s", _HALF_WHOLE, given=_GRAM, least=0, below="n d"),  # columns of a Gram matrix, too
+    Array("norm_", "m", least=0),
+    Array("_grades", "n m", ("int8",), least=0, most=HARD),
+)
+_SVM_SCALARS = {"n_rows_": Scalar(int, least=1), "gamma_": Scalar(float, least=0.0)}
+_KERNELS = {"kernel": (*NATIVE_KERNELS, "precomputed")}
+_KERNEL_NUMBERS = {"n_jobs": _THREADS, "degree": _NUMBER, "coef0": _NUMBER}
+_SVM_RANGES = {**_KERNEL_NUMBERS, "tol": Range(least=0)}
+_PRICE = Range(0, math.inf)  # C
+_SHARE = Range(0, 1)  # ν
+
+
+def _support_vector_classifier(estimator: type, **ranges: Range) -> Learner:
+    return Learner(
+        estimator,
+        (
+            *_SVM_ARRAYS,
+            Array("n_support_", "K", _HALF_WHOLE, least=0, sums_to="s"),
+            Array("class_weight_", "K", least=0),
+            Array("n_iter_", "m", _WHOLE, least=0),
+        ),
+        {**_ENDED, **_SVM_SCALARS, "loo_bound_": Scalar(float, most=1.0), "xi_alpha_bound_": Scalar(float, most=1.0)},
+        choices={**_KERNELS, "decision_function_shape": ("ovr", "ovo"), "break_ties": (True, False)},
+        ranges={**_SVM_RANGES, **ranges},
+        machines=by_code,
+    )
+
+
+def _lone_machine(
+    estimator: type, *more: Array, scalars: Mapping[str, Scalar] | None = None, **ranges: Range
+) -> Learner:
+    return Learner(
+        estimator,
+        (*_SVM_ARRAYS, Array("n_support_", "1", _HALF_WHOLE, least=0, sums_to="s"), *more),
+        {**_SOLVE, **_SVM_SCALARS, **(scalars or {})},
+        choices=_KERNELS,
+        ranges={**_SVM_RANGES, **ranges},
+        machines=single,
+        is_classifier=False,
+    )
+
 
 LEARNERS: dict[str, Learner] = {
     "BasicLinearClassifier": Learner(BasicLinearClassifier, _PLANE, _SOLVE),
@@ -134,9 +195,15 @@ LEARNERS: dict[str, Learner] = {
             Array("norm_", "m", least=0),
         ),
         {**_SOLVE, "n_rows_": Scalar(int, least=1), "gamma_": Scalar(float, least=0.0)},
-        choices={"kernel": (*NATIVE_KERNELS, "precomputed")},
-        ranges={"n_jobs": _THREADS, "eta0": _NUMBER, "degree": _NUMBER, "coef0": _NUMBER},
+        choices=_KERNELS,
+        ranges={**_KERNEL_NUMBERS, "eta0": _NUMBER},
     ),
+    "SVC": _support_vector_classifier(SVC, C=_PRICE),
+    "NuSVC": _support_vector_classifier(NuSVC, nu=_SHARE),
+    "SVR": _lone_machine(SVR, C=_PRICE, epsilon=Range(least=0)),
+    # The width of the tube may come out a rounding error below 0.
+    "NuSVR": _lone_machine(NuSVR, C=_PRICE, nu=_SHARE, scalars={"epsilon_": Scalar(float, least=-sys.float_info.max)}),
+    "OneClassSVM": _lone_machine(OneClassSVM, Array("offset_", "m"), nu=_SHARE),
 }
 
 ENCODER = TableEncoder

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 from margrove.certificate import certify as recompute
+from margrove.data import Table
 from margrove.errors import ParameterError
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import tell_certificate
 from margrove.surface.meter import metered
-from margrove.surface.models import features_of, read_model, target_of
+from margrove.surface.models import features_of, is_classifier, learner_of, read_model, target_of
 from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.screen import Screen
 
@@ -24,11 +26,20 @@ def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
         reading = replace(reading, target=target_of(model))
     with metered(screen, "recomputing the certificate"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        table = reading.labelled()
-        certificate = recompute(model, features_of(model, table), table.labels())
+        table, answers = _rows_for(model, reading)
+        certificate = recompute(model, features_of(model, table), answers)
     for message in warnings_in_shell(caught):
         screen.warn(message)
     screen.say(f"{model_path} on {table.source}")
     tell_certificate(screen, certificate)
     screen.document({"command": "certify", "model": model_path, "table": table.source, **certificate.to_dict()})
     return certificate.holds is True
+
+
+def _rows_for(model: Any, reading: Reading) -> tuple[Table, Any]:
+    """The table, and what this kind of model was asked about its rows: classes, numbers or nothing."""
+    learner = learner_of(model)
+    if is_classifier(learner):
+        table = reading.labelled()
+        return table, table.labels()
+    return (reading.unlabelled(), None) if hasattr(learner, "offset_") else reading.valued()

@@ -65,7 +65,7 @@ Param = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="A parameter of the learner; may be repeated.",
+        help="A parameter of the learner, such as C=10; may be repeated.",
         show_default=False,
         rich_help_panel=_LEARNING,
     ),
@@ -96,7 +96,7 @@ def about(
     """Classifiers that come with their proof: a table goes in, a model and its certificate come out."""
 
 
-@app.command(epilog="Example:  margrove train adult.csv --target income --model perceptron -o income.margrove")
+@app.command(epilog="Example:  margrove train adult.csv --target income --model svm --param C=10 -o income.margrove")
 def train(
     file: File = None,
     target: Target = None,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from warnings import WarningMessage
 
-_PARAMETERS = "class_weight|gamma|kernel|variant"
+_PARAMETERS = "class_weight|decision_function_shape|gamma|kernel|multiclass|variant"
 _IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its place
     # Of the table.
     (r"\bheader=False", "--no-header"),
@@ -30,6 +30,8 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its 
     (r"\braise time_limit\b", "raise --time-limit"),
     (r"\braise max_iter\b", "train with more: --param max_iter=…"),
     (r"\bPass K\.toarray\(\)", "A Gram matrix is for Python; choose another --param kernel=…"),
+    (r"\bUse a finite C, or another kernel", "Use a finite --param C=…, or another --param kernel=…"),
+    (r"\bmachine_decision gives the machines' values", "`margrove predict --scores` gives the machines' values"),
     (r"\bPut an encoder in front: make_pipeline\(.*\)", "Train the model with `margrove train`, which encodes tables"),
     (rf"\b({_PARAMETERS})='([^']*)'", r"--param \1=\2"),
     (r"\b(or|as does) None\b", r"\1 null"),  # a value of --param is JSON
@@ -55,6 +57,9 @@ def in_shell(advice: str) -> str:
 def error_in_shell(error: Exception) -> str:
     """A failure in one line, its cure as options. Where the cure stands apart, the user's own words are left alone."""
     text = " ".join(str(error).splitlines())
+    if "rows" in getattr(error, "evidence", {}):
+        # Where hulls meet: rows of an array, from 0; those of a table are counted from 1.
+        text = re.sub(r"(?<=·row )\d+", lambda number: str(int(number[0]) + 1), text)
     cure = getattr(error, "cure", None)
     return text.removesuffix(cure) + in_shell(cure) if cure else in_shell(text)
 

@@ -17,6 +17,7 @@ from margrove.surface.validation import Estimate
 
 NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
+MOST_LESSONS = 30  # lines that somebody still reads: 26 letters have 325 pairs
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
@@ -88,13 +89,17 @@ def certificate_grid(certificate: Certificate) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     grid.add_column("")
     grid.add_column("claim (each class against the rest)" if is_one_vs_rest else "claim")
-    for machine in machines if is_split else (f"all {len(machines)} classes",):
-        grid.add_column(Text(machine.removesuffix(_VS_REST)), justify="right")
+    all_of_them = f"all {len(machines)} {'classes' if is_one_vs_rest else 'machines'}"
+    for machine in machines if is_split else (all_of_them,):
+        grid.add_column(Text(machine.removesuffix(_VS_REST).replace(" vs ", "\nvs ")), justify="right")
     for claim, (_, name, value, words) in zip(certificate.claims, certificate.rows(), strict=True):
         mark, style = _MARKS[claim.holds]
+        values = [value]
+        if is_split and len(claim.values) == len(machines):
+            values = _values(claim)
+        elif is_split and len(claim.values) == 1:  # of all machines together
+            name, values = f"{name}: {_number(claim.values[0])}", []
         text = Text.assemble(name, *([("\n" + words, "dim")] if words else []))
-        is_per_machine = is_split and len(claim.values) == len(machines)
-        values = _values(claim) if is_per_machine else [value]
         grid.add_row(Text(mark, style=style), text, *(Text(value) for value in values))
     return grid
 
@@ -156,20 +161,47 @@ def tell_learned(screen: Screen, learned: Learned) -> None:
     """Print what the model learned."""
     screen.heading("What it learned")
     if learned.kind == "weights":
-        for lesson in learned.lessons:
-            screen.say(_weights_line(lesson), indent=2)
+        _tell_lessons(screen, learned)
         together = "Columns that move together share or cancel their weights."
         screen.say(
             f"In brackets the weight{learned.unit}; 1 is the strongest of its class. {together}", style="dim", indent=2
         )
-        return
-    if learned.kind == "rows":
+    if learned.support is not None:
+        _tell_support(screen, learned, learned.support)
+    elif learned.kind == "rows":
         of_all = f" of {learned.n_training_rows:,}" if learned.n_training_rows else ""
         screen.say(
             f"{learned.size:,}{of_all} training rows carry the decision; the others play no part in it:", indent=2
         )
-    for lesson in learned.lessons:
-        screen.say(_other_line(lesson), indent=2)
+    if learned.kind == "votes" or (learned.kind == "rows" and learned.support is None):
+        _tell_lessons(screen, learned)
+    if learned.kind == "rows" and learned.support is not None:
+        screen.say("Which columns matter, a straight learner can tell: --model perceptron.", style="dim", indent=2)
+
+
+def _tell_lessons(screen: Screen, learned: Learned) -> None:
+    line = _weights_line if learned.kind == "weights" else _other_line
+    for lesson in learned.lessons[:MOST_LESSONS]:
+        screen.say(line(lesson), indent=2)
+    if len(learned.lessons) > MOST_LESSONS:
+        screen.say(f"… and {len(learned.lessons) - MOST_LESSONS:,} more; --json has them all", style="dim", indent=2)
+
+
+def _tell_support(screen: Screen, learned: Learned, support: dict[str, int]) -> None:
+    """Whose rows carry the decision of a support vector classifier, and what that bounds."""
+    carriers = f"{sum(support.values()):,} of {learned.n_training_rows or 0:,}"
+    alone = "" if learned.loo_bound is None else "; without the others it would be the same"
+    screen.say(f"{carriers} training rows carry the decision (support vectors){alone}:", indent=2)
+    line = Text()
+    for label, count in list(support.items())[:MOST_LESSONS]:
+        line.append(", " if line else "").append(label, style="bold").append(f" {count:,}")
+    screen.say(line.append(", …" if len(support) > MOST_LESSONS else ""), indent=4)
+    if learned.loo_bound is None or learned.xi_alpha_bound is None:
+        return
+    bound, sharper = percent(learned.loo_bound), percent(learned.xi_alpha_bound)
+    by_estimate = "" if bound == sharper else f"; at most {sharper} by the sharper ξα-estimate"
+    text = f"Each row left out in turn, at most {bound} of them would be misjudged (the leave-one-out bound)"
+    screen.say(f"{text}{by_estimate}.", indent=2)
 
 
 def _weights_line(lesson: Lesson) -> Text:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data import Table
-from margrove.surface.models import encoder_of, learner_of
+from margrove.status import Status
+from margrove.surface.models import encoder_of, is_classifier, learner_of
+from margrove.svm.layout import code_of, coefficients_of
 
 SHOWN_PER_CLASS = 5  # columns; the weights fall off quickly and nobody reads more
 LEAST_SHOWN = 0.05  # of the strongest weight: below, a column hardly matters
@@ -45,6 +47,9 @@ class Learned:
     size: int  # weights per machine, rows, or weight vectors
     n_training_rows: int | None = None
     unit: str = ""  # of weights: a change of what they are the weight of
+    support: dict[str, int] | None = None  # of a support vector classifier: rows of each class that carry the decision
+    loo_bound: float | None = None  # the leave-one-out error is at most this,
+    xi_alpha_bound: float | None = None  # and at most this
 
     @property
     def size_words(self) -> str:
@@ -55,11 +60,12 @@ class Learned:
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values, without the parts that do not apply."""
         record = asdict(self)
-        for lesson in record["lessons"]:
-            for name in [name for name, value in lesson.items() if value is None]:
-                del lesson[name]
-        record["lessons"] = list(record["lessons"])
-        return record
+        record["lessons"] = [_without_gaps(lesson) for lesson in record["lessons"]]
+        return _without_gaps(record) | {"n_training_rows": self.n_training_rows}
+
+
+def _without_gaps(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if value is not None}
 
 
 def learned(model: Any, table: Table | None = None) -> Learned:
@@ -70,17 +76,39 @@ def learned(model: Any, table: Table | None = None) -> Learned:
     weight is that of yes against no.
     """
     learner = learner_of(model)
-    sides = _sides(learner.classes_)
+    sides = _sides(learner)
     if hasattr(learner, "prototypes_"):
         voters = np.diff(learner.starts_)
         lessons = [Lesson(*side, n_voters=int(n)) for side, n in zip(sides, voters, strict=True)]
         return Learned("votes", tuple(lessons), int(voters.sum()))
-    if hasattr(learner, "dual_coef_"):
-        lessons = [
-            Lesson(*side, n_rows_for=int((beta > 0).sum()), n_rows_against=int((beta < 0).sum()))
-            for side, beta in zip(sides, learner.dual_coef_, strict=True)
-        ]
-        return Learned("rows", tuple(lessons), len(learner.support_), getattr(learner, "n_rows_", None))
+    if hasattr(learner, "coef_"):
+        return replace(_of_weights(model, learner, sides, table), **_carriers(learner))
+    betas = coefficients_of(learner) if _is_support_vector_classifier(learner) else learner.dual_coef_
+    lessons = [
+        Lesson(*side, n_rows_for=int((beta > 0).sum()), n_rows_against=int((beta < 0).sum()))
+        for side, beta in zip(sides, betas, strict=True)
+    ]
+    rows = Learned("rows", tuple(lessons), len(learner.support_), learner.n_rows_)
+    return replace(rows, **_carriers(learner))
+
+
+def _carriers(learner: Any) -> dict[str, Any]:
+    """What only a support vector classifier knows: whose rows carry the decision, and how far it can be trusted."""
+    if not _is_support_vector_classifier(learner):
+        return {}
+    counts = zip(learner.classes_, learner.n_support_, strict=True)
+    support = {str(label): int(count) for label, count in counts}
+    bounds = {}
+    if learner.status_ is Status.CONVERGED:  # they are of the optimum, and of nothing else
+        bounds = {"loo_bound": learner.loo_bound_, "xi_alpha_bound": learner.xi_alpha_bound_}
+    return {"n_training_rows": learner.n_rows_, "support": support, **bounds}
+
+
+def _is_support_vector_classifier(learner: Any) -> bool:
+    return hasattr(learner, "loo_bound_")
+
+
+def _of_weights(model: Any, learner: Any, sides: list[tuple[str, str]], table: Table | None) -> Learned:
     names = _columns(model, learner.coef_.shape[1])
     unit, weights = ", per standard deviation of a number, yes against no of a category", learner.coef_
     encoder = encoder_of(model)
@@ -100,11 +128,19 @@ def _deviations(encoded: Any) -> NDArray[np.float64]:
     return deviations
 
 
-def _sides(classes: NDArray[Any]) -> list[tuple[str, str]]:
+def _sides(learner: Any) -> list[tuple[str, str]]:
     """The class each machine speaks for, and what it speaks against."""
-    if len(classes) == 2:
-        return [(str(classes[1]), str(classes[0]))]
-    return [(str(label), "the rest") for label in classes]
+    if not is_classifier(learner):
+        return [("inside", "outside") if hasattr(learner, "offset_") else ("a high value", "a low one")]
+    classes = [str(label) for label in learner.classes_]
+    if not _is_support_vector_classifier(learner):
+        return [(classes[1], classes[0])] if len(classes) == 2 else [(label, "the rest") for label in classes]
+    sides = []
+    for column in code_of(learner).T:
+        for_it, against = ([label for label, side in zip(classes, column, strict=True) if side == s] for s in (1, -1))
+        is_rest = len(for_it) == 1 and len(against) == len(classes) - 1 > 1
+        sides.append(("|".join(for_it), "the rest" if is_rest else "|".join(against)))
+    return sides
 
 
 @dataclass(frozen=True)

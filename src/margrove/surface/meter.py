@@ -3,6 +3,7 @@ fall."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,16 +24,20 @@ class Meter:
     def __init__(self, bar: Progress | None, title: str, total: int) -> None:
         self._bar = bar
         self._done = 0
+        self._share = 0.0  # of the step at hand
+        self._start: float | None = None  # where the objective of the step at hand was first seen
         self._task = None if bar is None else bar.add_task(title, total=total, objective="")
 
     def begin(self, title: str) -> None:
         """Say what the step at hand is."""
+        self._share, self._start = 0.0, None
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=title, objective="")
 
     def advance(self) -> None:
         """One step is done."""
         self._done += 1
+        self._share, self._start = 0.0, None
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done)
 
@@ -40,9 +45,38 @@ class Meter:
         """Draw what a solver reports of the step at hand."""
         if self._bar is None or self._task is None:
             return
-        share = report.done / report.total if report.total else 0.0
-        objective = "" if report.objective is None else f"{report.objective:g} {report.objective_name}"
-        self._bar.update(self._task, completed=self._done + share, objective=objective)
+        share = min(1.0, (report.done + self._fallen(report)) / report.total) if report.total else 0.0
+        self._share = max(self._share, share)  # an objective may rise on its way down, but no bar should fall back
+        self._bar.update(self._task, completed=self._done + self._share, objective=in_words(report))
+
+    def _fallen(self, report: Report) -> float:
+        """Of what is at work now: how many of the digits between its start and its goal the objective has fallen."""
+        objective, goal = report.objective, report.goal
+        if objective is None or goal is None or not math.isfinite(objective):
+            return 0.0
+        if self._start is None:
+            self._start = objective
+        if objective <= goal:
+            return 1.0
+        return max(0.0, math.log(self._start / objective) / math.log(self._start / goal)) if self._start > goal else 0.0
+
+
+def in_words(report: Report) -> str:
+    """What the solver would like to see fall, and how far it has to.
+
+    Examples
+    --------
+    >>> from margrove.progress import Progress
+    >>> from margrove.surface.meter import in_words
+    >>> in_words(Progress("svm", 2, 3, 0.0417, "violation", goal=0.001))
+    '2 of 3, violation 0.042, to fall to 0.001'
+    """
+    if report.objective is None or not math.isfinite(report.objective):
+        return ""
+    if report.goal is None:
+        return f"{report.objective:g} {report.objective_name}"
+    so_far = f"{report.done:g} of {report.total:g}, " if report.total and report.total > 1 else ""
+    return f"{so_far}{report.objective_name} {report.objective:.2g}, to fall to {report.goal:g}"
 
 
 @contextmanager

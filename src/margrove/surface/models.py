@@ -112,8 +112,13 @@ def read_model(path: str) -> Any:
 
 
 def learner_of(model: Any) -> Any:
-    """The classifier itself."""
+    """The learner itself."""
     return model[-1] if hasattr(model, "steps") else model
+
+
+def is_classifier(learner: Any) -> bool:
+    """Whether it tells classes apart; a file may hold a regression or a one-class machine too."""
+    return hasattr(learner, "classes_")
 
 
 def features_of(model: Any, table: Table) -> Any:
@@ -121,6 +126,11 @@ def features_of(model: Any, table: Table) -> Any:
     if encoder_of(model) is not None:
         return table
     names = [str(name) for name in getattr(model, "feature_names_in_", table.names)]
+    if len(names) != model.n_features_in_:
+        found = f"has {len(names)} columns, and the model takes {model.n_features_in_}"
+        raise InputError(
+            found, file=table.source, cure="This model was trained on an array, whose columns have no names."
+        )
     chosen = table.select(names)
     if chosen.sparse is not None or chosen.block is not None:
         return chosen.block if chosen.sparse is None else chosen.sparse

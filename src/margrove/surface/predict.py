@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.certificate import at_the_end
 from margrove.data import Table
 from margrove.errors import InputError, ParameterError
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import percent
 from margrove.surface.meter import metered
-from margrove.surface.models import check_folder, features_of, learner_of, read_model, target_of
+from margrove.surface.models import check_folder, features_of, is_classifier, learner_of, read_model, target_of
 from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.screen import Screen
 
@@ -95,20 +96,28 @@ def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
         truth, table = table[target], table.without(target)
     features = features_of(model, table)
     labels = np.asarray(model.predict(features))
-    scores = None
-    if with_scores:
-        decision = np.asarray(model.decision_function(features))
-        scores = decision[:, None] if decision.ndim == 1 else decision
+    scores = _scores(model, features) if with_scores else None
     accuracy, n_labelled = None, 0
     if truth is not None:
         known = ~truth.is_missing
         n_labelled = int(known.sum())
-        if n_labelled:
+        if n_labelled and is_classifier(learner_of(model)):
             # As text: a file of zeros and ones may be numbers here and yes/no there.
             right = labels[known].astype(str) == truth.take(known).labels().astype(str)
             accuracy = float(np.mean(right))
     machines = learner_of(model).certificate_.machines
     return Predictions(target or UNNAMED_TARGET, labels, scores, machines, accuracy, n_labelled)
+
+
+def _scores(model: Any, features: Any) -> NDArray[np.float64]:
+    """The decision value of each machine, (n, machines)."""
+    if not hasattr(model, "decision_function"):
+        raise ParameterError(f"--scores: {type(learner_of(model)).__name__} predicts values and has no others.")
+    learner, rows = at_the_end(model, features)
+    # Of several classes a support vector classifier's decision_function counts votes.
+    decide = learner.machine_decision if hasattr(learner, "machine_decision") else learner.decision_function
+    decision = np.asarray(decide(rows))
+    return decision[:, None] if decision.ndim == 1 else decision
 
 
 def _tell(screen: Screen, predictions: Predictions, output: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrove.data import Table, load_penguins, read_table
 from margrove.data.delimited import DEFAULT_MISSING
@@ -60,6 +61,16 @@ class Reading:
             table = _less(table, name)
         check_target(table)
         return table
+
+    def valued(self) -> tuple[Table, NDArray[np.float64]]:
+        """The table, and the numbers of its target, for a regression."""
+        table = self._penguins() if self.file is None else self._read(self.target)
+        target = table.target
+        if target is None or target.kind != "numeric":
+            name = None if target is None else target.name
+            problem = "are no numbers, and this model estimates numbers"
+            raise InputError(f"the targets {problem}", file=table.source, column=name, cure="Name another: --target.")
+        return table, np.asarray(target.values, dtype=np.float64)
 
     def unlabelled(self) -> Table:
         """The table with every column among the features."""

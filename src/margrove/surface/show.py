@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from margrove.linear.margins import kernel_of
 from margrove.surface.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.surface.learned import learned
-from margrove.surface.models import encoder_of, learner_of, read_model, target_of
+from margrove.surface.models import encoder_of, is_classifier, learner_of, read_model, target_of
 from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters
 
 SHOWN_COLUMNS = 20
+_NUMBERS = {  # that kernels have, other than γ alone
+    "linear": (),
+    "intersection": (),
+    "precomputed": (),
+    "poly": ("gamma", "coef0", "degree"),
+    "sigmoid": ("gamma", "coef0"),
+}
 
 
 def show(screen: Screen, path: str) -> None:
@@ -23,8 +31,9 @@ def show(screen: Screen, path: str) -> None:
         "model": path,
         "class": type(learner).__name__,
         "parameters": plain_parameters(learner),
+        "gamma": getattr(learner, "gamma_", None),
         "target": target_of(model),
-        "classes": learner.classes_.tolist(),
+        "classes": learner.classes_.tolist() if is_classifier(learner) else None,
         "columns": columns,
         "status": str(learner.status_),
         "engine": learner.engine_,
@@ -33,16 +42,35 @@ def show(screen: Screen, path: str) -> None:
         "learned": lessons.to_dict(),
     }
     screen.essential(f"{path}: {record['class']}, {record['status']}, engine {record['engine']}", style="bold")
-    target = f"{record['target']!r}: " if record["target"] else ""
-    screen.say(f"tells apart {target}{_listed([str(label) for label in learner.classes_], 12)}", indent=2)
+    screen.say(_purpose(learner, record["target"]), indent=2)
     screen.say(
         f"from {len(columns):,} columns: {_listed([_column_words(c) for c in columns], SHOWN_COLUMNS)}", indent=2
     )
     settings = ", ".join(f"{name}={value!r}" for name, value in record["parameters"].items())
     screen.say(f"parameters: {settings}", indent=2)
+    if hasattr(learner, "gamma_"):
+        screen.say(f"kernel: {_kernel_words(learner)}", indent=2)
     tell_saved_certificate(screen, learner.certificate_)
     tell_learned(screen, lessons)
     screen.document(record)
+
+
+def _purpose(learner: Any, target: str | None) -> str:
+    """What it is for."""
+    name = repr(target) if target else ""
+    if is_classifier(learner):
+        labels = _listed([str(label) for label in learner.classes_], 12)
+        return f"tells apart {name}: {labels}" if name else f"tells apart {labels}"
+    if hasattr(learner, "offset_"):
+        return "tells rows like those it was trained on (1) from others (-1)"
+    return f"estimates {name}" if name else "estimates a number"
+
+
+def _kernel_words(learner: Any) -> str:
+    """The kernel with the numbers that `fit` settled."""
+    kernel = kernel_of(learner)
+    numbers = {"gamma": kernel.gamma, "coef0": kernel.coef0, "degree": kernel.degree}
+    return ", ".join([kernel.name, *(f"{name} {numbers[name]:.4g}" for name in _NUMBERS.get(kernel.name, ("gamma",)))])
 
 
 def _columns(model: Any) -> list[dict[str, Any]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
@@ -17,7 +20,7 @@ from margrove.surface.display import (
     tell_learned,
 )
 from margrove.surface.learned import learned
-from margrove.surface.learners import DEFAULT, Learner, learner_named, parameters_blamed
+from margrove.surface.learners import DEFAULT, MANY_ROWS, Learner, learner_named, parameters_blamed
 from margrove.surface.meter import metered
 from margrove.surface.models import build_model, check_destination, fit_model, write_model
 from margrove.surface.reading import STANDARD_STREAM, Reading, facts_of, tell_facts
@@ -55,7 +58,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         table = reading.labelled()
         facts = facts_of(table)
     tell_facts(screen, facts, reading)
-    _tell_learner(screen, training)
+    _tell_learner(screen, training, facts.n_rows)
     with parameters_blamed(training.params):
         estimate = _estimate(screen, training, table)
         tell_estimate(screen, estimate)
@@ -106,7 +109,7 @@ def _fit(screen: Screen, training: Training, table: Table) -> tuple[Any, Certifi
     return model, certificate, warnings
 
 
-def _tell_learner(screen: Screen, training: Training) -> None:
+def _tell_learner(screen: Screen, training: Training, n_rows: int) -> None:
     learner = training.learner
     if training.model is None:
         screen.say(
@@ -114,6 +117,12 @@ def _tell_learner(screen: Screen, training: Training) -> None:
             "`margrove compare` tries them all.",
             indent=2,
         )
+        if n_rows > MANY_ROWS:
+            screen.say(
+                f"Its time grows with the square of the rows, and {n_rows:,} are many: --model perceptron is quick at "
+                "any size, and --time-limit ends each fit.",
+                indent=2,
+            )
     else:
         screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
 
@@ -141,5 +150,11 @@ def next_commands(reading: Reading, destination: str) -> Sequence[str]:
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters as JSON can hold them."""
-    plain = (str, int, float, bool, type(None), dict, list)
-    return {name: value if isinstance(value, plain) else str(value) for name, value in estimator.get_params().items()}
+    return {name: _plain(value) for name, value in estimator.get_params().items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):  # a code matrix
+        return value.tolist()
+    is_plain = isinstance(value, str | int | float | bool | None | dict | list)
+    return value if is_plain and value not in (math.inf, -math.inf) else str(value)

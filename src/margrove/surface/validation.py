@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from margrove.data import Table
-from margrove.errors import ParameterError
+from margrove.errors import InfeasibleError, ParameterError
 from margrove.status import Status
 from margrove.surface.meter import Meter
 
@@ -101,14 +101,22 @@ def cross_validate(make_model: ModelMaker, table: Table, folds: Folds, meter: Me
         model = make_model()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
-            model.fit(table.take(train), labels[train])
+            try:
+                model.fit(table.take(train), labels[train])
+            except InfeasibleError:  # the fit on all rows says why, and names rows of the table
+                notes = (*folds.notes, f"not estimated: without fold {number} the problem has no solution")
+                return Estimate((), *_baseline(labels), notes)
             refuse_interrupted(model)
             accuracies.append(float(np.mean(model.predict(table.take(test)) == labels[test])))
         meter.advance()
+    return Estimate(tuple(accuracies), *_baseline(labels), folds.notes)
+
+
+def _baseline(labels: np.ndarray) -> tuple[float, Any]:
+    """What answering the largest class would score, and that class."""
     values, counts = np.unique(labels, return_counts=True)
     largest = int(np.argmax(counts))
-    baseline = float(counts[largest] / len(labels))
-    return Estimate(tuple(accuracies), baseline, values[largest].item(), folds.notes)
+    return float(counts[largest] / len(labels)), values[largest].item()
 
 
 def refuse_interrupted(model: Any) -> None:

@@ -1,1 +1,1 @@
-"""Max margin. So far its kernels, which the kernel perceptron shares."""
+"""Max margin: support vector machines, and the kernels, which the kernel perceptron shares."""

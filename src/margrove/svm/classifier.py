@@ -41,7 +41,6 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     classes_: NDArray[Any]
     class_weight_: NDArray[np.float64]
     n_iter_: NDArray[np.int64]
-    margin_: NDArray[np.float64]
     loo_bound_: float
     xi_alpha_bound_: float
 
@@ -73,6 +72,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             raise ParameterError(
                 "decision_function_shape='ovo' goes with multiclass='ovo'; machine_decision gives the machines' values."
             )
+
+    @property
+    def margin_(self) -> NDArray[np.float64]:
+        """2/‖w‖ of each machine: the width of its margin, in the feature space."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(2 / self.norm_)
 
     @property
     def _is_one_vs_one(self) -> bool:
@@ -200,8 +205,6 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.n_support_ = np.bincount(sample.codes[support], minlength=len(sample.classes)).astype(np.int32)
         self.dual_coef_ = self._laid_out(sample.codes, support, solved)
         self.n_iter_ = np.array([each.solution.n_iter for each in solved], np.int64)
-        with np.errstate(divide="ignore"):
-            self.margin_ = 2 / self.norm_
         carriers, n = carrying_rows([each.machine for each in solved])
         self.loo_bound_ = carriers / n
         self.xi_alpha_bound_ = _xi_alpha(ground, solved) / n

@@ -38,7 +38,7 @@ def pairs_of(n_classes: int) -> Iterator[tuple[int, int]]:
 def code_matrix(multiclass: Any, n_classes: int) -> NDArray[np.int8]:
     """The code matrix of "ovo", "ovr", or the one that was given, shape (K, machines)."""
     if not isinstance(multiclass, str):
-        return np.array(multiclass, dtype=np.int8)
+        return np.asarray(multiclass, dtype=np.float64).astype(np.int8)
     if n_classes == 2:
         return np.array([[-1], [1]], np.int8)
     if multiclass == "ovr":
@@ -57,7 +57,7 @@ def check_multiclass(multiclass: Any) -> None:
         return
     try:
         code = np.asarray(multiclass, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         code = np.empty(0)
     if code.ndim != 2 or 0 in code.shape:
         raise ParameterError(
@@ -75,9 +75,7 @@ def check_code(code: NDArray[np.int8], classes: NDArray[Any]) -> None:
         raise ParameterError(
             f"multiclass has {len(code)} rows; y has {len(classes)} classes, and each needs one: {listed(classes[:8])}."
         )
-    for machine, column in enumerate(code.T):
-        if column.max() < 1 or column.min() > -1:
-            raise ParameterError(f"multiclass: column {machine} has no {'+1' if column.max() < 1 else '−1'}.")
+    check_sides(code)
     wide = code.astype(np.int64)
     for i, j in pairs_of(len(classes)):
         if not (wide[i] * wide[j] < 0).any():
@@ -86,6 +84,13 @@ def check_code(code: NDArray[np.int8], classes: NDArray[Any]) -> None:
                 f"multiclass: the classes {shown(classes[i])} and {shown(classes[j])} {words}, so no machine tells "
                 "them apart."
             )
+
+
+def check_sides(code: NDArray[np.int8]) -> None:
+    """Raise `ParameterError` unless every machine has two sides."""
+    for name, is_there in (("+1", (code > 0).any(axis=0)), ("−1", (code < 0).any(axis=0))):
+        if not is_there.all():
+            raise ParameterError(f"multiclass: column {int(np.argmin(is_there))} has no {name}.")
 
 
 def machine_names(classes: NDArray[Any], code: NDArray[np.int8]) -> tuple[str, ...]:

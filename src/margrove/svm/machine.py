@@ -30,6 +30,7 @@ from margrove.errors import (
 )
 from margrove.linear.certificate import is_recomputation_cheap
 from margrove.linear.margins import kernel_of
+from margrove.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.certificate import solver_certificate
 from margrove.svm.decision import check_points, linear_sums, matched, weighted_sums
@@ -56,8 +57,7 @@ class SupportVectorMachine(BaseEstimator):
     intercept_: NDArray[np.float64]
     n_support_: NDArray[np.int32]
     gamma_: float
-    shape_fit_: tuple[int, ...]
-    fit_status_: int
+    n_rows_: int
     norm_: NDArray[np.float64]
     status_: Status
     engine_: str
@@ -108,7 +108,18 @@ class SupportVectorMachine(BaseEstimator):
     @property
     def kkt_(self) -> NDArray[np.str_]:
         """The word of each training row: "easy" (α = 0), "marginal" (0 < α < C) or "hard" (α = C)."""
-        return np.asarray(WORDS[self._grades])
+        words = np.asarray(WORDS[self._grades])
+        return words[:, 0] if words.shape[1] == 1 else words
+
+    @property
+    def fit_status_(self) -> int:
+        """0 if converged, as scikit-learn has it."""
+        return int(self.status_ is not Status.CONVERGED)
+
+    @property
+    def shape_fit_(self) -> tuple[int, int]:
+        """The shape of X in ``fit``."""
+        return self.n_rows_, self.n_features_in_
 
     @property
     def _gamma(self) -> float:
@@ -165,11 +176,11 @@ class SupportVectorMachine(BaseEstimator):
         if self.verbose:
             _tell_problem(type(self).__name__, ground, problem)
         start = time.perf_counter()
-        solutions: tuple[DualSolution, ...] = solve(problem, engine, effort)
+        with towards(problem.tol):
+            solutions: tuple[DualSolution, ...] = solve(problem, engine, effort)
         elapsed = time.perf_counter() - start
         self.engine_ = engine
         self.status_ = worst(solution.status for solution in solutions)
-        self.fit_status_ = int(self.status_ is not Status.CONVERGED)
         if self.verbose:
             _tell_solutions(type(self).__name__, self.status_, solutions, elapsed)
         solved = [
@@ -209,16 +220,15 @@ class SupportVectorMachine(BaseEstimator):
 
     def _keep(self, ground: Ground, solved: list[Solved], support: NDArray[np.int64]) -> None:
         """What all five keep; ``dual_coef_`` and ``n_support_`` are theirs."""
-        n = ground.X.shape[0]
+        self.n_rows_ = ground.X.shape[0]
         self.support_ = support.astype(np.int32)
         is_given = ground.kernel.name == "precomputed"
         self.support_vectors_ = np.empty((0, 0)) if is_given else ground.X[support]
         self.intercept_ = np.array([each.b for each in solved])
         self.norm_ = np.array([each.norm for each in solved])
         self.gamma_ = ground.kernel.gamma
-        self.shape_fit_ = tuple(ground.X.shape)
-        grades = np.stack([row_grades(each.machine, each.finding.grade, n) for each in solved])
-        self._grades = grades[0] if len(solved) == 1 else grades.T
+        grades = [row_grades(each.machine, each.finding.grade, self.n_rows_) for each in solved]
+        self._grades = np.stack(grades, axis=1)  # (n, machines)
 
     def _keep_certificate(
         self,

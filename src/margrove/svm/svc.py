@@ -78,7 +78,7 @@ class SVC(SupportVectorClassifier):
     intercept_ : array of shape (machines,)
     coef_ : array of shape (machines, d)
         For ``kernel="linear"``.
-    classes_, class_weight_, fit_status_, shape_fit_, n_features_in_
+    classes_, class_weight_, fit_status_, shape_fit_, n_features_in_, n_rows_
         As in scikit-learn; ``fit_status_`` is 0 if converged.
     n_iter_ : array of shape (machines,)
         Pair steps.
