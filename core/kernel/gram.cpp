@@ -74,6 +74,10 @@ class PointGram : public Gram<T> {
         diagonal_(chosen_.size(), 1.0) {}
   std::int64_t size() const override { return n_; }
   const std::vector<double>& diagonal() const override { return diagonal_; }
+  bool is_nonnegative() const override {
+    return spec_.kind == KernelKind::rbf || spec_.kind == KernelKind::laplacian || spec_.kind == KernelKind::chi2 ||
+           spec_.kind == KernelKind::intersection;
+  }
 
   void exact(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
              double* sums, int threads) const override {

@@ -26,6 +26,8 @@ class Gram {
   virtual const std::vector<double>& diagonal() const = 0;
   // How large the numbers are of which the values of row i are made: their rounding grows with it.
   virtual double magnitude(std::int64_t i) const { return std::fabs(diagonal()[static_cast<std::size_t>(i)]); }
+  // Whether no value is below zero.
+  virtual bool is_nonnegative() const { return false; }
   // What one value costs, in multiplications, roughly.
   virtual double cost() const = 0;
   // out[r][j] = K(x_i, x_j) for i = wanted[r] and every j, and at once, while the values are near,

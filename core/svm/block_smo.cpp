@@ -42,6 +42,7 @@ BlockSmo<T>::BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowSt
       size_(working_set_for(m_, settings.working_set)),
       groups_(dual_.by_sign ? 2 : 1),
       v_(std::move(v)),
+      moved_(static_cast<std::size_t>(n_), 0.0),
       flags_(static_cast<std::size_t>(m_)),
       width_((size_ + kPadding - 1) / kPadding * kPadding),
       member_(static_cast<std::size_t>(width_), -1),
@@ -122,6 +123,7 @@ void BlockSmo<T>::open_pending() {
       pending_.change.push_back(0);
     }
     pending_.change[static_cast<std::size_t>(mine)] += moved;
+    moved_[static_cast<std::size_t>(dual_.point[t])] += std::fabs(moved);
   }
   pending_.sums.assign(static_cast<std::size_t>(n_), 0.0);
   pending_.done = 0;

@@ -65,6 +65,8 @@ class BlockSmo {
   std::vector<double> alpha() const;
   const std::vector<double>& v() const { return v_; }
   double violation() const;  // relative to the objective for `hulls`
+  // How far β of each point has moved in all, back and forth: what rounding of kernel values has entered v by.
+  const std::vector<double>& moved() const { return moved_; }
   std::int64_t steps() const { return steps_; }
   std::int64_t rounds() const { return rounds_; }
   std::int64_t rows_computed() const { return rows_computed_; }
@@ -106,6 +108,7 @@ class BlockSmo {
   std::int64_t groups_;
   double largest_diagonal_ = 0;
   std::vector<double> v_;
+  std::vector<double> moved_;        // (n)
   std::vector<std::uint8_t> flags_;  // 1: in I_up, 2: in I_low
 
   std::int64_t width_;                 // size, padded to whole vectors

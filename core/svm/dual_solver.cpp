@@ -19,10 +19,13 @@ constexpr double kLastAccuracy = 0.9;    // and none further than this share of 
 constexpr double kTooDear = 200;         // a kernel value that costs this much is not computed twice for a smaller set
 constexpr std::int64_t kMostPhases = 8;
 constexpr double kPassWork = 2e9;         // multiplications between two looks at the clock
+constexpr double kSuspectWork = 2e10;     // and those that looking for suspects may take
 constexpr std::int64_t kCheckAll = 512;   // points: below, every v is taken again
 constexpr std::int64_t kSample = 64;      // points, spread over all, of a check that is not of all
 constexpr std::int64_t kCandidates = 64;  // worst points of each side
 constexpr double kFarOut = 4;             // times the median magnitude: such points are always checked
+constexpr double kFarMove = 4;            // times the mean move: such a β is looked at by itself
+constexpr double kTellingShare = 0.3;     // of tol: an error this large by one β alone makes a point suspect
 constexpr double kErrorMargin = 4;        // how many times the error seen a point may be off
 constexpr std::int64_t kMostRefinements = 8;
 
@@ -42,7 +45,8 @@ DualSolver<T>::DualSolver(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<R
       n_(gram_->size()),
       m_(static_cast<std::int64_t>(dual_.y.size())),
       v_(static_cast<std::size_t>(m_)),
-      known_beta_(static_cast<std::size_t>(n_), 0.0) {
+      known_beta_(static_cast<std::size_t>(n_), 0.0),
+      moved_(static_cast<std::size_t>(n_), 0.0) {
   for (std::size_t t = 0; t < v_.size(); ++t) v_[t] = -dual_.y[t] * dual_.p[t];
   for (const double own : gram_->diagonal()) largest_diagonal_ = std::max(largest_diagonal_, std::fabs(own));
   std::vector<double> magnitude(static_cast<std::size_t>(n_));
@@ -203,6 +207,7 @@ void DualSolver<T>::close_phase() {
     dual_.alpha[t] = alpha[k];
     v_[t] = block_->v()[k];
   }
+  for (std::size_t k = 0; k < active_.size(); ++k) moved_[static_cast<std::size_t>(active_[k])] += block_->moved()[k];
   steps_ += block_->steps();
   rounds_ += block_->rounds();
   rows_computed_ += block_->rows_computed();
@@ -253,6 +258,7 @@ std::vector<std::int64_t> DualSolver<T>::points_to_check(double margin) const {
   for (std::int64_t k = 0; k < std::min(n_, kSample); ++k)
     is_wanted[scattered(k + 1) % static_cast<std::uint64_t>(n_)] = 1;
   for (const std::int64_t i : far_out_) is_wanted[static_cast<std::size_t>(i)] = 1;
+  for (const std::int64_t i : suspects_) is_wanted[static_cast<std::size_t>(i)] = 1;
   for (int g = 0; g < (dual_.by_sign ? 2 : 1); ++g)
     for (const bool from_up : {true, false}) {
       std::vector<std::size_t> side;
@@ -274,6 +280,40 @@ std::vector<std::int64_t> DualSolver<T>::points_to_check(double margin) const {
   return points;
 }
 
+// About how much a kernel value of row i may be off.
+template <class T>
+double DualSolver<T>::rounding_of(std::int64_t i) const {
+  return std::numeric_limits<T>::epsilon() * (1 + 2 * gram_->magnitude(i));
+}
+
+// Points near a β that has moved much further than most: a sample of all points does not speak for them. False if they
+// cannot be told from the others without looking at all.
+template <class T>
+bool DualSolver<T>::find_suspects() {
+  suspects_.clear();
+  const double mean =
+      std::accumulate(moved_.begin(), moved_.end(), 0.0) / static_cast<double>(std::max<std::int64_t>(1, n_));
+  const double telling = kTellingShare * settings_.tol * unit(), far = kFarMove * mean;
+  std::vector<std::int64_t> movers;
+  std::vector<double> moves;
+  for (std::int64_t i = 0; i < n_; ++i) {
+    const double moved = moved_[static_cast<std::size_t>(i)];
+    if (moved <= far || rounding_of(i) * moved <= telling) continue;
+    movers.push_back(i);
+    moves.push_back(moved);
+  }
+  if (movers.empty()) return true;
+  const double work = static_cast<double>(movers.size()) * static_cast<double>(n_) * (gram_->cost() + 16);
+  if (!gram_->is_nonnegative() || work > kSuspectWork) return false;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(n_));
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<double> near(static_cast<std::size_t>(n_), 0.0);
+  gram_->add_sums(movers, moves, all, near.data(), settings_.threads);
+  for (std::int64_t i = 0; i < n_; ++i)
+    if (!(rounding_of(i) * near[static_cast<std::size_t>(i)] <= telling)) suspects_.push_back(i);
+  return true;
+}
+
 template <class T>
 void DualSolver<T>::open_check(bool is_full) {
   const std::vector<double> now = beta();
@@ -283,7 +323,7 @@ void DualSolver<T>::open_check(bool is_full) {
       check_.changed.push_back(i);
       check_.change.push_back(now[static_cast<std::size_t>(i)]);
     }
-  is_check_full_ = is_full || n_ <= kCheckAll;
+  is_check_full_ = is_full || n_ <= kCheckAll || !find_suspects();
   if (is_check_full_) {
     check_.points.resize(static_cast<std::size_t>(n_));
     std::iota(check_.points.begin(), check_.points.end(), 0);
@@ -321,6 +361,7 @@ void DualSolver<T>::conclude_check() {
     return;
   }
   check_error_ = 0;  // v is exact again
+  std::fill(moved_.begin(), moved_.end(), 0.0);
   if (worst <= settings_.tol) {
     ending_ = Ending::converged;
     return;
@@ -343,6 +384,7 @@ Ending DualSolver<T>::run(std::int64_t max_steps, Clock::time_point until) {
       if (now[static_cast<std::size_t>(i)] != 0) {
         pass_.changed.push_back(i);
         pass_.change.push_back(now[static_cast<std::size_t>(i)]);
+        moved_[static_cast<std::size_t>(i)] += std::fabs(now[static_cast<std::size_t>(i)]);
       }
     known_beta_ = now;
     pass_.points.resize(static_cast<std::size_t>(n_));

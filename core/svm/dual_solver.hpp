@@ -6,9 +6,10 @@
 // a margin. When a set is nearly everything, or the sets do not settle, everything is active.
 //
 // The check: when the violation is within tol, v is taken again in double from the points as given: for all of them,
-// or, where that would cost more than a small part of the solve, for the points that could violate and a sample that
-// tells how far v is off. Where double denies what T claims the solve goes on from the exact v; where that does not
-// help it ends as imprecise.
+// or, where that would cost more than a small part of the solve, for the points that could violate, for those whose v
+// may be further off than most (their kernel values are made of larger numbers, or some β near them has moved far), and
+// for a sample that tells how far v is off elsewhere. Where double denies what T claims the solve goes on from the
+// exact v; where that does not help it ends as imprecise.
 #pragma once
 
 #include <functional>
@@ -71,6 +72,8 @@ class DualSolver {
   void conclude_check();
   bool advance(Pass& pass, Clock::time_point until);
   std::vector<std::int64_t> points_to_check(double margin) const;
+  bool find_suspects();
+  double rounding_of(std::int64_t i) const;
 
   std::shared_ptr<const Gram<T>> gram_;
   std::shared_ptr<RowStore<T>> shared_rows_, whole_rows_;
@@ -81,7 +84,8 @@ class DualSolver {
   double largest_diagonal_ = 0;
   std::vector<double> v_, known_beta_;  // (m), and (n) the β that v belongs to
 
-  std::vector<std::int64_t> far_out_;                    // points that every check includes
+  std::vector<std::int64_t> far_out_, suspects_;         // points that every check includes, and that the next one does
+  std::vector<double> moved_;                            // (n) how far β has moved since v was last exact
   std::vector<std::int64_t> active_, active_variables_;  // points and variables of the present phase
   bool is_whole_ = false;                                // everything is active, and stays so
   std::unique_ptr<BlockSmo<T>> block_;

@@ -4,6 +4,7 @@ check in double, and being broken off."""
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -235,3 +236,19 @@ def test_rows_far_out_are_checked(shift, rng):
     (solution,) = solve(problem, EFFORT)
     assert solution.status == "converged"
     assert exact_violation(problem, machine, solution.alpha) <= 1e-3 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("C", "noise"), [(10.0, 0.05), (1e3, 0.01), (1e5, 0.002)])
+def test_tight_groups_in_conflict_are_checked(C, noise):
+    """A few rows whose α goes far and comes back: rounding stays in v near them, and nowhere else."""
+    random = np.random.default_rng(2)
+    X = random.uniform(0, 50, size=(3000, 6))
+    X[-6:] = X[-6] + noise * random.normal(size=(6, 6))
+    y = np.where(random.random(3000) < 0.5, 1, -1).astype(np.int8)
+    machine = forms.classification(y, np.full(3000, C))
+    problem = DualProblem(X, Kernel("rbf", gamma=1.0), (machine,), max_iter=1_000_000)
+    for precision in ("single", "auto"):
+        (solution,) = solve(replace(problem, precision=precision), EFFORT)
+        worst = exact_violation(problem, machine, solution.alpha)
+        assert (solution.status == "converged") == (worst <= 1e-3 * (1 + 1e-6)), (precision, solution.status, worst)
+    assert solution.status == "converged"
