@@ -190,3 +190,26 @@ def test_the_gap_is_never_negative(model, rng):
         gaps.append(certificate["duality gap"])
     assert min(gaps) >= -1e-9
     assert gaps[-1] == min(gaps)
+
+
+def test_a_heavy_row_hides_nothing(rng):
+    """Each α is judged by its own bound, not by the largest of all."""
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    probe = SVC(C=300.0, gamma=0.5).fit(X, y)
+    marginal = probe.support_[(np.abs(probe.dual_coef_[0]) < 299) & (y[probe.support_] == 1)][0]
+    stated, solved = np.ones(200), np.full(200, 300.0)
+    stated[marginal] = solved[marginal] = 1e12
+    forged = SVC(C=1.0, gamma=0.5).fit(X, y, sample_weight=solved)
+    assert certify(forged, X, y, sample_weight=solved).holds
+    for shift in (0.0, -4e-4):
+        forged.intercept_ = forged.intercept_ + shift
+        certificate = certify(forged, X, y, sample_weight=stated)
+        assert certificate.claim("α outside [0, C]").holds is False
+
+
+def test_support_vectors_that_are_gone_are_missed(table):
+    X, y = table
+    model = margrove.SVC().fit(X, y)
+    model.support_vectors_ = np.empty((0, X.shape[1]))
+    assert certify(model, X, y).holds is False

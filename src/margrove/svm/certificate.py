@@ -256,11 +256,13 @@ def _fault(model: Any, X: Matrix, support: NDArray[np.int64], machines: int = 1)
         return Claim("the model's arrays belong together", (float(len(support)),), None, False, "their sizes differ")
     if len(support) and (support.min() < 0 or support.max() >= n):
         is_same = False
-    elif model.kernel == "precomputed" or model.support_vectors_.shape[0] == 0:  # as for a callable of scikit-learn's
-        is_same = True
+    elif model.kernel == "precomputed" or (callable(model.kernel) and model.support_vectors_.shape[0] == 0):
+        is_same = True  # scikit-learn keeps no support vectors for a callable
+    elif model.support_vectors_.shape != (len(support), X.shape[1]):
+        is_same = False
     else:
         difference = X[support] - model.support_vectors_
-        is_same = bool(abs(difference).max() == 0)
+        is_same = len(support) == 0 or bool(abs(difference).max() == 0)
     if is_same:
         return None
     words = "the support vectors are not rows of X: certify on the rows the model was fitted on"
