@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel/distance.hpp"
+
 namespace margrove {
 namespace {
 
@@ -106,6 +108,37 @@ std::vector<double> alone_sums(const CsrRows<T>& rows, KernelKind kind) {
   return sums;
 }
 
+template <class T>
+double pair_sum(const CsrRows<T>& points, std::int64_t i, const CsrRows<T>& others, std::int64_t j, KernelKind kind) {
+  const auto pair = [&](double x, double z) {
+    switch (kind) {
+      case KernelKind::rbf:
+        return (x - z) * (x - z);
+      case KernelKind::laplacian:
+        return std::fabs(x - z);
+      case KernelKind::chi2:
+        return x + z > 0 ? (x - z) * (x - z) / (x + z) : 0.0;
+      case KernelKind::intersection:
+        return x < z ? x : z;
+      default:
+        return x * z;
+    }
+  };
+  double sum = 0;
+  std::int64_t k = points.start[i], l = others.start[j];
+  const std::int64_t k_end = points.start[i + 1], l_end = others.start[j + 1];
+  while (k < k_end || l < l_end) {
+    const bool has_x = k < k_end && (l == l_end || points.column[k] <= others.column[l]);
+    const bool has_z = l < l_end && (k == k_end || others.column[l] <= points.column[k]);
+    const double x = has_x ? static_cast<double>(points.data[k]) : 0,
+                 z = has_z ? static_cast<double>(others.data[l]) : 0;
+    sum += pair(x, z);
+    k += has_x;
+    l += has_z;
+  }
+  return sum;
+}
+
 template <class T, class V>
 void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& others, const KernelSpec& spec,
                 V* out) {
@@ -123,6 +156,8 @@ void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const 
                 const std::vector<double>& alone_others, const KernelSpec& spec, std::vector<double>& buffer, V* out) {
   for (std::int64_t k = points.start[i]; k < points.start[i + 1]; ++k)
     buffer[static_cast<std::size_t>(points.column[k])] = static_cast<double>(points.data[k]);
+  const bool is_distance =
+      spec.kind == KernelKind::rbf || spec.kind == KernelKind::laplacian || spec.kind == KernelKind::chi2;
   for (std::int64_t j = 0; j < others.n; ++j) {
     double sum = alone_i + alone_others[static_cast<std::size_t>(j)];
     for (std::int64_t k = others.start[j]; k < others.start[j + 1]; ++k) {
@@ -130,6 +165,8 @@ void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const 
       const auto z = static_cast<double>(others.data[k]);
       if (x != 0 && z != 0) sum += together(spec.kind, x, z);
     }
+    const double sizes = alone_i + alone_others[static_cast<std::size_t>(j)];
+    if (is_distance && sum < kClose * sizes) sum = pair_sum(points, i, others, j, spec.kind);
     finish(&sum, 1, spec, out + j);
   }
   for (std::int64_t k = points.start[i]; k < points.start[i + 1]; ++k)
@@ -138,6 +175,8 @@ void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const 
 
 template std::vector<double> alone_sums(const CsrRows<float>&, KernelKind);
 template std::vector<double> alone_sums(const CsrRows<double>&, KernelKind);
+template double pair_sum(const CsrRows<float>&, std::int64_t, const CsrRows<float>&, std::int64_t, KernelKind);
+template double pair_sum(const CsrRows<double>&, std::int64_t, const CsrRows<double>&, std::int64_t, KernelKind);
 
 #define MARGROVE_KERNEL_ROW(T, V)                                                                                  \
   template void kernel_row(const DenseRows<T>&, std::int64_t, const DenseRows<T>&, const KernelSpec&, V*);         \

@@ -32,6 +32,11 @@ struct KernelSpec {
 template <class T>
 std::vector<double> alone_sums(const CsrRows<T>& rows, KernelKind kind);
 
+// Sum of pair(x_k, z_k) over the columns of two sparse rows, from the pairs themselves: for distances that the split
+// loses. Columns are in ascending order.
+template <class T>
+double pair_sum(const CsrRows<T>& points, std::int64_t i, const CsrRows<T>& others, std::int64_t j, KernelKind kind);
+
 // K(x_i, z_j) for one row i of `points` and every row j of `others`, in double sums, stored as V.
 // Sparse rows need `buffer` (d zeros, given back as zeros) and the alone_sums of both sides.
 template <class T, class V>

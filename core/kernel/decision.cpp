@@ -22,6 +22,21 @@ MARGROVE_CLONES void finish_gaussian(const double* products, const double* b_hal
   finish_gaussian_body(products, b_half, a_half, width, out);
 }
 
+template <class T, class U>
+MARGROVE_INLINE void sparse_products_body(const U* data, const std::int32_t* column, std::int64_t count,
+                                          const std::int32_t* place, const T* cells, T* out) {
+  T sums[kSparseWidth] = {};
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::int32_t at = place[column[k]];
+    if (at < 0) continue;
+    const T x = static_cast<T>(data[k]);
+    const T* row = cells + static_cast<std::int64_t>(at) * kSparseWidth;
+#pragma omp simd
+    for (std::int64_t w = 0; w < kSparseWidth; ++w) sums[w] += x * row[w];
+  }
+  for (std::int64_t w = 0; w < kSparseWidth; ++w) out[w] = sums[w];
+}
+
 MARGROVE_CLONES void add_votes(const double* kernel, const double* dual, std::int64_t stride, std::int64_t count,
                                std::int64_t machines, double* out) {
   for (std::int64_t m = 0; m < machines; ++m) out[m] += dot(kernel, dual + m * stride, count);
@@ -140,9 +155,9 @@ void add_sparse(const CsrRows<T>& points, const Selection& p, const CsrRows<T>& 
     }
     SparseTile<double> tile(points.d);
     std::vector<std::int64_t> loaded;
-    std::vector<double> row(static_cast<std::size_t>(tile.width()));
-    for (std::int64_t j = 0; j < size; j += tile.width()) {
-      const std::int64_t width = std::min(tile.width(), size - j);
+    std::vector<double> row(kSparseWidth);
+    for (std::int64_t j = 0; j < size; j += kSparseWidth) {
+      const std::int64_t width = std::min(kSparseWidth, size - j);
       loaded.clear();
       for (std::int64_t k = 0; k < width; ++k) loaded.push_back(row_of(s, j + k));
       tile.load(support, loaded);
@@ -153,8 +168,10 @@ void add_sparse(const CsrRows<T>& points, const Selection& p, const CsrRows<T>& 
           for (std::int64_t k = 0; k < width; ++k) {
             const double size_of_both = alone_points[static_cast<std::size_t>(at)] +
                                         alone_support[static_cast<std::size_t>(loaded[static_cast<std::size_t>(k)])];
-            const double squared = size_of_both - 2 * row[static_cast<std::size_t>(k)];
-            row[static_cast<std::size_t>(k)] = std::exp(-spec.gamma * std::max(squared, 0.0));
+            double squared = size_of_both - 2 * row[static_cast<std::size_t>(k)];
+            if (squared < kClose * size_of_both)
+              squared = pair_sum(points, at, support, loaded[static_cast<std::size_t>(k)], spec.kind);
+            row[static_cast<std::size_t>(k)] = std::exp(-spec.gamma * squared);
           }
         } else {
           finish_products(row.data(), width, spec, row.data());
@@ -168,10 +185,10 @@ void add_sparse(const CsrRows<T>& points, const Selection& p, const CsrRows<T>& 
 
 }  // namespace
 
-#define MARGROVE_SPARSE_PRODUCTS(T, U)                                                                               \
-  MARGROVE_CLONES void sparse_products(const U* data, const std::int32_t* column, std::int64_t count, const T* tile, \
-                                       std::int64_t width, T* out) {                                                 \
-    sparse_products_body(data, column, count, tile, width, out);                                                     \
+#define MARGROVE_SPARSE_PRODUCTS(T, U)                                                                \
+  MARGROVE_CLONES void sparse_products(const U* data, const std::int32_t* column, std::int64_t count, \
+                                       const std::int32_t* place, const T* cells, T* out) {           \
+    sparse_products_body(data, column, count, place, cells, out);                                     \
   }
 MARGROVE_SPARSE_PRODUCTS(float, float)
 MARGROVE_SPARSE_PRODUCTS(float, double)

@@ -5,8 +5,6 @@
 namespace margrove {
 namespace {
 
-constexpr double kClose = 1e-6;  // of the halved norms
-
 MARGROVE_CLONES bool has_lost_digits(const double* products, const double* b_half, double a_half, std::int64_t width) {
   int lost = 0;
 #pragma omp simd reduction(| : lost)

@@ -13,6 +13,8 @@
 
 namespace margrove {
 
+constexpr double kFewFactors = 16;  // of a power that is multiplied out
+
 inline bool is_by_products(KernelKind kind) {
   return kind != KernelKind::laplacian && kind != KernelKind::chi2 && kind != KernelKind::intersection;
 }
@@ -35,7 +37,10 @@ void finish_products(const T* products, std::int64_t width, const KernelSpec& sp
       for (std::int64_t j = 0; j < width; ++j) {
         const double base = spec.gamma * static_cast<double>(products[j]) + spec.coef0;
         double power = 1;
-        for (int k = 0; k < static_cast<int>(spec.degree); ++k) power *= base;
+        if (spec.degree <= kFewFactors)
+          for (int k = 0; k < static_cast<int>(spec.degree); ++k) power *= base;
+        else
+          power = std::pow(base, spec.degree);
         out[j] = static_cast<T>(power);
       }
       return;
@@ -61,6 +66,22 @@ inline double diagonal_of(const KernelSpec& spec, double squared_norm, double su
       return sum;
     default:
       return 1;
+  }
+}
+
+// How large the numbers are whose difference the kernel is made of, for the kernels that are no plain products: what
+// rounding of the points, relative to them, does to an exponent or an argument.
+inline double magnitude_of(const KernelSpec& spec, double squared_norm, double absolute_sum) {
+  switch (spec.kind) {
+    case KernelKind::sigmoid:
+      return spec.gamma * squared_norm + std::fabs(spec.coef0);
+    case KernelKind::laplacian:
+    case KernelKind::chi2:
+      return spec.gamma * absolute_sum;
+    case KernelKind::rbf:
+      return spec.gamma * squared_norm;
+    default:
+      return std::fabs(diagonal_of(spec, squared_norm, absolute_sum));
   }
 }
 

@@ -139,16 +139,17 @@ class DenseGram final : public PointGram<T> {
         for (std::int64_t k = 0; k < d_; ++k)
           mean[static_cast<std::size_t>(k)] += sums[static_cast<std::size_t>(piece * d_ + k)];
     }
-    if (is_gaussian) half_.resize(static_cast<std::size_t>(n_));
+    (is_gaussian ? half_.resize(static_cast<std::size_t>(n_)) : magnitude_.resize(static_cast<std::size_t>(n_)));
     const double scale = is_gaussian ? std::sqrt(2 * spec.gamma) : 1.0;
     parallel_for(pieces, threads, [&](std::int64_t piece) {
       for (std::int64_t i = piece * kPiece; i < std::min(n_, (piece + 1) * kPiece); ++i) {
         T* out = data_.get() + i * d_;
         const double squared = pack_point(rows.row(chosen_[static_cast<std::size_t>(i)]), mean.data(), scale, d_, out);
         double sum = 0;
-        if (spec.kind == KernelKind::intersection)
-          for (std::int64_t k = 0; k < d_; ++k) sum += static_cast<double>(out[k]);
+        if (!is_by_products(spec.kind))
+          for (std::int64_t k = 0; k < d_; ++k) sum += std::fabs(static_cast<double>(out[k]));
         diagonal_[static_cast<std::size_t>(i)] = diagonal_of(spec, squared, sum);
+        if (!is_gaussian) magnitude_[static_cast<std::size_t>(i)] = magnitude_of(spec, squared, sum);
         if (is_gaussian) half_[static_cast<std::size_t>(i)] = static_cast<T>(squared / 2);
       }
     });
@@ -160,11 +161,13 @@ class DenseGram final : public PointGram<T> {
         blas_(whole.blas_),
         data_(new T[static_cast<std::size_t>(n_ * d_)]) {
     if (!whole.half_.empty()) half_.resize(static_cast<std::size_t>(n_));
+    if (!whole.magnitude_.empty()) magnitude_.resize(static_cast<std::size_t>(n_));
     for (std::int64_t i = 0; i < n_; ++i) {
       const std::int64_t at = part[static_cast<std::size_t>(i)];
       std::copy_n(whole.data_.get() + at * d_, d_, data_.get() + i * d_);
       diagonal_[static_cast<std::size_t>(i)] = whole.diagonal_[static_cast<std::size_t>(at)];
       if (!half_.empty()) half_[static_cast<std::size_t>(i)] = whole.half_[static_cast<std::size_t>(at)];
+      if (!magnitude_.empty()) magnitude_[static_cast<std::size_t>(i)] = whole.magnitude_[static_cast<std::size_t>(at)];
     }
   }
   std::shared_ptr<const Gram<T>> part(std::span<const std::int64_t> chosen) const override {
@@ -172,7 +175,8 @@ class DenseGram final : public PointGram<T> {
   }
 
   double magnitude(std::int64_t i) const override {
-    return half_.empty() ? Gram<T>::magnitude(i) : static_cast<double>(half_[static_cast<std::size_t>(i)]);
+    return half_.empty() ? magnitude_[static_cast<std::size_t>(i)]
+                         : static_cast<double>(half_[static_cast<std::size_t>(i)]);
   }
 
   void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
@@ -309,8 +313,9 @@ class DenseGram final : public PointGram<T> {
   }
 
   Blas<T> blas_;
-  std::unique_ptr<T[]> data_;  // (n, d)
-  std::vector<T> half_;        // (n), half of |x|^2 of the moved points; Gaussian kernel only
+  std::unique_ptr<T[]> data_;      // (n, d)
+  std::vector<T> half_;            // (n), half of |x|^2 of the moved points; Gaussian kernel only
+  std::vector<double> magnitude_;  // (n), of the other kernels
 };
 
 // Sparse rows: a few wanted rows are laid side by side, and one pass over the non-zeros of all others makes their
@@ -329,9 +334,10 @@ class SparseGram final : public PointGram<T> {
       for (std::int64_t k = rows.start[at]; k < rows.start[at + 1]; ++k) {
         const auto x = static_cast<double>(rows.data[k]);
         squared += x * x;
-        sum += x;
+        sum += std::fabs(x);
       }
       diagonal_[static_cast<std::size_t>(i)] = diagonal_of(spec, squared, sum);
+      magnitude_.push_back(magnitude_of(spec, squared, sum));
     }
   }
 
@@ -340,10 +346,7 @@ class SparseGram final : public PointGram<T> {
                                                     this->exact_);
   }
 
-  double magnitude(std::int64_t i) const override {
-    return spec_.kind == KernelKind::rbf ? spec_.gamma * alone_[static_cast<std::size_t>(given(i))]
-                                         : Gram<T>::magnitude(i);
-  }
+  double magnitude(std::int64_t i) const override { return magnitude_[static_cast<std::size_t>(i)]; }
 
   void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
                 double* sums, int threads) const override {
@@ -380,7 +383,7 @@ class SparseGram final : public PointGram<T> {
             double* sums, int threads) const {
     // Pieces of the columns: their borders depend on neither threads nor rows, so neither do the sums.
     const auto columns = static_cast<std::int64_t>(b.size());
-    const std::int64_t piece = std::max<std::int64_t>(256, (columns + 15) / 16);
+    const std::int64_t piece = std::max<std::int64_t>(256, (columns + 7) / 8);
     parallel_for((columns + piece - 1) / piece, threads, [&](std::int64_t part) {
       const std::int64_t from = part * piece, to = std::min(columns, from + piece);
       if (is_by_products(spec_.kind))
@@ -396,9 +399,9 @@ class SparseGram final : public PointGram<T> {
                    T* const* out) const {
     SparseTile<T> tile(d_);
     std::vector<std::int64_t> loaded;
-    std::vector<T> values(static_cast<std::size_t>(tile.width()));
-    for (std::size_t r = 0; r < a.size(); r += static_cast<std::size_t>(tile.width())) {
-      const std::size_t width = std::min(a.size() - r, static_cast<std::size_t>(tile.width()));
+    std::vector<T> values(kSparseWidth);
+    for (std::size_t r = 0; r < a.size(); r += kSparseWidth) {
+      const std::size_t width = std::min<std::size_t>(a.size() - r, kSparseWidth);
       loaded.clear();
       for (std::size_t k = 0; k < width; ++k) loaded.push_back(given(a[r + k]));
       tile.load(rows_, loaded);
@@ -407,8 +410,10 @@ class SparseGram final : public PointGram<T> {
         tile.products(rows_, at, values.data());
         if (spec_.kind == KernelKind::rbf) {
           for (std::size_t k = 0; k < width; ++k) {
-            const double squared = alone_[static_cast<std::size_t>(at)] + alone_[static_cast<std::size_t>(loaded[k])] -
-                                   2 * static_cast<double>(values[k]);
+            const double sizes = alone_[static_cast<std::size_t>(at)] + alone_[static_cast<std::size_t>(loaded[k])];
+            double squared = sizes - 2 * static_cast<double>(values[k]);
+            if (std::is_same_v<T, double> && squared < kClose * sizes)
+              squared = pair_sum(rows_, at, rows_, loaded[k], spec_.kind);
             values[k] = exp_of_negative(static_cast<T>(-spec_.gamma * std::max(squared, 0.0)));
           }
         } else {
@@ -435,7 +440,7 @@ class SparseGram final : public PointGram<T> {
   }
 
   CsrRows<U> rows_;
-  std::vector<double> alone_;
+  std::vector<double> alone_, magnitude_;
 };
 
 template <class T>

@@ -11,8 +11,9 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLeastCurvature = 1e-12;  // duplicate points have none: floored, the step is then cut by the box
-constexpr double kInnerShare = 0.1;        // the block is solved to this share of the present violation
+constexpr double kLeastCurvature =
+    1e-12;                           // of the largest K(x, x); duplicate points have none, and the box cuts the step
+constexpr double kInnerShare = 0.1;  // the block is solved to this share of the present violation
 constexpr std::int64_t kMostInnerSteps = 100000;
 constexpr std::int64_t kLeastWorkingSet = 256, kWorkingShare = 2;
 constexpr std::int64_t kStretch = 2048;     // columns of kept rows read at a time
@@ -158,9 +159,10 @@ void BlockSmo<T>::open_pending() {
 template <class T>
 bool BlockSmo<T>::advance_pending(Clock::time_point until) {
   std::vector<T*> rooms;
+  const auto batch = static_cast<std::size_t>(std::min(kBatch, rows_->capacity()));
   while (pending_.done < pending_.points.size()) {
     if (pending_.done > 0 && Clock::now() >= until) return false;
-    const std::size_t count = std::min<std::size_t>(kBatch, pending_.points.size() - pending_.done);
+    const std::size_t count = std::min<std::size_t>(batch, pending_.points.size() - pending_.done);
     const std::span<const std::int64_t> wanted(pending_.points.data() + pending_.done, count);
     rooms.clear();
     for (const std::int64_t i : wanted) rooms.push_back(rows_->make(i));
@@ -273,7 +275,7 @@ void BlockSmo<T>::make_rows(const std::vector<std::int64_t>& places) {
 template <class T>
 void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
   // In a small problem nearly every member moves and its row is hardly wider than the block: it is made at once.
-  const bool is_small = n_ <= 2 * size_, is_kept = is_small || gram_->cost() > kGatherCost;
+  const bool is_small = n_ <= 2 * size_ && rows_->capacity() >= n_, is_kept = is_small || gram_->cost() > kGatherCost;
   if (is_small) make_rows(fresh);
   std::vector<std::int64_t> points(member_.size(), 0);  // a place without a member holds values that nobody reads
   for (std::size_t k = 0; k < member_.size(); ++k)
@@ -323,13 +325,14 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
 template <class T>
 std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance) {
   const auto width = static_cast<std::size_t>(width_);
+  const double measure = largest_diagonal_ > 0 ? 1 / largest_diagonal_ : 1.0;
   std::vector<float> diagonal(width, 1.0f);
   std::vector<double> up[2], low[2];
   WorkingBlock<T> blocks[2];
   for (std::int64_t g = 0; g < groups_; ++g) {
     up[g].assign(width, -kInfinity);
     low[g].assign(width, kInfinity);
-    blocks[g] = {width_, stride_, block_.data(), diagonal.data(), up[g].data(), low[g].data()};
+    blocks[g] = {width_, stride_, block_.data(), measure, diagonal.data(), 1.0, up[g].data(), low[g].data()};
   }
   const auto set = [&](std::size_t k, double v) {
     const auto t = static_cast<std::size_t>(member_[k]);
@@ -341,11 +344,15 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
     if (member_[k] >= 0) {
       const auto t = static_cast<std::size_t>(member_[k]);
       before_[k] = dual_.alpha[t];
-      diagonal[k] = static_cast<float>(gram_->diagonal()[static_cast<std::size_t>(dual_.point[t])]);
+      diagonal[k] = static_cast<float>(measure * gram_->diagonal()[static_cast<std::size_t>(dual_.point[t])]);
       set(k, v_[t]);
     }
   Found top[2];
-  for (std::int64_t g = 0; g < groups_; ++g) top[g] = worst_up(blocks[g]);
+  for (std::int64_t g = 0; g < groups_; ++g) {
+    top[g] = worst_up(blocks[g]);
+    const double gap = top[g].value - worst_low(blocks[g]).value;
+    blocks[g].fall_unit = gap > 0 && gap < kInfinity ? 1 / gap : 1.0;
+  }
   std::int64_t made = 0;
   while (made < most_steps) {
     std::int64_t g = 0;
@@ -367,7 +374,7 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
     const double curve = own[static_cast<std::size_t>(dual_.point[s])] + own[static_cast<std::size_t>(dual_.point[t])] -
                          2 * static_cast<double>(block_[i * static_cast<std::size_t>(stride_) + j]);
     const double v_s = up[g][i], v_t = low[g][j];
-    const double step = std::min({(v_s - v_t) / std::max(curve, kLeastCurvature), room_s, room_t});
+    const double step = std::min({(v_s - v_t) / std::max(curve, kLeastCurvature / measure), room_s, room_t});
     // a + (C - a) is not always C: who takes all its room is put on its bound.
     if (step == room_s)
       alpha_s = dual_.y[s] > 0 ? dual_.upper[s] : 0.0;

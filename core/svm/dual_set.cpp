@@ -12,6 +12,7 @@
 namespace margrove {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kDear = 100;  // what a kernel value costs where it is better kept than made again (row_store.hpp)
 
 }  // namespace
@@ -162,11 +163,10 @@ void DualSet::gather_families() {
     auto worker = std::make_unique<Worker>();
     worker->threads = std::max<int>(1, settings_.threads / static_cast<int>(side_by_side));
     std::int64_t most = 0, least = 0;
-    const std::int64_t value = source_.single ? sizeof(float) : sizeof(double);
     for (const auto& family : families_) {
       const auto n = static_cast<std::int64_t>(family->machines[0]->rows.size());
       most = std::max(most, RowStore<double>::bytes_for(n, n));
-      least = std::max(least, RowStore<double>::bytes_for(n, std::min(n, RowStore<double>::kLeastRows)) / 8 * value);
+      least = std::max(least, RowStore<double>::bytes_for(n, std::min(n, RowStore<double>::kLeastRows)));
     }
     worker->arena = std::make_shared<Arena>(std::max(least, std::min(most, cache_bytes_ / side_by_side)));
     workers_.push_back(std::move(worker));
@@ -191,7 +191,10 @@ bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps,
     machine.violation = machine.single->violation();
     if (ending == Ending::imprecise && source_.twice) {
       machine.last.steps = machine.single->steps();
-      machine.merged.alpha = machine.single->alpha();
+      // What overflows in float has left no α to go on from.
+      const std::vector<double>& alpha = machine.single->alpha();
+      if (std::all_of(alpha.begin(), alpha.end(), [](double a) { return std::isfinite(a); }))
+        machine.merged.alpha = alpha;
       machine.single.reset();
       family.single_rows.reset();
       family.single.reset();
@@ -273,10 +276,21 @@ MachineState DualSet::state(std::int64_t k) {
     machine.twice->settle();
     return machine.state_of(*machine.twice);
   }
+  // Not begun: v is known where nothing has an α yet.
+  const Dual& given = machine.given;
   MachineState state;
-  state.alpha = machine.given.alpha;
-  state.v.assign(state.alpha.size(), 0.0);
-  state.violation = std::numeric_limits<double>::infinity();
+  state.alpha = given.alpha;
+  double up[2] = {-kInfinity, -kInfinity}, low[2] = {kInfinity, kInfinity};
+  state.is_v_known = true;
+  for (std::size_t t = 0; t < given.y.size(); ++t) {
+    state.v.push_back(-given.y[t] * given.p[t]);
+    state.is_v_known = state.is_v_known && given.alpha[t] == 0;
+    const int g = given.by_sign && given.y[t] < 0 ? 1 : 0;
+    const bool can_grow = given.alpha[t] < given.upper[t], can_fall = given.alpha[t] > 0;
+    if (given.y[t] > 0 ? can_grow : can_fall) up[g] = std::max(up[g], state.v[t]);
+    if (given.y[t] > 0 ? can_fall : can_grow) low[g] = std::min(low[g], state.v[t]);
+  }
+  state.violation = state.is_v_known ? std::max(up[0] - low[0], up[1] - low[1]) : kInfinity;
   return state;
 }
 

@@ -19,7 +19,7 @@ constexpr double kLastAccuracy = 0.9;    // and none further than this share of 
 constexpr double kTooDear = 200;         // a kernel value that costs this much is not computed twice for a smaller set
 constexpr std::int64_t kMostPhases = 8;
 constexpr double kPassWork = 2e9;         // multiplications between two looks at the clock
-constexpr double kSuspectWork = 2e10;     // and those that looking for suspects may take
+constexpr double kSuspectWork = 2e10;     // and those that may be spent without a look
 constexpr std::int64_t kCheckAll = 512;   // points: below, every v is taken again
 constexpr std::int64_t kSample = 64;      // points, spread over all, of a check that is not of all
 constexpr std::int64_t kCandidates = 64;  // worst points of each side
@@ -438,7 +438,7 @@ void DualSolver<T>::settle() {
   if (block_) close_phase();
   const double work =
       static_cast<double>(pass_.changed.size()) * static_cast<double>(pass_.points.size()) * (gram_->cost() + 16);
-  if (!pass_.is_open || work > 4 * kPassWork) return;
+  if (!pass_.is_open || work > kSuspectWork) return;
   advance(pass_, Clock::time_point::max());
   std::vector<double> sums(static_cast<std::size_t>(n_), 0.0);
   for (std::size_t k = 0; k < pass_.points.size(); ++k) sums[static_cast<std::size_t>(pass_.points[k])] = pass_.sums[k];

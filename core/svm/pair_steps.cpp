@@ -28,8 +28,12 @@ MARGROVE_INLINE void store(T* to, const V& values) {
 }
 MARGROVE_INLINE Doubles kernel_values(const float* row) { return __builtin_convertvector(load<Floats>(row), Doubles); }
 MARGROVE_INLINE Doubles kernel_values(const double* row) { return load<Doubles>(row); }
-MARGROVE_INLINE Floats short_values(const float* row) { return load<Floats>(row); }
-MARGROVE_INLINE Floats short_values(const double* row) { return __builtin_convertvector(load<Doubles>(row), Floats); }
+MARGROVE_INLINE Floats short_values(const float* row, double unit) {
+  return load<Floats>(row) * static_cast<float>(unit);
+}
+MARGROVE_INLINE Floats short_values(const double* row, double unit) {
+  return __builtin_convertvector(load<Doubles>(row) * unit, Floats);
+}
 
 // The best lane; of equals the first member, so that the answer does not depend on the width of vectors.
 MARGROVE_INLINE Found best_lane(const Doubles& best, const Places& where) {
@@ -78,8 +82,8 @@ MARGROVE_INLINE Found best_partner_body(const WorkingBlock<T>& block, std::int64
       const std::int64_t at = t + chain * kVector;
       const Doubles low = load<Doubles>(block.low + at);
       least[chain] = low < least[chain] ? low : least[chain];
-      const Floats fall = __builtin_convertvector(v_i - low, Floats);  // -inf outside I_low
-      Floats curve = own + load<Floats>(block.diagonal + at) - 2 * short_values(row + at);
+      const Floats fall = __builtin_convertvector((v_i - low) * block.fall_unit, Floats);  // -inf outside I_low
+      Floats curve = own + load<Floats>(block.diagonal + at) - 2 * short_values(row + at, block.unit);
       curve = curve > 1e-12f ? curve : Floats{} + 1e-12f;
       const Floats score = fall > 0 ? fall * fall / curve : Floats{};
       const ShortPlaces is_more = score > best[chain];

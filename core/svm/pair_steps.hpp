@@ -18,7 +18,9 @@ struct WorkingBlock {
   std::int64_t size;      // padded
   std::int64_t stride;    // of the kernel's rows
   const T* kernel;        // (size, size)
-  const float* diagonal;  // (size)
+  double unit;            // what kernel values are measured in where pairs are scored: 1 / the largest K(x, x)
+  const float* diagonal;  // (size), in that unit
+  double fall_unit;       // and differences of v: 1 / the largest there is
   double *up, *low;       // (size)
 };
 

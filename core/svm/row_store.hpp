@@ -54,6 +54,9 @@ class RowStore {
   }
   static constexpr std::int64_t kLeastRows = 256;  // a batch must fit
 
+  // Rows that may be made before the first of them is given up.
+  std::int64_t capacity() const { return capacity_; }
+
   // The row, if it is kept; it counts as used.
   const T* find(std::int64_t i) {
     const std::int64_t slot = slot_of_[static_cast<std::size_t>(i)];

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import svm as peers
+from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
-from margrove import SVC, BasicLinearClassifier, certify, margins
-from margrove.errors import DataWarning, InfeasibleError, InputError, ParameterError
+from margrove import SVC, BasicLinearClassifier, NuSVC, certify, margins
+from margrove.errors import ConvergenceWarning, DataWarning, InfeasibleError, InputError, ParameterError
 
 TIGHT = 1e-6
 
@@ -354,3 +356,72 @@ def test_refusals_come_before_any_work():
         SVC(C=1e308).fit(X, y, sample_weight=[100.0, 1.0])
     with pytest.raises(ParameterError, match="decision_function_shape='ovo' goes with multiclass='ovo'"):
         SVC(multiclass="ovr", decision_function_shape="ovo").fit(X, y)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
+@pytest.mark.parametrize("scale", [1e-100, 1e-12, 1.0, 1e100])
+def test_the_hard_margin_at_any_place_and_scale(offset, scale, rng):
+    shift = np.array([1, 0])
+    low, high = rng.uniform(-1, 0, (50, 2)) - shift, rng.uniform(0, 1, (50, 2)) + shift
+    X, y = np.vstack([low, high]), np.repeat([0, 1], 50)
+    wanted = SVC(C=np.inf, kernel="linear", tol=1e-6).fit(X, y).margin_[0]
+    found = SVC(C=np.inf, kernel="linear", tol=1e-6).fit((X + offset) * scale, y)
+    assert found.status_ == "converged"
+    assert found.margin_[0] == pytest.approx(wanted * scale, rel=1e-4)
+    assert found.score((X + offset) * scale, y) == 1
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "chi2"])
+def test_sparse_rows_far_from_the_origin_keep_their_distances(kernel, rng):
+    X = 1e7 + 3 * np.round(rng.normal(size=(200, 3)), 3)
+    y = rng.integers(0, 2, size=200)
+    gamma = 1.0 if kernel == "rbf" else 1e7
+    dense = SVC(kernel=kernel, gamma=gamma).fit(X, y)
+    sparse = SVC(kernel=kernel, gamma=gamma).fit(sp.csr_matrix(X), y)
+    assert sparse.status_ == "converged"
+    assert certify(sparse, sp.csr_matrix(X), y).holds
+    np.testing.assert_allclose(sparse.decision_function(sp.csr_matrix(X)), dense.decision_function(X), atol=2e-3)
+
+
+def test_a_small_cache_holds_fewer_rows_than_a_batch(rng):
+    X = rng.normal(size=(3000, 6))
+    X[::3] += 1000  # float32 is not enough: the rows are kept in float64
+    y = rng.integers(0, 2, size=3000)
+    for points in (X, sp.csr_matrix(X)):
+        model = SVC(C=10, gamma=1.0, cache_size=3).fit(points, y)
+        assert model.status_ == "converged"
+        assert certify(model, points, y).holds
+
+
+@pytest.mark.parametrize("learner", [SVC(C=100.0, gamma=0.05), SVC(C=np.inf, gamma=0.3), NuSVC(nu=0.3, gamma=0.1)])
+def test_a_fit_that_is_broken_off_claims_nothing(learner, rng):
+    X, y = rng.normal(size=(1500, 20)), rng.integers(0, 5, 1500)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = clone(learner).set_params(time_limit=1e-4, n_jobs=1).fit(X, y)
+    worst = np.max(certify(model, X, y)["violation"])
+    assert model.certificate_.holds is not True
+    assert np.max(model.certificate_["violation"]) >= worst * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "chi2"])
+def test_far_rows_of_the_kernels_of_differences_are_checked(kernel, rng):
+    X = np.abs(rng.normal(size=(1500, 4)))
+    X[-6:] += 1e8
+    y = rng.integers(0, 2, size=1500)
+    model = SVC(C=10, kernel=kernel, gamma=1.0).fit(X, y)
+    assert certify(model, X, y).holds is (model.status_ == "converged")
+
+
+def test_a_fit_without_a_solution_leaves_nothing_behind():
+    model = SVC(C=np.inf, kernel="linear")
+    with pytest.raises(InfeasibleError):
+        model.fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    with pytest.raises(NotFittedError):
+        model.predict([[0.0]])
+
+
+def test_the_xi_alpha_estimate_needs_a_marginal_row(rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    model = SVC(C=0.01, gamma=0.5, tol=1e-8).fit(X, y)
+    assert not (model.kkt_ == "marginal").any()
+    assert model.xi_alpha_bound_ == model.loo_bound_

@@ -16,7 +16,7 @@ from margrove.data.sample import Sample, read_sample
 from margrove.errors import ParameterError, check_flag
 from margrove.linear.margins import Margins, kernel_of, margins
 from margrove.svm.decision import matched, weighted_sums
-from margrove.svm.examination import carrying_rows
+from margrove.svm.examination import MARGINAL, carrying_rows
 from margrove.svm.kernels import Matrix
 from margrove.svm.layout import (
     check_code,
@@ -256,7 +256,8 @@ def _joined(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 def _xi_alpha(ground: Ground, solved: list[Solved]) -> int:
     """Rows with 2 α_i R² + ξ_i ≥ 1 in any machine: those that leaving one out might get wrong (Joachims, 2000).
 
-    R² bounds K(x, x) − K(x, z): max K(x, x) for kernels that are never below 0, twice that for the others.
+    R² bounds K(x, x) − K(x, z): max K(x, x) for kernels that are never below 0, twice that for the others. The theorem
+    is for a stable solution, one with a marginal row; a machine without any answers with all its support vectors.
     """
     radius = float(ground.diagonal.max()) * (1 if ground.kernel.name in _NONNEGATIVE else 2)
     risky = np.zeros(ground.X.shape[0], np.bool_)
@@ -264,5 +265,6 @@ def _xi_alpha(ground: Ground, solved: list[Solved]) -> int:
         machine = each.machine
         with np.errstate(over="ignore", invalid="ignore"):
             estimate = machine.scale * (2 * machine.alpha * radius + each.finding.slack)
-        risky[machine.dual.point[(machine.alpha > 0) & (estimate >= 1)]] = True
+        is_stable = bool((each.finding.grade == MARGINAL).any())
+        risky[machine.dual.point[(machine.alpha > 0) & ((estimate >= 1) | (not is_stable))]] = True
     return int(risky.sum())

@@ -41,6 +41,7 @@ _SYMMETRY_ROWS = 1024
 _CLOSE = 1e-6  # of ‖x‖² + ‖z‖²: below, ten digits of a distance are gone
 _PAIR_CELLS = 1 << 20
 _VARIANCE_CELLS = 1 << 20
+_LEAST_VARIANCE = 1e-300  # below, 1/variance is no number
 _MEDIAN_ROWS = 1000  # rows whose distances the median heuristic looks at
 
 
@@ -204,7 +205,7 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
         check_number("sigma", sigma, above=0)
         if gamma != "scale":
             raise ParameterError(f"sigma is {sigma} and gamma is {shown(gamma)}; give one of them.")
-        check_number("sigma²", sigma * sigma, above=0)
+        check_number("sigma²", sigma * sigma, above=_LEAST_VARIANCE)
         return 1.0 / (2.0 * sigma * sigma)
     if kernel in _NEEDS_NO_GAMMA:
         return 1.0
@@ -214,6 +215,8 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
                 variance = _variance(X)
             if not math.isfinite(variance):
                 raise InputError("the variance of X overflows", cure="Scale the columns, or give gamma as a number.")
+            if 0 < variance < _LEAST_VARIANCE:
+                raise InputError("the variance of X vanishes", cure="Scale the columns, or give gamma as a number.")
             return 1.0 / (float(X.shape[1]) * variance) if variance > 0 else 1.0
         if gamma == "auto":
             return 1.0 / float(X.shape[1])

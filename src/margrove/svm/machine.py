@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -160,9 +162,16 @@ class SupportVectorMachine(BaseEstimator):
         check_symmetric(gram)
         return Ground(X, kernel, gram, Kernel("precomputed"))
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "dual_coef_")
+
     def _solve(self, ground: Ground, duals: Sequence[Dual], names: Sequence[str], effort: Effort) -> list[Solved]:
         """Answer all duals in one call; keep why it ended, and say so if it was too early."""
         engine = settle_engine(self.engine)
+        precision = self.precision
+        if any(dual.hulls for dual in duals):
+            ground = _about_its_mean(ground)
+            precision = "double" if precision == "auto" else precision  # whether hulls meet, float cannot tell
         problem = DualProblem(
             ground.points,
             ground.solved,
@@ -170,7 +179,7 @@ class SupportVectorMachine(BaseEstimator):
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             cache_bytes=self._cache_bytes(),
-            precision=self.precision,
+            precision=precision,
             shrinking=bool(self.shrinking),
         )
         if self.verbose:
@@ -179,14 +188,15 @@ class SupportVectorMachine(BaseEstimator):
         with towards(problem.tol):
             solutions: tuple[DualSolution, ...] = solve(problem, engine, effort)
         elapsed = time.perf_counter() - start
-        self.engine_ = engine
-        self.status_ = worst(solution.status for solution in solutions)
+        status = worst(solution.status for solution in solutions)
         if self.verbose:
-            _tell_solutions(type(self).__name__, self.status_, solutions, elapsed)
+            _tell_solutions(type(self).__name__, status, solutions, elapsed)
         solved = [
             settled(name, dual, solution, ground, self._form)
             for name, dual, solution in zip(names, duals, solutions, strict=True)
         ]
+        # Only now: a problem without a solution leaves nothing behind.
+        self.engine_, self.status_ = engine, status
         self._warn(solved)
         return solved
 
@@ -294,6 +304,17 @@ def check_nu(nu: Any) -> None:
     check_number("nu", nu, above=0)
     if nu > 1:
         raise ParameterError(f"nu is {nu}; it must be a number > 0 and ≤ 1.")
+
+
+def _about_its_mean(ground: Ground) -> Ground:
+    """Far from the origin products have no digits left for how far two hulls are apart, and distances need none of
+    them: dense points under the linear kernel are moved to their mean."""
+    if ground.solved.name != "linear" or sp.issparse(ground.points):
+        return ground
+    points = ground.points.astype(np.float64)
+    centre = points.mean(axis=0)
+    points -= centre
+    return replace(ground, points=points, centre=centre)
 
 
 def _free_memory() -> int:

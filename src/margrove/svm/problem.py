@@ -83,6 +83,7 @@ class DualSolution:
     objective: float
     n_iter: int
     status: Status
+    is_v_known: bool = True  # False where a solve was broken off before v had followed α: then v is of an earlier α
 
 
 def classification(y: NDArray[np.int8], upper: NDArray[np.float64], point: NDArray[np.int64] | None = None) -> Dual:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from margrove.status import Status
 from margrove.svm.problem import HULLS_MEET, Dual, DualProblem, DualSolution, sides, violation
 
-LEAST_CURVATURE = 1e-12  # two equal points have none
+LEAST_CURVATURE = 1e-12  # of the largest K(x, x); two equal points have none
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ def _solve(machine: Dual, gram: NDArray[np.float64], tol: float, max_iter: int, 
     λ = (v_i − v_j) / (K_ii + K_jj − 2 K_ij), and λ may go no further than the room of either.
     """
     K = gram[np.ix_(machine.point, machine.point)]
+    least_curvature = LEAST_CURVATURE * (float(np.abs(K.diagonal()).max()) or 1.0)
     y, upper, alpha = machine.y.astype(np.float64), machine.upper, machine.alpha.copy()
     v = -y * machine.p - K @ (y * alpha)
     number = 0
@@ -65,7 +66,7 @@ def _solve(machine: Dual, gram: NDArray[np.float64], tol: float, max_iter: int, 
             break
         room_i = upper[i] - alpha[i] if y[i] > 0 else alpha[i]
         room_j = alpha[j] if y[j] > 0 else upper[j] - alpha[j]
-        size = min(worst / max(K[i, i] + K[j, j] - 2 * K[i, j], LEAST_CURVATURE), room_i, room_j)
+        size = min(worst / max(K[i, i] + K[j, j] - 2 * K[i, j], least_curvature), room_i, room_j)
         # a + (C − a) is not always C: who takes all its room is put on its bound.
         alpha[i] = (upper[i] if y[i] > 0 else 0.0) if size == room_i else alpha[i] + y[i] * size
         alpha[j] = (0.0 if y[j] > 0 else upper[j]) if size == room_j else alpha[j] - y[j] * size

@@ -7,7 +7,7 @@ hard margin                             the nearest points of two hulls, times 2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,8 +29,9 @@ class Ground:
 
     X: Matrix  # (n, d), or the Gram matrix for kernel "precomputed"
     kernel: Kernel
-    points: Matrix  # X, or the Gram matrix of a callable
+    points: Matrix  # X, the Gram matrix of a callable, or X about its mean
     solved: Kernel
+    centre: NDArray[np.float64] | None = None  # what was taken off X
 
     @cached_property
     def diagonal(self) -> NDArray[np.float64]:
@@ -77,28 +78,38 @@ def settled(name: str, dual: Dual, solution: DualSolution, ground: Ground, form:
         b, rho = offset_and_radius(solution.v, held, dual.upper, dual.y)
         scale = 1.0
         if form is NU_CLASSIFICATION and solution.status is not Status.NONFINITE:
-            if rho <= 0:
+            if rho <= 0 and solution.status is Status.CONVERGED:
                 raise InfeasibleError(
                     f"nu leaves no margin between the sides of {name}: the parts of the two hulls that it allows meet",
                     cure="Use a larger nu, a smaller tol, or another kernel.",
                     evidence={"machine": name, "rho": rho},
                 )
-            scale = 1 / rho
+            scale = 1 / rho if rho > 0 else 1.0  # broken off before there was a margin
         machine = Machine(name, dual, alpha, b, rho, scale)
     with np.errstate(invalid="ignore", over="ignore"):
-        return Solved(machine, judge(machine, f), solution)
+        return Solved(machine, _judged(machine, f, solution), solution)
+
+
+def _judged(machine: Machine, f: NDArray[np.float64], solution: DualSolution) -> Finding:
+    """What the machine comes to by the solver's v; nothing is claimed where that is not the v of this α."""
+    finding = judge(machine, f)
+    return finding if solution.is_v_known else replace(finding, violation=np.inf, primal=np.inf, dual=-np.inf)
 
 
 def _from_hulls(name: str, dual: Dual, solution: DualSolution, ground: Ground) -> Solved:
     """The hard margin from the nearest points of two hulls: w = 2 (p₊ − p₋)/‖p₊ − p₋‖², so α and b times 2/‖w‖²."""
     alpha, squared = solution.alpha, 2 * solution.objective
-    if squared <= HULLS_MEET * float(ground.diagonal[dual.point].max()):
+    if solution.status is Status.CONVERGED and squared <= HULLS_MEET * float(ground.diagonal[dual.point].max()):
         raise _meeting_hulls(name, dual, alpha, ground)
-    scale = 2 / squared
+    scale = 2 / squared if solution.is_v_known and squared > 0 else 1.0
     b, _ = offset_and_radius(solution.v, at_bounds(alpha, dual.upper), dual.upper, dual.y)
-    machine = Machine(name, classification(dual.y, dual.upper, dual.point), scale * alpha, scale * b)
+    f, b = -scale * solution.v, scale * b
+    if ground.centre is not None:  # w·(x − c) + b = w·x + (b − w·c), because Σβ = 0
+        off = float((scale * dual.y * alpha) @ (ground.points[dual.point] @ ground.centre))
+        f, b = f + off, b - off
+    machine = Machine(name, classification(dual.y, dual.upper, dual.point), scale * alpha, b)
     with np.errstate(invalid="ignore", over="ignore"):
-        return Solved(machine, judge(machine, -scale * solution.v), solution)
+        return Solved(machine, _judged(machine, f, solution), solution)
 
 
 def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], ground: Ground) -> InfeasibleError:

@@ -47,8 +47,9 @@ _is_forked = False
 
 
 def _note_fork() -> None:
-    global _is_forked
-    _is_forked = True
+    """A child has one thread, and may have inherited a lock from one that it has not."""
+    global _is_forked, _holding, _holders, _held
+    _is_forked, _holding, _holders, _held = True, Lock(), 0, None
 
 
 os.register_at_fork(after_in_child=_note_fork)

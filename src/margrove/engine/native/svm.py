@@ -64,4 +64,5 @@ def _solution(state: dict[str, Any], reason: Status, most: int) -> DualSolution:
         float(state["objective"]),
         int(state["steps"]),
         status,
+        bool(state["is_v_known"]),
     )
