@@ -286,8 +286,8 @@ double DualSolver<T>::rounding_of(std::int64_t i) const {
   return std::numeric_limits<T>::epsilon() * (1 + 2 * gram_->magnitude(i));
 }
 
-// Points near a β that has moved much further than most: a sample of all points does not speak for them. False if they
-// cannot be told from the others without looking at all.
+// Points near a β that has moved much further than most, and near enough to violating: a sample of all points does not
+// speak for them. False if they cannot be told from the others without looking at all.
 template <class T>
 bool DualSolver<T>::find_suspects() {
   suspects_.clear();
@@ -309,8 +309,17 @@ bool DualSolver<T>::find_suspects() {
   std::iota(all.begin(), all.end(), 0);
   std::vector<double> near(static_cast<std::size_t>(n_), 0.0);
   gram_->add_sums(movers, moves, all, near.data(), settings_.threads);
-  for (std::int64_t i = 0; i < n_; ++i)
-    if (!(rounding_of(i) * near[static_cast<std::size_t>(i)] <= telling)) suspects_.push_back(i);
+  // Of those only the ones that so large an error could make the worst of their side.
+  const Extremes found = extremes();
+  for (std::size_t t = 0; t < v_.size(); ++t) {
+    const std::int64_t i = dual_.point[t];
+    const double off = rounding_of(i) * near[static_cast<std::size_t>(i)];
+    const int g = group_of(t);
+    if (off <= telling) continue;
+    if ((is_up(t) && !(v_[t] + kErrorMargin * off <= found.up[g])) ||
+        (is_low(t) && !(v_[t] - kErrorMargin * off >= found.low[g])))
+      suspects_.push_back(i);
+  }
   return true;
 }
 
