@@ -247,6 +247,15 @@ bool DualSolver<T>::advance(Pass& pass, Clock::time_point until) {
   return true;
 }
 
+template <class T>
+void DualSolver<T>::take_in(Pass& pass) {
+  std::vector<double> sums(static_cast<std::size_t>(n_), 0.0);
+  for (std::size_t k = 0; k < pass.points.size(); ++k) sums[static_cast<std::size_t>(pass.points[k])] = pass.sums[k];
+  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= sums[static_cast<std::size_t>(dual_.point[t])];
+  pass.is_open = false;
+  is_v_known_ = true;
+}
+
 // ---- the check in double
 
 // The worst of each side and group, and everything within `margin` of them; a sample spread over all points; and every
@@ -405,12 +414,7 @@ Ending DualSolver<T>::run(std::int64_t max_steps, Clock::time_point until) {
   while (ending_ == Ending::running) {
     if (pass_.is_open) {
       if (!advance(pass_, until)) break;
-      std::vector<double> sums(static_cast<std::size_t>(n_), 0.0);
-      for (std::size_t k = 0; k < pass_.points.size(); ++k)
-        sums[static_cast<std::size_t>(pass_.points[k])] = pass_.sums[k];
-      for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= sums[static_cast<std::size_t>(dual_.point[t])];
-      pass_.is_open = false;
-      is_v_known_ = true;
+      take_in(pass_);
     }
     if (check_.is_open) {
       if (!advance(check_, until)) break;
@@ -449,11 +453,7 @@ void DualSolver<T>::settle() {
       static_cast<double>(pass_.changed.size()) * static_cast<double>(pass_.points.size()) * (gram_->cost() + 16);
   if (!pass_.is_open || work > kSuspectWork) return;
   advance(pass_, Clock::time_point::max());
-  std::vector<double> sums(static_cast<std::size_t>(n_), 0.0);
-  for (std::size_t k = 0; k < pass_.points.size(); ++k) sums[static_cast<std::size_t>(pass_.points[k])] = pass_.sums[k];
-  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= sums[static_cast<std::size_t>(dual_.point[t])];
-  pass_.is_open = false;
-  is_v_known_ = true;
+  take_in(pass_);
 }
 
 template class DualSolver<float>;

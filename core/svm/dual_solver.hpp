@@ -71,6 +71,7 @@ class DualSolver {
   void open_check(bool is_full);
   void conclude_check();
   bool advance(Pass& pass, Clock::time_point until);
+  void take_in(Pass& pass);  // v follows what the pass has summed
   std::vector<std::int64_t> points_to_check(double margin) const;
   bool find_suspects();
   double rounding_of(std::int64_t i) const;
