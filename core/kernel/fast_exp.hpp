@@ -10,14 +10,16 @@
 
 namespace margrove {
 
-MARGROVE_INLINE float exp_of_negative(float x) {
+// V is float and I int32_t, or both are vectors of them.
+template <class V, class I>
+MARGROVE_INLINE V exp_of_negative_floats(const V& x) {
   constexpr float kLog2e = 1.44269504f, kLn2High = 0.693145752f, kLn2Low = 1.42860677e-6f, kLowest = -87.0f;
-  const float clipped = x < kLowest ? kLowest : x;
+  const V clipped = x < kLowest ? V{} + kLowest : x;
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
   constexpr float kRound = 12582912.0f;
-  const float shifted = clipped * kLog2e + kRound, k = shifted - kRound;
-  const float r = (clipped - k * kLn2High) - k * kLn2Low;
-  float p = 1.0f / 5040;
+  const V shifted = clipped * kLog2e + kRound, k = shifted - kRound;
+  const V r = (clipped - k * kLn2High) - k * kLn2Low;
+  V p = V{} + 1.0f / 5040;
   p = p * r + 1.0f / 720;
   p = p * r + 1.0f / 120;
   p = p * r + 1.0f / 24;
@@ -25,9 +27,11 @@ MARGROVE_INLINE float exp_of_negative(float x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  const auto scale = std::bit_cast<float>((std::bit_cast<std::int32_t>(shifted) + 127) << 23);
-  return x < kLowest ? 0.0f : p * scale;
+  const I scale = (std::bit_cast<I>(shifted) + 127) << 23;
+  return x < kLowest ? V{} : p * std::bit_cast<V>(scale);
 }
+
+MARGROVE_INLINE float exp_of_negative(float x) { return exp_of_negative_floats<float, std::int32_t>(x); }
 
 MARGROVE_INLINE double exp_of_negative(double x) {
   constexpr double kLog2e = 1.4426950408889634, kLn2High = 0.693147180369123816490,

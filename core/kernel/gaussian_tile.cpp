@@ -1,13 +1,13 @@
+// Vectors pass between functions that are always inlined: no calling convention is at stake.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 #include "kernel/gaussian_tile.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "dispatch.hpp"
-
-// Vectors pass between functions that are always inlined: no calling convention is at stake.
-#pragma GCC diagnostic ignored "-Wpsabi"
+#include "kernel/fast_exp.hpp"
 
 namespace margrove {
 namespace {
@@ -22,25 +22,6 @@ MARGROVE_INLINE Floats load_floats(const float* from) {
   Floats values;
   std::memcpy(&values, from, sizeof values);
   return values;
-}
-
-// exp_of_negative (fast_exp.hpp) in vectors.
-MARGROVE_INLINE Floats exp_of_negative(const Floats& x) {
-  constexpr float kLog2e = 1.44269504f, kLn2High = 0.693145752f, kLn2Low = 1.42860677e-6f, kLowest = -87.0f;
-  constexpr float kRound = 12582912.0f;
-  const Floats clipped = x < kLowest ? Floats{} + kLowest : x;
-  const Floats shifted = clipped * kLog2e + kRound, k = shifted - kRound;
-  const Floats r = (clipped - k * kLn2High) - k * kLn2Low;
-  Floats p = Floats{} + 1.0f / 5040;
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  const Ints scale = (std::bit_cast<Ints>(shifted) + 127) << 23;
-  return x < kLowest ? Floats{} : p * std::bit_cast<Floats>(scale);
 }
 
 MARGROVE_INLINE void add_scaled(const Floats& values, double change, double* sums) {
@@ -74,7 +55,7 @@ MARGROVE_INLINE void rows_of_tile(const float* a, const float* a_half, std::int6
       const Floats half = load_floats(b.half + from);
       for (int r = 0; r < kRows; ++r) {
         const Floats exponent = products[r][side] - (a_half[r] + half);
-        const Floats values = exp_of_negative(exponent < 0 ? exponent : Floats{});
+        const Floats values = exp_of_negative_floats<Floats, Ints>(exponent < 0 ? exponent : Floats{});
         if (count == kLanesOfFloat) {
           std::memcpy(out[r] + offset + from, &values, sizeof values);
           if (change) add_scaled(values, change[r], sums + from);

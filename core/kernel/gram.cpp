@@ -71,9 +71,11 @@ class PointGram : public Gram<T> {
         d_(std::visit([](const auto& rows) { return rows.d; }, points)),
         spec_(spec),
         exact_(exact),
-        diagonal_(chosen_.size(), 1.0) {}
+        diagonal_(chosen_.size(), 1.0),
+        magnitude_(chosen_.size()) {}
   std::int64_t size() const override { return n_; }
   const std::vector<double>& diagonal() const override { return diagonal_; }
+  double magnitude(std::int64_t i) const override { return magnitude_[static_cast<std::size_t>(i)]; }
   bool is_nonnegative() const override {
     return spec_.kind == KernelKind::rbf || spec_.kind == KernelKind::laplacian || spec_.kind == KernelKind::chi2 ||
            spec_.kind == KernelKind::intersection;
@@ -111,12 +113,13 @@ class PointGram : public Gram<T> {
   std::int64_t n_, d_;
   KernelSpec spec_;
   Blas<double> exact_;
-  std::vector<double> diagonal_;
+  std::vector<double> diagonal_, magnitude_;  // (n)
 };
 
 template <class T>
 class DenseGram final : public PointGram<T> {
-  using PointGram<T>::n_, PointGram<T>::d_, PointGram<T>::spec_, PointGram<T>::diagonal_, PointGram<T>::chosen_;
+  using PointGram<T>::n_, PointGram<T>::d_, PointGram<T>::spec_, PointGram<T>::diagonal_, PointGram<T>::chosen_,
+      PointGram<T>::magnitude_;
 
  public:
   template <class U>
@@ -139,7 +142,7 @@ class DenseGram final : public PointGram<T> {
         for (std::int64_t k = 0; k < d_; ++k)
           mean[static_cast<std::size_t>(k)] += sums[static_cast<std::size_t>(piece * d_ + k)];
     }
-    (is_gaussian ? half_.resize(static_cast<std::size_t>(n_)) : magnitude_.resize(static_cast<std::size_t>(n_)));
+    if (is_gaussian) half_.resize(static_cast<std::size_t>(n_));
     const double scale = is_gaussian ? std::sqrt(2 * spec.gamma) : 1.0;
     parallel_for(pieces, threads, [&](std::int64_t piece) {
       for (std::int64_t i = piece * kPiece; i < std::min(n_, (piece + 1) * kPiece); ++i) {
@@ -149,7 +152,7 @@ class DenseGram final : public PointGram<T> {
         if (!is_by_products(spec.kind))
           for (std::int64_t k = 0; k < d_; ++k) sum += std::fabs(static_cast<double>(out[k]));
         diagonal_[static_cast<std::size_t>(i)] = diagonal_of(spec, squared, sum);
-        if (!is_gaussian) magnitude_[static_cast<std::size_t>(i)] = magnitude_of(spec, squared, sum);
+        magnitude_[static_cast<std::size_t>(i)] = is_gaussian ? squared / 2 : magnitude_of(spec, squared, sum);
         if (is_gaussian) half_[static_cast<std::size_t>(i)] = static_cast<T>(squared / 2);
       }
     });
@@ -161,22 +164,16 @@ class DenseGram final : public PointGram<T> {
         blas_(whole.blas_),
         data_(new T[static_cast<std::size_t>(n_ * d_)]) {
     if (!whole.half_.empty()) half_.resize(static_cast<std::size_t>(n_));
-    if (!whole.magnitude_.empty()) magnitude_.resize(static_cast<std::size_t>(n_));
     for (std::int64_t i = 0; i < n_; ++i) {
       const std::int64_t at = part[static_cast<std::size_t>(i)];
       std::copy_n(whole.data_.get() + at * d_, d_, data_.get() + i * d_);
       diagonal_[static_cast<std::size_t>(i)] = whole.diagonal_[static_cast<std::size_t>(at)];
       if (!half_.empty()) half_[static_cast<std::size_t>(i)] = whole.half_[static_cast<std::size_t>(at)];
-      if (!magnitude_.empty()) magnitude_[static_cast<std::size_t>(i)] = whole.magnitude_[static_cast<std::size_t>(at)];
+      magnitude_[static_cast<std::size_t>(i)] = whole.magnitude_[static_cast<std::size_t>(at)];
     }
   }
   std::shared_ptr<const Gram<T>> part(std::span<const std::int64_t> chosen) const override {
     return std::make_shared<const DenseGram<T>>(*this, chosen);
-  }
-
-  double magnitude(std::int64_t i) const override {
-    return half_.empty() ? magnitude_[static_cast<std::size_t>(i)]
-                         : static_cast<double>(half_[static_cast<std::size_t>(i)]);
   }
 
   void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
@@ -313,16 +310,16 @@ class DenseGram final : public PointGram<T> {
   }
 
   Blas<T> blas_;
-  std::unique_ptr<T[]> data_;      // (n, d)
-  std::vector<T> half_;            // (n), half of |x|^2 of the moved points; Gaussian kernel only
-  std::vector<double> magnitude_;  // (n), of the other kernels
+  std::unique_ptr<T[]> data_;  // (n, d)
+  std::vector<T> half_;        // (n), half of |x|^2 of the moved points; Gaussian kernel only
 };
 
 // Sparse rows: a few wanted rows are laid side by side, and one pass over the non-zeros of all others makes their
 // values.
 template <class T, class U>
 class SparseGram final : public PointGram<T> {
-  using PointGram<T>::n_, PointGram<T>::d_, PointGram<T>::spec_, PointGram<T>::diagonal_, PointGram<T>::chosen_;
+  using PointGram<T>::n_, PointGram<T>::d_, PointGram<T>::spec_, PointGram<T>::diagonal_, PointGram<T>::chosen_,
+      PointGram<T>::magnitude_;
 
  public:
   SparseGram(const CsrRows<U>& rows, const AnyRows& points, std::vector<std::int64_t> chosen, const KernelSpec& spec,
@@ -337,7 +334,7 @@ class SparseGram final : public PointGram<T> {
         sum += std::fabs(x);
       }
       diagonal_[static_cast<std::size_t>(i)] = diagonal_of(spec, squared, sum);
-      magnitude_.push_back(magnitude_of(spec, squared, sum));
+      magnitude_[static_cast<std::size_t>(i)] = magnitude_of(spec, squared, sum);
     }
   }
 
@@ -345,8 +342,6 @@ class SparseGram final : public PointGram<T> {
     return std::make_shared<const SparseGram<T, U>>(rows_, this->points_, this->given_rows(chosen), spec_,
                                                     this->exact_);
   }
-
-  double magnitude(std::int64_t i) const override { return magnitude_[static_cast<std::size_t>(i)]; }
 
   void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
                 double* sums, int threads) const override {
@@ -440,7 +435,7 @@ class SparseGram final : public PointGram<T> {
   }
 
   CsrRows<U> rows_;
-  std::vector<double> alone_, magnitude_;
+  std::vector<double> alone_;
 };
 
 template <class T>

@@ -11,18 +11,14 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLeastCurvature =
-    1e-12;                           // of the largest K(x, x); duplicate points have none, and the box cuts the step
-constexpr double kInnerShare = 0.1;  // the block is solved to this share of the present violation
+constexpr double kLeastCurvature = 1e-12;  // of the largest K(x, x): duplicates have none, and the box cuts the step
+constexpr double kInnerShare = 0.1;        // the block is solved to this share of the present violation
 constexpr std::int64_t kMostInnerSteps = 100000;
 constexpr std::int64_t kLeastWorkingSet = 256, kWorkingShare = 2;
 constexpr std::int64_t kStretch = 2048;     // columns of kept rows read at a time
 constexpr std::int64_t kBatch = 256;        // rows computed between two looks at the clock
 constexpr std::int64_t kWatchRounds = 256;  // between two looks at whether anything still moves
 constexpr double kGatherCost = 200;         // a value this dear is read from a kept row rather than made again
-
-// Spreads ties over all rows: a file is often sorted.
-std::uint64_t scattered(std::int64_t t) { return static_cast<std::uint64_t>(t) * 0x9E3779B97F4A7C15ull; }
 
 // Small problems have few support vectors: most of a large set would be carried along for nothing.
 std::int64_t working_set_for(std::int64_t variables, std::int64_t most) {
@@ -57,9 +53,7 @@ BlockSmo<T>::BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowSt
 
 template <class T>
 void BlockSmo<T>::mark(std::size_t t) {
-  const bool can_grow = dual_.alpha[t] < dual_.upper[t], can_fall = dual_.alpha[t] > 0;
-  const bool up = dual_.y[t] > 0 ? can_grow : can_fall, low = dual_.y[t] > 0 ? can_fall : can_grow;
-  flags_[t] = static_cast<std::uint8_t>((up ? 1 : 0) | (low ? 2 : 0));
+  flags_[t] = static_cast<std::uint8_t>((dual_.is_up(t) ? 1 : 0) | (dual_.is_low(t) ? 2 : 0));
 }
 
 template <class T>
@@ -68,20 +62,15 @@ double BlockSmo<T>::unit() const {
 }
 
 template <class T>
-typename BlockSmo<T>::Extremes BlockSmo<T>::extremes() const {
-  Extremes found{{-kInfinity, -kInfinity}, {kInfinity, kInfinity}};
-  for (std::size_t t = 0; t < v_.size(); ++t) {
-    const int g = group_of(t);
-    if (is_up(t)) found.up[g] = std::max(found.up[g], v_[t]);
-    if (is_low(t)) found.low[g] = std::min(found.low[g], v_[t]);
-  }
+Extremes BlockSmo<T>::extremes() const {
+  Extremes found;
+  for (std::size_t t = 0; t < v_.size(); ++t) found.include(dual_.group_of(t), is_up(t), is_low(t), v_[t]);
   return found;
 }
 
 template <class T>
 double BlockSmo<T>::violation() const {
-  const Extremes found = extremes();
-  return std::max(found.up[0] - found.low[0], found.up[1] - found.low[1]) / unit();
+  return extremes().gap() / unit();
 }
 
 template <class T>
@@ -93,15 +82,9 @@ std::vector<double> BlockSmo<T>::alpha() const {
   return alpha;
 }
 
-// ½ αᵀQα + pᵀα = ½ Σ α_t (p_t - y_t v_t)
 template <class T>
 double BlockSmo<T>::objective() const {
-  double sum = 0;
-  const std::vector<double> now = pending_.is_open ? alpha() : std::vector<double>();
-  const std::vector<double>& a = now.empty() ? dual_.alpha : now;
-  for (std::size_t t = 0; t < v_.size(); ++t)
-    if (a[t] != 0) sum += a[t] * (dual_.p[t] - dual_.y[t] * v_[t]);
-  return sum / 2;
+  return pending_.is_open ? objective_of(dual_, alpha(), v_) : objective_of(dual_, dual_.alpha, v_);
 }
 
 // ---- v follows α
@@ -207,7 +190,7 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
       Side side{from_up, {}};
       for (std::int64_t t = 0; t < m_; ++t) {
         const auto at = static_cast<std::size_t>(t);
-        if (is_chosen[at] || group_of(at) != g) continue;
+        if (is_chosen[at] || dual_.group_of(at) != g) continue;
         if (from_up ? is_up(at) && v_[at] > found.low[g] : is_low(at) && v_[at] < found.up[g])
           side.variables.push_back(t);
       }
@@ -336,7 +319,7 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
   }
   const auto set = [&](std::size_t k, double v) {
     const auto t = static_cast<std::size_t>(member_[k]);
-    const int g = group_of(t);
+    const int g = dual_.group_of(t);
     up[g][k] = is_up(t) ? v : -kInfinity;
     low[g][k] = is_low(t) ? v : kInfinity;
   };
@@ -413,7 +396,7 @@ BlockEnding BlockSmo<T>::run(std::int64_t max_steps, Clock::time_point until) {
   while (ending_ == BlockEnding::running) {
     if (pending_.is_open && !advance_pending(until)) break;
     const Extremes found = extremes();
-    const double gap = std::max(found.up[0] - found.low[0], found.up[1] - found.low[1]);
+    const double gap = found.gap();
     const double one = unit();
     const bool have_met = dual_.hulls && 2 * objective() <= settings_.hulls_meet * largest_diagonal_;
     if (gap <= settings_.tol * one || have_met) {

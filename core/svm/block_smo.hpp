@@ -26,17 +26,10 @@
 #include <vector>
 
 #include "kernel/gram.hpp"
+#include "svm/dual.hpp"
 #include "svm/row_store.hpp"
 
 namespace margrove {
-
-struct Dual {
-  std::vector<std::int8_t> y;       // (m) +1 or -1
-  std::vector<double> p, upper;     // (m); upper may be infinite
-  std::vector<double> alpha;        // (m) a feasible start
-  std::vector<std::int64_t> point;  // (m)
-  bool by_sign = false, hulls = false;
-};
 
 struct DualSettings {
   double tol = 1e-3;
@@ -72,9 +65,6 @@ class BlockSmo {
   std::int64_t rows_computed() const { return rows_computed_; }
 
  private:
-  struct Extremes {
-    double up[2], low[2];  // the largest v over I_up and the smallest over I_low, of each group
-  };
   // What is left to do of the present round: rows whose change v must still follow.
   struct Pending {
     std::vector<std::int64_t> points;
@@ -84,7 +74,6 @@ class BlockSmo {
     bool is_open = false;
   };
 
-  int group_of(std::size_t t) const { return dual_.by_sign && dual_.y[t] < 0 ? 1 : 0; }
   bool is_up(std::size_t t) const { return flags_[t] & 1; }
   bool is_low(std::size_t t) const { return flags_[t] & 2; }
   void mark(std::size_t t);

@@ -280,17 +280,14 @@ MachineState DualSet::state(std::int64_t k) {
   const Dual& given = machine.given;
   MachineState state;
   state.alpha = given.alpha;
-  double up[2] = {-kInfinity, -kInfinity}, low[2] = {kInfinity, kInfinity};
   state.is_v_known = true;
+  Extremes found;
   for (std::size_t t = 0; t < given.y.size(); ++t) {
     state.v.push_back(-given.y[t] * given.p[t]);
     state.is_v_known = state.is_v_known && given.alpha[t] == 0;
-    const int g = given.by_sign && given.y[t] < 0 ? 1 : 0;
-    const bool can_grow = given.alpha[t] < given.upper[t], can_fall = given.alpha[t] > 0;
-    if (given.y[t] > 0 ? can_grow : can_fall) up[g] = std::max(up[g], state.v[t]);
-    if (given.y[t] > 0 ? can_fall : can_grow) low[g] = std::min(low[g], state.v[t]);
+    found.include(given.group_of(t), given.is_up(t), given.is_low(t), state.v[t]);
   }
-  state.violation = state.is_v_known ? std::max(up[0] - low[0], up[1] - low[1]) : kInfinity;
+  state.violation = state.is_v_known ? found.gap() : kInfinity;
   return state;
 }
 

@@ -29,9 +29,6 @@ constexpr double kTellingShare = 0.3;     // of tol: an error this large by one 
 constexpr double kErrorMargin = 4;        // how many times the error seen a point may be off
 constexpr std::int64_t kMostRefinements = 8;
 
-// Spreads a choice over all rows: a file is often sorted.
-std::uint64_t scattered(std::int64_t t) { return static_cast<std::uint64_t>(t) * 0x9E3779B97F4A7C15ull; }
-
 }  // namespace
 
 template <class T>
@@ -62,55 +59,35 @@ DualSolver<T>::DualSolver(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<R
 }
 
 template <class T>
-bool DualSolver<T>::is_up(std::size_t t) const {
-  return dual_.y[t] > 0 ? dual_.alpha[t] < dual_.upper[t] : dual_.alpha[t] > 0;
-}
-
-template <class T>
-bool DualSolver<T>::is_low(std::size_t t) const {
-  return dual_.y[t] > 0 ? dual_.alpha[t] > 0 : dual_.alpha[t] < dual_.upper[t];
-}
-
-template <class T>
 double DualSolver<T>::unit() const {
   return dual_.hulls ? std::max(objective(), settings_.hulls_meet * largest_diagonal_ / 2) : 1.0;
 }
 
 template <class T>
-typename DualSolver<T>::Extremes DualSolver<T>::extremes() const {
-  Extremes found{{-kInfinity, -kInfinity}, {kInfinity, kInfinity}};
-  for (std::size_t t = 0; t < v_.size(); ++t) include(t, found);
+Extremes DualSolver<T>::extremes() const {
+  Extremes found;
+  for (std::size_t t = 0; t < v_.size(); ++t) found.include(dual_.group_of(t), dual_.is_up(t), dual_.is_low(t), v_[t]);
   return found;
 }
 
 template <class T>
-typename DualSolver<T>::Extremes DualSolver<T>::extremes(const std::vector<std::int64_t>& variables) const {
-  Extremes found{{-kInfinity, -kInfinity}, {kInfinity, kInfinity}};
-  for (const std::int64_t t : variables) include(static_cast<std::size_t>(t), found);
+Extremes DualSolver<T>::extremes(const std::vector<std::int64_t>& variables) const {
+  Extremes found;
+  for (const std::int64_t variable : variables) {
+    const auto t = static_cast<std::size_t>(variable);
+    found.include(dual_.group_of(t), dual_.is_up(t), dual_.is_low(t), v_[t]);
+  }
   return found;
-}
-
-template <class T>
-void DualSolver<T>::include(std::size_t t, Extremes& found) const {
-  const int g = group_of(t);
-  if (is_up(t)) found.up[g] = std::max(found.up[g], v_[t]);
-  if (is_low(t)) found.low[g] = std::min(found.low[g], v_[t]);
 }
 
 template <class T>
 double DualSolver<T>::violation() const {
-  if (!is_v_known_) return kInfinity;
-  const Extremes found = extremes();
-  return std::max(found.up[0] - found.low[0], found.up[1] - found.low[1]) / unit();
+  return is_v_known_ ? extremes().gap() / unit() : kInfinity;
 }
 
-// ½ αᵀQα + pᵀα = ½ Σ α_t (p_t - y_t v_t)
 template <class T>
 double DualSolver<T>::objective() const {
-  double sum = 0;
-  for (std::size_t t = 0; t < v_.size(); ++t)
-    if (dual_.alpha[t] != 0) sum += dual_.alpha[t] * (dual_.p[t] - dual_.y[t] * v_[t]);
-  return sum / 2;
+  return objective_of(dual_, dual_.alpha, v_);
 }
 
 // y α, added up over the variables of each point.
@@ -120,6 +97,16 @@ std::vector<double> DualSolver<T>::beta() const {
   for (std::size_t t = 0; t < v_.size(); ++t)
     if (dual_.alpha[t] != 0) sums[static_cast<std::size_t>(dual_.point[t])] += dual_.y[t] * dual_.alpha[t];
   return sums;
+}
+
+// The points whose β has changed, and by how much.
+template <class T>
+void DualSolver<T>::note_changes(const std::vector<double>& before, const std::vector<double>& now, Pass& pass) {
+  for (std::size_t i = 0; i < now.size(); ++i)
+    if (now[i] != before[i]) {
+      pass.changed.push_back(static_cast<std::int64_t>(i));
+      pass.change.push_back(now[i] - before[i]);
+    }
 }
 
 // ---- phases
@@ -134,19 +121,18 @@ void DualSolver<T>::choose_active() {
     double level[2], slack[2] = {0, 0}, count_of[2] = {0, 0};
     for (int g = 0; g < 2; ++g) level[g] = is_first ? 0 : (found.up[g] + found.low[g]) / 2;
     for (std::size_t t = 0; t < v_.size(); ++t) {
-      slack[group_of(t)] += kSlack * std::fabs(v_[t] - level[group_of(t)]);
-      count_of[group_of(t)] += 1;
+      slack[dual_.group_of(t)] += kSlack * std::fabs(v_[t] - level[dual_.group_of(t)]);
+      count_of[dual_.group_of(t)] += 1;
     }
     for (int g = 0; g < 2; ++g) slack[g] = is_first ? kInfinity : slack[g] / std::max(1.0, count_of[g]);
     std::int64_t seen[2] = {0, 0};
     for (std::size_t t = 0; t < v_.size(); ++t) {
-      const int g = group_of(t);
+      const int g = dual_.group_of(t);
       const bool can_violate =
-          (is_up(t) && v_[t] >= level[g] - slack[g]) || (is_low(t) && v_[t] <= level[g] + slack[g]);
+          (dual_.is_up(t) && v_[t] >= level[g] - slack[g]) || (dual_.is_low(t) && v_[t] <= level[g] + slack[g]);
       if (!can_violate) continue;
       // In the beginning everything violates: some of each sign are enough to begin with.
-      const bool is_free = dual_.alpha[t] > 0 && dual_.alpha[t] < dual_.upper[t];
-      if (is_first && !is_free && scattered(seen[dual_.y[t] > 0]++) % kFirstShare != 0) continue;
+      if (is_first && !dual_.is_free(t) && scattered(seen[dual_.y[t] > 0]++) % kFirstShare != 0) continue;
       is_active[static_cast<std::size_t>(dual_.point[t])] = 1;
     }
     const auto count = std::count(is_active.begin(), is_active.end(), 1);
@@ -212,14 +198,15 @@ void DualSolver<T>::close_phase() {
   rounds_ += block_->rounds();
   rows_computed_ += block_->rows_computed();
   block_.reset();
+  open_pass();
+}
+
+// v of all points but the active ones is to follow what β has changed since v was last known.
+template <class T>
+void DualSolver<T>::open_pass() {
   std::vector<double> now = beta();
   pass_ = Pass{};
-  for (std::int64_t i = 0; i < n_; ++i) {
-    const double moved = now[static_cast<std::size_t>(i)] - known_beta_[static_cast<std::size_t>(i)];
-    if (moved == 0) continue;
-    pass_.changed.push_back(i);
-    pass_.change.push_back(moved);
-  }
+  note_changes(known_beta_, now, pass_);
   known_beta_ = std::move(now);
   std::vector<char> is_active(static_cast<std::size_t>(n_), 0);
   for (const std::int64_t i : active_) is_active[static_cast<std::size_t>(i)] = 1;
@@ -272,7 +259,7 @@ std::vector<std::int64_t> DualSolver<T>::points_to_check(double margin) const {
     for (const bool from_up : {true, false}) {
       std::vector<std::size_t> side;
       for (std::size_t t = 0; t < v_.size(); ++t)
-        if (group_of(t) == g && (from_up ? is_up(t) : is_low(t))) side.push_back(t);
+        if (dual_.group_of(t) == g && (from_up ? dual_.is_up(t) : dual_.is_low(t))) side.push_back(t);
       const auto is_worse = [&](std::size_t a, std::size_t b) {
         return v_[a] != v_[b] ? (from_up ? v_[a] > v_[b] : v_[a] < v_[b]) : a < b;
       };
@@ -323,10 +310,10 @@ bool DualSolver<T>::find_suspects() {
   for (std::size_t t = 0; t < v_.size(); ++t) {
     const std::int64_t i = dual_.point[t];
     const double off = rounding_of(i) * near[static_cast<std::size_t>(i)];
-    const int g = group_of(t);
+    const int g = dual_.group_of(t);
     if (off <= telling) continue;
-    if ((is_up(t) && !(v_[t] + kErrorMargin * off <= found.up[g])) ||
-        (is_low(t) && !(v_[t] - kErrorMargin * off >= found.low[g])))
+    if ((dual_.is_up(t) && !(v_[t] + kErrorMargin * off <= found.up[g])) ||
+        (dual_.is_low(t) && !(v_[t] - kErrorMargin * off >= found.low[g])))
       suspects_.push_back(i);
   }
   return true;
@@ -334,13 +321,8 @@ bool DualSolver<T>::find_suspects() {
 
 template <class T>
 void DualSolver<T>::open_check(bool is_full) {
-  const std::vector<double> now = beta();
   check_ = Pass{};
-  for (std::int64_t i = 0; i < n_; ++i)
-    if (now[static_cast<std::size_t>(i)] != 0) {
-      check_.changed.push_back(i);
-      check_.change.push_back(now[static_cast<std::size_t>(i)]);
-    }
+  note_changes(std::vector<double>(static_cast<std::size_t>(n_), 0.0), beta(), check_);
   is_check_full_ = is_full || n_ <= kCheckAll || !find_suspects();
   if (is_check_full_) {
     check_.points.resize(static_cast<std::size_t>(n_));
@@ -397,19 +379,9 @@ template <class T>
 Ending DualSolver<T>::run(std::int64_t max_steps, Clock::time_point until) {
   if (!started_) {
     started_ = true;
-    const std::vector<double> now = beta();
-    for (std::int64_t i = 0; i < n_; ++i)
-      if (now[static_cast<std::size_t>(i)] != 0) {
-        pass_.changed.push_back(i);
-        pass_.change.push_back(now[static_cast<std::size_t>(i)]);
-        moved_[static_cast<std::size_t>(i)] += std::fabs(now[static_cast<std::size_t>(i)]);
-      }
-    known_beta_ = now;
-    pass_.points.resize(static_cast<std::size_t>(n_));
-    std::iota(pass_.points.begin(), pass_.points.end(), 0);
-    pass_.sums.assign(static_cast<std::size_t>(n_), 0.0);
-    pass_.is_open = !pass_.changed.empty();
-    is_v_known_ = !pass_.is_open;
+    open_pass();
+    for (std::size_t k = 0; k < pass_.changed.size(); ++k)
+      moved_[static_cast<std::size_t>(pass_.changed[k])] += std::fabs(pass_.change[k]);
   }
   while (ending_ == Ending::running) {
     if (pass_.is_open) {

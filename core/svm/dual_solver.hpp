@@ -46,9 +46,6 @@ class DualSolver {
   std::int64_t rows_computed() const { return rows_computed_ + (block_ ? block_->rows_computed() : 0); }
 
  private:
-  struct Extremes {
-    double up[2], low[2];
-  };
   // Points whose v must follow the change of some β.
   struct Pass {
     std::vector<std::int64_t> changed, points;
@@ -57,17 +54,15 @@ class DualSolver {
     bool is_open = false, is_exact = false;
   };
 
-  int group_of(std::size_t t) const { return dual_.by_sign && dual_.y[t] < 0 ? 1 : 0; }
-  bool is_up(std::size_t t) const;
-  bool is_low(std::size_t t) const;
   double unit() const;
   Extremes extremes() const;
   Extremes extremes(const std::vector<std::int64_t>& variables) const;
-  void include(std::size_t t, Extremes& found) const;
   std::vector<double> beta() const;
+  static void note_changes(const std::vector<double>& before, const std::vector<double>& now, Pass& pass);
   void choose_active();
   void open_phase();
   void close_phase();
+  void open_pass();
   void open_check(bool is_full);
   void conclude_check();
   bool advance(Pass& pass, Clock::time_point until);

@@ -15,9 +15,9 @@ from margrove.progress import Progress, report
 from margrove.status import Status
 from margrove.svm.problem import HULLS_MEET, DualProblem, DualSolution
 
-WORKING_SET = 1024  # variables solved for together: measured, see docs/benchmarks.md
+WORKING_SET = 1024  # variables solved for together, at most
 _PRECISIONS = {"auto": 0, "single": 1, "double": 2}
-_CONVERGED, _IMPRECISE = 1, 2  # core/svm/block_smo.hpp, Ending
+_CONVERGED, _IMPRECISE = 1, 2  # core/svm/dual_solver.hpp, Ending
 
 
 @solve.register
