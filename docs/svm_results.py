@@ -29,6 +29,7 @@ def section(result: dict[str, Any]) -> str:
             "One-vs-one, whole training:",
             _table(["", "Margrove", *(PEERS[peer] for peer in peers)], [_row(c, peers) for c in result["multiclass"]]),
         ]
+        lines += [_missed(result["multiclass"])]
         lines += [_prediction(case) for case in result["multiclass"] if "ratio_predict" in case]
     lines.append(_memory(result))
     if result.get("scaling"):
@@ -38,6 +39,20 @@ def section(result: dict[str, Any]) -> str:
             _exponents(result["scaling"], peers),
         ]
     return "\n\n".join(line for line in lines if line)
+
+
+_MULTICLASS_BARS = {"sklearn": 10.0, "intelex": 4.0}
+
+
+def _missed(cases: list[dict[str, Any]]) -> str:
+    """The bars that several classes do not reach."""
+    found = [
+        f"{case['data']} is {case[f'ratio_{peer}']:.1f} times as fast as {PEERS[peer]}, and the bar is {bar:g}"
+        for case in cases
+        for peer, bar in _MULTICLASS_BARS.items()
+        if case.get(f"ratio_{peer}", bar) < bar
+    ]
+    return f"Missed: {'; '.join(found)}." if found else ""
 
 
 def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -75,6 +90,9 @@ def draw_scaling(result: dict[str, Any], path: Path, dpi: int) -> None:
                 axis.loglog(sizes, seconds, color=colour, marker=marker, label=names[side])
         axis.set_xlabel(kind)
         axis.set_ylabel("seconds")
+        every_size = sorted({case["size"] for case in cases})
+        axis.set_xticks(every_size, [f"{size:,}" for size in every_size])
+        axis.set_xticks([], minor=True)
         axis.grid(alpha=0.3, which="both")
     axes[0].legend()
     figure.savefig(path, dpi=dpi)

@@ -4,6 +4,8 @@
 #include "bind/arrays.hpp"
 #include "kernel/duplicates.hpp"
 #include "svm/dual_set.hpp"
+#include "svm/leave_one_out.hpp"
+#include "svm/search.hpp"
 
 using namespace nanobind::literals;
 
@@ -75,22 +77,27 @@ std::unique_ptr<BoundDuals> duals_on_gram(Matrix<T> gram, double tol, double hul
 }
 
 void add_dual(BoundDuals& duals, Vector<std::int8_t> y, Vector<double> p, Vector<double> upper, Vector<double> alpha,
-              Vector<std::int64_t> point, bool by_sign, bool hulls) {
+              Vector<std::int64_t> point, bool by_sign, bool hulls, Matrix<double> uppers) {
   const std::size_t m = y.size();
   require(p.size() == m && upper.size() == m && alpha.size() == m && point.size() == m,
           "y, p, upper, alpha and point must be of one length");
   require(m > 0, "a machine needs variables");
   for (std::size_t t = 0; t < m; ++t)
     require(point.data()[t] >= 0 && point.data()[t] < duals.n, "a variable stands for no point");
-  duals.set->add({copy_of(y), copy_of(p), copy_of(upper), copy_of(alpha), copy_of(point), by_sign, hulls});
+  require(uppers.shape(0) == 0 || (uppers.shape(1) == m && !by_sign), "a path is along the bounds of all variables");
+  std::vector<std::vector<double>> rungs;
+  for (std::size_t r = 0; r < uppers.shape(0); ++r)
+    rungs.emplace_back(uppers.data() + r * m, uppers.data() + (r + 1) * m);
+  duals.set->add({copy_of(y), copy_of(p), copy_of(upper), copy_of(alpha), copy_of(point), by_sign, hulls},
+                 std::move(rungs));
 }
 
-nb::dict state_of(BoundDuals& duals, std::int64_t k) {
-  require(k >= 0 && k < duals.set->size(), "there is no such machine");
+nb::dict state_of(BoundDuals& duals, std::int64_t k, std::int64_t rung) {
+  require(k >= 0 && k < duals.set->size() && rung >= 0, "there is no such machine");
   MachineState state;
   {
     nb::gil_scoped_release unlocked;
-    state = duals.set->state(k);
+    state = duals.set->state(k, rung);
   }
   nb::dict out;
   out["alpha"] = to_numpy(state.alpha);
@@ -106,12 +113,279 @@ nb::dict state_of(BoundDuals& duals, std::int64_t k) {
   return out;
 }
 
+// ---- searches
+
+// What a search is about, until it first runs; then the search itself, in the type of its kernel values.
+struct BoundSearch {
+  nb::object owner;
+  std::int64_t n, kernels;
+  DualSettings settings;
+  std::int64_t max_steps;
+  typename Search<float>::Source single;
+  typename Search<double>::Source twice;
+  std::vector<double> gammas;
+  std::vector<Ladder> ladders;
+  std::vector<Fold> folds;
+  std::vector<SearchUnit> units;
+  std::unique_ptr<Search<float>> as_float;
+  std::unique_ptr<Search<double>> as_double;
+
+  template <class Body>
+  auto with(Body body) {
+    return as_float ? body(*as_float) : body(*as_double);
+  }
+
+  bool run(double seconds) {
+    if (!as_float && !as_double) {
+      if (single)
+        as_float = std::make_unique<Search<float>>(single, gammas, n, std::move(ladders), std::move(folds), settings,
+                                                   max_steps);
+      else
+        as_double = std::make_unique<Search<double>>(twice, gammas, n, std::move(ladders), std::move(folds), settings,
+                                                     max_steps);
+      with([&](auto& search) {
+        for (const SearchUnit& unit : units) search.add(unit);
+      });
+    }
+    return with([&](auto& search) { return search.run(seconds); });
+  }
+  bool is_running() const { return as_float || as_double; }
+};
+
+std::unique_ptr<BoundSearch> search_of(nb::object owner, std::int64_t n, std::int64_t kernels, double tol,
+                                       std::int64_t working_set, int threads, std::int64_t max_steps) {
+  check_settings(tol, working_set, threads);
+  require(n >= 1 && kernels >= 1, "a search needs points and kernels");
+  auto search = std::make_unique<BoundSearch>();
+  search->owner = std::move(owner);
+  search->n = n;
+  search->kernels = kernels;
+  search->settings = DualSettings{tol, 0.0, working_set, threads, false};
+  search->max_steps = max_steps;
+  return search;
+}
+
+// `by_products`: the kernels are Gaussian, and may be made of inner products that are computed once.
+std::unique_ptr<BoundSearch> search_on_points(const Points& points, nb::list kernels, bool by_products, bool is_double,
+                                              double tol, std::int64_t working_set, int threads,
+                                              std::int64_t max_steps) {
+  std::vector<KernelSpec> specs;
+  for (const auto& kernel : kernels) specs.push_back(kernel_spec(nb::cast<nb::tuple>(kernel)));
+  auto search = search_of(nb::cast(points.owner), points.n, static_cast<std::int64_t>(specs.size()), tol, working_set,
+                          threads, max_steps);
+  if (by_products)
+    for (KernelSpec& spec : specs) {
+      require(spec.kind == KernelKind::rbf, "only Gaussian kernels are made of common products");
+      search->gammas.push_back(spec.gamma);
+      spec.kind = KernelKind::linear;
+    }
+  const AnyRows rows = points.rows;
+  const std::int64_t n = points.n;
+  const Blas<float> single = borrowed_blas<float>();
+  const Blas<double> twice = borrowed_blas<double>();
+  const auto all = [n] {
+    std::vector<std::int64_t> chosen(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) chosen[static_cast<std::size_t>(i)] = i;
+    return chosen;
+  };
+  if (is_double)
+    search->twice = [=](std::int64_t k, int inner) {
+      return gram_of_points<double>(rows, all(), specs[static_cast<std::size_t>(k)], twice, twice, inner);
+    };
+  else
+    search->single = [=](std::int64_t k, int inner) {
+      return gram_of_points<float>(rows, all(), specs[static_cast<std::size_t>(k)], single, twice, inner);
+    };
+  return search;
+}
+
+template <class T>
+std::unique_ptr<BoundSearch> search_on_gram(Matrix<T> gram, double tol, std::int64_t working_set, int threads,
+                                            std::int64_t max_steps) {
+  require(gram.shape(0) == gram.shape(1), "a Gram matrix must be square");
+  const auto n = static_cast<std::int64_t>(gram.shape(0));
+  auto search = search_of(nb::cast(gram), n, 1, tol, working_set, threads, max_steps);
+  const DenseRows<T> rows{gram.data(), n, n};
+  auto make = [=](std::int64_t, int) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) all[static_cast<std::size_t>(i)] = i;
+    return gram_given<T>(rows, std::move(all));
+  };
+  if constexpr (std::is_same_v<T, float>)
+    search->single = make;
+  else
+    search->twice = make;
+  return search;
+}
+
+void add_ladder(BoundSearch& search, Vector<std::int8_t> y, Vector<double> p, Vector<std::int64_t> point) {
+  require(!search.is_running(), "the search has begun");
+  const std::size_t m = y.size();
+  require(p.size() == m && point.size() == m, "y, p and point must be of one length");
+  for (std::size_t t = 0; t < m; ++t)
+    require(point.data()[t] >= 0 && point.data()[t] < search.n, "a variable stands for no point");
+  search.ladders.push_back({copy_of(y), copy_of(p), copy_of(point)});
+}
+
+void add_fold(BoundSearch& search, Vector<double> weight, Vector<std::int64_t> held_out) {
+  require(!search.is_running(), "the search has begun");
+  require(static_cast<std::int64_t>(weight.size()) == search.n, "weight must have a value for each point");
+  for (std::size_t h = 0; h < held_out.size(); ++h)
+    require(held_out.data()[h] >= 0 && held_out.data()[h] < search.n, "a row held out is no point");
+  search.folds.push_back({copy_of(weight), copy_of(held_out)});
+}
+
+void add_unit(BoundSearch& search, std::int64_t kernel, std::int64_t fold, double shift, Vector<double> C) {
+  require(!search.is_running(), "the search has begun");
+  require(kernel >= 0 && kernel < search.kernels && fold >= 0 && fold < static_cast<std::int64_t>(search.folds.size()),
+          "there is no such kernel or fold");
+  for (std::size_t c = 0; c < C.size(); ++c)
+    require(C.data()[c] > (c > 0 ? C.data()[c - 1] : 0.0), "C must be positive and ascend");
+  search.units.push_back({kernel, fold, shift, copy_of(C)});
+}
+
+nb::object take_unit(BoundSearch& search, std::int64_t unit) {
+  require(search.is_running() && unit >= 0 && unit < static_cast<std::int64_t>(search.units.size()),
+          "there is no such unit");
+  if (!search.with([&](auto& known) { return known.has_ended(unit); })) return nb::none();
+  UnitResult result = search.with([&](auto& known) { return known.take(unit); });
+  const std::size_t n_C = search.units[static_cast<std::size_t>(unit)].C.size();
+  const std::size_t machines = n_C > 0 ? result.cells.size() / n_C : 0;
+  const std::size_t held = result.cells.empty() ? 0 : result.values.size() / result.cells.size();
+  std::vector<double> offset, violation, seconds;
+  std::vector<std::int64_t> steps, support;
+  std::vector<std::uint8_t> is_converged;
+  for (const SearchCell& cell : result.cells) {
+    offset.push_back(cell.offset);
+    violation.push_back(cell.violation);
+    seconds.push_back(cell.seconds);
+    steps.push_back(cell.steps);
+    support.push_back(cell.support);
+    is_converged.push_back(cell.ending == BlockEnding::converged);
+  }
+  nb::dict out;
+  out["values"] = to_numpy(result.values.data(), {n_C, machines, held});
+  out["offset"] = to_numpy(offset.data(), {n_C, machines});
+  out["violation"] = to_numpy(violation.data(), {n_C, machines});
+  out["seconds"] = to_numpy(seconds.data(), {n_C, machines});
+  out["steps"] = to_numpy(steps.data(), {n_C, machines});
+  out["support"] = to_numpy(support.data(), {n_C, machines});
+  out["is_converged"] = to_numpy(is_converged.data(), {n_C, machines});
+  return out;
+}
+
+// ---- leave one out
+
+std::vector<std::int64_t> all_rows(std::int64_t n) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) all[static_cast<std::size_t>(i)] = i;
+  return all;
+}
+
+// Of one machine on a Gram matrix.
+template <class T>
+struct BoundLeaveOneOut {
+  nb::object owner;
+  std::unique_ptr<LeaveOneOut<T>> solver;
+};
+
+template <class T>
+std::unique_ptr<BoundLeaveOneOut<T>> leave_one_out_on_gram(Matrix<T> gram, Vector<std::int8_t> y, Vector<double> p,
+                                                           Vector<double> upper, Vector<double> alpha,
+                                                           Vector<std::int64_t> point, double tol,
+                                                           std::int64_t max_steps, int threads) {
+  require(gram.shape(0) == gram.shape(1), "a Gram matrix must be square");
+  const auto n = static_cast<std::int64_t>(gram.shape(0));
+  const std::size_t m = y.size();
+  require(p.size() == m && upper.size() == m && alpha.size() == m && point.size() == m,
+          "y, p, upper, alpha and point must be of one length");
+  for (std::size_t t = 0; t < m; ++t)
+    require(point.data()[t] >= 0 && point.data()[t] < n, "a variable stands for no point");
+  Dual dual{copy_of(y), copy_of(p), copy_of(upper), copy_of(alpha), copy_of(point), false, false};
+  auto bound = std::make_unique<BoundLeaveOneOut<T>>();
+  bound->owner = nb::cast(gram);
+  nb::gil_scoped_release unlocked;
+  bound->solver = std::make_unique<LeaveOneOut<T>>(gram_given<T>({gram.data(), n, n}, all_rows(n)), std::move(dual),
+                                                   tol, max_steps, threads);
+  return bound;
+}
+
+template <class T>
+void bind_leave_one_out(nb::module_& m, const char* name) {
+  nb::class_<BoundLeaveOneOut<T>>(m, name)
+      .def(
+          "run",
+          [](BoundLeaveOneOut<T>& bound, double seconds) {
+            nb::gil_scoped_release unlocked;
+            return bound.solver->run(seconds);
+          },
+          "seconds"_a)
+      .def_prop_ro("done", [](const BoundLeaveOneOut<T>& bound) { return bound.solver->done(); })
+      .def("carriers", [](const BoundLeaveOneOut<T>& bound) { return to_numpy(bound.solver->carriers()); })
+      .def("values", [](const BoundLeaveOneOut<T>& bound) { return to_numpy(bound.solver->values()); })
+      .def("is_converged", [](const BoundLeaveOneOut<T>& bound) { return to_numpy(bound.solver->is_converged()); });
+  m.def("leave_one_out_on_gram", &leave_one_out_on_gram<T>, "gram"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(),
+        "upper"_a.noconvert(), "alpha"_a.noconvert(), "point"_a.noconvert(), "tol"_a, "max_steps"_a, "threads"_a);
+}
+
+// K(x_i, x_j) of all points, in T.
+template <class T>
+nb::ndarray<nb::numpy, T> gram_matrix(const Points& points, nb::tuple kernel, int threads) {
+  const KernelSpec spec = kernel_spec(kernel);
+  const std::int64_t n = points.n;
+  const AnyRows rows = points.rows;
+  auto values = std::unique_ptr<T[]>(new T[static_cast<std::size_t>(n * n)]);
+  {
+    nb::gil_scoped_release unlocked;
+    const auto gram = gram_of_points<T>(rows, all_rows(n), spec, borrowed_blas<T>(), borrowed_blas<double>(), threads);
+    constexpr std::int64_t kRows = 256;
+    for (std::int64_t from = 0; from < n; from += kRows) {
+      std::vector<std::int64_t> wanted;
+      std::vector<T*> rooms;
+      for (std::int64_t i = from; i < std::min(n, from + kRows); ++i) {
+        wanted.push_back(i);
+        rooms.push_back(values.get() + i * n);
+      }
+      gram->rows(wanted, nullptr, rooms.data(), nullptr, threads);
+    }
+  }
+  nb::capsule owner(values.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  const std::size_t shape[2] = {static_cast<std::size_t>(n), static_cast<std::size_t>(n)};
+  return nb::ndarray<nb::numpy, T>(values.release(), 2, shape, owner);
+}
+
 }  // namespace
 
 void bind_svm(nb::module_& m) {
+  bind_leave_one_out<float>(m, "LeaveOneOutFloat");
+  bind_leave_one_out<double>(m, "LeaveOneOutDouble");
+  m.def("gram_matrix_float", &gram_matrix<float>, "points"_a, "kernel"_a, "threads"_a);
+  m.def("gram_matrix_double", &gram_matrix<double>, "points"_a, "kernel"_a, "threads"_a);
+  nb::class_<BoundSearch>(m, "Search")
+      .def("add_ladder", &add_ladder, "y"_a.noconvert(), "p"_a.noconvert(), "point"_a.noconvert())
+      .def("add_fold", &add_fold, "weight"_a.noconvert(), "held_out"_a.noconvert())
+      .def("add_unit", &add_unit, "kernel"_a, "fold"_a, "shift"_a, "C"_a.noconvert())
+      .def(
+          "run",
+          [](BoundSearch& search, double seconds) {
+            nb::gil_scoped_release unlocked;
+            return search.run(seconds);
+          },
+          "seconds"_a)
+      .def_prop_ro("solved",
+                   [](BoundSearch& search) -> std::int64_t {
+                     return search.is_running() ? search.with([](auto& known) { return known.solved(); }) : 0;
+                   })
+      .def("take", &take_unit, "unit"_a);
+  m.def("search_on_points", &search_on_points, "points"_a, "kernels"_a, "by_products"_a, "is_double"_a, "tol"_a,
+        "working_set"_a, "threads"_a, "max_steps"_a);
+  m.def("search_on_gram", &search_on_gram<float>, "gram"_a.noconvert(), "tol"_a, "working_set"_a, "threads"_a,
+        "max_steps"_a);
+  m.def("search_on_gram", &search_on_gram<double>, "gram"_a.noconvert(), "tol"_a, "working_set"_a, "threads"_a,
+        "max_steps"_a);
   nb::class_<BoundDuals>(m, "Duals")
       .def("add", &add_dual, "y"_a.noconvert(), "p"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(),
-           "point"_a.noconvert(), "by_sign"_a, "hulls"_a)
+           "point"_a.noconvert(), "by_sign"_a, "hulls"_a, "uppers"_a.noconvert())
       .def(
           "run",
           [](BoundDuals& duals, std::int64_t max_steps, double seconds) {
@@ -121,7 +395,14 @@ void bind_svm(nb::module_& m) {
           "max_steps"_a, "seconds"_a)
       .def_prop_ro("ended", [](const BoundDuals& duals) { return duals.set->ended(); })
       .def_prop_ro("violation", [](const BoundDuals& duals) { return duals.set->violation(); })
-      .def("state", &state_of, "machine"_a);
+      .def(
+          "rungs",
+          [](const BoundDuals& duals, std::int64_t k) {
+            require(k >= 0 && k < duals.set->size(), "there is no such machine");
+            return duals.set->ended(k);
+          },
+          "machine"_a)
+      .def("state", &state_of, "machine"_a, "rung"_a = 0);
   m.def("duals_on_points", &duals_on_points, "points"_a, "kernel"_a, "precision"_a, "tol"_a, "hulls_meet"_a,
         "cache_bytes"_a, "working_set"_a, "threads"_a, "shrinking"_a);
   m.def("duals_on_gram", &duals_on_gram<float>, "gram"_a.noconvert(), "tol"_a, "hulls_meet"_a, "cache_bytes"_a,

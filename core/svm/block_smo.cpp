@@ -52,6 +52,15 @@ BlockSmo<T>::BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowSt
 }
 
 template <class T>
+void BlockSmo<T>::restart(const std::vector<double>& upper, double ray) {
+  on_ray(dual_, v_, upper, ray);
+  dual_.upper = upper;
+  for (std::size_t t = 0; t < v_.size(); ++t) mark(t);
+  ending_ = BlockEnding::running;
+  watched_round_ = 0;
+}
+
+template <class T>
 void BlockSmo<T>::mark(std::size_t t) {
   flags_[t] = static_cast<std::uint8_t>((dual_.is_up(t) ? 1 : 0) | (dual_.is_low(t) ? 2 : 0));
 }
@@ -303,78 +312,45 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
   });
 }
 
-// SMO over the set. Invariant: y'alpha and the bounds hold after each step; the objective never rises. Returns the
-// steps made.
+// SMO over the set, with v in the kernel's own type, about the middle between the sides, where the differences are that
+// matter: v itself then follows α in double. Returns the steps made.
 template <class T>
 std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance) {
   const auto width = static_cast<std::size_t>(width_);
   const double measure = largest_diagonal_ > 0 ? 1 / largest_diagonal_ : 1.0;
   std::vector<float> diagonal(width, 1.0f);
-  std::vector<double> up[2], low[2];
-  WorkingBlock<T> blocks[2];
+  std::vector<std::int8_t> y(width, 1);
+  std::vector<double> upper(width, 0.0), alpha(width, 0.0), own(width, 0.0);
+  std::vector<T> up[2], low[2];
+  PairProblem<T, T> pairs{groups_, {}, y.data(), upper.data(), own.data(), kLeastCurvature / measure, alpha.data()};
   for (std::int64_t g = 0; g < groups_; ++g) {
-    up[g].assign(width, -kInfinity);
-    low[g].assign(width, kInfinity);
-    blocks[g] = {width_, stride_, block_.data(), measure, diagonal.data(), 1.0, up[g].data(), low[g].data()};
+    up[g].assign(width, static_cast<T>(-kInfinity));
+    low[g].assign(width, static_cast<T>(kInfinity));
+    pairs.blocks[g] = {width_, stride_, block_.data(), measure, diagonal.data(), 1.0, up[g].data(), low[g].data()};
   }
-  const auto set = [&](std::size_t k, double v) {
-    const auto t = static_cast<std::size_t>(member_[k]);
-    const int g = dual_.group_of(t);
-    up[g][k] = is_up(t) ? v : -kInfinity;
-    low[g][k] = is_low(t) ? v : kInfinity;
-  };
+  const Extremes found = extremes();
+  double middle[2];
+  for (int g = 0; g < 2; ++g) {
+    middle[g] = (found.up[g] + found.low[g]) / 2;
+    if (!std::isfinite(middle[g])) middle[g] = 0;
+  }
   for (std::size_t k = 0; k < width; ++k)
     if (member_[k] >= 0) {
       const auto t = static_cast<std::size_t>(member_[k]);
-      before_[k] = dual_.alpha[t];
-      diagonal[k] = static_cast<float>(measure * gram_->diagonal()[static_cast<std::size_t>(dual_.point[t])]);
-      set(k, v_[t]);
+      y[k] = dual_.y[t];
+      upper[k] = dual_.upper[t];
+      alpha[k] = before_[k] = dual_.alpha[t];
+      own[k] = gram_->diagonal()[static_cast<std::size_t>(dual_.point[t])];
+      diagonal[k] = static_cast<float>(measure * own[k]);
+      pairs.set(static_cast<std::int64_t>(k), v_[t] - middle[dual_.group_of(t)]);
     }
-  Found top[2];
-  for (std::int64_t g = 0; g < groups_; ++g) {
-    top[g] = worst_up(blocks[g]);
-    const double gap = top[g].value - worst_low(blocks[g]).value;
-    blocks[g].fall_unit = gap > 0 && gap < kInfinity ? 1 / gap : 1.0;
-  }
-  std::int64_t made = 0;
-  while (made < most_steps) {
-    std::int64_t g = 0;
-    if (groups_ == 2) {
-      const double gap0 = top[0].value - worst_low(blocks[0]).value, gap1 = top[1].value - worst_low(blocks[1]).value;
-      g = gap1 > gap0 ? 1 : 0;
+  const std::int64_t made = solve_pairs(pairs, tolerance, most_steps);
+  for (std::size_t k = 0; k < width; ++k)
+    if (member_[k] >= 0) {
+      const auto t = static_cast<std::size_t>(member_[k]);
+      dual_.alpha[t] = alpha[k];
+      mark(t);
     }
-    if (top[g].value == -kInfinity) break;
-    const auto i = static_cast<std::size_t>(top[g].at);
-    const Found partner = best_partner(blocks[g], top[g].at, top[g].value);
-    if (partner.at < 0 || !(top[g].value - partner.value > tolerance)) break;
-    const auto j = static_cast<std::size_t>(partner.at);
-    const auto s = static_cast<std::size_t>(member_[i]), t = static_cast<std::size_t>(member_[j]);
-    // y_s alpha_s grows and y_t alpha_t falls by the same step, at most by the room that each has left.
-    double &alpha_s = dual_.alpha[s], &alpha_t = dual_.alpha[t];
-    const double room_s = dual_.y[s] > 0 ? dual_.upper[s] - alpha_s : alpha_s;
-    const double room_t = dual_.y[t] > 0 ? alpha_t : dual_.upper[t] - alpha_t;
-    const std::vector<double>& own = gram_->diagonal();
-    const double curve = own[static_cast<std::size_t>(dual_.point[s])] + own[static_cast<std::size_t>(dual_.point[t])] -
-                         2 * static_cast<double>(block_[i * static_cast<std::size_t>(stride_) + j]);
-    const double v_s = up[g][i], v_t = low[g][j];
-    const double step = std::min({(v_s - v_t) / std::max(curve, kLeastCurvature / measure), room_s, room_t});
-    // a + (C - a) is not always C: who takes all its room is put on its bound.
-    if (step == room_s)
-      alpha_s = dual_.y[s] > 0 ? dual_.upper[s] : 0.0;
-    else
-      alpha_s += dual_.y[s] * step;
-    if (step == room_t)
-      alpha_t = dual_.y[t] > 0 ? 0.0 : dual_.upper[t];
-    else
-      alpha_t -= dual_.y[t] * step;
-    mark(s);
-    mark(t);
-    set(i, v_s);
-    set(j, v_t);
-    const std::int64_t from = top[g].at;
-    for (std::int64_t h = 0; h < groups_; ++h) top[h] = move_pair(blocks[h], from, partner.at, step);
-    ++made;
-  }
   return made;
 }
 

@@ -43,6 +43,49 @@ inline double objective_of(const Dual& dual, const std::vector<double>& alpha, c
   return sum / 2;
 }
 
+// Where the objective is least on the ray {r α: 0 <= r <= most}, at an α that is not zero: ½ r² αᵀQα + r pᵀα.
+inline double best_on_ray(const Dual& dual, const std::vector<double>& v, double most) {
+  double curve = 0, slope = 0;
+  for (std::size_t t = 0; t < v.size(); ++t) {
+    curve -= dual.alpha[t] * (dual.p[t] + dual.y[t] * v[t]);
+    slope += dual.alpha[t] * dual.p[t];
+  }
+  return -slope >= most * curve ? most : std::max(0.0, -slope / curve);
+}
+
+// α becomes ray · α, below bounds `upper`, and v goes with it exactly: v_t + y_t p_t is linear in α. A variable that
+// stood on its bound, and stands on its new one, is put there.
+inline void on_ray(Dual& dual, std::vector<double>& v, const std::vector<double>& upper, double ray) {
+  for (std::size_t t = 0; t < v.size(); ++t) {
+    const double moved = ray * dual.alpha[t];
+    const bool is_bound = dual.alpha[t] == dual.upper[t] && moved >= upper[t] * (1 - 1e-12);
+    dual.alpha[t] = is_bound ? upper[t] : std::min(moved, upper[t]);
+    const double fixed = dual.y[t] * dual.p[t];
+    v[t] = ray * (v[t] + fixed) - fixed;
+  }
+}
+
+// α is at a bound but for rounding: a variable that rounding alone makes free would pin b (svm/examination.py).
+constexpr double kAtUpper = 1e-10, kAtZero = 1e-13;
+
+// b: the mean of v over the free variables, or the middle of the interval that the others leave.
+inline double offset_of(const Dual& dual, const std::vector<double>& v) {
+  const double largest = dual.alpha.empty() ? 0.0 : *std::max_element(dual.alpha.begin(), dual.alpha.end());
+  double sum = 0;
+  std::int64_t free = 0;
+  Extremes found;
+  for (std::size_t t = 0; t < v.size(); ++t) {
+    const bool can_grow = dual.alpha[t]<dual.upper[t] * (1 - kAtUpper), can_fall = dual.alpha[t]> kAtZero * largest;
+    if (can_grow && can_fall) sum += v[t], ++free;
+    if (dual.upper[t] > 0)
+      found.include(0, dual.y[t] > 0 ? can_grow : can_fall, dual.y[t] > 0 ? can_fall : can_grow, v[t]);
+  }
+  if (free > 0) return sum / static_cast<double>(free);
+  if (found.up[0] == -Extremes::kInfinity && found.low[0] == Extremes::kInfinity) return 0;
+  if (found.up[0] == -Extremes::kInfinity) return found.low[0];
+  return found.low[0] == Extremes::kInfinity ? found.up[0] : (found.up[0] + found.low[0]) / 2;
+}
+
 // Spreads ties and choices over all rows: a file is often sorted.
 inline std::uint64_t scattered(std::int64_t t) { return static_cast<std::uint64_t>(t) * 0x9E3779B97F4A7C15ull; }
 

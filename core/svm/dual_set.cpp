@@ -19,15 +19,17 @@ constexpr double kDear = 100;  // what a kernel value costs where it is better k
 
 struct DualSet::Machine {
   Dual given;
-  Dual merged;                      // over distinct rows; point: positions in `rows`
-  std::vector<std::int64_t> rows;   // of the points, ascending
-  std::vector<std::int64_t> stand;  // (m) the merged variable that each given one is part of
-  std::vector<double> part;         // (m) its part of that variable's α
+  std::vector<std::vector<double>> uppers;  // of the rungs after the first; given.upper is of the present one
+  Dual merged;                              // over distinct rows; point: positions in `rows`
+  std::vector<std::int64_t> rows;           // of the points, ascending
+  std::vector<std::int64_t> stand;          // (m) the merged variable that each given one is part of
+  std::vector<double> part;                 // (m) its part of that variable's α
 
   std::unique_ptr<DualSolver<float>> single;
   std::unique_ptr<DualSolver<double>> twice;
-  MachineState last;  // once ended
-  bool has_ended = false, is_out_of_steps = false;
+  std::vector<MachineState> ended;  // rungs
+  std::int64_t float_steps = 0;     // of the present rung, before it went on in double
+  bool has_ended = false;
   double violation = std::numeric_limits<double>::infinity();
 
   void merge(const std::vector<std::int64_t>& first_equal) {
@@ -95,11 +97,25 @@ struct DualSet::Machine {
     state.is_v_known = solver.is_v_known();
     state.violation = solver.violation();
     state.objective = solver.objective();
-    state.steps = solver.steps() + last.steps;
+    state.steps = solver.steps() + (std::is_same_v<T, double> ? float_steps : 0);
     state.rounds = solver.rounds();
     state.rows_computed = solver.rows_computed();
     state.is_double = std::is_same_v<T, double>;
     return state;
+  }
+
+  // The present rung has ended; the next one begins, if there is one.
+  template <class T>
+  void conclude(DualSolver<T>& solver, Ending ending) {
+    ended.push_back(state_of(solver));
+    ended.back().ending = ending;
+    float_steps = 0;
+    has_ended = ended.size() > uppers.size();
+    if (has_ended) return;
+    given.upper = std::move(uppers[ended.size() - 1]);
+    std::fill(merged.upper.begin(), merged.upper.end(), 0.0);
+    for (std::size_t t = 0; t < stand.size(); ++t) merged.upper[static_cast<std::size_t>(stand[t])] += given.upper[t];
+    solver.restart(merged.upper);
   }
 };
 
@@ -135,9 +151,10 @@ DualSet::DualSet(KernelSource source, DualSettings settings, std::int64_t cache_
     : source_(std::move(source)), settings_(settings), cache_bytes_(cache_bytes) {}
 DualSet::~DualSet() = default;
 
-void DualSet::add(Dual dual) {
+void DualSet::add(Dual dual, std::vector<std::vector<double>> uppers) {
   auto machine = std::make_unique<Machine>();
   machine->given = std::move(dual);
+  machine->uppers = std::move(uppers);
   machines_.push_back(std::move(machine));
 }
 
@@ -179,47 +196,44 @@ bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps,
   Machine& machine = *family.machines[family.now];
   DualSettings settings = settings_;
   settings.threads = worker.threads;
-  Ending ending;
-  if (source_.single && !machine.twice) {
-    if (!machine.single) {
-      family.twice_rows.reset();
-      family.twice.reset();
-      if (!family.single) family.single = source_.single(machine.rows, worker.threads);
-      machine.single = solver_of(family, family.single, family.single_rows, worker.arena, machine.merged, settings);
+  while (!machine.has_ended) {
+    if (source_.single && !machine.twice) {
+      if (!machine.single) {
+        family.twice_rows.reset();
+        family.twice.reset();
+        if (!family.single) family.single = source_.single(machine.rows, worker.threads);
+        machine.single = solver_of(family, family.single, family.single_rows, worker.arena, machine.merged, settings);
+      }
+      const Ending ending = machine.single->run(max_steps, until);
+      machine.violation = machine.single->violation();
+      if (ending == Ending::imprecise && source_.twice) {
+        machine.float_steps = machine.single->steps();
+        // What overflows in float has left no α to go on from.
+        const std::vector<double>& alpha = machine.single->alpha();
+        if (std::all_of(alpha.begin(), alpha.end(), [](double a) { return std::isfinite(a); }))
+          machine.merged.alpha = alpha;
+        machine.single.reset();
+        family.single_rows.reset();
+        family.single.reset();
+        family.twice = source_.twice(machine.rows, worker.threads);
+        machine.twice = solver_of(family, family.twice, family.twice_rows, worker.arena, machine.merged, settings);
+        continue;
+      }
+      if (ending == Ending::running && machine.single->steps() < max_steps) return false;
+      machine.conclude(*machine.single, ending);
+      continue;
     }
-    ending = machine.single->run(max_steps, until);
-    machine.violation = machine.single->violation();
-    if (ending == Ending::imprecise && source_.twice) {
-      machine.last.steps = machine.single->steps();
-      // What overflows in float has left no α to go on from.
-      const std::vector<double>& alpha = machine.single->alpha();
-      if (std::all_of(alpha.begin(), alpha.end(), [](double a) { return std::isfinite(a); }))
-        machine.merged.alpha = alpha;
-      machine.single.reset();
-      family.single_rows.reset();
-      family.single.reset();
-    } else {
-      machine.is_out_of_steps = ending == Ending::running && machine.single->steps() >= max_steps;
-      if (ending == Ending::running && !machine.is_out_of_steps) return false;
-      machine.last = machine.state_of(*machine.single);
-      machine.last.ending = ending;
-      machine.has_ended = true;
-      machine.single.reset();
-      return true;
+    if (!machine.twice) {
+      if (!family.twice) family.twice = source_.twice(machine.rows, worker.threads);
+      machine.twice = solver_of(family, family.twice, family.twice_rows, worker.arena, machine.merged, settings);
     }
+    const std::int64_t steps_left = std::max<std::int64_t>(0, max_steps - machine.float_steps);
+    const Ending ending = machine.twice->run(steps_left, until);
+    machine.violation = machine.twice->violation();
+    if (ending == Ending::running && machine.twice->steps() < steps_left) return false;
+    machine.conclude(*machine.twice, ending);
   }
-  if (!machine.twice) {
-    if (!family.twice) family.twice = source_.twice(machine.rows, worker.threads);
-    machine.twice = solver_of(family, family.twice, family.twice_rows, worker.arena, machine.merged, settings);
-  }
-  const std::int64_t steps_left = std::max<std::int64_t>(0, max_steps - machine.last.steps);
-  ending = machine.twice->run(steps_left, until);
-  machine.violation = machine.twice->violation();
-  machine.is_out_of_steps = ending == Ending::running && machine.twice->steps() >= steps_left;
-  if (ending == Ending::running && !machine.is_out_of_steps) return false;
-  machine.last = machine.state_of(*machine.twice);
-  machine.last.ending = ending;
-  machine.has_ended = true;
+  machine.single.reset();
   machine.twice.reset();
   return true;
 }
@@ -255,7 +269,13 @@ bool DualSet::run(std::int64_t max_steps, double seconds) {
 }
 
 std::int64_t DualSet::ended() const {
-  return std::count_if(machines_.begin(), machines_.end(), [](const auto& machine) { return machine->has_ended; });
+  return std::accumulate(
+      machines_.begin(), machines_.end(), std::int64_t{0},
+      [](std::int64_t sum, const auto& machine) { return sum + static_cast<std::int64_t>(machine->ended.size()); });
+}
+
+std::int64_t DualSet::ended(std::int64_t machine) const {
+  return static_cast<std::int64_t>(machines_[static_cast<std::size_t>(machine)]->ended.size());
 }
 
 double DualSet::violation() const {
@@ -265,9 +285,9 @@ double DualSet::violation() const {
   return worst;
 }
 
-MachineState DualSet::state(std::int64_t k) {
+MachineState DualSet::state(std::int64_t k, std::int64_t rung) {
   Machine& machine = *machines_[static_cast<std::size_t>(k)];
-  if (machine.has_ended) return machine.last;
+  if (static_cast<std::size_t>(rung) < machine.ended.size()) return machine.ended[static_cast<std::size_t>(rung)];
   if (machine.single) {
     machine.single->settle();
     return machine.state_of(*machine.single);

@@ -1,5 +1,7 @@
 // Machines that live on the same points: the pairs of one-vs-one, the columns of a code, or one machine alone.
 //
+// A machine may be asked for along growing bounds (a path over C): each solution begins the next.
+//
 // Equal rows (with equal y and p) are one variable whose bound is the sum of theirs; their α is shared out in
 // proportion to the bounds. Machines on the same rows share one kernel and the rows kept of it; machines on different
 // rows are solved side by side, a thread each. A machine that float cannot finish goes on in double, if that is
@@ -36,17 +38,20 @@ class DualSet {
   DualSet(KernelSource source, DualSettings settings, std::int64_t cache_bytes);
   ~DualSet();
 
-  // `dual.point` are rows of the points. All machines are added before the first run.
-  void add(Dual dual);
+  // `dual.point` are rows of the points. All machines are added before the first run. `uppers` are the bounds of the
+  // rungs after the first, whose bounds are the dual's own.
+  void add(Dual dual, std::vector<std::vector<double>> uppers = {});
   std::int64_t size() const { return static_cast<std::int64_t>(machines_.size()); }
 
   // Goes on for `seconds`; returns whether every machine has ended or made its `max_steps`.
   bool run(std::int64_t max_steps, double seconds);
-  // How many machines have ended, and the worst violation of those at work.
+  // How many rungs of machines have ended, and the worst violation of those at work.
   std::int64_t ended() const;
+  std::int64_t ended(std::int64_t machine) const;
   double violation() const;
-  // Where a machine stands; one that was broken off is settled first.
-  MachineState state(std::int64_t machine);
+  // Where a machine stands on one rung of its path; one that was broken off is settled first, and a rung that was not
+  // reached stands where the machine does, with the bounds of the last one that was.
+  MachineState state(std::int64_t machine, std::int64_t rung = 0);
 
  private:
   struct Machine;

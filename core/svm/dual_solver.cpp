@@ -55,7 +55,35 @@ DualSolver<T>::DualSolver(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<R
     for (std::int64_t i = 0; i < n_; ++i)
       if (!(magnitude[static_cast<std::size_t>(i)] <= limit)) far_out_.push_back(i);
   }
-  is_whole_ = !settings_.shrinking || shared_rows_ || m_ <= kSmall || gram_->cost() > kTooDear;
+  is_whole_ = !can_shrink();
+}
+
+template <class T>
+bool DualSolver<T>::can_shrink() const {
+  return settings_.shrinking && !shared_rows_ && m_ > kSmall && gram_->cost() <= kTooDear;
+}
+
+// What is known stays known: v, the β it belongs to and how far that has moved are linear in α.
+template <class T>
+void DualSolver<T>::restart(const std::vector<double>& upper) {
+  double growth = kInfinity;
+  for (std::size_t t = 0; t < upper.size(); ++t)
+    if (dual_.alpha[t] > 0) growth = std::min(growth, upper[t] / dual_.upper[t]);
+  const double ray = growth < kInfinity ? best_on_ray(dual_, v_, growth) : 1.0;
+  on_ray(dual_, v_, upper, ray);
+  dual_.upper = upper;
+  known_beta_ = beta();
+  for (double& moved : moved_) moved *= ray;
+  check_error_ *= ray;
+  active_.clear();
+  active_variables_.resize(static_cast<std::size_t>(m_));  // everything may violate, and its v is known
+  std::iota(active_variables_.begin(), active_variables_.end(), 0);
+  is_whole_ = !can_shrink();
+  phases_ = 1;
+  accuracy_ = violation();
+  refinements_ = steps_ = rounds_ = rows_computed_ = 0;
+  is_cornered_ = false;
+  ending_ = Ending::running;
 }
 
 template <class T>

@@ -34,6 +34,9 @@ class DualSolver {
 
   Ending run(std::int64_t max_steps, Clock::time_point until);
 
+  // The same problem with other bounds, after it has ended: from the best point of the ray through α (dual.hpp).
+  void restart(const std::vector<double>& upper);
+
   // α is feasible at any time. Its v may lag behind in the middle of a phase: `settle` takes it in where that is quick.
   void settle();
   const std::vector<double>& alpha() const { return dual_.alpha; }
@@ -54,6 +57,7 @@ class DualSolver {
     bool is_open = false, is_exact = false;
   };
 
+  bool can_shrink() const;
   double unit() const;
   Extremes extremes() const;
   Extremes extremes(const std::vector<std::int64_t>& variables) const;

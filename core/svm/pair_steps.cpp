@@ -1,5 +1,7 @@
 #include "svm/pair_steps.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -11,116 +13,179 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-typedef double Doubles __attribute__((vector_size(kVector * sizeof(double))));
-typedef float Floats __attribute__((vector_size(kVector * sizeof(float))));
-typedef std::int64_t Places __attribute__((vector_size(kVector * sizeof(std::int64_t))));
-typedef std::int32_t ShortPlaces __attribute__((vector_size(kVector * sizeof(std::int32_t))));
+// 64 bytes of v, as many scores, and places as wide as each: comparisons and choices are between vectors of one width.
+template <class V>
+struct Vectors;
+template <>
+struct Vectors<double> {
+  static constexpr int kLanes = 8;
+  typedef double Values __attribute__((vector_size(64)));
+  typedef std::int64_t Places __attribute__((vector_size(64)));
+  typedef float Scores __attribute__((vector_size(32)));
+  typedef std::int32_t ScorePlaces __attribute__((vector_size(32)));
+};
+template <>
+struct Vectors<float> {
+  static constexpr int kLanes = 16;
+  typedef float Values __attribute__((vector_size(64)));
+  typedef std::int32_t Places __attribute__((vector_size(64)));
+  typedef Values Scores;
+  typedef Places ScorePlaces;
+};
 
-template <class V, class T>
-MARGROVE_INLINE V load(const T* from) {
-  V values;
+// 0, 1, 2, …
+template <class P>
+MARGROVE_INLINE P first_places() {
+  if constexpr (sizeof(P) / sizeof(P{}[0]) == 8)
+    return P{0, 1, 2, 3, 4, 5, 6, 7};
+  else
+    return P{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+}
+
+template <class W, class T>
+MARGROVE_INLINE W load(const T* from) {
+  W values;
   std::memcpy(&values, from, sizeof values);
   return values;
 }
-template <class V, class T>
-MARGROVE_INLINE void store(T* to, const V& values) {
+template <class W, class T>
+MARGROVE_INLINE void store(T* to, const W& values) {
   std::memcpy(to, &values, sizeof values);
 }
-MARGROVE_INLINE Doubles kernel_values(const float* row) { return __builtin_convertvector(load<Floats>(row), Doubles); }
-MARGROVE_INLINE Doubles kernel_values(const double* row) { return load<Doubles>(row); }
-MARGROVE_INLINE Floats short_values(const float* row, double unit) {
-  return load<Floats>(row) * static_cast<float>(unit);
+// Kernel values as v counts them, and as scores do.
+template <class V, class T>
+MARGROVE_INLINE typename Vectors<V>::Values kernel_values(const T* row) {
+  typedef T Row __attribute__((vector_size(Vectors<V>::kLanes * sizeof(T))));
+  return __builtin_convertvector(load<Row>(row), typename Vectors<V>::Values);
 }
-MARGROVE_INLINE Floats short_values(const double* row, double unit) {
-  return __builtin_convertvector(load<Doubles>(row) * unit, Floats);
-}
-
-// The best lane; of equals the first member, so that the answer does not depend on the width of vectors.
-MARGROVE_INLINE Found best_lane(const Doubles& best, const Places& where) {
-  Found found{where[0], best[0]};
-  for (int l = 1; l < kVector; ++l)
-    if (best[l] > found.value || (best[l] == found.value && where[l] < found.at)) found = {where[l], best[l]};
-  return found;
+template <class V, class T>
+MARGROVE_INLINE typename Vectors<V>::Scores short_values(const T* row, double unit) {
+  typedef T Row __attribute__((vector_size(Vectors<V>::kLanes * sizeof(T))));
+  return __builtin_convertvector(load<Row>(row) * static_cast<T>(unit), typename Vectors<V>::Scores);
 }
 
-template <class T>
-MARGROVE_INLINE Found worst_up_body(const WorkingBlock<T>& block) {
-  Doubles best = Doubles{} - kInfinity;
-  Places where = {}, place = {0, 1, 2, 3, 4, 5, 6, 7};
-  for (std::int64_t t = 0; t < block.size; t += kVector, place += kVector) {
-    const Doubles up = load<Doubles>(block.up + t);
-    const Places is_more = up > best;
+// Each lane against the one `apart` from it; of equals the first member wins, so that the answer does not depend on the
+// width of vectors. In the end every lane holds the best. Without a branch: none of these could be foreseen.
+template <int apart, class W>
+MARGROVE_INLINE W turned(const W& values) {
+  if constexpr (sizeof(W) / sizeof(values[0]) == 8)
+    return __builtin_shufflevector(values, values, 0 ^ apart, 1 ^ apart, 2 ^ apart, 3 ^ apart, 4 ^ apart, 5 ^ apart,
+                                   6 ^ apart, 7 ^ apart);
+  else
+    return __builtin_shufflevector(values, values, 0 ^ apart, 1 ^ apart, 2 ^ apart, 3 ^ apart, 4 ^ apart, 5 ^ apart,
+                                   6 ^ apart, 7 ^ apart, 8 ^ apart, 9 ^ apart, 10 ^ apart, 11 ^ apart, 12 ^ apart,
+                                   13 ^ apart, 14 ^ apart, 15 ^ apart);
+}
+template <class W, class P>
+MARGROVE_INLINE void keep_better(W& best, P& where, const W& other, const P& there) {
+  // One comparison to a choice: several in one expression are taken apart lane by lane (GCC 12).
+  const P first = there < where ? there : where;
+  const P among_equals = other == best ? first : where;
+  where = other > best ? there : among_equals;
+  best = other > best ? other : best;
+}
+template <class W, class P>
+MARGROVE_INLINE void keep_best(W& best, P& where) {
+  if constexpr (sizeof(W) / sizeof(best[0]) == 16) keep_better(best, where, turned<8>(best), turned<8>(where));
+  keep_better(best, where, turned<4>(best), turned<4>(where));
+  keep_better(best, where, turned<2>(best), turned<2>(where));
+  keep_better(best, where, turned<1>(best), turned<1>(where));
+}
+template <class W>
+MARGROVE_INLINE W lesser(const W& a, const W& b) {
+  return b < a ? b : a;
+}
+template <class W>
+MARGROVE_INLINE W least_of_all(W least) {
+  if constexpr (sizeof(W) / sizeof(least[0]) == 16) least = lesser(least, turned<8>(least));
+  least = lesser(least, turned<4>(least));
+  least = lesser(least, turned<2>(least));
+  return lesser(least, turned<1>(least));
+}
+
+template <class T, class V>
+MARGROVE_INLINE Found worst_up_body(const WorkingBlock<T, V>& block) {
+  using Set = Vectors<V>;
+  typename Set::Values best = typename Set::Values{} - static_cast<V>(kInfinity);
+  typename Set::Places where = {}, place = first_places<typename Set::Places>();
+  for (std::int64_t t = 0; t < block.size; t += Set::kLanes, place += Set::kLanes) {
+    const auto up = load<typename Set::Values>(block.up + t);
+    const typename Set::Places is_more = up > best;
     best = is_more ? up : best;
     where = is_more ? place : where;
   }
-  return best_lane(best, where);
+  keep_best(best, where);
+  return {where[0], best[0]};
 }
 
-template <class T>
-MARGROVE_INLINE Found worst_low_body(const WorkingBlock<T>& block) {
-  Doubles best = Doubles{} - kInfinity;
-  Places where = {}, place = {0, 1, 2, 3, 4, 5, 6, 7};
-  for (std::int64_t t = 0; t < block.size; t += kVector, place += kVector) {
-    const Doubles low = -load<Doubles>(block.low + t);
-    const Places is_more = low > best;
+template <class T, class V>
+MARGROVE_INLINE Found worst_low_body(const WorkingBlock<T, V>& block) {
+  using Set = Vectors<V>;
+  typename Set::Values best = typename Set::Values{} - static_cast<V>(kInfinity);
+  typename Set::Places where = {}, place = first_places<typename Set::Places>();
+  for (std::int64_t t = 0; t < block.size; t += Set::kLanes, place += Set::kLanes) {
+    const auto low = -load<typename Set::Values>(block.low + t);
+    const typename Set::Places is_more = low > best;
     best = is_more ? low : best;
     where = is_more ? place : where;
   }
-  const Found found = best_lane(best, where);
-  return {found.at, -found.value};
+  keep_best(best, where);
+  return {where[0], -best[0]};
 }
 
-template <class T>
-MARGROVE_INLINE Found best_partner_body(const WorkingBlock<T>& block, std::int64_t i, double v_i) {
+template <class T, class V>
+MARGROVE_INLINE Found best_partner_body(const WorkingBlock<T, V>& block, std::int64_t i, double v_i) {
+  using Set = Vectors<V>;
+  using Scores = typename Set::Scores;
   const T* row = block.kernel + i * block.stride;
   const float own = block.diagonal[i];
-  Doubles least[2] = {Doubles{} + kInfinity, Doubles{} + kInfinity};
-  Floats best[2] = {};
-  ShortPlaces where[2] = {ShortPlaces{} - 1, ShortPlaces{} - 1}, place = {0, 1, 2, 3, 4, 5, 6, 7};
-  for (std::int64_t t = 0; t < block.size; t += 2 * kVector)
-    for (int chain = 0; chain < 2; ++chain, place += kVector) {
-      const std::int64_t at = t + chain * kVector;
-      const Doubles low = load<Doubles>(block.low + at);
-      least[chain] = low < least[chain] ? low : least[chain];
-      const Floats fall = __builtin_convertvector((v_i - low) * block.fall_unit, Floats);  // -inf outside I_low
-      Floats curve = own + load<Floats>(block.diagonal + at) - 2 * short_values(row + at, block.unit);
-      curve = curve > 1e-12f ? curve : Floats{} + 1e-12f;
-      const Floats score = fall > 0 ? fall * fall / curve : Floats{};
-      const ShortPlaces is_more = score > best[chain];
+  const V mine = static_cast<V>(v_i), fall_unit = static_cast<V>(block.fall_unit);
+  // Two chains: one would wait for its own comparisons.
+  typename Set::Values least[2] = {typename Set::Values{} + static_cast<V>(kInfinity),
+                                   typename Set::Values{} + static_cast<V>(kInfinity)};
+  Scores best[2] = {};
+  typename Set::ScorePlaces where[2] = {typename Set::ScorePlaces{} - 1, typename Set::ScorePlaces{} - 1},
+                            place = first_places<typename Set::ScorePlaces>();
+  for (std::int64_t t = 0; t < block.size; t += 2 * Set::kLanes)
+    for (int chain = 0; chain < 2; ++chain, place += Set::kLanes) {
+      const std::int64_t at = t + chain * Set::kLanes;
+      const auto low = load<typename Set::Values>(block.low + at);
+      least[chain] = lesser(least[chain], low);
+      const Scores fall = __builtin_convertvector((mine - low) * fall_unit, Scores);  // -inf outside I_low
+      Scores curve = own + load<Scores>(block.diagonal + at) - 2 * short_values<V>(row + at, block.unit);
+      curve = curve > 1e-12f ? curve : Scores{} + 1e-12f;
+      const Scores score = fall > 0 ? fall * fall / curve : Scores{};
+      const typename Set::ScorePlaces is_more = score > best[chain];
       best[chain] = is_more ? score : best[chain];
       where[chain] = is_more ? place : where[chain];
     }
-  Found found{-1, kInfinity};
-  float top = 0;
-  for (int chain = 0; chain < 2; ++chain)
-    for (int l = 0; l < kVector; ++l) {
-      const float score = best[chain][l];
-      const std::int64_t at = where[chain][l];
-      if (at >= 0 && (score > top || (score == top && at < found.at))) found.at = at, top = score;
-      found.value = least[chain][l] < found.value ? least[chain][l] : found.value;
-    }
-  return found;
+  keep_better(best[0], where[0], best[1], where[1]);
+  keep_best(best[0], where[0]);
+  return {where[0][0], least_of_all(lesser(least[0], least[1]))[0]};
 }
 
-template <class T>
-MARGROVE_INLINE Found move_pair_body(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {
+template <class T, class V>
+MARGROVE_INLINE Found move_pair_body(const WorkingBlock<T, V>& block, std::int64_t i, std::int64_t j, double step) {
+  using Set = Vectors<V>;
+  using Values = typename Set::Values;
   const T *row_i = block.kernel + i * block.stride, *row_j = block.kernel + j * block.stride;
-  // Two chains: one would wait for its own comparisons.
-  Doubles best[2] = {Doubles{} - kInfinity, Doubles{} - kInfinity};
-  Places where[2] = {}, place = {0, 1, 2, 3, 4, 5, 6, 7};
-  for (std::int64_t t = 0; t < block.size; t += 2 * kVector)
-    for (int chain = 0; chain < 2; ++chain, place += kVector) {
-      const std::int64_t at = t + chain * kVector;
-      const Doubles fall = step * (kernel_values(row_i + at) - kernel_values(row_j + at));
-      const Doubles up = load<Doubles>(block.up + at) - fall;
+  const V by = static_cast<V>(step);
+  Values best[2] = {Values{} - static_cast<V>(kInfinity), Values{} - static_cast<V>(kInfinity)};
+  typename Set::Places where[2] = {}, place = first_places<typename Set::Places>();
+  for (std::int64_t t = 0; t < block.size; t += 2 * Set::kLanes)
+    for (int chain = 0; chain < 2; ++chain, place += Set::kLanes) {
+      const std::int64_t at = t + chain * Set::kLanes;
+      const Values fall = by * (kernel_values<V>(row_i + at) - kernel_values<V>(row_j + at));
+      const Values up = load<Values>(block.up + at) - fall;
       store(block.up + at, up);
-      store(block.low + at, load<Doubles>(block.low + at) - fall);
-      const Places is_more = up > best[chain];
+      store(block.low + at, load<Values>(block.low + at) - fall);
+      const typename Set::Places is_more = up > best[chain];
       best[chain] = is_more ? up : best[chain];
       where[chain] = is_more ? place : where[chain];
     }
-  const Found even = best_lane(best[0], where[0]), odd = best_lane(best[1], where[1]);
-  return odd.value > even.value || (odd.value == even.value && odd.at < even.at) ? odd : even;
+  keep_better(best[0], where[0], best[1], where[1]);
+  keep_best(best[0], where[0]);
+  return {where[0][0], best[0][0]};
 }
 
 template <class T>
@@ -149,15 +214,21 @@ MARGROVE_INLINE void gather_row_body(const T* row, const std::int32_t* index, st
   for (std::int64_t k = 0; k < count; ++k) out[k] = row[index[k]];
 }
 
-#define MARGROVE_PAIR_STEPS(T)                                                                                        \
-  MARGROVE_CLONES Found worst_up_of(const WorkingBlock<T>& block) { return worst_up_body(block); }                    \
-  MARGROVE_CLONES Found worst_low_of(const WorkingBlock<T>& block) { return worst_low_body(block); }                  \
-  MARGROVE_CLONES Found best_partner_of(const WorkingBlock<T>& block, std::int64_t i, double v_i) {                   \
-    return best_partner_body(block, i, v_i);                                                                          \
-  }                                                                                                                   \
-  MARGROVE_CLONES Found move_pair_of(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {     \
-    return move_pair_body(block, i, j, step);                                                                         \
-  }                                                                                                                   \
+#define MARGROVE_PAIR_STEPS(T, V)                                                                                    \
+  MARGROVE_CLONES Found worst_up_of(const WorkingBlock<T, V>& block) { return worst_up_body(block); }                \
+  MARGROVE_CLONES Found worst_low_of(const WorkingBlock<T, V>& block) { return worst_low_body(block); }              \
+  MARGROVE_CLONES Found best_partner_of(const WorkingBlock<T, V>& block, std::int64_t i, double v_i) {               \
+    return best_partner_body(block, i, v_i);                                                                         \
+  }                                                                                                                  \
+  MARGROVE_CLONES Found move_pair_of(const WorkingBlock<T, V>& block, std::int64_t i, std::int64_t j, double step) { \
+    return move_pair_body(block, i, j, step);                                                                        \
+  }
+MARGROVE_PAIR_STEPS(float, float)
+MARGROVE_PAIR_STEPS(float, double)
+MARGROVE_PAIR_STEPS(double, double)
+#undef MARGROVE_PAIR_STEPS
+
+#define MARGROVE_ROW_STEPS(T)                                                                                         \
   MARGROVE_CLONES void add_rows_of(const T* const* rows, const double* change, std::int64_t count, std::int64_t from, \
                                    std::int64_t to, double* sums) {                                                   \
     add_rows_body(rows, change, count, from, to, sums);                                                               \
@@ -165,28 +236,85 @@ MARGROVE_INLINE void gather_row_body(const T* row, const std::int32_t* index, st
   MARGROVE_CLONES void gather_row_of(const T* row, const std::int32_t* index, std::int64_t count, T* out) {           \
     gather_row_body(row, index, count, out);                                                                          \
   }
-MARGROVE_PAIR_STEPS(float)
-MARGROVE_PAIR_STEPS(double)
-#undef MARGROVE_PAIR_STEPS
+MARGROVE_ROW_STEPS(float)
+MARGROVE_ROW_STEPS(double)
+#undef MARGROVE_ROW_STEPS
 
 }  // namespace
 
-template <class T>
-Found worst_up(const WorkingBlock<T>& block) {
+template <class T, class V>
+Found worst_up(const WorkingBlock<T, V>& block) {
   return worst_up_of(block);
 }
-template <class T>
-Found worst_low(const WorkingBlock<T>& block) {
+template <class T, class V>
+Found worst_low(const WorkingBlock<T, V>& block) {
   return worst_low_of(block);
 }
-template <class T>
-Found best_partner(const WorkingBlock<T>& block, std::int64_t i, double v_i) {
+template <class T, class V>
+Found best_partner(const WorkingBlock<T, V>& block, std::int64_t i, double v_i) {
   return best_partner_of(block, i, v_i);
 }
-template <class T>
-Found move_pair(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {
+template <class T, class V>
+Found move_pair(const WorkingBlock<T, V>& block, std::int64_t i, std::int64_t j, double step) {
   return move_pair_of(block, i, j, step);
 }
+
+template <class T, class V>
+void PairProblem<T, V>::set(std::int64_t k, double v) const {
+  const WorkingBlock<T, V>& block = blocks[groups == 2 && y[k] < 0 ? 1 : 0];
+  const bool can_grow = alpha[k] < upper[k], can_fall = alpha[k] > 0;
+  block.up[k] = static_cast<V>((y[k] > 0 ? can_grow : can_fall) ? v : -kInfinity);
+  block.low[k] = static_cast<V>((y[k] > 0 ? can_fall : can_grow) ? v : kInfinity);
+}
+
+template <class T, class V>
+std::int64_t solve_pairs(PairProblem<T, V>& problem, double tolerance, std::int64_t most_steps) {
+  Found top[2];
+  for (std::int64_t g = 0; g < problem.groups; ++g) {
+    WorkingBlock<T, V>& block = problem.blocks[g];
+    top[g] = worst_up(block);
+    const double gap = top[g].value - worst_low(block).value;
+    block.fall_unit = gap > 0 && gap < kInfinity ? 1 / gap : 1.0;
+  }
+  std::int64_t made = 0;
+  while (made < most_steps) {
+    std::int64_t g = 0;
+    if (problem.groups == 2) {
+      const double gap0 = top[0].value - worst_low(problem.blocks[0]).value;
+      const double gap1 = top[1].value - worst_low(problem.blocks[1]).value;
+      g = gap1 > gap0 ? 1 : 0;
+    }
+    if (top[g].value == -kInfinity) break;
+    const WorkingBlock<T, V>& block = problem.blocks[g];
+    const std::int64_t i = top[g].at;
+    const Found partner = best_partner(block, i, top[g].value);
+    const std::int64_t j = partner.at;
+    if (j < 0 || !(top[g].value - partner.value > tolerance)) break;
+    // y_i alpha_i grows and y_j alpha_j falls by the same step, at most by the room that each has left.
+    double &alpha_i = problem.alpha[i], &alpha_j = problem.alpha[j];
+    const bool grows_i = problem.y[i] > 0, grows_j = problem.y[j] < 0;
+    const double room_i = grows_i ? problem.upper[i] - alpha_i : alpha_i;
+    const double room_j = grows_j ? problem.upper[j] - alpha_j : alpha_j;
+    const double curve = problem.own[i] + problem.own[j] - 2 * static_cast<double>(block.kernel[i * block.stride + j]);
+    const double v_i = static_cast<double>(block.up[i]), v_j = static_cast<double>(block.low[j]);
+    const double step = std::min({(v_i - v_j) / std::max(curve, problem.least_curvature), room_i, room_j});
+    // a + (C - a) is not always C: who takes all its room is put on its bound.
+    if (step == room_i)
+      alpha_i = grows_i ? problem.upper[i] : 0.0;
+    else
+      alpha_i += grows_i ? step : -step;
+    if (step == room_j)
+      alpha_j = grows_j ? problem.upper[j] : 0.0;
+    else
+      alpha_j += grows_j ? step : -step;
+    problem.set(i, v_i);
+    problem.set(j, v_j);
+    for (std::int64_t h = 0; h < problem.groups; ++h) top[h] = move_pair(problem.blocks[h], i, j, step);
+    ++made;
+  }
+  return made;
+}
+
 template <class T>
 void add_rows(const T* const* rows, const double* change, std::int64_t count, std::int64_t from, std::int64_t to,
               double* sums) {
@@ -198,12 +326,20 @@ void gather_row(const T* row, const std::int32_t* index, std::int64_t count, T* 
   gather_row_of(row, index, count, out);
 }
 
-#define MARGROVE_INSTANCES(T)                                                           \
-  template void gather_row(const T*, const std::int32_t*, std::int64_t, T*);            \
-  template Found worst_up(const WorkingBlock<T>&);                                      \
-  template Found worst_low(const WorkingBlock<T>&);                                     \
-  template Found best_partner(const WorkingBlock<T>&, std::int64_t, double);            \
-  template Found move_pair(const WorkingBlock<T>&, std::int64_t, std::int64_t, double); \
+#define MARGROVE_INSTANCES(T, V)                                                \
+  template struct PairProblem<T, V>;                                            \
+  template std::int64_t solve_pairs(PairProblem<T, V>&, double, std::int64_t);  \
+  template Found worst_up(const WorkingBlock<T, V>&);                           \
+  template Found worst_low(const WorkingBlock<T, V>&);                          \
+  template Found best_partner(const WorkingBlock<T, V>&, std::int64_t, double); \
+  template Found move_pair(const WorkingBlock<T, V>&, std::int64_t, std::int64_t, double);
+MARGROVE_INSTANCES(float, float)
+MARGROVE_INSTANCES(float, double)
+MARGROVE_INSTANCES(double, double)
+#undef MARGROVE_INSTANCES
+
+#define MARGROVE_INSTANCES(T)                                                \
+  template void gather_row(const T*, const std::int32_t*, std::int64_t, T*); \
   template void add_rows(const T* const*, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
 MARGROVE_INSTANCES(float)
 MARGROVE_INSTANCES(double)

@@ -32,7 +32,9 @@ _PUBLIC = {
     "KernelPerceptron": "margrove.linear.kernel_perceptron",
     "SVC": "margrove.svm.svc",
     "NuSVC": "margrove.svm.svc",
+    "SVCCV": "margrove.svm.svc_search",
     "SVR": "margrove.svm.svr",
+    "SVRCV": "margrove.svm.svr_search",
     "NuSVR": "margrove.svm.svr",
     "OneClassSVM": "margrove.svm.one_class",
     "Margins": "margrove.linear.margins",
@@ -54,7 +56,9 @@ _MODULES = ("data", "errors", "plots")
 
 __all__ = [
     "SVC",
+    "SVCCV",
     "SVR",
+    "SVRCV",
     "BasicLinearClassifier",
     "Certificate",
     "Claim",

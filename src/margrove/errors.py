@@ -154,9 +154,20 @@ def check_number(
 ) -> None:
     """Raise `ParameterError` unless the parameter is a finite number in its range."""
     wanted = "a number" + (f" > {above:g}" if above is not None else f" ≥ {least:g}" if least is not None else "")
-    is_number = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    is_number = not isinstance(value, bool) and isinstance(value, Real) and _is_finite(value)
     if not is_number or (above is not None and not value > above) or (least is not None and not value >= least):
-        raise ParameterError(f"{name} is {shown(value)}; it must be {wanted}. {cure}".rstrip())
+        raise ParameterError(f"{name} is {_cut(shown(value))}; it must be {wanted}. {cure}".rstrip())
+
+
+def _is_finite(value: Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
+
+
+def _cut(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def check_whole(name: str, value: Any, *, least: int, cure: str = "") -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from margrove import SVC, SVR, Perceptron
 from margrove.data.sample import number_classes
+from margrove.errors import InputError
 
 DTYPES = [np.int8, np.uint8, np.int32, np.int64, np.uint64]
 
@@ -41,3 +47,42 @@ def test_extremes_and_other_kinds(y):
     classes, codes = number_classes(y)
     np.testing.assert_array_equal(classes[codes], y)
     np.testing.assert_array_equal(classes, np.unique(y))
+
+
+X = np.arange(12.0).reshape(6, 2)
+Y = np.array([0, 1, 0, 1, 0, 1])
+
+
+def with_cell(value, row=2, column=1):
+    changed = X.copy()
+    changed[row, column] = value
+    return changed
+
+
+@pytest.mark.parametrize("learner", [SVC(), SVR(), Perceptron()], ids=lambda learner: type(learner).__name__)
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (with_cell(math.nan), r"X contains NaN, first in row 2, column 1. Fill .*SimpleImputer\(\), \w+\(\)"),
+        (with_cell(-math.inf), "X contains infinity, first in row 2, column 1. Leave such rows out"),
+        (pd.DataFrame(with_cell(math.nan), columns=["age", "fare"]), "row 2, column 'fare'. Fill .*TableEncoder"),
+        (sp.csr_matrix(with_cell(math.nan)), "X contains NaN, first in row 2, column 1"),
+        (with_cell(math.nan).tolist(), "X contains NaN, first in row 2, column 1"),
+    ],
+    ids=["nan", "infinity", "frame", "sparse", "list"],
+)
+def test_a_cell_that_is_no_number_is_named(learner, rows, words):
+    with pytest.raises(InputError, match=words):
+        learner.fit(rows, Y)
+
+
+def test_a_cell_that_is_no_number_is_named_in_prediction_and_in_y():
+    with pytest.raises(InputError, match="X contains infinity, first in row 0, column 0"):
+        SVC().fit(X, Y).predict([[math.inf, 1]])
+    with pytest.raises(InputError, match=r"y contains NaN, first in row 3. Leave such rows out"):
+        SVR().fit(X, [0, 1, 2, math.nan, 4, 5])
+
+
+def test_class_weights_of_strangers_are_refused():
+    with pytest.raises(InputError, match=r"classes of y, 0, 1, are not in class_weight, which has 'yes'. Its keys"):
+        SVC(class_weight={"yes": 2.0}).fit(X, Y)

@@ -75,6 +75,7 @@ def models() -> dict[str, tuple[Any, Any]]:
         "svc-precomputed": (SVC(kernel="precomputed", decision_function_shape="ovo").fit(X @ X.T, LETTERS), X @ X.T),
         "svc-code": (code.fit(X, LETTERS), X),
         "svc-pipeline": (hard.fit(table(), LETTERS), table()),
+        "svc-probability": (SVC(gamma=0.5, probability=True).fit(X, LETTERS), X),
         "nu-svc": (NuSVC(nu=0.5, sigma=1.0).fit(X, TRUTHS), X),
         "svr": (SVR(kernel="linear", C=10.0).fit(X, X[:, 0]), X),
         "nu-svr": (NuSVR(gamma=0.5).fit(sparse, X[:, 1]), X),

@@ -137,7 +137,7 @@ def test_params_reach_the_learner(run: Run, flowers: str) -> None:
         (["--param", "C=much"], "must be a number"),
         (["--param", "C=-1"], "C is -1; it must be a number > 0. inf is the hard margin."),
         (["--param", "gamma=big"], "gamma is 'big'; it must be 'scale', 'auto', 'median' or a number"),
-        (["--param", 'class_weight={"rose": 2}'], "refuses --param class_weight"),
+        (["--param", 'class_weight={"rose": 2}'], "are not in class_weight, which has 'rose'"),
         (["--param", "tol=0"], "tol is 0"),
         (["--model", "perceptron", "--param", "max_iter=0"], "max_iter is 0"),
         (["--model", "forest"], "must be one of basic"),

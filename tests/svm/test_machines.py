@@ -292,6 +292,7 @@ def test_gamma_scale_is_scikit_learns(rng):
         ({"C": 0}, "C is 0; it must be a number > 0. inf is the hard margin"),
         ({"C": float("-inf")}, "C is -inf"),
         ({"C": float("nan")}, "C is nan"),
+        ({"C": 10**400}, "C is 1000"),
         ({"C": "1"}, "C is '1'"),
         ({"C": None}, "C is None"),
         ({"tol": 0}, "tol is 0; it must be a number > 0"),

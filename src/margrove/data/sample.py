@@ -42,13 +42,13 @@ class Values:
 def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X for prediction or certification: checked against what the estimator was fitted on."""
     refuse_tables(estimator, X)
-    return merged(validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, order="C"))
+    return merged(_validated(estimator, X, reset=reset))
 
 
 def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Sample:
     """X, y and weights for a fit. float32 stays float32, nothing is copied that need not be, sparse stays sparse."""
     refuse_tables(estimator, X)
-    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
+    X, y = _validated(estimator, X, y)
     X = merged(X)
     if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
         check_classification_targets(y)
@@ -61,10 +61,46 @@ def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class
 def read_values(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Values:
     """X, y and weights for a regression, as `read_sample` reads them for a classifier."""
     refuse_tables(estimator, X)
-    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C", y_numeric=True)
+    X, y = _validated(estimator, X, y, y_numeric=True)
     X = merged(X)
     weight = settle_weights(X, y, sample_weight, None)
     return Values(X, np.asarray(y, dtype=np.float64), weight)
+
+
+def _validated(estimator: Any, *given: Any, **how: Any) -> Any:
+    """scikit-learn's checks; a cell that is NaN or infinite is told with its place."""
+    try:
+        return validate_data(estimator, *given, accept_sparse="csr", dtype=FLOATS, order="C", **how)
+    except ValueError as error:
+        if "contains NaN" not in str(error) and "contains infinity" not in str(error):
+            raise
+        name = "y" if "Input y" in str(error) else "X"
+        raise _not_a_number(type(estimator).__name__, name, given[1] if name == "y" else given[0]) from error
+
+
+def _not_a_number(learner: str, name: str, values: Any) -> InputError:
+    """The complaint about the first cell that is NaN or infinite (or too large for its type)."""
+    if sp.issparse(values):
+        cells = values.tocoo()
+        at = int(np.argmin(np.isfinite(cells.data)))
+        row, column, value = int(cells.row[at]), int(cells.col[at]), float(cells.data[at])
+    else:
+        dense = np.asarray(values, dtype=np.float64)
+        dense = dense.reshape(len(dense), -1)
+        row, column = (int(at) for at in np.unravel_index(int(np.argmin(np.isfinite(dense))), dense.shape))
+        value = float(dense[row, column])
+    what = "NaN" if np.isnan(value) else "infinity"
+    if name == "y":
+        return InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
+    names = getattr(values, "columns", None)
+    where = f"column {shown(names[column])}" if names is not None else f"column {column}"
+    front = "TableEncoder" if names is not None else "SimpleImputer"
+    cure = (
+        f"Fill missing cells: make_pipeline({front}(), {learner}())."
+        if what == "NaN"
+        else "Leave such rows out, or cap the values."
+    )
+    return InputError(f"Input X contains {what}, first in row {row}, {where}", cure=cure)
 
 
 def merged(X: Any) -> Any:
@@ -102,9 +138,7 @@ def read_piece(
 ) -> Sample:
     """As `read_sample` for rows that come in pieces: a piece may lack some of the classes, but may bring no new one."""
     refuse_tables(estimator, X)
-    X, y = validate_data(
-        estimator, X, y, reset=is_first, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"
-    )
+    X, y = _validated(estimator, X, y, reset=is_first)
     check_classification_targets(y)
     strangers = np.setdiff1d(y, classes)
     if len(strangers):
@@ -146,6 +180,12 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
         if isinstance(class_weight, Mapping):
             for label, value in class_weight.items():
                 check_number(f"class_weight[{shown(label)}]", value, least=0)
+            if not any(label in class_weight for label in np.unique(y).tolist()):
+                raise InputError(
+                    f"The classes of y, {listed(np.unique(y)[:8])}, are not in class_weight, which has "
+                    f"{listed(list(class_weight)[:8])}",
+                    cure="Its keys are the labels as y has them.",
+                )
         by_class = compute_sample_weight(class_weight, y)
         weight = by_class if weight is None else weight * by_class
     return weight

@@ -6,6 +6,7 @@ from functools import singledispatch
 from typing import Any
 
 from margrove.engine import Effort
+from margrove.engine.units import solve_by_units
 from margrove.errors import EngineError
 from margrove.linear import reference as linear
 from margrove.linear.problem import (
@@ -17,8 +18,10 @@ from margrove.linear.problem import (
     PerceptronProblem,
     PerceptronSolution,
 )
+from margrove.status import Status
 from margrove.svm import reference as svm
-from margrove.svm.problem import DualProblem, DualSolution
+from margrove.svm.grid import SearchProblem
+from margrove.svm.problem import DualProblem, DualSolution, LeaveOneOutProblem, LeftOut, PathProblem
 
 
 @singledispatch
@@ -52,6 +55,24 @@ def _(problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
 def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
     _refuse_time_limit(effort)
     return svm.smo(problem)
+
+
+@solve.register
+def _(problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
+    _refuse_time_limit(effort)
+    return svm.smo_path(problem)
+
+
+@solve.register
+def _(problem: LeaveOneOutProblem, effort: Effort) -> tuple[LeftOut, ...]:
+    _refuse_time_limit(effort)
+    return svm.leave_one_out(problem)
+
+
+@solve.register
+def _(problem: SearchProblem, effort: Effort) -> Status:
+    _refuse_time_limit(effort)
+    return solve_by_units(problem, svm.smo, lambda kernel, X, support, beta: kernel.matrix(X, support) @ beta)
 
 
 @solve.register

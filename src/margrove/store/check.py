@@ -33,10 +33,17 @@ def check_whole(value: Any, least: int, what: str, most: int = np.iinfo(np.int64
 
 
 def check_parameters(
-    record: Any, estimator: type, choices: Mapping[str, tuple[Any, ...]], ranges: Mapping[str, Range]
+    record: Any,
+    estimator: type,
+    choices: Mapping[str, tuple[Any, ...]],
+    ranges: Mapping[str, Range],
+    later: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Parameters by name: all that the constructor has, and no others."""
+    """Parameters by name: all that the constructor has, and no others. ``later`` are those that older files lack, with
+    what such files mean."""
     what = f"the list of {estimator.__name__}'s parameters"
+    if isinstance(record, dict):
+        record = {**(later or {}), **record}
     check_fields(record, set(estimator().get_params(deep=False)), what)
     parameters = {name: from_json(value) for name, value in record.items()}
     for name, allowed in choices.items():

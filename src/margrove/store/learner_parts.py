@@ -70,7 +70,9 @@ def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) 
     name = record["class"]
     learner = LEARNERS[name]
     check_fields(record, _FIELDS, f"the record of {name}")
-    parameters = check_parameters(record["parameters"], learner.estimator, learner.choices, learner.ranges)
+    parameters = check_parameters(
+        record["parameters"], learner.estimator, learner.choices, learner.ranges, learner.later
+    )
     labels = _labels(record["labels"], learner)
     counts = learner.machines(parameters, len(labels))
     columns = check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS)

@@ -94,6 +94,7 @@ class Learner:
     ranges: Mapping[str, Range] = field(default_factory=lambda: {"n_jobs": _THREADS})
     machines: Counting = one_vs_rest
     is_classifier: bool = True
+    later: Mapping[str, Any] = field(default_factory=dict)  # parameters that older files lack, and what those mean
 
 
 MOST_COLUMNS = 2**31 - 1  # the core counts the columns of sparse rows in 32 bits
@@ -133,7 +134,10 @@ _PRICE = Range(0, math.inf)  # C
 _SHARE = Range(0, 1)  # ν
 
 
-def _support_vector_classifier(estimator: type, **ranges: Range) -> Learner:
+_CALIBRATED = ("probability", (True,))
+
+
+def _support_vector_classifier(estimator: type, later: Mapping[str, Any], **ranges: Range) -> Learner:
     return Learner(
         estimator,
         (
@@ -141,16 +145,28 @@ def _support_vector_classifier(estimator: type, **ranges: Range) -> Learner:
             Array("n_support_", "K", _HALF_WHOLE, least=0, sums_to="s"),
             Array("class_weight_", "K", least=0),
             Array("n_iter_", "m", _WHOLE, least=0),
+            Array("probA_", "m", given=_CALIBRATED, most=0),
+            Array("probB_", "m", given=_CALIBRATED),
         ),
         {**_ENDED, **_SVM_SCALARS, "loo_bound_": Scalar(float, most=1.0), "xi_alpha_bound_": Scalar(float, most=1.0)},
-        choices={**_KERNELS, "decision_function_shape": ("ovr", "ovo"), "break_ties": (True, False)},
+        choices={
+            **_KERNELS,
+            "decision_function_shape": ("ovr", "ovo"),
+            "break_ties": (True, False),
+            "probability": (True, False),
+        },
         ranges={**_SVM_RANGES, **ranges},
         machines=by_code,
+        later={"probability": False, **later},
     )
 
 
 def _lone_machine(
-    estimator: type, *more: Array, scalars: Mapping[str, Scalar] | None = None, **ranges: Range
+    estimator: type,
+    *more: Array,
+    scalars: Mapping[str, Scalar] | None = None,
+    later: Mapping[str, Any] | None = None,
+    **ranges: Range,
 ) -> Learner:
     return Learner(
         estimator,
@@ -160,6 +176,7 @@ def _lone_machine(
         ranges={**_SVM_RANGES, **ranges},
         machines=single,
         is_classifier=False,
+        later=later or {},
     )
 
 
@@ -198,9 +215,9 @@ LEARNERS: dict[str, Learner] = {
         choices=_KERNELS,
         ranges={**_KERNEL_NUMBERS, "eta0": _NUMBER},
     ),
-    "SVC": _support_vector_classifier(SVC, C=_PRICE),
-    "NuSVC": _support_vector_classifier(NuSVC, nu=_SHARE),
-    "SVR": _lone_machine(SVR, C=_PRICE, epsilon=Range(least=0)),
+    "SVC": _support_vector_classifier(SVC, {"warm_start": False}, C=_PRICE),
+    "NuSVC": _support_vector_classifier(NuSVC, {}, nu=_SHARE),
+    "SVR": _lone_machine(SVR, later={"warm_start": False}, C=_PRICE, epsilon=Range(least=0)),
     # The width of the tube may come out a rounding error below 0.
     "NuSVR": _lone_machine(NuSVR, C=_PRICE, nu=_SHARE, scalars={"epsilon_": Scalar(float, least=-sys.float_info.max)}),
     "OneClassSVM": _lone_machine(OneClassSVM, Array("offset_", "m"), nu=_SHARE),

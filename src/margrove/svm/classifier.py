@@ -7,32 +7,48 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
 from margrove.data.sample import Sample, read_sample
+from margrove.engine import Effort
 from margrove.errors import ParameterError, check_flag
 from margrove.linear.margins import Margins, kernel_of, margins
 from margrove.svm.decision import matched, weighted_sums
 from margrove.svm.examination import MARGINAL, carrying_rows
+from margrove.svm.folds import Splits
 from margrove.svm.kernels import Matrix
 from margrove.svm.layout import (
     check_code,
     check_multiclass,
     class_slices,
     code_matrix,
+    coefficients_of,
     lies_by_pairs,
     machine_names,
     pairs_of,
 )
 from margrove.svm.machine import SupportVectorMachine, rows_that_count
+from margrove.svm.probability import by_code, coupled, fitted_sigmoid, splits_for, with_law
 from margrove.svm.problem import Dual
 from margrove.svm.solved import Ground, Solved
 
 _NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
 _COEF_CELLS = 1 << 24  # weights of all machines held at once to predict with a linear kernel
+
+
+# The dual of one machine, of its signs, all weights, and its rows.
+State = Callable[[NDArray[np.int8], NDArray[np.float64] | None, NDArray[np.int64]], Dual]
+
+
+def _gives_probabilities(model: Any) -> bool:
+    if not getattr(model, "probability", False):
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
 
 
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
@@ -43,6 +59,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     n_iter_: NDArray[np.int64]
     loo_bound_: float
     xi_alpha_bound_: float
+    probA_: NDArray[np.float64]  # noqa: N815 scikit-learn's names
+    probB_: NDArray[np.float64]  # noqa: N815
 
     def __init__(
         self,
@@ -52,6 +70,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         break_ties: bool,
         random_state: Any,
         multiclass: Any,
+        probability: bool,
         **shared: Any,
     ) -> None:
         super().__init__(**shared)
@@ -60,8 +79,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.break_ties = break_ties
         self.random_state = random_state
         self.multiclass = multiclass
+        self.probability = probability
 
     def _check_classifier(self) -> None:
+        check_flag("probability", self.probability)
         check_flag("break_ties", self.break_ties)
         check_multiclass(self.multiclass)
         if self.decision_function_shape not in ("ovo", "ovr"):
@@ -88,12 +109,24 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
-        state: Callable[[NDArray[np.int8], NDArray[np.float64] | None, NDArray[np.int64]], Dual],
+        state: State,
         certify: Callable[[Any, Any, Any, Any], Certificate],
     ) -> Self:
         """``state`` makes the dual of one machine of its signs, all weights, and its rows."""
         effort = self._check_shared()
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        ground, duals, names = self._state(sample, state)
+        if getattr(self, "warm_start", False) and self.__sklearn_is_fitted__():
+            duals = self._warm(duals, names, len(sample.codes))
+        solved = self._solve(ground, duals, names, effort)
+        self._keep_classifier(sample, ground, solved)
+        if self.probability:
+            self._keep_probabilities(sample, ground, names, sample_weight, effort)
+        self._keep_certificate(certify, (X, y, sample_weight), ground, solved)
+        return self
+
+    def _state(self, sample: Sample, state: State) -> tuple[Ground, list[Dual], tuple[str, ...]]:
+        """The duals of all machines, on their ground, with their names."""
         code = code_matrix(self.multiclass, len(sample.classes))
         check_code(code, sample.classes)
         ground = self._ground(sample.X)
@@ -104,10 +137,21 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             duals.append(state(column[sample.codes[rows]], sample.weight, rows))
         names = machine_names(sample.classes, code)
         self._check_duals(duals, names)
-        solved = self._solve(ground, duals, names, effort)
-        self._keep_classifier(sample, ground, solved)
-        self._keep_certificate(certify, (X, y, sample_weight), ground, solved)
-        return self
+        return ground, duals, names
+
+    def _warm(self, duals: list[Dual], names: tuple[str, ...], n: int) -> list[Dual]:
+        """The duals from where the last fit ended: machines by their names, rows by their numbers."""
+        code, beta = code_matrix(self.multiclass, len(self.classes_)), coefficients_of(self)
+        if code.shape != (len(self.classes_), len(beta)):
+            raise ParameterError("multiclass was changed since the last fit; warm_start=True cannot go on from it.")
+        known = {name: k for k, name in enumerate(machine_names(self.classes_, code))}
+        warmed = []
+        for name, dual in zip(names, duals, strict=True):
+            if dual.hulls or name not in known:
+                warmed.append(dual)
+            else:
+                warmed.append(self._started(dual, beta[known[name]], known[name], n))
+        return warmed
 
     def _check_duals(self, duals: list[Dual], names: tuple[str, ...]) -> None:
         """Refuse what has no solution."""
@@ -120,7 +164,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         machines' values themselves. One-vs-rest: the machines' values. A code matrix: minus the hinge losses of each
         class's code word.
         """
-        values = self.machine_decision(X)
+        return self._scores(self.machine_decision(X))
+
+    def _scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`decision_function` of the machines' values."""
         if len(self.classes_) == 2:
             if values.shape[1] == 1 and isinstance(self.multiclass, str):
                 return values.ravel()
@@ -130,9 +177,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             return self._code_scores(values)
         if not self._is_one_vs_one or self.decision_function_shape == "ovo":
             return values
-        code = code_matrix("ovo", len(self.classes_)).astype(np.float64).T
+        code = code_matrix("ovo", len(self.classes_)).T
         votes = _votes(values >= 0, code)
-        total = values @ code
+        total = values @ code.astype(np.float64)
         return np.asarray(votes + total / (3 * (np.abs(total) + 1)))  # less than a vote: it only breaks ties
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -140,19 +187,62 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
+        return self._decided(self.machine_decision(X))
+
+    def _decided(self, values: NDArray[np.float64]) -> NDArray[Any]:
+        """`predict` of the machines' values."""
         if len(self.classes_) > 2 and self._is_one_vs_one and not self.break_ties:
-            values = self.machine_decision(X)
-            votes = _votes(values > 0, code_matrix("ovo", len(self.classes_)).astype(np.float64).T)
+            votes = _votes(values > 0, code_matrix("ovo", len(self.classes_)).T)
             return np.asarray(self.classes_[votes.argmax(axis=1)])
-        decision = self.decision_function(X)
+        scores = self._scores(values)
         # LIBSVM gives a row on the boundary to the second class.
-        chosen = (decision >= 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
+        chosen = (scores >= 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
     def machine_decision(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of every machine, shape (n, machines), in the order of ``intercept_``."""
         points = self._read_points(X)
         return np.asarray(self._machine_sums(points) + self.intercept_)
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The probability of each class, shape (n, classes); with ``probability=True``.
+
+        The most probable class is the one that `predict` says, always; see `margrove.svm.probability`.
+        """
+        check_is_fitted(self)
+        values = self.machine_decision(X)
+        sides = -(values * self.probA_ + self.probB_)
+        code = code_matrix(self.multiclass, len(self.classes_))
+        p = coupled(expit(sides), len(self.classes_)) if self._lies_by_pairs else by_code(sides, code)
+        return with_law(p, np.searchsorted(self.classes_, self._decided(values)))
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """log of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def _keep_probabilities(
+        self, sample: Sample, ground: Ground, names: tuple[str, ...], sample_weight: Any, effort: Effort
+    ) -> None:
+        """a and b of each machine, from its values on rows held out; LIBSVM's sign: P = 1/(1 + exp(A f + B))."""
+        splits = splits_for(sample.codes, sample.classes, self.random_state)
+        values = self._held_out_values(sample, ground, sample_weight, splits, effort)
+        code = code_matrix(self.multiclass, len(sample.classes))
+        fitted = []
+        for column, f in zip(code.T, values.T, strict=True):
+            side = column[sample.codes]
+            rows = np.flatnonzero(side)
+            weight = None if sample.weight is None else sample.weight[rows]
+            fitted.append(fitted_sigmoid(f[rows], side[rows] > 0, weight))
+        self.probA_, self.probB_ = -np.array(fitted).T
+
+    def _held_out_values(
+        self, sample: Sample, ground: Ground, sample_weight: Any, splits: Splits, effort: Effort
+    ) -> NDArray[np.float64]:
+        """f of each machine on each row, fitted without the row's fold, shape (n, machines)."""
+        raise NotImplementedError
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
         """Functional and geometric margins of labelled rows; see `margrove.margins`."""
@@ -238,10 +328,13 @@ def _rows_by_class(sample: Sample) -> list[NDArray[np.int64]]:
     return np.split(order, ends[:-1])
 
 
-def _votes(for_first: NDArray[np.bool_], code: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many pairs each class wins, shape (n, K): of the pair (i, j), i wins where ``for_first``."""
-    first = for_first.astype(np.float64)
-    return np.asarray(first @ np.maximum(code, 0) + (1 - first) @ np.maximum(-code, 0))
+def _votes(for_first: NDArray[np.bool_], code: NDArray[np.int8]) -> NDArray[np.float32]:
+    """How many pairs each class wins, shape (n, K): of the pair (i, j), i wins where ``for_first``.
+
+    With w = 1 where i wins, class k has Σ w over the pairs that it is first in, and Σ (1 − w) over those where it is
+    second: the product of w with the code, and how often it is second.
+    """
+    return np.asarray(for_first.astype(np.float32) @ code.astype(np.float32) + (code < 0).sum(axis=0, dtype=np.float32))
 
 
 def _joined(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:

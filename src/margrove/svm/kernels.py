@@ -187,7 +187,8 @@ def polynomial_dimension(n_features: int, degree: int) -> int:
 
 def called(function: Callable[[Any, Any], Any], X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     """A callable's answer, checked."""
-    values = np.asarray(function(X, Z), dtype=np.float64)
+    given = function(X, Z)
+    values = np.asarray(given.toarray() if sp.issparse(given) else given, dtype=np.float64)
     if values.shape != (X.shape[0], Z.shape[0]):
         raise InputError(
             f"the kernel gave shape {values.shape} for {X.shape[0]} and {Z.shape[0]} rows",

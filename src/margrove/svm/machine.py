@@ -36,9 +36,9 @@ from margrove.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.certificate import solver_certificate
 from margrove.svm.decision import check_points, linear_sums, matched, weighted_sums
-from margrove.svm.examination import NU_CLASSIFICATION, WORDS, Form, row_grades
+from margrove.svm.examination import HARD, NU_CLASSIFICATION, WORDS, Form, row_grades
 from margrove.svm.kernels import Kernel, Matrix, called, check_symmetric, settle_kernel
-from margrove.svm.problem import Dual, DualProblem, DualSolution
+from margrove.svm.problem import Dual, DualProblem, DualSolution, started
 from margrove.svm.scaling import warn_of_unscaled
 from margrove.svm.solved import Ground, Solved, settled, shows_margin
 
@@ -168,6 +168,18 @@ class SupportVectorMachine(BaseEstimator):
     def _solve(self, ground: Ground, duals: Sequence[Dual], names: Sequence[str], effort: Effort) -> list[Solved]:
         """Answer all duals in one call; keep why it ended, and say so if it was too early."""
         engine = settle_engine(self.engine)
+        ground, problem = self._problem(ground, duals)
+        if self.verbose:
+            _tell_problem(type(self).__name__, ground, problem)
+        start = time.perf_counter()
+        with towards(problem.tol):
+            solutions: tuple[DualSolution, ...] = solve(problem, engine, effort)
+        if self.verbose:
+            _tell_solutions(type(self).__name__, solutions, time.perf_counter() - start)
+        return self._settle(ground, duals, names, solutions, engine)
+
+    def _problem(self, ground: Ground, duals: Sequence[Dual]) -> tuple[Ground, DualProblem]:
+        """The duals as one problem, and the ground as it is solved on."""
         precision = self.precision
         if any(dual.hulls for dual in duals):
             ground = _about_its_mean(ground)
@@ -182,23 +194,32 @@ class SupportVectorMachine(BaseEstimator):
             precision=precision,
             shrinking=bool(self.shrinking),
         )
-        if self.verbose:
-            _tell_problem(type(self).__name__, ground, problem)
-        start = time.perf_counter()
-        with towards(problem.tol):
-            solutions: tuple[DualSolution, ...] = solve(problem, engine, effort)
-        elapsed = time.perf_counter() - start
-        status = worst(solution.status for solution in solutions)
-        if self.verbose:
-            _tell_solutions(type(self).__name__, status, solutions, elapsed)
+        return ground, problem
+
+    def _settle(
+        self,
+        ground: Ground,
+        duals: Sequence[Dual],
+        names: Sequence[str],
+        solutions: Sequence[DualSolution],
+        engine: str,
+    ) -> list[Solved]:
         solved = [
             settled(name, dual, solution, ground, self._form)
             for name, dual, solution in zip(names, duals, solutions, strict=True)
         ]
         # Only now: a problem without a solution leaves nothing behind.
-        self.engine_, self.status_ = engine, status
+        self.engine_, self.status_ = engine, worst(solution.status for solution in solutions)
         self._warn(solved)
         return solved
+
+    def _started(self, dual: Dual, beta: NDArray[np.float64], machine: int, n: int) -> Dual:
+        """``dual`` on n rows from where one machine of the last fit ended: row i is taken for its row i."""
+        carried, was_bound = np.zeros(n), np.zeros(n, np.bool_)
+        still, common = self.support_ < n, min(n, self.n_rows_)
+        carried[self.support_[still]] = beta[still]
+        was_bound[:common] = self._grades[:common, machine] == HARD
+        return started(dual, carried, was_bound)
 
     def _cache_bytes(self) -> int:
         if isinstance(self.cache_size, str):
@@ -333,6 +354,7 @@ def _tell_problem(name: str, ground: Ground, problem: DualProblem) -> None:
     )
 
 
-def _tell_solutions(name: str, status: Status, solutions: Sequence[DualSolution], elapsed: float) -> None:
+def _tell_solutions(name: str, solutions: Sequence[DualSolution], elapsed: float) -> None:
+    status = worst(solution.status for solution in solutions)
     steps, violation = sum(each.n_iter for each in solutions), max(each.violation for each in solutions)
     print(f"[{name}] {status} after {steps} steps in {elapsed:.2f} s; violation {violation:.3g}")

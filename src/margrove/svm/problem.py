@@ -24,7 +24,7 @@ regression       two per row, y = +1, −1     ε ∓ z        α = 0, C_i = C �
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,18 @@ class DualProblem:
 
 
 @dataclass(frozen=True)
+class PathProblem:
+    """The machines of a problem along growing bounds: each solution begins the next."""
+
+    first: DualProblem
+    uppers: tuple[tuple[NDArray[np.float64], ...], ...]  # bounds of each machine, on each rung after the first
+
+    def rung(self, number: int) -> tuple[NDArray[np.float64], ...]:
+        """The bounds of each machine on one rung."""
+        return self.uppers[number - 1] if number else tuple(machine.upper for machine in self.first.machines)
+
+
+@dataclass(frozen=True)
 class DualSolution:
     """α of one machine with its v, and why the solve ended."""
 
@@ -84,6 +96,60 @@ class DualSolution:
     n_iter: int
     status: Status
     is_v_known: bool = True  # False where a solve was broken off before v had followed α: then v is of an earlier α
+
+
+@dataclass(frozen=True)
+class LeaveOneOutProblem:
+    """Solved machines (``alpha`` of each is its solution) that share their points and their kernel."""
+
+    X: Matrix
+    kernel: Kernel
+    machines: tuple[Dual, ...]
+    tol: float = 1e-3
+    max_iter: int = MOST_STEPS
+    cache_bytes: int = 1 << 30
+    precision: str = "auto"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Of one machine: f of each of its variables without it, NaN where α = 0 or the time was over."""
+
+    values: NDArray[np.float64]  # (m,)
+    is_converged: bool
+    status: Status
+
+
+def started(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.bool_]) -> Dual:
+    """``dual`` from a given β = y α of each point, and whether α stood on its bound (then it does again), made
+    feasible: 0 ≤ α ≤ C, and yᵀα = 0 by taking from the heavier side what is too much, from the smallest α on."""
+    given = dual.y * beta[dual.point]
+    alpha = np.where(was_bound[dual.point] & (given > 0), dual.upper, np.clip(given, 0.0, dual.upper))
+    excess = float(dual.y @ alpha)
+    side = np.flatnonzero((dual.y == np.sign(excess)) & (alpha > 0))
+    side = side[np.argsort(alpha[side], kind="stable")]
+    before = np.concatenate([[0.0], np.cumsum(alpha[side])[:-1]])
+    alpha[side] -= np.clip(abs(excess) - before, 0.0, alpha[side])
+    return replace(dual, alpha=alpha)
+
+
+def climbed(
+    dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], upper: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Where ``dual`` begins for larger bounds, from its solution: the best point r α of the ray through α,
+
+    min ½ r² αᵀQα + r pᵀα,  r ≤ C'/C.
+
+    v + y p is linear in α, so the v of the new start is known without a kernel value.
+    """
+    carries = alpha > 0
+    if not carries.any():
+        return alpha
+    most = float(np.min(upper[carries] / dual.upper[carries]))
+    curve, slope = -float(alpha @ (dual.p + dual.y * v)), float(alpha @ dual.p)
+    moved = alpha * (most if -slope >= most * curve else max(0.0, -slope / curve))
+    is_bound = (alpha == dual.upper) & (moved >= upper * (1 - 1e-12))
+    return np.where(is_bound, upper, np.minimum(moved, upper))
 
 
 def classification(y: NDArray[np.int8], upper: NDArray[np.float64], point: NDArray[np.int64] | None = None) -> Dual:

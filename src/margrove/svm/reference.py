@@ -6,13 +6,25 @@ This is the specification that the native engine must agree with, and the source
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.status import Status
-from margrove.svm.problem import HULLS_MEET, Dual, DualProblem, DualSolution, sides, violation
+from margrove.svm.problem import (
+    HULLS_MEET,
+    Dual,
+    DualProblem,
+    DualSolution,
+    LeaveOneOutProblem,
+    LeftOut,
+    PathProblem,
+    climbed,
+    offset,
+    sides,
+    violation,
+)
 
 LEAST_CURVATURE = 1e-12  # of the largest K(x, x); two equal points have none
 
@@ -38,6 +50,40 @@ def smo(problem: DualProblem, trace: Trace | None = None) -> tuple[DualSolution,
     X = problem.X
     K = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
     return tuple(_solve(machine, K, problem.tol, problem.step_limit, trace) for machine in problem.machines)
+
+
+def smo_path(problem: PathProblem) -> tuple[tuple[DualSolution, ...], ...]:
+    """Each machine along its bounds, every rung from the solution of the last; the first axis is the rungs."""
+    first = problem.first
+    rungs = [smo(first)]
+    machines = first.machines
+    for uppers in problem.uppers:
+        starts = [
+            climbed(dual, s.alpha, s.v, upper) for dual, s, upper in zip(machines, rungs[-1], uppers, strict=True)
+        ]
+        machines = tuple(
+            replace(dual, upper=upper, alpha=alpha) for dual, upper, alpha in zip(machines, uppers, starts, strict=True)
+        )
+        rungs.append(smo(replace(first, machines=machines)))
+    return tuple(rungs)
+
+
+def leave_one_out(problem: LeaveOneOutProblem) -> tuple[LeftOut, ...]:
+    """Each row with α > 0 taken out, the rest solved from nothing, and f of the row."""
+    X = problem.X
+    K = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
+    found = []
+    for machine in problem.machines:
+        values, is_converged = np.full(len(machine.y), np.nan), True
+        for t in np.flatnonzero(machine.alpha):
+            rest = np.delete(np.arange(len(machine.y)), t)
+            part = Dual(machine.y[rest], machine.p[rest], machine.upper[rest], np.zeros(len(rest)), machine.point[rest])
+            solution = _solve(part, K, problem.tol, problem.max_iter, None)
+            beta, b = part.y * solution.alpha, offset(solution.v, solution.alpha, part.upper, part.y)
+            values[t] = beta @ K[part.point, machine.point[t]] + b
+            is_converged &= solution.status is Status.CONVERGED
+        found.append(LeftOut(values, is_converged, Status.CONVERGED))
+    return tuple(found)
 
 
 def _solve(machine: Dual, gram: NDArray[np.float64], tol: float, max_iter: int, trace: Trace | None) -> DualSolution:

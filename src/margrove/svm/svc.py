@@ -8,15 +8,26 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
-from margrove.errors import InfeasibleError, check_number
+from margrove.data.sample import Sample
+from margrove.engine import Effort, solve
+from margrove.errors import InfeasibleError, ParameterError, check_flag, check_number
 from margrove.svm.certificate import certify_nu_svc, certify_svc
 from margrove.svm.classifier import SupportVectorClassifier
 from margrove.svm.examination import CLASSIFICATION, NU_CLASSIFICATION
+from margrove.svm.folds import Splits, folds_of, ladders_of, row_order
+from margrove.svm.grid import SearchProblem, Unit, UnitSolution
+from margrove.svm.layout import code_matrix
+from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
 from margrove.svm.machine import bounds, check_nu
+from margrove.svm.path import SupportVectorPath, fit_path
 from margrove.svm.problem import Dual, classification, hard_margin, largest_nu, nu_classification
+from margrove.svm.solved import Ground
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
+_FINITE = 1e6  # what stands for C = inf where folds are fitted for probabilities: theirs may not be separable
 
 
 class SVC(SupportVectorClassifier):
@@ -53,8 +64,8 @@ class SVC(SupportVectorClassifier):
         One-vs-one: whether `decision_function` gives a score per class or the value of each pair.
     break_ties : bool
         One-vs-one with "ovr": break ties of votes by the machines' values, at some cost.
-    random_state : ignored
-        For scikit-learn's sake: nothing here is random.
+    random_state : int or RandomState, optional
+        Of the folds of ``probability=True``, the only thing here that is random; None is 0.
     sigma : float, optional
         For "rbf": γ = 1/(2σ²). Excludes ``gamma``.
     multiclass : {"ovo", "ovr"} or array of shape (classes, machines)
@@ -68,6 +79,14 @@ class SVC(SupportVectorClassifier):
         Where it runs.
     precision : {"auto", "single", "double"}
         Of kernel values in the solver: "auto" is single while double agrees.
+    probability : bool
+        Whether `predict_proba` is there: the machines are fitted five times more, without a fifth of the rows each,
+        and what their values on those are worth is learned. ``predict`` stays as it is, and always says the most
+        probable class.
+    warm_start : bool
+        Whether ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at
+        the end. Row i is taken for the row i of the last fit; where it is another the start is worse, the answer the
+        same. A hard margin begins anew.
 
     Attributes
     ----------
@@ -82,6 +101,8 @@ class SVC(SupportVectorClassifier):
         As in scikit-learn; ``fit_status_`` is 0 if converged.
     n_iter_ : array of shape (machines,)
         Pair steps.
+    probA_, probB_ : arrays of shape (machines,)
+        With ``probability=True``: a machine's value f is worth P = 1/(1 + exp(A f + B)).
     gamma_ : float
     kkt_ : array of shape (n,), or (n, machines) for several machines
         "easy" (α = 0), "marginal" (0 < α < C) or "hard" (α = C); empty where a row has no part.
@@ -139,6 +160,8 @@ class SVC(SupportVectorClassifier):
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
+        probability: bool = False,
+        warm_start: bool = False,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -160,8 +183,10 @@ class SVC(SupportVectorClassifier):
             n_jobs=n_jobs,
             engine=engine,
             precision=precision,
+            probability=probability,
         )
         self.C = C
+        self.warm_start = warm_start
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the widest margin. ``sample_weight`` multiplies C of each row.
@@ -172,19 +197,101 @@ class SVC(SupportVectorClassifier):
             With ``C=inf``, if the convex hulls of two sides meet; its ``evidence`` shows where.
         """
         self._check_classifier()
+        check_flag("warm_start", self.warm_start)
         if not self._is_hard:
             check_number("C", self.C, above=0, cure="inf is the hard margin.")
 
         def state(sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
-            if self._is_hard:
-                return hard_margin(sign, rows)
-            return classification(sign, bounds(self.C, weight, rows), rows)
+            return hard_margin(sign, rows) if self._is_hard else self._dual(self.C, sign, weight, rows)
 
         return self._fit(X, y, sample_weight, state, certify_svc)
 
+    def path(
+        self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> SupportVectorPath:
+        """The models along C, each certified: every one begins where the last one ended.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        Cs : list of float, optional
+            Ascending or not; None is 0.01 … 1000 in 20 steps.
+
+        Returns
+        -------
+        SupportVectorPath
+            ``Cs`` ascending, and ``models``: an `SVC` for each, as `fit` would leave it. After Ctrl-C or
+            ``time_limit`` only those that were reached, the last of them perhaps broken off.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from margrove import SVC
+        >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+        >>> path = SVC(kernel="linear").path(X, y, [0.1, 1, 10])
+        >>> [len(model.support_) for model in path.models]
+        [4, 2, 2]
+        """
+        return fit_path(self, X, y, Cs, sample_weight)
+
+    def _held_out_values(
+        self, sample: Sample, ground: Ground, sample_weight: Any, splits: Splits, effort: Effort
+    ) -> NDArray[np.float64]:
+        order = row_order(sample, splits)
+        code = code_matrix(self.multiclass, len(sample.classes))
+        folds = folds_of(sample, self.class_weight, sample_weight, splits, order)
+        points = ground.points
+        if not np.array_equal(order, np.arange(len(order))):
+            points = points[np.ix_(order, order)] if ground.solved.name == "precomputed" else points[order]
+        values = np.zeros((len(sample.codes), code.shape[1]))
+
+        def take(number: int, solution: UnitSolution) -> None:
+            values[splits[number][1]] = solution.values[0].T
+
+        C = np.array([_FINITE if self._is_hard else float(self.C)])
+        problem = SearchProblem(
+            points,
+            (ground.solved,),
+            ladders_of(code, sample.codes[order]),
+            folds,
+            tuple(Unit(0, number, C) for number in range(len(folds))),
+            take,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            cache_bytes=self._cache_bytes(),
+            precision=self.precision,
+        )
+        solve(problem, self.engine_, effort)
+        return values
+
+    def leave_one_out(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LeaveOneOut:
+        """Exactly what each row is taken for by the model fitted without it (THEORY M9), beside ``loo_bound_``.
+
+        Only support vectors need a solve, and each begins from this model. γ stays as it is. X, y and weights are those
+        of ``fit``.
+
+        Examples
+        --------
+        >>> from margrove import SVC
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = SVC(gamma=0.1).fit(X, y)
+        >>> found = model.leave_one_out(X, y)
+        >>> found.error <= found.bound
+        True
+        """
+        check_is_fitted(self)
+        if self._is_hard:
+            raise ParameterError("C is inf; leave_one_out needs a finite C.")
+        return leave_one_out(self, X, y, sample_weight)
+
+    def _dual(self, C: float, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: Any) -> Dual:
+        return classification(sign, bounds(C, weight, rows), rows)
+
     @property
     def _is_hard(self) -> bool:
-        return isinstance(self.C, float) and math.isinf(self.C) and self.C > 0
+        return isinstance(self.C, float | np.floating) and math.isinf(self.C) and self.C > 0
 
 
 class NuSVC(SupportVectorClassifier):
@@ -246,6 +353,7 @@ class NuSVC(SupportVectorClassifier):
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
+        probability: bool = False,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -267,6 +375,7 @@ class NuSVC(SupportVectorClassifier):
             n_jobs=n_jobs,
             engine=engine,
             precision=precision,
+            probability=probability,
         )
         self.nu = nu
 
@@ -285,6 +394,23 @@ class NuSVC(SupportVectorClassifier):
             return nu_classification(sign, bounds(1.0, weight, rows), float(self.nu), rows)
 
         return self._fit(X, y, sample_weight, state, certify_nu_svc)
+
+    def _held_out_values(
+        self, sample: Sample, ground: Ground, sample_weight: Any, splits: Splits, effort: Effort
+    ) -> NDArray[np.float64]:
+        code = code_matrix(self.multiclass, len(sample.classes))
+        values = np.zeros((len(sample.codes), code.shape[1]))
+        is_given = ground.kernel.name == "precomputed"
+        for train, test in splits:
+            # A fold's sides are not quite as heavy as all rows': what they allow may be a little less.
+            weight = np.ones(len(train)) if sample.weight is None else sample.weight[train]
+            sides = code[sample.codes[train]].T
+            largest = min(largest_nu(side[side != 0], weight[side != 0]) for side in sides)
+            model = clone(self).set_params(probability=False, gamma=self.gamma_, sigma=None, nu=min(self.nu, largest))
+            rows = ground.X[np.ix_(train, train)] if is_given else ground.X[train]
+            model.fit(rows, sample.codes[train], None if sample_weight is None else np.asarray(sample_weight)[train])
+            values[test] = model.machine_decision(ground.X[np.ix_(test, train)] if is_given else ground.X[test])
+        return values
 
     def _check_duals(self, duals: list[Dual], names: tuple[str, ...]) -> None:
         largest = np.array([largest_nu(dual.y, dual.upper) for dual in duals])

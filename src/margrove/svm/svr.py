@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 
 from margrove.certificate import Certificate
 from margrove.data.sample import read_values
-from margrove.errors import check_number
+from margrove.errors import check_flag, check_number
 from margrove.svm.certificate import certify_nu_svr, certify_svr
 from margrove.svm.examination import NU_REGRESSION, REGRESSION
 from margrove.svm.machine import SupportVectorMachine, bounds, check_nu, rows_that_count
@@ -47,6 +47,8 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         rows = rows_that_count(values.weight, len(values.z))
         dual = state(values.z[rows], bounds(self.C, values.weight, rows))
         dual = replace(dual, point=rows[dual.point])
+        if getattr(self, "warm_start", False) and self.__sklearn_is_fitted__():
+            dual = self._started(dual, self.dual_coef_[0], 0, len(values.z))
         solved = self._solve(ground, [dual], ["regression"], effort)
         self._keep_regression(ground, solved)
         self._keep_certificate(certify, (X, y, sample_weight), ground, solved)
@@ -77,7 +79,7 @@ class SVR(SupportVectorRegressor):
         The price of leaving the tube: min ½‖w‖² + C Σ (ξ_i + ξ*_i).
     epsilon : float
         ε, half the width of the tube, in units of y.
-    shrinking, cache_size, verbose, max_iter, sigma, time_limit, n_jobs, engine, precision
+    shrinking, cache_size, verbose, max_iter, sigma, time_limit, n_jobs, engine, precision, warm_start
         As in `SVC`.
 
     Attributes
@@ -123,6 +125,7 @@ class SVR(SupportVectorRegressor):
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
+        warm_start: bool = False,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -142,10 +145,12 @@ class SVR(SupportVectorRegressor):
         )
         self.C = C
         self.epsilon = epsilon
+        self.warm_start = warm_start
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the flattest f. ``sample_weight`` multiplies C of each row; rows of weight 0 take no part."""
         check_number("epsilon", self.epsilon, least=0)
+        check_flag("warm_start", self.warm_start)
 
         def state(z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
             return regression(z, upper, float(self.epsilon))

@@ -13,7 +13,7 @@ from margrove.engine.slices import run_in_slices
 from margrove.errors import EngineError
 from margrove.progress import Progress, report
 from margrove.status import Status
-from margrove.svm.problem import HULLS_MEET, DualProblem, DualSolution
+from margrove.svm.problem import HULLS_MEET, DualProblem, DualSolution, PathProblem
 
 WORKING_SET = 1024  # variables solved for together, at most
 _PRECISIONS = {"auto": 0, "single": 1, "double": 2}
@@ -22,20 +22,39 @@ _CONVERGED, _IMPRECISE = 1, 2  # core/svm/dual_solver.hpp, Ending
 
 @solve.register
 def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
-    duals = _duals(problem, threads_for(effort.n_jobs))
-    for machine in problem.machines:
-        duals.add(machine.y, machine.p, machine.upper, machine.alpha, machine.point, machine.by_sign, machine.hulls)
-    most = problem.step_limit
+    return _climb(PathProblem(problem, ()), effort)[0]
+
+
+@solve.register
+def _(problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
+    return _climb(problem, effort)
+
+
+def _climb(problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
+    """The rungs that were reached; the last of them may be one that was broken off."""
+    first, n_rungs = problem.first, 1 + len(problem.uppers)
+    duals = _duals(first, threads_for(effort.n_jobs))
+    for k, machine in enumerate(first.machines):
+        uppers = np.array([rung[k] for rung in problem.uppers]).reshape(len(problem.uppers), len(machine.y))
+        duals.add(
+            machine.y, machine.p, machine.upper, machine.alpha, machine.point, machine.by_sign, machine.hulls, uppers
+        )
+    most = first.step_limit
+    total = n_rungs * len(first.machines)
 
     def advance(seconds: float) -> Status | None:
         return Status.CONVERGED if duals.run(most, seconds) else None
 
     def tell() -> None:
-        report(Progress("svm", float(duals.ended), float(len(problem.machines)), float(duals.violation), "violation"))
+        report(Progress("svm", float(duals.ended), float(total), float(duals.violation), "violation"))
 
     with blas_held_back():
         reason = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
-    return tuple(_solution(duals.state(k), reason, most) for k in range(len(problem.machines)))
+    machines = range(len(first.machines))
+    reached = n_rungs if duals.ended == total else 1 + min(duals.rungs(k) for k in machines)
+    return tuple(
+        tuple(_solution(duals.state(k, rung), reason, most) for k in machines) for rung in range(min(reached, n_rungs))
+    )
 
 
 def _duals(problem: DualProblem, threads: int) -> Any:

@@ -1,0 +1,83 @@
+// SMO for a machine whose kernel values all lie in one tile: nothing to choose, to compute or to hand over.
+//
+// The values are copied out of a larger kernel matrix. Steps are made with v in the kernel's own type, about its
+// middle, where the differences are that matter; then v follows α in double, and the solve ends on that.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "kernel/gram.hpp"
+#include "svm/block_smo.hpp"
+#include "svm/dual.hpp"
+
+namespace margrove {
+
+// A machine in the middle of a solve: what it asks, and v of its present α.
+struct DualState {
+  Dual dual;
+  std::vector<double> v;
+
+  Extremes extremes() const {
+    Extremes found;
+    for (std::size_t t = 0; t < v.size(); ++t) found.include(0, dual.is_up(t), dual.is_low(t), v[t]);
+    return found;
+  }
+};
+
+// The kernel values of a machine's variables with each other. Opened again and again: its memory stays.
+template <class T>
+class Tile {
+ public:
+  // Of the points of `dual`; `gram` must have its rows ready.
+  void open(const Gram<T>& gram, const Dual& dual);
+
+  std::int64_t size() const { return size_; }
+  std::int64_t width() const { return width_; }  // padded
+  std::int64_t stride() const { return stride_; }
+  const T* row(std::int64_t i) const { return values_.data() + i * stride_; }
+  double largest() const { return largest_; }                       // |K(x, x)|
+  const std::vector<double>& own() const { return own_; }           // (width) K(x, x)
+  const std::vector<float>& diagonal() const { return diagonal_; }  // (width) in units of the largest
+
+ private:
+  std::int64_t size_ = 0, width_ = 0, stride_ = 0;
+  std::vector<T> values_;
+  std::vector<double> own_;
+  std::vector<float> diagonal_;
+  double largest_ = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> runs_;
+  std::vector<std::int32_t> index_;
+};
+
+template <class T>
+class TileSmo {
+ public:
+  // Looks at the tile from here on.
+  void open(const Tile<T>& tile);
+
+  // A new solve to `tol`; then so many steps of it. `running` if they were not enough.
+  void begin(double tol);
+  BlockEnding advance(DualState& state, std::int64_t most_steps);
+  std::int64_t steps() const { return steps_; }  // of this solve
+  double violation() const { return violation_; }
+
+  // α_t becomes 0, whatever it costs: what it carried goes to the variables that take it most cheaply.
+  void push_out(DualState& state, std::int64_t t);
+
+  // sums += K change
+  void add_products(const std::vector<double>& change, std::vector<double>& sums);
+
+ private:
+  void follow(DualState& state);  // v follows α from `before_`
+
+  const Tile<T>* tile_ = nullptr;
+  std::vector<T> up_, low_;
+  double tol_ = 0, inner_tol_ = 0, watched_ = 0, violation_ = 0;
+  std::int64_t steps_ = 0;
+  std::vector<double> before_, change_, sums_, changes_;
+  std::vector<const T*> rows_;
+};
+
+}  // namespace margrove

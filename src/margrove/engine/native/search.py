@@ -1,0 +1,167 @@
+"""Searches in the core: every kernel value once, for all folds, machines and values of C."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove.data.sample import squared_norms
+from margrove.engine import Effort
+from margrove.engine.native.core import blas_held_back, core, kernel_decision, points_of, threads_for
+from margrove.engine.native.dispatch import solve
+from margrove.engine.native.svm import WORKING_SET
+from margrove.engine.slices import run_in_slices
+from margrove.engine.units import solve_by_units
+from margrove.errors import EngineError
+from margrove.progress import Progress, report
+from margrove.status import Status
+from margrove.svm.grid import SearchProblem, UnitSolution
+from margrove.svm.problem import Dual, DualProblem, DualSolution, LeaveOneOutProblem, LeftOut
+
+_TILE = 4096  # variables, core/svm/search.cpp: such machines have their own copy of the kernel values
+_MOST_ROUNDING = 1e-3  # of an exponent γ‖x − z‖², where it comes from inner products
+
+
+@solve.register
+def _(problem: SearchProblem, effort: Effort) -> Status:
+    threads = threads_for(effort.n_jobs)
+    if not has_room(problem, threads):
+        return _row_by_row(problem, effort)
+    search = _search(problem, threads)
+    for ladder in problem.ladders:
+        search.add_ladder(ladder.y, ladder.p, ladder.point)
+    for fold in problem.folds:
+        search.add_fold(fold.weight, fold.held_out)
+    for unit in problem.units:
+        search.add_unit(unit.kernel, unit.fold, unit.epsilon, unit.Cs)
+    waiting = list(range(len(problem.units)))
+
+    def advance(seconds: float) -> Status | None:
+        is_done = search.run(seconds)
+        for number in waiting.copy():
+            found = search.take(number)
+            if found is not None:
+                waiting.remove(number)
+                found["is_converged"] = found["is_converged"].astype(np.bool_)
+                problem.take(number, UnitSolution(**found))
+        return Status.CONVERGED if is_done else None
+
+    def tell() -> None:
+        report(Progress("search", float(search.solved), float(problem.n_cells)))
+
+    with blas_held_back():
+        return run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
+
+
+@solve.register
+def _(problem: LeaveOneOutProblem, effort: Effort) -> tuple[LeftOut, ...]:
+    threads = threads_for(effort.n_jobs)
+    gram, is_double = problem.X, problem.precision == "double"
+    widest = max((len(machine.y) for machine in problem.machines), default=0)
+    needed = (8 if is_double else 4) * (problem.X.shape[0] ** 2 + widest**2)
+    if needed > problem.cache_bytes:
+        raise EngineError(
+            f"leaving one out needs all kernel values, {needed / 2**30:.1f} GiB for {problem.X.shape[0]} rows, and "
+            f"cache_size allows {problem.cache_bytes / 2**30:.1f} GiB. Raise cache_size, or cross-validate with SVCCV."
+        )
+    with blas_held_back():
+        if problem.kernel.name != "precomputed":
+            make = core.gram_matrix_double if is_double else core.gram_matrix_float
+            gram = make(points_of(problem.X), problem.kernel.native, threads)
+        gram = np.ascontiguousarray(gram)
+        found: list[LeftOut] = []
+        total = sum(int((machine.alpha > 0).sum()) for machine in problem.machines)
+        left = None if effort.time_limit is None else effort.time_limit
+        for machine in problem.machines:
+            start = time.monotonic()
+            found.append(_left_out(problem, machine, gram, threads, left, total))
+            if found[-1].status is not Status.CONVERGED:
+                nothing = LeftOut(np.empty(0), False, found[-1].status)
+                rest = problem.machines[len(found) :]
+                found += [replace(nothing, values=np.full(len(other.y), np.nan)) for other in rest]
+                break
+            left = None if left is None else max(1e-3, left - (time.monotonic() - start))
+    return tuple(found)
+
+
+def _left_out(
+    problem: LeaveOneOutProblem, machine: Dual, gram: Any, threads: int, time_limit: float | None, total: int
+) -> LeftOut:
+    solver = core.leave_one_out_on_gram(
+        gram,
+        machine.y,
+        machine.p,
+        machine.upper,
+        machine.alpha,
+        machine.point,
+        problem.tol,
+        problem.max_iter,
+        threads,
+    )
+
+    def advance(seconds: float) -> Status | None:
+        return Status.CONVERGED if solver.run(seconds) else None
+
+    def tell() -> None:
+        report(Progress("leaving one out", float(solver.done), float(total)))
+
+    status = run_in_slices(advance, time_limit=time_limit, look_around=tell)
+    values = np.full(len(machine.y), np.nan)
+    values[solver.carriers()] = solver.values()
+    return LeftOut(values, bool(solver.is_converged().all()), status)
+
+
+def has_room(problem: SearchProblem, threads: int) -> bool:
+    """Whether all values of the kernels that are at work at once fit into ``cache_bytes``."""
+    at_once = min(threads, len(problem.kernels)) + 1  # and the products that they are made of
+    itemsize = problem.X.dtype.itemsize if problem.kernels[0].name == "precomputed" else _itemsize(problem)
+    held = max((len(fold.held_out) for fold in problem.folds), default=0)
+    tile = min(_TILE, max((len(ladder.y) for ladder in problem.ladders), default=0))
+    n = int(problem.X.shape[0])
+    return n * n * itemsize * at_once + threads * (4 * n * held + itemsize * tile * tile) <= problem.cache_bytes
+
+
+def _itemsize(problem: SearchProblem) -> int:
+    return 8 if problem.precision == "double" else 4
+
+
+def _search(problem: SearchProblem, threads: int) -> Any:
+    limits = (problem.tol, WORKING_SET, threads, problem.step_limit)
+    if problem.kernels[0].name == "precomputed":
+        return core.search_on_gram(np.ascontiguousarray(problem.X), *limits)
+    if not all(kernel.is_native for kernel in problem.kernels):
+        raise EngineError(f"engine='native' computes no {problem.kernels[0].name} kernel for a SearchProblem.")
+    kernels = [kernel.native for kernel in problem.kernels]
+    X, is_double = problem.X, _itemsize(problem) == 8
+    by_products = len(kernels) > 1 and problem.kernels[0].name == "rbf"
+    if by_products:
+        X = _centred(X)
+        rounding = float(np.finfo(np.float64 if is_double else np.float32).eps)
+        largest = max(kernel.gamma for kernel in problem.kernels) * float(squared_norms(X).max())
+        by_products = rounding * largest <= _MOST_ROUNDING
+    X = X if by_products else problem.X
+    return core.search_on_points(points_of(X), kernels, by_products, is_double, *limits)
+
+
+def _centred(X: Any) -> Any:
+    """Dense points about their mean: distances are the same, and products keep more of their digits."""
+    return X if sp.issparse(X) else np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64).astype(X.dtype))
+
+
+def _row_by_row(problem: SearchProblem, effort: Effort) -> Status:
+    """The kernel has no room: each dual by itself, with what rows there is room for."""
+    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+
+    def answer(dual: DualProblem) -> tuple[DualSolution, ...]:
+        left = None if until is None else max(1e-3, until - time.monotonic())
+        solutions: tuple[DualSolution, ...] = solve(dual, Effort(left, effort.n_jobs))
+        return solutions
+
+    def decide(kernel: Any, X: Any, support: Any, beta: Any) -> Any:
+        return kernel_decision(kernel, X, support, beta[None], effort.n_jobs)[:, 0]
+
+    return solve_by_units(problem, answer, decide)

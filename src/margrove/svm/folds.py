@@ -1,0 +1,57 @@
+"""Folds of the rows under several machines: what searches and probabilities share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
+
+from margrove.data.sample import Sample, check_class_weight
+from margrove.svm.grid import Fold, Ladder
+
+Splits: TypeAlias = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]  # rows to train on, rows held out
+
+
+def ladders_of(code: NDArray[np.int8], codes: NDArray[np.int32]) -> tuple[Ladder, ...]:
+    """A ladder for each column of a code matrix, over all rows of the classes that it asks about."""
+    rows_of = [np.flatnonzero(codes == k) for k in range(len(code))]
+    ladders = []
+    for column in code.T:
+        rows = np.sort(np.concatenate([rows_of[k] for k in np.flatnonzero(column)]))
+        ladders.append(Ladder(column[codes[rows]], -np.ones(len(rows)), rows))
+    return tuple(ladders)
+
+
+def row_order(sample: Sample, splits: Splits) -> NDArray[np.int64]:
+    """An order in which the rows of one class, and of them those of one fold, stand together: a small machine's kernel
+    values are then copied in long pieces. As they are where there are two classes."""
+    n = len(sample.codes)
+    if len(sample.classes) == 2:
+        return np.arange(n)
+    held_by = np.full(n, len(splits))
+    for number, (_, test) in enumerate(splits):
+        held_by[test] = number
+    return np.lexsort((held_by, sample.codes)).astype(np.int64)
+
+
+def folds_of(
+    sample: Sample, class_weight: Any, sample_weight: Any, splits: Splits, order: NDArray[np.int64]
+) -> tuple[Fold, ...]:
+    """The folds, with the rows in ``order``. "balanced" balances the rows that a fold trains on."""
+    n = len(sample.codes)
+    own = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if isinstance(class_weight, Mapping):
+        own = own * np.array([check_class_weight(class_weight, label) for label in sample.classes])[sample.codes]
+    place = np.empty_like(order)
+    place[order] = np.arange(n)
+    folds = []
+    for train, test in splits:
+        weight = np.zeros(n)
+        weight[train] = own[train]
+        if isinstance(class_weight, str):
+            weight[train] *= compute_sample_weight("balanced", sample.codes[train])
+        folds.append(Fold(weight[order], place[test]))
+    return tuple(folds)

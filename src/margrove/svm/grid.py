@@ -1,0 +1,91 @@
+"""What a search asks, as data: machines under several kernels, on several folds, along C. No solver lives here.
+
+A *ladder* is a machine without its bounds, over all rows that it may ever see; a *fold* gives each row its weight in
+training (0 for none) and says which rows are held out; a *unit* is one fold under one kernel, for ascending values of
+C. The bound of a variable is C times the weight of its row. Along C the solution of one value begins the next: with
+the bounds, α may grow by C'/C, and v + y p grows with it exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.problem import MOST_STEPS, Dual
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """One machine; see `margrove.svm.problem` for y and p."""
+
+    y: NDArray[np.int8]  # (m,)
+    p: NDArray[np.float64]  # (m,)
+    point: NDArray[np.int64]  # (m,)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Who takes part, and who is asked about."""
+
+    weight: NDArray[np.float64]  # (n,)
+    held_out: NDArray[np.int64]  # (h,)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One fold under one kernel."""
+
+    kernel: int
+    fold: int
+    Cs: NDArray[np.float64]  # ascending
+    epsilon: float = 0.0  # added to every p: the tube of a regression
+
+
+@dataclass(frozen=True)
+class UnitSolution:
+    """What became of a unit, for each C and machine."""
+
+    values: NDArray[np.float32]  # (Cs, machines, held out): f on the rows held out
+    offset: NDArray[np.float64]  # (Cs, machines)
+    violation: NDArray[np.float64]
+    steps: NDArray[np.int64]
+    support: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    is_converged: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class SearchProblem:
+    """Units that share their points. ``take`` is handed each unit's number and solution as it ends."""
+
+    X: Matrix  # (n, d), or the Gram matrix (n, n) for the one kernel "precomputed"
+    kernels: tuple[Kernel, ...]
+    ladders: tuple[Ladder, ...]
+    folds: tuple[Fold, ...]
+    units: tuple[Unit, ...]  # those of one kernel stand together
+    take: Callable[[int, UnitSolution], None]
+    tol: float = 1e-3
+    max_iter: int = -1  # pair steps of each machine at each C; −1 for MOST_STEPS
+    cache_bytes: int = 1 << 30
+    precision: str = "auto"
+
+    @property
+    def step_limit(self) -> int:
+        """How many pair steps a machine may make at each C."""
+        return self.max_iter if self.max_iter >= 0 else MOST_STEPS
+
+    @property
+    def n_cells(self) -> int:
+        """Machines to be solved, at one C each."""
+        return len(self.ladders) * sum(len(unit.Cs) for unit in self.units)
+
+
+def rung(ladder: Ladder, fold: Fold, C: float, epsilon: float) -> Dual:
+    """The dual of one machine on one fold at one C, from α = 0."""
+    weight = fold.weight[ladder.point]
+    part = np.flatnonzero(weight > 0)
+    return Dual(ladder.y[part], ladder.p[part] + epsilon, C * weight[part], np.zeros(len(part)), ladder.point[part])

@@ -1,0 +1,116 @@
+"""Exact leave-one-out (THEORY M9): the machine without each row that carries it, and what it says of that row.
+
+A row with α = 0 in a machine may be left out of it without a change, so only support vectors need a solve; and that
+begins from the solution with them. The bound of M9 says the same without any solve, and more coarsely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from margrove.data.sample import read_sample
+from margrove.engine import Effort, solve
+from margrove.errors import InputError
+from margrove.status import Status
+from margrove.svm.kernels import Matrix
+from margrove.svm.layout import coefficients_of
+from margrove.svm.problem import Dual, LeaveOneOutProblem, LeftOut
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """What each row is taken for by the model fitted without it.
+
+    Attributes
+    ----------
+    values : array of shape (n, machines)
+        f of each machine fitted without the row; NaN where the solve was broken off.
+    predicted : array of shape (n,)
+        The class of each row by the machines without it.
+    is_wrong : array of shape (n,)
+    error : float
+        The leave-one-out error.
+    bound : float
+        ``loo_bound_`` of the model: at least ``error``.
+    n_solves : int
+        How many machines had to be solved again.
+    status : Status
+    """
+
+    values: NDArray[np.float64]
+    predicted: NDArray[Any]
+    is_wrong: NDArray[np.bool_]
+    error: float
+    bound: float
+    n_solves: int
+    status: Status
+
+
+def leave_one_out(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> LeaveOneOut:
+    """`SVC.leave_one_out`."""
+    effort: Effort = model._check_shared()
+    reader = type(model)(**model.get_params(deep=False))
+    sample = read_sample(reader, X, y, sample_weight, model.class_weight)
+    _check_same(model, sample.X, sample.classes)
+    ground, duals, names = reader._state(sample, lambda *given: model._dual(model.C, *given))
+    beta = np.zeros((len(duals), sample.X.shape[0]))
+    beta[:, model.support_] = coefficients_of(model)
+    solved = tuple(_with_alpha(dual, row) for dual, row in zip(duals, beta, strict=True))
+    _check_sides(solved, names)
+    problem = LeaveOneOutProblem(
+        ground.points,
+        ground.solved,
+        solved,
+        tol=float(model.tol),
+        cache_bytes=model._cache_bytes(),
+        precision=model.precision,
+    )
+    found: tuple[LeftOut, ...] = solve(problem, model.engine_, effort)
+    values = np.array(model.machine_decision(X))
+    for k, (dual, left) in enumerate(zip(solved, found, strict=True)):
+        carries = dual.alpha > 0
+        values[dual.point[carries], k] = left.values[carries]
+    status = next((left.status for left in found if left.status is not Status.CONVERGED), Status.CONVERGED)
+    predicted = model._decided(values)
+    is_wrong = np.asarray(predicted != sample.classes[sample.codes])
+    return LeaveOneOut(
+        values,
+        predicted,
+        is_wrong,
+        float(is_wrong.mean()),
+        float(model.loo_bound_),
+        int(sum((dual.alpha > 0).sum() for dual in solved)),
+        status,
+    )
+
+
+def _with_alpha(dual: Dual, beta: NDArray[np.float64]) -> Dual:
+    alpha = np.clip(dual.y * beta[dual.point], 0.0, dual.upper)
+    return Dual(dual.y, dual.p, dual.upper, alpha, dual.point)
+
+
+def _check_same(model: Any, X: Matrix, classes: NDArray[Any]) -> None:
+    """The rows must be those of ``fit``: α belongs to them."""
+    is_same = X.shape[0] == model.n_rows_ and np.array_equal(classes, model.classes_)
+    if is_same and model.kernel != "precomputed":
+        kept, given = model.support_vectors_, X[model.support_]
+        gap = kept != given
+        is_same = not (gap.nnz if hasattr(gap, "nnz") else gap.any())
+    if not is_same:
+        raise InputError(
+            "X and y are not the rows that the model was fitted on", cure="Give the training rows, as they were."
+        )
+
+
+def _check_sides(duals: tuple[Dual, ...], names: tuple[str, ...]) -> None:
+    for dual, name in zip(duals, names, strict=True):
+        for sign in (1, -1):
+            if (dual.y == sign).sum() < 2:
+                raise InputError(
+                    f"{name} has one row on one of its sides: without it there is no machine",
+                    cure="Leave the class out, or add rows of it.",
+                )

@@ -1,0 +1,91 @@
+"""The models along C: what the margin, the support vectors and the coefficients do as slack gets dearer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from margrove.data.sample import read_sample
+from margrove.engine import settle_engine, solve
+from margrove.errors import ParameterError, check_number, shown
+from margrove.progress import towards
+from margrove.status import Status, worst
+from margrove.svm.certificate import certify_svc
+from margrove.svm.problem import DualSolution, PathProblem
+
+_DEFAULT = 10.0 ** np.linspace(-2, 3, 20)
+_READ = ("n_features_in_", "feature_names_in_")
+
+
+@dataclass(frozen=True)
+class SupportVectorPath:
+    """Models along C, ascending.
+
+    Attributes
+    ----------
+    Cs : array of shape (k,)
+    models : tuple of k fitted `SVC`
+    status : Status
+        ``converged``, or why the path ended early; ``models`` are then those that were reached.
+    """
+
+    Cs: NDArray[np.float64]
+    models: tuple[Any, ...]
+    status: Status
+
+    @property
+    def margins(self) -> NDArray[np.float64]:
+        """2/‖w‖, shape (k, machines)."""
+        return np.array([model.margin_ for model in self.models])
+
+    @property
+    def n_support(self) -> NDArray[np.int64]:
+        """Support vectors of each model, shape (k,)."""
+        return np.array([len(model.support_) for model in self.models])
+
+
+def fit_path(model: Any, X: ArrayLike, y: ArrayLike, Cs: Any, sample_weight: Any) -> SupportVectorPath:
+    """`SVC.path`."""
+    model._check_classifier()
+    effort = model._check_shared()
+    values = _settled(Cs)
+    reader = clone(model)
+    sample = read_sample(reader, X, y, sample_weight, model.class_weight)
+
+    def state(sign: Any, weight: Any, rows: Any) -> Any:
+        return model._dual(float(values[0]), sign, weight, rows)
+
+    ground, duals, names = reader._state(sample, state)
+    rungs = [[model._dual(float(C), dual.y, sample.weight, dual.point) for dual in duals] for C in values]
+    uppers = tuple(tuple(dual.upper for dual in rung) for rung in rungs[1:])
+    engine = settle_engine(model.engine)
+    ground, first = reader._problem(ground, duals)
+    with towards(first.tol):
+        found: tuple[tuple[DualSolution, ...], ...] = solve(PathProblem(first, uppers), engine, effort)
+    models = []
+    for C, rung, solutions in zip(values, rungs, found, strict=False):
+        fitted = clone(model).set_params(C=float(C))
+        for name in _READ:
+            if hasattr(reader, name):
+                setattr(fitted, name, getattr(reader, name))
+        started = [replace(dual, alpha=np.zeros(len(dual.y))) for dual in rung]
+        solved = fitted._settle(ground, started, names, solutions, engine)
+        fitted._keep_classifier(sample, ground, solved)
+        fitted._keep_certificate(certify_svc, (X, y, sample_weight), ground, solved)
+        models.append(fitted)
+    reason = worst(model.status_ for model in models)
+    return SupportVectorPath(values[: len(models)], tuple(models), reason)
+
+
+def _settled(Cs: Any) -> NDArray[np.float64]:
+    if Cs is None:
+        return _DEFAULT.copy()
+    if isinstance(Cs, str) or not np.iterable(Cs) or len(list(Cs)) == 0:
+        raise ParameterError(f"Cs is {shown(Cs)}; it must be a list of values, or None for a default.")
+    for C in Cs:
+        check_number("Cs", C, above=0)
+    return np.unique(np.asarray(Cs, dtype=np.float64))

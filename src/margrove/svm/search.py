@@ -1,0 +1,287 @@
+"""The search for C, γ and ε as one computation: every fold, class and C under one kernel matrix per γ."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.metrics._scorer import _BaseScorer
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.certificate import Certificate
+from margrove.engine import Effort, settle_engine, solve
+from margrove.errors import (
+    ConvergenceWarning,
+    InputError,
+    ParameterError,
+    check_flag,
+    check_number,
+    level_of_caller,
+    shown,
+)
+from margrove.status import Status
+from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution
+from margrove.svm.kernels import Kernel, Matrix, settle_kernel
+from margrove.svm.machine import SupportVectorMachine
+from margrove.svm.table import ScoreTable
+
+_CS = 10.0 ** np.arange(-1, 3, 0.5)  # 0.1 … 316
+_GAMMAS = 4.0 ** np.arange(-3, 3)  # times what suits the data
+_HAS_NO_GAMMA = ("linear", "intersection", "precomputed")
+
+# The score of each C on a fold, of the machines' values (Cs, machines, held out).
+Scorer = Callable[[int, NDArray[np.float32]], NDArray[np.float64]]
+
+
+class SupportVectorSearch(BaseEstimator):
+    """What the searches share. Not a learner by itself."""
+
+    cv_results_: dict[str, Any]
+    best_params_: dict[str, float]
+    best_score_: float
+    best_index_: int
+    best_estimator_: Any
+    scorer_: Any
+    n_splits_: int
+    refit_time_: float
+    status_: Status
+    engine_: str
+
+    def __init__(
+        self,
+        *,
+        Cs: Any,
+        gammas: Any,
+        cv: Any,
+        scoring: Any,
+        refit: bool,
+        drop_early: bool,
+        kernel: str | Callable[[Any, Any], Any],
+        degree: float,
+        coef0: float,
+        tol: float,
+        cache_size: str | float,
+        verbose: bool,
+        max_iter: int,
+        time_limit: float | None,
+        n_jobs: int | None,
+        engine: str,
+        precision: str,
+    ) -> None:
+        self.Cs = Cs
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.drop_early = drop_early
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.engine = engine
+        self.precision = precision
+
+    def _template(self) -> SupportVectorMachine:
+        """The machine that is searched for; the grid is not in it yet."""
+        raise NotImplementedError
+
+    def _check(self, template: SupportVectorMachine) -> None:
+        template._check_shared()
+        check_flag("refit", self.refit)
+        check_flag("drop_early", self.drop_early)
+        if isinstance(self.scoring, Mapping | list | tuple | set):
+            raise ParameterError(
+                f"scoring is {shown(self.scoring)}; give one: a name, a callable, or None for the learner's own."
+            )
+
+    def _splits(self, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> list[tuple[Any, Any]]:
+        splitter = check_cv(self.cv, y, classifier=is_classifier)
+        splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+        for number, (train, test) in enumerate(splits):
+            if len(train) == 0 or len(test) == 0:
+                raise InputError(f"fold {number} has {len(train)} rows to train on and {len(test)} to score")
+        return splits
+
+    @property
+    def _is_without_gamma(self) -> bool:
+        return not isinstance(self.kernel, str) or self.kernel in _HAS_NO_GAMMA
+
+    def _gammas(self, X: Matrix) -> NDArray[np.float64]:
+        """γ as numbers, ascending."""
+        if self._is_without_gamma:
+            if self.gammas is not None:
+                raise ParameterError(f"gammas is {shown(self.gammas)}; kernel={self.kernel!r} has no gamma.")
+            return np.ones(1)
+        if self.gammas is None:
+            base = "median" if self.kernel == "rbf" else 1.0 if self.kernel == "chi2" else "scale"
+            return np.asarray(self._settled(X, base) * _GAMMAS, dtype=np.float64)
+        return ascending("gammas", [self._settled(X, gamma) for gamma in listed_values("gammas", self.gammas)])
+
+    def _settled(self, X: Matrix, gamma: Any) -> float:
+        return settle_kernel(self.kernel, X, gamma=gamma, degree=self.degree, coef0=self.coef0).gamma
+
+    def _fill(
+        self,
+        template: SupportVectorMachine,
+        X: Matrix,
+        order: NDArray[np.int64],
+        ladders: tuple[Ladder, ...],
+        folds: tuple[Fold, ...],
+        grid: Mapping[str, NDArray[np.float64]],
+        score: Scorer,
+        searched: tuple[str, ...],
+    ) -> None:
+        """Fill the table; ``status_`` says whether to its end. Ladders and folds speak of X in ``order``."""
+        ground = template._ground(X)
+        points = ground.points
+        if not np.array_equal(order, np.arange(len(order))):
+            points = points[np.ix_(order, order)] if ground.solved.name == "precomputed" else points[order]
+        kernels: tuple[Kernel, ...] = (ground.solved,)
+        if ground.solved.name != "precomputed":
+            settings = {"degree": self.degree, "coef0": self.coef0}
+            kernels = tuple(settle_kernel(self.kernel, X, gamma=float(gamma), **settings) for gamma in grid["gamma"])
+        self.engine_ = settle_engine(self.engine)
+        table = ScoreTable(grid, len(folds))
+        until = None if self.time_limit is None else time.monotonic() + self.time_limit
+        every_fold = range(len(folds))
+        for numbers in [(number,) for number in every_fold] if self.drop_early else [tuple(every_fold)]:
+            wanted = table.still_in()
+            places, units = [], []
+            for g, fold, e in product(range(len(kernels)), numbers, range(len(grid["epsilon"]))):
+                kept = np.flatnonzero(wanted[:, e, g])
+                if len(kept):
+                    places.append((kept, e, g, fold))
+                    units.append(Unit(g, fold, grid["C"][kept], float(grid["epsilon"][e])))
+
+            def take(number: int, solution: UnitSolution, places: list[Any] = places) -> None:
+                start = time.perf_counter()
+                scores = score(places[number][-1], solution.values)
+                table.enter(places[number], scores, time.perf_counter() - start, solution)
+
+            problem = SearchProblem(
+                points,
+                kernels,
+                ladders,
+                folds,
+                tuple(units),
+                take,
+                tol=float(self.tol),
+                max_iter=int(self.max_iter),
+                cache_bytes=template._cache_bytes(),
+                precision=self.precision,
+            )
+            left = None if until is None else max(1e-3, until - time.monotonic())
+            self.status_ = solve(problem, self.engine_, Effort(left, self.n_jobs))
+            if self.status_ is not Status.CONVERGED:
+                break
+        self._keep_table(table, searched)
+
+    def _keep_table(self, table: ScoreTable, searched: tuple[str, ...]) -> None:
+        self.cv_results_ = table.results(searched)
+        self.n_splits_ = table.score.shape[-1]
+        is_complete = table.is_complete.ravel()
+        if is_complete.any():
+            rank = np.where(is_complete, self.cv_results_["rank_test_score"], np.iinfo(np.int32).max)
+            self.best_index_ = int(np.argmin(rank))
+            self.best_params_ = self.cv_results_["params"][self.best_index_]
+            self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self._warn(is_complete)
+
+    def _warn(self, is_complete: NDArray[np.bool_]) -> None:
+        name, early = type(self).__name__, int((is_complete & ~self.cv_results_["is_converged"]).sum())
+        if self.status_ is not Status.CONVERGED:
+            message = (
+                f"{name} ended with status {str(self.status_)!r}: {int(is_complete.sum())} of {len(is_complete)} "
+                f"cells are scored; {self.status_.advice.replace('model', 'table')}."
+            )
+        elif early:
+            message = (
+                f"{name}: {early} of {len(is_complete)} cells ended before the violation was within tol={self.tol:g}; "
+                "cv_results_['is_converged'] says which."
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+
+    def _refit(self, template: SupportVectorMachine, X: Any, y: Any, sample_weight: Any) -> None:
+        """The best cell's machine on all rows; not after Ctrl-C, and not without a best cell."""
+        if not self.refit or self.status_ is Status.INTERRUPTED or not hasattr(self, "best_params_"):
+            return
+        start = time.perf_counter()
+        self.best_estimator_ = template.set_params(time_limit=None, **self.best_params_).fit(X, y, sample_weight)
+        self.refit_time_ = time.perf_counter() - start
+
+    @property
+    def certificate_(self) -> Certificate:
+        """Of the refitted model."""
+        certificate: Certificate = self._fitted.certificate_
+        return certificate
+
+    @property
+    def n_iter_(self) -> Any:
+        """Of the refitted model."""
+        return self._fitted.n_iter_
+
+    @property
+    def _fitted(self) -> Any:
+        check_is_fitted(
+            self,
+            "best_estimator_",
+            msg="This %(name)s has no refitted model: fit it to its end, with refit=True.",
+        )
+        return self.best_estimator_
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """By the refitted model."""
+        return np.asarray(self._fitted.predict(X))
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """By the refitted model and ``scoring``."""
+        return float(self.scorer_(self._fitted, X, y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self._template().__sklearn_tags__()
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.pairwise = inner.input_tags.pairwise
+        tags.input_tags.positive_only = inner.input_tags.positive_only
+        return tags
+
+
+def default_cs() -> NDArray[np.float64]:
+    """0.1 … 316, half a decade apart."""
+    return _CS.copy()
+
+
+def weighed(scorer: Any, weight: NDArray[np.float64] | None) -> dict[str, Any]:
+    """What a scorer takes beside the rows: the weights, if there are any and it is one of scikit-learn's."""
+    return {} if weight is None or not isinstance(scorer, _BaseScorer) else {"sample_weight": weight}
+
+
+def listed_values(name: str, values: Any) -> list[Any]:
+    """The values of one axis of the grid, as a list; not a word, not empty."""
+    if isinstance(values, str) or not np.iterable(values):
+        raise ParameterError(f"{name} is {shown(values)}; it must be a list of values, or None for a default.")
+    found = list(values)
+    if not found:
+        raise ParameterError(f"{name} is empty; it must be a list of values, or None for a default.")
+    return found
+
+
+def ascending(name: str, values: list[Any], *, least: float | None = None) -> NDArray[np.float64]:
+    """Checked, sorted, each once."""
+    for value in values:
+        check_number(name, value, least=least) if least is not None else check_number(name, value, above=0)
+    return np.unique(np.asarray(values, dtype=np.float64))

@@ -1,0 +1,247 @@
+"""SVCCV: support vector classification with C and γ chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import check_scoring
+from sklearn.utils import _safe_indexing
+
+from margrove.data.sample import Sample, read_sample
+from margrove.errors import InputError, shown
+from margrove.svm.folds import Splits, folds_of, ladders_of, row_order
+from margrove.svm.layout import check_code, code_matrix
+from margrove.svm.search import SupportVectorSearch, ascending, default_cs, listed_values, weighed
+from margrove.svm.svc import SVC
+
+
+class SVCCV(ClassifierMixin, SupportVectorSearch):
+    """`SVC` with C and γ chosen by cross-validation, in one computation (THEORY M2).
+
+    What ``GridSearchCV(SVC(), {"C": Cs, "gamma": gammas})`` finds, many times faster: the kernel matrix of each γ is
+    computed once for all folds, classes and values of C; each value of C begins where the last one ended; rows held out
+    are judged from the same matrix. Then the best cell is fitted on all rows, and certified.
+
+    Parameters
+    ----------
+    Cs : list of float, optional
+        None is 0.1 … 316, half a decade apart.
+    gammas : list of float or of "scale", "auto", "median", optional
+        None is the median heuristic times 1/64 … 16. One kernel serves all folds: γ is settled on all rows.
+    cv : int, splitter or iterable
+        As in scikit-learn: an int is that many stratified folds; groups and time series are welcome.
+    scoring : str or callable, optional
+        As in scikit-learn, anything that needs ``predict`` or ``decision_function``. None is accuracy.
+    refit : bool
+        Whether the best cell is fitted on all rows.
+    drop_early : bool
+        Whether cells that are clearly beaten are given up after some folds: they trail the best cell in each, and on
+        average by three standard errors of the difference. Their ``mean_test_score`` is NaN.
+    time_limit : float, optional
+        Seconds for the search; the refit comes after. Cells whose folds are all scored compete.
+    kernel, degree, coef0, tol, cache_size, class_weight, verbose, max_iter, decision_function_shape, break_ties, \
+multiclass, n_jobs, engine, precision
+        As in `SVC`. ``cache_size`` must hold n² kernel values for each thread; where it does not, they are computed
+        as they are needed, which is slower.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        scikit-learn's columns, and for each cell ``mean_n_support``, ``max_violation`` and ``is_converged``.
+        ``mean_fit_time`` is the time of the solves alone.
+    best_params_, best_score_, best_index_
+        Of the best cell; of equals the one of the smallest C, then of the smallest γ.
+    best_estimator_ : SVC
+        Fitted on all rows.
+    classes_, n_features_in_, n_splits_, scorer_, refit_time_
+        As in scikit-learn.
+    status_, engine_, certificate_
+        How the search ended, what ran, and what the refitted model claims.
+
+    Notes
+    -----
+    Cells are solved to ``tol`` with kernel values in float32 (in float64 with ``precision="double"``) and not checked
+    again; the refitted model is. Ctrl-C ends the search and keeps the table so far, without a refit.
+
+    Examples
+    --------
+    >>> from margrove import SVCCV
+    >>> from sklearn.datasets import load_iris
+    >>> search = SVCCV(Cs=[0.1, 1, 10], gammas=[0.1, 1]).fit(*load_iris(return_X_y=True))
+    >>> search.best_params_, round(search.best_score_, 3)
+    ({'C': 1.0, 'gamma': 0.1}, 0.98)
+    >>> search.certificate_.holds
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = None,
+        gammas: Any = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: bool = True,
+        drop_early: bool = False,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: str | float = "auto",
+        class_weight: Any = None,
+        verbose: bool = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        multiclass: Any = "ovo",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        engine: str = "auto",
+        precision: str = "auto",
+    ) -> None:
+        super().__init__(
+            Cs=Cs,
+            gammas=gammas,
+            cv=cv,
+            scoring=scoring,
+            refit=refit,
+            drop_early=drop_early,
+            kernel=kernel,
+            degree=degree,
+            coef0=coef0,
+            tol=tol,
+            cache_size=cache_size,
+            verbose=verbose,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            engine=engine,
+            precision=precision,
+        )
+        self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.multiclass = multiclass
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+        """Score every cell of the grid; fit the best one on all rows. ``groups`` go to the splitter. ``sample_weight``
+        weighs the rows in training and, as in scikit-learn, in scoring."""
+        template = self._template()
+        template._check_classifier()
+        self._check(template)
+        Cs = default_cs() if self.Cs is None else ascending("Cs", listed_values("Cs", self.Cs))
+        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        self.classes_ = sample.classes
+        self.scorer_ = check_scoring(template, scoring=self.scoring)
+        gammas = self._gammas(sample.X)
+        code = code_matrix(self.multiclass, len(sample.classes))
+        check_code(code, sample.classes)
+        splits = self._splits(X, y, groups, is_classifier=True)
+        _check_folds(sample, splits)
+        order = row_order(sample, splits)
+        folds = folds_of(sample, self.class_weight, sample_weight, splits, order)
+        ladders = ladders_of(code, sample.codes[order])
+        judge = _Judge(self, sample, X, y, sample_weight, splits)
+        grid = {"C": Cs, "epsilon": np.zeros(1), "gamma": gammas}
+        searched = ("C",) if self._is_without_gamma else ("C", "gamma")
+        self._fill(template, sample.X, order, ladders, folds, grid, judge.scores, searched)
+        self._refit(template, X, y, sample_weight)
+        return self
+
+    def _template(self) -> SVC:
+        return SVC(
+            kernel=self.kernel,
+            degree=self.degree,
+            coef0=self.coef0,
+            tol=self.tol,
+            cache_size=self.cache_size,
+            class_weight=self.class_weight,
+            verbose=self.verbose,
+            max_iter=self.max_iter,
+            decision_function_shape=self.decision_function_shape,
+            break_ties=self.break_ties,
+            multiclass=self.multiclass,
+            time_limit=self.time_limit,
+            n_jobs=self.n_jobs,
+            engine=self.engine,
+            precision=self.precision,
+        )
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """By the refitted model."""
+        return np.asarray(self._fitted.decision_function(X))
+
+
+class _Told(SVC):
+    """An SVC whose machines' values on some rows are known: what a scorer asks."""
+
+    _values: NDArray[np.float32]  # (rows, machines)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def machine_decision(self, X: ArrayLike) -> Any:
+        return self._values
+
+
+class _Judge:
+    """Scores of the machines' values on the rows held out."""
+
+    def __init__(
+        self,
+        search: SVCCV,
+        sample: Sample,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        splits: Splits,
+    ) -> None:
+        self._told = _Told(
+            multiclass=search.multiclass,
+            decision_function_shape=search.decision_function_shape,
+            break_ties=search.break_ties,
+        )
+        self._scorer = None if search.scoring is None else search.scorer_
+        n_classes = len(sample.classes)
+        self._told.classes_ = np.arange(n_classes) if self._scorer is None else sample.classes
+        self._X, self._y, self._codes, self._splits = X, y, sample.codes, splits
+        self._weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        # A class that a fold has no rows of cannot be meant there.
+        self._absent = [
+            np.flatnonzero(np.bincount(sample.codes[train], minlength=n_classes) == 0) for train, _ in splits
+        ]
+        self._is_by_class = search.multiclass == "ovr" if isinstance(search.multiclass, str) else False
+        self._is_by_class = self._is_by_class and n_classes > 2
+
+    def scores(self, fold: int, values: NDArray[np.float32]) -> NDArray[np.float64]:
+        test = self._splits[fold][1]
+        found = np.empty(len(values))
+        if self._scorer is not None:
+            X, y = _safe_indexing(self._X, test), _safe_indexing(self._y, test)
+        for c, machines in enumerate(values):
+            self._told._values = machines.T
+            if self._is_by_class and len(self._absent[fold]):
+                machines[self._absent[fold]] = -np.inf
+            if self._scorer is None:
+                found[c] = np.average(self._told.predict([]) == self._codes[test], weights=self._weight_of(test))
+            else:
+                found[c] = self._scorer(self._told, X, y, **weighed(self._scorer, self._weight_of(test)))
+        return found
+
+    def _weight_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        return None if self._weight is None else self._weight[rows]
+
+
+def _check_folds(sample: Sample, splits: Splits) -> None:
+    for number, (train, _) in enumerate(splits):
+        weight = None if sample.weight is None else sample.weight[train]
+        mass = np.bincount(sample.codes[train], weights=weight, minlength=len(sample.classes))
+        if (mass > 0).sum() < 2:
+            raise InputError(
+                f"fold {number} trains on one class only, {shown(sample.classes[int(np.argmax(mass))])}",
+                cure="Use stratified folds (an int for cv), or fewer of them.",
+            )

@@ -1,0 +1,166 @@
+"""SVRCV: support vector regression with C, γ and ε chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.metrics import check_scoring, r2_score
+from sklearn.utils import _safe_indexing
+
+from margrove.data.sample import read_values
+from margrove.svm.grid import Fold, Ladder
+from margrove.svm.problem import regression
+from margrove.svm.search import SupportVectorSearch, ascending, default_cs, listed_values, weighed
+from margrove.svm.svr import SVR
+
+_EPSILONS = np.array([0.01, 0.1, 0.3])  # times the deviation of y
+
+
+class SVRCV(RegressorMixin, SupportVectorSearch):
+    """`SVR` with C, γ and ε chosen by cross-validation, in one computation; see `SVCCV`.
+
+    Parameters
+    ----------
+    Cs : list of float, optional
+        None is 0.1 … 316 times the standard deviation of y, half a decade apart.
+    gammas : list of float or of "scale", "auto", "median", optional
+        None is the median heuristic times 1/64 … 16. One kernel serves all folds: γ is settled on all rows.
+    epsilons : list of float, optional
+        None is 0.01, 0.1 and 0.3 times the standard deviation of y.
+    cv, scoring, refit, drop_early, time_limit
+        As in `SVCCV`; ``cv=5`` is five stretches of the rows as they come, ``scoring=None`` is R².
+    kernel, degree, coef0, tol, cache_size, verbose, max_iter, n_jobs, engine, precision
+        As in `SVR`.
+
+    Attributes
+    ----------
+    cv_results_, best_params_, best_score_, best_index_, best_estimator_, n_splits_, scorer_, refit_time_, status_, \
+engine_, certificate_
+        As in `SVCCV`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import SVRCV
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> search = SVRCV(Cs=[1, 10, 100], gammas=[0.1, 1], epsilons=[0.01, 0.1], cv=3).fit(X[::-1], np.sin(X[:, 0]))
+    >>> sorted(search.best_params_)
+    ['C', 'epsilon', 'gamma']
+    """
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = None,
+        gammas: Any = None,
+        epsilons: Any = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: bool = True,
+        drop_early: bool = False,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: str | float = "auto",
+        verbose: bool = False,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        engine: str = "auto",
+        precision: str = "auto",
+    ) -> None:
+        super().__init__(
+            Cs=Cs,
+            gammas=gammas,
+            cv=cv,
+            scoring=scoring,
+            refit=refit,
+            drop_early=drop_early,
+            kernel=kernel,
+            degree=degree,
+            coef0=coef0,
+            tol=tol,
+            cache_size=cache_size,
+            verbose=verbose,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            engine=engine,
+            precision=precision,
+        )
+        self.epsilons = epsilons
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+        """Score every cell of the grid; fit the best one on all rows. ``groups`` go to the splitter. ``sample_weight``
+        weighs the rows in training and, as in scikit-learn, in scoring."""
+        template = self._template()
+        self._check(template)
+        Cs = None if self.Cs is None else ascending("Cs", listed_values("Cs", self.Cs))
+        given = self.epsilons
+        epsilons = None if given is None else ascending("epsilons", listed_values("epsilons", given), least=0)
+        values = read_values(self, X, y, sample_weight)
+        self.scorer_ = check_scoring(template, scoring=self.scoring)
+        spread = float(values.z.std()) or 1.0
+        n = len(values.z)
+        splits = self._splits(X, y, groups, is_classifier=False)
+        own = np.ones(n) if values.weight is None else values.weight
+        folds = tuple(Fold(np.where(np.isin(np.arange(n), train), own, 0.0), test) for train, test in splits)
+        dual = regression(values.z, own, 0.0)
+        grid = {
+            "C": spread * default_cs() if Cs is None else Cs,
+            "epsilon": spread * _EPSILONS if epsilons is None else epsilons,
+            "gamma": self._gammas(values.X),
+        }
+        told = _Told()
+
+        def scores(fold: int, found: NDArray[np.float32]) -> NDArray[np.float64]:
+            test = splits[fold][1]
+            weight = None if values.weight is None else values.weight[test]
+            if self.scoring is None:
+                scores = [r2_score(values.z[test], machines[0], sample_weight=weight) for machines in found]
+            else:
+                rows, wanted, how = _safe_indexing(X, test), _safe_indexing(y, test), weighed(self.scorer_, weight)
+                scores = [self.scorer_(told.saying(machines[0]), rows, wanted, **how) for machines in found]
+            return np.array(scores)
+
+        searched = ("C", "epsilon") if self._is_without_gamma else ("C", "epsilon", "gamma")
+        ladder = Ladder(dual.y, dual.p, dual.point)
+        self._fill(template, values.X, np.arange(n), (ladder,), folds, grid, scores, searched)
+        self._refit(template, X, y, sample_weight)
+        return self
+
+    def _template(self) -> SVR:
+        return SVR(
+            kernel=self.kernel,
+            degree=self.degree,
+            coef0=self.coef0,
+            tol=self.tol,
+            cache_size=self.cache_size,
+            verbose=self.verbose,
+            max_iter=self.max_iter,
+            time_limit=self.time_limit,
+            n_jobs=self.n_jobs,
+            engine=self.engine,
+            precision=self.precision,
+        )
+
+
+class _Told(SVR):
+    """An SVR whose values on some rows are known: what a scorer asks."""
+
+    _values: NDArray[np.float32]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def saying(self, values: NDArray[np.float32]) -> Self:
+        self._values = values
+        return self
+
+    def predict(self, X: ArrayLike) -> Any:
+        return self._values

@@ -1,0 +1,430 @@
+"""The searches: what scikit-learn's GridSearchCV finds, whatever the grid, the folds and the scorer."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn import svm as sklearn_svm
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from margrove import SVC, SVCCV, SVRCV, Status
+from margrove.engine import slices
+from margrove.errors import ConvergenceWarning, InputError, ParameterError
+from margrove.progress import watched
+from margrove.svm.grid import UnitSolution
+from margrove.svm.table import ScoreTable
+
+CS, GAMMAS = [1.0, 10.0, 100.0, 1000.0], [0.01, 0.1, 1.0]
+
+
+def expected_failures(estimator):
+    return {
+        "check_sample_weight_equivalence_on_dense_data": "folds and gamma are settled without weights",
+        "check_sample_weight_equivalence_on_sparse_data": "folds and gamma are settled without weights",
+    }
+
+
+@parametrize_with_checks(
+    [SVCCV(Cs=[1.0, 10.0], gammas=["scale"], cv=2), SVRCV(Cs=[1.0, 10.0], gammas=["scale"], epsilons=[0.1], cv=2)],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+@pytest.fixture(scope="module")
+def overlapping():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(160, 4))
+    return X, np.where(X[:, 0] + X[:, 1] ** 2 + rng.normal(size=160) > 0.7, "yes", "no")
+
+
+def theirs(X, y, *, cv=5, scoring=None, groups=None, gammas=GAMMAS, **parameters):
+    grid = {"C": CS} if gammas is None else {"C": CS, "gamma": gammas}
+    return GridSearchCV(sklearn_svm.SVC(tol=1e-6, **parameters), grid, cv=cv, scoring=scoring).fit(X, y, groups=groups)
+
+
+def agree(ours, their, atol=1e-9):
+    found, wanted = ours.cv_results_, their.cv_results_
+    assert found["params"] == wanted["params"]
+    for name in ("mean_test_score", "std_test_score", "split0_test_score"):
+        np.testing.assert_allclose(found[name], wanted[name], atol=atol)
+    np.testing.assert_array_equal(found["param_C"], wanted["param_C"])
+    if atol < 1e-6:
+        np.testing.assert_array_equal(found["rank_test_score"], wanted["rank_test_score"])
+        assert ours.best_params_ == their.best_params_
+        assert ours.best_score_ == pytest.approx(their.best_score_)
+
+
+# ---- the same table as scikit-learn's
+
+
+@pytest.mark.parametrize("data", ["wine", "overlapping"])
+@pytest.mark.parametrize("class_weight", [None, "balanced", "dict"])
+def test_the_table_is_scikit_learns(data, class_weight, request):
+    X, y = request.getfixturevalue(data)
+    if class_weight == "dict":
+        class_weight = {np.unique(y)[0]: 3.0}
+    ours = SVCCV(Cs=CS, gammas=GAMMAS, tol=1e-6, class_weight=class_weight).fit(X, y)
+    agree(ours, theirs(X, y, class_weight=class_weight))
+    assert ours.status_ is Status.CONVERGED
+    assert ours.cv_results_["is_converged"].all()
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_cells_in_which_everything_is_on_its_bound_equal_the_fits(overlapping, class_weight):
+    """Then b has an interval to lie in, and scikit-learn takes an end of it that rounding chooses."""
+    X, y = overlapping
+    settings = {"tol": 1e-6, "class_weight": class_weight}
+    search = SVCCV(Cs=[1e-3, 0.1], gammas=GAMMAS, refit=False, **settings).fit(X, y)
+    for cell, parameters in enumerate(search.cv_results_["params"]):
+        for number, (train, test) in enumerate(StratifiedKFold(5).split(X, y)):
+            score = SVC(**parameters, **settings).fit(X[train], y[train]).score(X[test], y[test])
+            assert search.cv_results_[f"split{number}_test_score"][cell] == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        StratifiedKFold(3, shuffle=True, random_state=1),
+        ShuffleSplit(4, test_size=0.3, random_state=2),
+        TimeSeriesSplit(3),
+        GroupKFold(3),
+        PredefinedSplit(np.repeat([-1, 0, 1, 2], 40)),
+    ],
+    ids=lambda cv: type(cv).__name__,
+)
+def test_any_splitter(overlapping, cv):
+    X, y = overlapping
+    groups = np.arange(len(y)) // 8 if isinstance(cv, GroupKFold) else None
+    ours = SVCCV(Cs=CS, gammas=GAMMAS, tol=1e-6, cv=cv).fit(X, y, groups=groups)
+    agree(ours, theirs(X, y, cv=cv, groups=groups))
+
+
+@pytest.mark.parametrize(
+    "scoring", ["balanced_accuracy", "f1_macro", lambda model, X, y: -np.mean(model.predict(X) != y)]
+)
+def test_any_scorer_of_predictions(wine, scoring):
+    agree(SVCCV(Cs=CS, gammas=GAMMAS, tol=1e-6, scoring=scoring).fit(*wine), theirs(*wine, scoring=scoring))
+
+
+def test_a_scorer_of_decision_values(overlapping):
+    agree(
+        SVCCV(Cs=CS, gammas=GAMMAS, tol=1e-5, scoring="roc_auc").fit(*overlapping),
+        theirs(*overlapping, scoring="roc_auc"),
+        atol=2e-3,
+    )
+
+
+def test_sample_weights(overlapping):
+    X, y = overlapping
+    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    ours = SVCCV(Cs=CS, gammas=GAMMAS, tol=1e-6).fit(X, y, sample_weight=weight)
+    their = GridSearchCV(sklearn_svm.SVC(tol=1e-6), {"C": CS, "gamma": GAMMAS}).fit(X, y, sample_weight=weight)
+    agree(ours, their)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "laplacian"])
+def test_other_kernels(overlapping, kernel):
+    X, y = overlapping
+    gammas = None if kernel == "linear" else [0.1, 0.5]
+    ours = SVCCV(Cs=CS, gammas=gammas, kernel=kernel, tol=1e-5, coef0=1.0, precision="double").fit(X, y)
+    if kernel == "laplacian":
+        alone = SVC(kernel=kernel, gamma=0.5, C=1.0, tol=1e-5)
+        folds = StratifiedKFold(5).split(X, y)
+        scores = [clone(alone).fit(X[train], y[train]).score(X[test], y[test]) for train, test in folds]
+        cell = ours.cv_results_["params"].index({"C": 1.0, "gamma": 0.5})
+        assert ours.cv_results_["mean_test_score"][cell] == pytest.approx(np.mean(scores))
+    else:
+        agree(ours, theirs(X, y, kernel=kernel, gammas=gammas, coef0=1.0))
+
+
+def test_given_kernels(overlapping):
+    X, y = overlapping
+    wanted = SVCCV(Cs=CS, gammas=[0.1], tol=1e-6).fit(X, y)
+    given = SVCCV(Cs=CS, kernel="precomputed", tol=1e-6).fit(rbf_kernel(X, gamma=0.1), y)
+    called = SVCCV(Cs=CS, kernel=lambda a, b: rbf_kernel(a, b, gamma=0.1), tol=1e-6).fit(X, y)
+    for search in (given, called):
+        np.testing.assert_allclose(search.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"])
+        assert search.best_params_ == {"C": wanted.best_params_["C"]}
+
+
+def test_sparse_and_frames(wine):
+    X, y = wine
+    wanted = SVCCV(Cs=CS, gammas=GAMMAS).fit(X, y)
+    for rows in (sp.csr_matrix(X), pd.DataFrame(X).rename(columns=str), X.astype(np.float32)):
+        found = SVCCV(Cs=CS, gammas=GAMMAS).fit(rows, y)
+        np.testing.assert_allclose(found.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"])
+    assert list(SVCCV(Cs=[1], gammas=[1]).fit(pd.DataFrame(X).rename(columns=str), y).feature_names_in_)[:2] == [
+        "0",
+        "1",
+    ]
+
+
+def test_one_vs_rest_and_codes_equal_the_fits_one_by_one(wine):
+    X, y = wine
+    for multiclass in ("ovr", np.array([[1, 1, -1], [1, -1, 1], [-1, 1, 1]])):
+        search = SVCCV(Cs=[0.5, 5.0], gammas=[0.05], multiclass=multiclass, tol=1e-5).fit(X, y)
+        for cell, parameters in enumerate(search.cv_results_["params"]):
+            alone = SVC(multiclass=multiclass, tol=1e-5, **parameters)
+            for number, (train, test) in enumerate(StratifiedKFold(5).split(X, y)):
+                score = clone(alone).fit(X[train], y[train]).score(X[test], y[test])
+                assert search.cv_results_[f"split{number}_test_score"][cell] == pytest.approx(score)
+
+
+def test_a_class_that_a_fold_does_not_train_on():
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1, 2], [40, 40, 6])
+    X = rng.normal(size=(86, 2)) + np.array([[0, 0], [3, 0], [0, 3]])[y]
+    cv = [(np.arange(80), np.arange(80, 86)), (np.arange(6, 86), np.arange(6))]
+    for multiclass in ("ovo", "ovr"):
+        ours = SVCCV(Cs=CS, gammas=GAMMAS, cv=cv, multiclass=multiclass, tol=1e-6).fit(X, y)
+        assert (ours.cv_results_["split0_test_score"] == 0).all()
+        if multiclass == "ovo":
+            agree(ours, theirs(X, y, cv=cv))
+
+
+# ---- engines, threads, memory
+
+
+def test_the_reference_engine_finds_the_same_table(overlapping):
+    X, y = overlapping
+    settings = {"Cs": [0.1, 1.0, 10.0], "gammas": [0.1, 1.0], "cv": 3, "tol": 1e-4}
+    native = SVCCV(**settings).fit(X, y)
+    plain = SVCCV(**settings, engine="reference").fit(X, y)
+    np.testing.assert_allclose(plain.cv_results_["mean_test_score"], native.cv_results_["mean_test_score"])
+    np.testing.assert_allclose(plain.cv_results_["mean_n_support"], native.cv_results_["mean_n_support"], rtol=0.02)
+    assert (plain.engine_, native.engine_) == ("reference", "native")
+
+
+def test_without_room_for_the_kernel_the_table_is_the_same(wine):
+    X, y = wine
+    settings = {"Cs": CS, "gammas": GAMMAS, "tol": 1e-4}
+    roomy, narrow = SVCCV(**settings).fit(X, y), SVCCV(**settings, cache_size=0.05).fit(X, y)
+    np.testing.assert_allclose(narrow.cv_results_["mean_test_score"], roomy.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_larger_machines_and_threads(precision):
+    """More variables than a tile holds; and not a digit depends on the threads."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(900, 5))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=900) > 0, 1, -1)
+    settings = {"Cs": [0.1, 1.0, 30.0], "gammas": [0.1, 1.0], "tol": 1e-4, "precision": precision, "refit": False}
+    one, two = (SVCCV(**settings, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+    for name in ("mean_test_score", "mean_n_support", "max_violation"):
+        np.testing.assert_array_equal(one.cv_results_[name], two.cv_results_[name])
+    their = GridSearchCV(sklearn_svm.SVC(tol=1e-6), {"C": settings["Cs"], "gamma": settings["gammas"]}).fit(X, y)
+    np.testing.assert_allclose(one.cv_results_["mean_test_score"], their.cv_results_["mean_test_score"], atol=2e-3)
+    assert (one.cv_results_["max_violation"] <= 1e-4).all()
+
+
+# ---- the grid
+
+
+def test_default_grids_come_from_the_data(overlapping):
+    X, y = overlapping
+    one, other = SVCCV(refit=False, cv=2).fit(X, y), SVCCV(refit=False, cv=2).fit(1000 * X, y)
+    assert len(one.cv_results_["params"]) == 48
+    np.testing.assert_allclose(other.cv_results_["param_gamma"] * 1e6, one.cv_results_["param_gamma"], rtol=1e-6)
+    np.testing.assert_allclose(other.cv_results_["mean_test_score"], one.cv_results_["mean_test_score"])
+
+
+def test_values_are_sorted_and_taken_once(overlapping):
+    X, y = overlapping
+    search = SVCCV(Cs=[10, 1, 10], gammas=["scale", 0.1], refit=False).fit(X, y)
+    assert sorted(set(search.cv_results_["param_C"])) == [1.0, 10.0]
+    assert len(search.cv_results_["params"]) == 4
+    assert 1 / (4 * X.var()) == pytest.approx(search.cv_results_["param_gamma"].max())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "words"),
+    [
+        ({"Cs": []}, ParameterError, "Cs is empty"),
+        ({"Cs": 3}, ParameterError, "Cs is 3; it must be a list of values"),
+        ({"Cs": [1, -1]}, ParameterError, "Cs is -1; it must be a number > 0"),
+        ({"Cs": [float("inf")]}, ParameterError, "Cs is inf"),
+        ({"gammas": ["wide"]}, ParameterError, "gamma is 'wide'"),
+        ({"gammas": "scale"}, ParameterError, "gammas is 'scale'; it must be a list"),
+        ({"kernel": "linear", "gammas": [1.0]}, ParameterError, "gammas is .*; kernel='linear' has no gamma"),
+        ({"scoring": ["accuracy", "f1"]}, ParameterError, "scoring is .*; give one"),
+        ({"refit": "accuracy"}, ParameterError, "refit is 'accuracy'; it must be True or False"),
+        ({"tol": 0}, ParameterError, "tol is 0"),
+        ({"cv": [(np.arange(5), np.arange(0))]}, InputError, "fold 0 has 5 rows to train on and 0 to score"),
+        ({"cv": [(np.arange(2), np.arange(5))]}, InputError, "fold 0 trains on one class only, 'no'. Use stratified"),
+    ],
+    ids=lambda value: None,
+)
+def test_bad_grids_are_told_before_any_work(parameters, error, words, overlapping):
+    X, y = overlapping
+    order = np.argsort(y, kind="stable")
+    with pytest.raises(error, match=words):
+        SVCCV(**parameters).fit(X[order], y[order])
+
+
+# ---- what is left of it
+
+
+def test_the_refitted_model_is_an_svc(wine):
+    X, y = wine
+    search = SVCCV(Cs=CS, gammas=GAMMAS).fit(X, y)
+    alone = SVC(**search.best_params_).fit(X, y)
+    np.testing.assert_array_equal(search.predict(X), alone.predict(X))
+    np.testing.assert_allclose(search.decision_function(X), alone.decision_function(X))
+    assert search.certificate_.holds
+    assert isinstance(search.best_estimator_, SVC)
+    assert search.score(X, y) == alone.score(X, y)
+    assert search.n_splits_ == 5
+
+
+def test_without_a_refit_there_is_no_model(wine):
+    search = SVCCV(Cs=[1], gammas=[0.1], refit=False).fit(*wine)
+    with pytest.raises(NotFittedError, match="no refitted model: fit it to its end, with refit=True"):
+        search.predict(wine[0])
+
+
+def test_a_time_limit_keeps_whole_cells(overlapping):
+    X, y = (np.concatenate([part] * 8) for part in overlapping)
+    X = X + 1e-3 * np.random.default_rng(0).normal(size=X.shape)
+    with pytest.warns(ConvergenceWarning, match=r"ended with status 'time_limit': \d+ of 48 cells are scored"):
+        search = SVCCV(tol=1e-8, time_limit=0.02, refit=False, cv=10).fit(X, y)
+    assert search.status_ is Status.TIME_LIMIT
+
+
+class Stop:
+    """Presses Ctrl-C when the search has come so far."""
+
+    def __init__(self, share):
+        self.share = share
+
+    def __call__(self, progress):
+        if progress.done >= self.share * progress.total:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def fresh_slices(monkeypatch):
+    monkeypatch.setattr(slices, "_interrupted_at", -1e9)
+    monkeypatch.setattr(slices, "SLICE", 0.002)
+    yield
+    slices._interrupted_at = -1e9
+
+
+def test_ctrl_c_keeps_the_table_so_far(fresh_slices):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    search = SVCCV(tol=1e-6, n_jobs=1)
+    with watched(Stop(0.4)), pytest.warns(ConvergenceWarning, match="ended with status 'interrupted'"):
+        search.fit(X, y)
+    scores = search.cv_results_["mean_test_score"]
+    assert 0 < np.isnan(scores).sum() < len(scores)
+    slices._interrupted_at = -1e9
+    whole = SVCCV(tol=1e-6, refit=False).fit(X, y).cv_results_["mean_test_score"]
+    np.testing.assert_allclose(scores[~np.isnan(scores)], whole[~np.isnan(scores)])
+    assert search.best_score_ == np.nanmax(scores)
+    with pytest.raises(NotFittedError, match="no refitted model"):
+        search.predict(X)
+
+
+def test_cells_that_end_early_are_named(overlapping):
+    with pytest.warns(ConvergenceWarning, match=r"\d+ of 4 cells ended before the violation was within tol"):
+        search = SVCCV(Cs=CS, gammas=[1.0], max_iter=20, refit=False).fit(*overlapping)
+    assert not search.cv_results_["is_converged"].all()
+
+
+def test_cells_that_are_clearly_beaten_are_dropped_if_asked():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, 2))
+    y = (np.hypot(*X.T) < 1.2).astype(int)
+    settings = {"Cs": [0.001, 1.0, 10.0], "gammas": [1e-4, 0.5], "refit": False}
+    whole, dropping = SVCCV(**settings).fit(X, y), SVCCV(**settings, drop_early=True).fit(X, y)
+    scores = dropping.cv_results_["mean_test_score"]
+    assert np.isnan(scores).any()
+    kept = ~np.isnan(scores)
+    np.testing.assert_allclose(scores[kept], whole.cv_results_["mean_test_score"][kept])
+    assert dropping.best_params_ == whole.best_params_
+    assert whole.cv_results_["mean_test_score"][~kept].max() < dropping.best_score_
+
+
+def test_a_cell_as_good_as_the_best_in_one_fold_stays_in():
+    table = ScoreTable({"C": np.ones(3), "epsilon": np.zeros(1), "gamma": np.ones(1)}, 3)
+    assert table.still_in().all()
+    table.score[:, 0, 0, 0] = [0.9, 0.5, 0.9]
+    table.score[:, 0, 0, 1] = [0.9, 0.5, 0.1]
+    np.testing.assert_array_equal(table.still_in().ravel(), [True, False, True])
+
+
+# ---- regression
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error"])
+def test_regression_equals_scikit_learn(values, scoring):
+    X, z = values
+    grid = {"C": [0.1, 1.0, 10.0], "epsilon": [0.01, 0.2], "gamma": [0.1, 1.0]}
+    ours = SVRCV(Cs=grid["C"], epsilons=grid["epsilon"], gammas=grid["gamma"], tol=1e-5, scoring=scoring).fit(X, z)
+    their = GridSearchCV(sklearn_svm.SVR(tol=1e-5), grid, scoring=scoring).fit(X, z)
+    assert ours.cv_results_["params"] == their.cv_results_["params"]
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], their.cv_results_["mean_test_score"], rtol=1e-3, atol=1e-6
+    )
+    assert ours.best_params_ == their.best_params_
+    assert ours.certificate_.holds
+    np.testing.assert_allclose(ours.predict(X[:5]), their.predict(X[:5]), atol=1e-3)
+
+
+def test_regression_by_the_reference_engine_and_with_weights(values):
+    X, z = values
+    weight = np.random.default_rng(0).integers(0, 3, len(z)).astype(float)
+    settings = {"Cs": [1.0, 10.0], "epsilons": [0.1], "gammas": [0.5], "tol": 1e-4, "cv": 3, "refit": False}
+    native, plain = (SVRCV(**settings, engine=engine).fit(X, z, weight) for engine in ("native", "reference"))
+    np.testing.assert_allclose(native.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], atol=1e-3)
+
+
+def test_regression_grids_follow_the_scale_of_y(values):
+    X, z = values
+    one, other = SVRCV(refit=False, cv=2).fit(X, z), SVRCV(refit=False, cv=2).fit(X, 1000 * z)
+    np.testing.assert_allclose(other.cv_results_["param_epsilon"], 1000 * one.cv_results_["param_epsilon"])
+    with pytest.raises(ParameterError, match="epsilons is -1"):
+        SVRCV(epsilons=[-1]).fit(X, z)
+
+
+def test_a_larger_grid_on_iris_takes_scikit_learns_best():
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search = SVCCV(Cs=np.logspace(-2, 3, 13), gammas=np.logspace(-3, 1, 9)).fit(X, y)
+    assert search.best_score_ >= 0.98
+
+
+def test_a_unit_without_rows_of_a_machine():
+    """Three classes, and a fold that trains on two of them: the third's machines have one side or none."""
+    y = np.repeat([0, 1, 2, 3], [20, 20, 2, 2])
+    X = np.random.default_rng(0).normal(size=(44, 2)) + 4 * y[:, None]
+    cv = [(np.arange(40), np.arange(40, 44))]
+    search = SVCCV(Cs=[1.0], gammas=[0.5], cv=cv, refit=False).fit(X, y)
+    assert search.cv_results_["mean_test_score"][0] == 0
+    assert UnitSolution.__dataclass_fields__  # the table is made of these
