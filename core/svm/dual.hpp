@@ -43,14 +43,21 @@ inline double objective_of(const Dual& dual, const std::vector<double>& alpha, c
   return sum / 2;
 }
 
-// Where the objective is least on the ray {r α: 0 <= r <= most}, at an α that is not zero: ½ r² αᵀQα + r pᵀα.
-inline double best_on_ray(const Dual& dual, const std::vector<double>& v, double most) {
-  double curve = 0, slope = 0;
+// Where a solve for bounds that are up to `most` times as large begins, as a multiple r of a solution α: where the
+// objective ½ r² αᵀQα + r pᵀα is least; but if most of those that carry it stand on their bounds they are likely to do
+// so again, and all grow with the bounds.
+inline double ray_for(const Dual& dual, const std::vector<double>& v, double most) {
+  constexpr double kMostOfThem = 0.7;
+  double curve = 0, slope = 0, carriers = 0, bound = 0;
   for (std::size_t t = 0; t < v.size(); ++t) {
+    if (dual.alpha[t] == 0) continue;
     curve -= dual.alpha[t] * (dual.p[t] + dual.y[t] * v[t]);
     slope += dual.alpha[t] * dual.p[t];
+    carriers += 1;
+    bound += dual.alpha[t] == dual.upper[t];
   }
-  return -slope >= most * curve ? most : std::max(0.0, -slope / curve);
+  if (bound >= kMostOfThem * carriers || -slope >= most * curve) return most;
+  return std::max(0.0, -slope / curve);
 }
 
 // α becomes ray · α, below bounds `upper`, and v goes with it exactly: v_t + y_t p_t is linear in α. A variable that

@@ -69,7 +69,7 @@ void DualSolver<T>::restart(const std::vector<double>& upper) {
   double growth = kInfinity;
   for (std::size_t t = 0; t < upper.size(); ++t)
     if (dual_.alpha[t] > 0) growth = std::min(growth, upper[t] / dual_.upper[t]);
-  const double ray = growth < kInfinity ? best_on_ray(dual_, v_, growth) : 1.0;
+  const double ray = growth < kInfinity ? ray_for(dual_, v_, growth) : 1.0;
   on_ray(dual_, v_, upper, ray);
   dual_.upper = upper;
   known_beta_ = beta();

@@ -16,7 +16,10 @@
 namespace margrove {
 namespace {
 
-constexpr std::int64_t kTile = 4096;           // variables of a machine that is solved in one tile
+constexpr std::int64_t kTile = 4096;  // variables of a machine that is solved in one tile
+constexpr std::int64_t kManySteps =
+    512;  // variables: beyond, the products that a start on the bounds takes are dearer than steps
+constexpr double kRounding = 1e-10;
 constexpr std::int64_t kProducts = -1;         // the matrix that is no kernel's own
 constexpr std::int64_t kTileSteps = 20000;     // between two looks at the clock
 constexpr std::int64_t kBatchCells = 1 << 20;  // kernel values computed between two looks at the clock
@@ -117,11 +120,11 @@ class LadderSolver {
   void begin(double C) {
     Dual& dual = state_.dual;
     const bool is_first = C_ == 0;
-    const double ray = is_first ? 1.0 : best_on_ray(dual, state_.v, C / C_);
+    const double ray = is_first ? 1.0 : ray_for(dual, state_.v, C / C_);
     for (std::size_t t = 0; t < weight_.size(); ++t) upper_[t] = C * weight_[t];
     on_ray(dual, state_.v, upper_, ray);
     dual.upper = upper_;
-    if (is_first) start_on_bounds();
+    if (is_first && static_cast<std::int64_t>(weight_.size()) <= kManySteps) start_on_bounds();
     if (is_small_) {
       small_.begin(settings_.tol);
     } else {
@@ -138,32 +141,27 @@ class LadderSolver {
   }
 
   // Where slack is cheap nearly everything ends on its bound, and one pair at a time is a long way there. If the
-  // objective falls all the way from 0 to the point where the lighter side is on its bounds and the other in
-  // proportion, the solve begins there.
+  // objective falls all the way from 0 to a point where the lighter side is on its bounds, and of the other as many as
+  // balance it, the solve begins there.
   void start_on_bounds() {
     Dual& dual = state_.dual;
     double mass[2] = {0, 0}, slope = 0, curve = 0;
     for (std::size_t t = 0; t < weight_.size(); ++t) mass[dual.y[t] > 0] += upper_[t];
     const double total = std::min(mass[0], mass[1]);
-    trial_.resize(weight_.size());
+    double left[2] = {total, total};
+    trial_.assign(weight_.size(), 0.0);
     beta_.resize(weight_.size());
     for (std::size_t t = 0; t < weight_.size(); ++t) {
-      const double whole = mass[dual.y[t] > 0], share = total / whole;
-      trial_[t] = share > 1 - 1e-12 ? upper_[t] : share * upper_[t];
+      double& rest = left[dual.y[t] > 0];
+      // What is at a bound but for rounding is put there: it would pin b.
+      trial_[t] = rest > upper_[t] * (1 - kRounding) ? upper_[t] : rest > upper_[t] * kRounding ? rest : 0.0;
+      rest -= trial_[t];
       beta_[t] = dual.y[t] * trial_[t];
       slope += dual.p[t] * trial_[t];
     }
     if (!(slope < 0)) return;
     sums_.assign(weight_.size(), 0.0);
-    if (is_small_) {
-      small_.add_products(beta_, sums_);
-    } else {
-      rows_.clear();
-      for (const std::int64_t i : dual.point) rows_.push_back(gram_->ready(i));
-      products_.assign(static_cast<std::size_t>(gram_->size()), 0.0);
-      add_rows(rows_.data(), beta_.data(), static_cast<std::int64_t>(rows_.size()), 0, gram_->size(), products_.data());
-      for (std::size_t t = 0; t < weight_.size(); ++t) sums_[t] = products_[static_cast<std::size_t>(dual.point[t])];
-    }
+    small_.add_products(beta_, sums_);
     for (std::size_t t = 0; t < weight_.size(); ++t) curve += beta_[t] * sums_[t];
     if (-slope < curve) return;
     dual.alpha = trial_;
@@ -173,8 +171,7 @@ class LadderSolver {
   DualSettings settings_;
   std::shared_ptr<const Gram<T>> gram_;
   DualState state_;
-  std::vector<double> weight_, upper_, trial_, beta_, sums_, products_;
-  std::vector<const T*> rows_;
+  std::vector<double> weight_, upper_, trial_, beta_, sums_;
   double C_ = 0;
   SearchCell cell_;
   bool is_small_ = true;
@@ -191,7 +188,7 @@ struct Search<T>::Matrix {
   Search* home;
   std::int64_t kernel;
   std::shared_ptr<const Gram<T>> source, whole;  // how values are made, and where they lie once they are
-  std::unique_ptr<T[]> values;
+  LargeMemory<T> values;
   std::once_flag is_begun, is_whole;
   std::atomic<std::int64_t> next{0}, done{0};
   std::int64_t batches = 0, rows_per_batch = 1;
@@ -211,7 +208,8 @@ struct Search<T>::Worker {
   std::size_t machine = 0, C = 0;
   bool is_machine_open = false;
   LadderSolver<T> solver;
-  std::vector<float> held;  // (n, padded) kernel values of all rows with those held out
+  LargeMemory<float> held;  // (n, padded) kernel values of all rows with those held out
+  std::size_t held_room = 0;
   std::int64_t held_stride = 0;
   std::vector<float> beta;  // (variables, C) of the present machine
   std::vector<const float*> rows;
@@ -221,12 +219,20 @@ struct Search<T>::Worker {
   void open(const Gram<T>& gram, const Fold& fold, std::size_t n_C, std::size_t machines) {
     const auto count = static_cast<std::int64_t>(fold.held_out.size());
     held_stride = (count + kHeldLanes - 1) / kHeldLanes * kHeldLanes;
-    held.assign(static_cast<std::size_t>(gram.size() * held_stride), 0.0f);
+    const auto needed = static_cast<std::size_t>(gram.size() * held_stride);
+    if (needed > held_room) held = large_memory<float>(held_room = needed);
+    std::vector<std::pair<std::int64_t, std::int64_t>> runs;  // of rows held out that follow one another
+    for (std::int64_t from = 0, to = 0; from < count; from = to) {
+      const auto row = [&](std::int64_t h) { return fold.held_out[static_cast<std::size_t>(h)]; };
+      for (to = from + 1; to < count && row(to) == row(to - 1) + 1;) ++to;
+      runs.push_back({from, to});
+    }
     for (std::int64_t i = 0; i < gram.size(); ++i) {
       const T* row = gram.ready(i);
-      float* to = held.data() + i * held_stride;
-      for (std::int64_t h = 0; h < count; ++h)
-        to[h] = static_cast<float>(row[fold.held_out[static_cast<std::size_t>(h)]]);
+      float* out = held.get() + i * held_stride;
+      for (const auto& [from, to] : runs)
+        std::copy_n(row + fold.held_out[static_cast<std::size_t>(from)], to - from, out + from);
+      std::fill(out + count, out + held_stride, 0.0f);
     }
     result.values.assign(n_C * machines * static_cast<std::size_t>(count), 0.0f);
     result.cells.assign(n_C * machines, {});
@@ -242,7 +248,7 @@ struct Search<T>::Worker {
       for (std::size_t t = 0; t < point.size(); ++t) {
         const float* mine = beta.data() + t * n_C + first;
         if (std::all_of(mine, mine + columns, [](float b) { return b == 0; })) continue;
-        rows.push_back(held.data() + point[t] * held_stride);
+        rows.push_back(held.get() + point[t] * held_stride);
         weight.insert(weight.end(), mine, mine + columns);
         weight.resize(rows.size() * kColumns, 0.0f);
       }
@@ -289,10 +295,10 @@ UnitResult Search<T>::take(std::int64_t unit) {
 }
 
 template <class T>
-std::unique_ptr<T[]> Search<T>::memory() {
+LargeMemory<T> Search<T>::memory() {
   const std::lock_guard<std::mutex> held(matrices_lock_);
-  if (spare_.empty()) return std::unique_ptr<T[]>(new T[static_cast<std::size_t>(n_ * n_)]);
-  std::unique_ptr<T[]> values = std::move(spare_.back());
+  if (spare_.empty()) return large_memory<T>(static_cast<std::size_t>(n_ * n_));
+  LargeMemory<T> values = std::move(spare_.back());
   spare_.pop_back();
   return values;
 }

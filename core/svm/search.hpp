@@ -21,6 +21,7 @@
 #include <mutex>
 #include <vector>
 
+#include "large_memory.hpp"
 #include "svm/block_smo.hpp"
 
 namespace margrove {
@@ -81,7 +82,7 @@ class Search {
   struct Worker;
 
   std::shared_ptr<Matrix> matrix_of(std::int64_t kernel);
-  std::unique_ptr<T[]> memory();
+  LargeMemory<T> memory();
   bool build(Matrix& matrix, Clock::time_point until);
   bool advance(Worker& worker, Clock::time_point until);
 
@@ -98,7 +99,7 @@ class Search {
   std::atomic<std::size_t> next_unit_{0};
   std::atomic<std::int64_t> solved_{0};
   std::mutex matrices_lock_;
-  std::vector<std::unique_ptr<T[]>> spare_;      // of kernels that are done with: fresh memory is dear
+  std::vector<LargeMemory<T>> spare_;            // of kernels that are done with: fresh memory is dear
   std::vector<std::weak_ptr<Matrix>> matrices_;  // by kernel; those at work keep theirs alive
   std::shared_ptr<Matrix> products_;             // what Gaussian kernels are made of
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -13,16 +13,40 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastCurvature = 1e-12;  // of the largest K(x, x)
 constexpr double kInnerShare = 0.9;        // of tol: what is asked of SMO in T at first,
 constexpr double kLeastShare = 1.0 / 16;   // and in the end
-constexpr std::int64_t kShortestRun = 8;   // columns: pieces shorter than this on average are gathered one by one
+constexpr std::int64_t kLarge = 768;       // variables: below, all are looked at in every step
+constexpr std::int64_t kWholeSteps = 2;  // times the variables: so many steps over all of them, before a part is copied
+constexpr double kFew = 0.6;             // of all: so many are worth a tile of their own
+constexpr double kPartShare = 0.1;       // of the violation: so far a part is solved
+constexpr std::int64_t kShortestRun = 8;  // columns: pieces shorter than this on average are gathered one by one
 
 }  // namespace
 
 template <class T>
-void Tile<T>::open(const Gram<T>& gram, const Dual& dual) {
-  size_ = static_cast<std::int64_t>(dual.y.size());
+void Tile<T>::resize(std::int64_t size) {
+  size_ = size;
   width_ = (size_ + kPadding - 1) / kPadding * kPadding;
   stride_ = width_ + 16;  // not a power of two: rows would fight for the same cache lines
-  values_.resize(static_cast<std::size_t>(width_ * stride_));
+  const auto cells = static_cast<std::size_t>(width_ * stride_);
+  if (room_ < cells) values_ = large_memory<T>(room_ = cells);
+}
+
+template <class T>
+void Tile<T>::read_diagonal() {
+  own_.assign(static_cast<std::size_t>(width_), 0.0);
+  diagonal_.assign(static_cast<std::size_t>(width_), 1.0f);
+  largest_ = 0;
+  for (std::int64_t r = 0; r < size_; ++r) {
+    own_[static_cast<std::size_t>(r)] = static_cast<double>(row(r)[r]);
+    largest_ = std::max(largest_, std::fabs(own_[static_cast<std::size_t>(r)]));
+  }
+  const double measure = largest_ > 0 ? 1 / largest_ : 1.0;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(size_); ++r)
+    diagonal_[r] = static_cast<float>(measure * own_[r]);
+}
+
+template <class T>
+void Tile<T>::open(const Gram<T>& gram, const Dual& dual) {
+  resize(static_cast<std::int64_t>(dual.y.size()));
   const auto point = [&](std::int64_t t) { return dual.point[static_cast<std::size_t>(t)]; };
   runs_.clear();  // points that follow one another are copied in one piece
   for (std::int64_t from = 0, to = 0; from < size_; from = to) {
@@ -31,23 +55,27 @@ void Tile<T>::open(const Gram<T>& gram, const Dual& dual) {
   }
   const bool is_scattered = static_cast<std::int64_t>(runs_.size()) * kShortestRun > size_;
   index_.assign(dual.point.begin(), dual.point.end());
-  own_.assign(static_cast<std::size_t>(width_), 0.0);
-  largest_ = 0;
   for (std::int64_t r = 0; r < size_; ++r) {
     const T* given = gram.ready(point(r));
-    T* out = values_.data() + r * stride_;
+    T* out = values_.get() + r * stride_;
     if (is_scattered)
       gather_row(given, index_.data(), size_, out);
     else
       for (const auto& [from, to] : runs_) std::copy_n(given + point(from), to - from, out + from);
     std::fill(out + size_, out + width_, T{0});
-    const double mine = static_cast<double>(out[r]);
-    own_[static_cast<std::size_t>(r)] = mine;
-    largest_ = std::max(largest_, std::fabs(mine));
   }
-  const double measure = largest_ > 0 ? 1 / largest_ : 1.0;
-  diagonal_.assign(static_cast<std::size_t>(width_), 1.0f);
-  for (std::size_t k = 0; k < dual.y.size(); ++k) diagonal_[k] = static_cast<float>(measure * own_[k]);
+  read_diagonal();
+}
+
+template <class T>
+void Tile<T>::open(const Tile& whole, const std::vector<std::int32_t>& chosen) {
+  resize(static_cast<std::int64_t>(chosen.size()));
+  for (std::int64_t r = 0; r < size_; ++r) {
+    T* out = values_.get() + r * stride_;
+    gather_row(whole.row(chosen[static_cast<std::size_t>(r)]), chosen.data(), size_, out);
+    std::fill(out + size_, out + width_, T{0});
+  }
+  read_diagonal();
 }
 
 template <class T>
@@ -88,28 +116,70 @@ void TileSmo<T>::follow(DualState& state) {
 }
 
 template <class T>
-BlockEnding TileSmo<T>::advance(DualState& state, std::int64_t most_steps) {
+std::int64_t TileSmo<T>::make_steps(const Tile<T>& tile, DualState& state, double tolerance, std::int64_t most_steps) {
+  const double measure = tile.largest() > 0 ? 1 / tile.largest() : 1.0;
   Dual& dual = state.dual;
-  const double measure = tile_->largest() > 0 ? 1 / tile_->largest() : 1.0;
-  PairProblem<T, T> pairs{1,
-                          {{tile_->width(), tile_->stride(), tile_->row(0), measure, tile_->diagonal().data(), 1.0,
-                            up_.data(), low_.data()},
-                           {}},
-                          dual.y.data(),
-                          dual.upper.data(),
-                          tile_->own().data(),
-                          kLeastCurvature / measure,
-                          dual.alpha.data()};
+  PairProblem<T, T> pairs{
+      1,
+      {{tile.width(), tile.stride(), tile.row(0), measure, tile.diagonal().data(), 1.0, up_.data(), low_.data()}, {}},
+      dual.y.data(),
+      dual.upper.data(),
+      tile.own().data(),
+      kLeastCurvature / measure,
+      dual.alpha.data()};
   const Extremes extremes = state.extremes();
   const double between = (extremes.up[0] + extremes.low[0]) / 2, middle = std::isfinite(between) ? between : 0.0;
-  for (std::int64_t k = 0; k < tile_->size(); ++k) pairs.set(k, state.v[static_cast<std::size_t>(k)] - middle);
+  for (std::int64_t k = 0; k < tile.size(); ++k) pairs.set(k, state.v[static_cast<std::size_t>(k)] - middle);
+  for (std::int64_t k = tile.size(); k < tile.width(); ++k) {
+    up_[static_cast<std::size_t>(k)] = static_cast<T>(-kInfinity);
+    low_[static_cast<std::size_t>(k)] = static_cast<T>(kInfinity);
+  }
+  return solve_pairs(pairs, tolerance, most_steps);
+}
+
+// Those that can be part of a violating pair, or would be if v moved by as much as the violation; whether they are few.
+template <class T>
+bool TileSmo<T>::choose_active(const DualState& state, const Extremes& extremes) {
+  const double gap = extremes.gap();
+  active_.clear();
+  for (std::size_t t = 0; t < state.v.size(); ++t)
+    if ((state.dual.is_up(t) && state.v[t] > extremes.low[0] - gap) ||
+        (state.dual.is_low(t) && state.v[t] < extremes.up[0] + gap))
+      active_.push_back(static_cast<std::int32_t>(t));
+  return static_cast<double>(active_.size()) <= kFew * static_cast<double>(state.v.size());
+}
+
+template <class T>
+BlockEnding TileSmo<T>::advance(DualState& state, std::int64_t most_steps) {
+  Dual& dual = state.dual;
+  const Extremes extremes = state.extremes();
   before_ = dual.alpha;
-  const std::int64_t made = solve_pairs(pairs, inner_tol_, most_steps);
+  std::int64_t made = 0;
+  if (tile_->size() < kLarge) {
+    made = make_steps(*tile_, state, inner_tol_, most_steps);
+  } else if (steps_ >= kWholeSteps * tile_->size() && choose_active(state, extremes)) {
+    part_.open(*tile_, active_);
+    Dual& part = part_state_.dual;
+    for (auto* values : {&part.p, &part.upper, &part.alpha, &part_state_.v}) values->clear();
+    part.y.clear();
+    for (const std::int32_t k : active_) {
+      const auto t = static_cast<std::size_t>(k);
+      part.y.push_back(dual.y[t]);
+      part.p.push_back(dual.p[t]);
+      part.upper.push_back(dual.upper[t]);
+      part.alpha.push_back(dual.alpha[t]);
+      part_state_.v.push_back(state.v[t]);
+    }
+    made = make_steps(part_, part_state_, std::max(inner_tol_, kPartShare * extremes.gap()), most_steps);
+    for (std::size_t k = 0; k < active_.size(); ++k) dual.alpha[static_cast<std::size_t>(active_[k])] = part.alpha[k];
+  } else {
+    made = make_steps(*tile_, state, inner_tol_, std::min(most_steps, kWholeSteps * tile_->size()));
+  }
   steps_ += made;
   follow(state);
   violation_ = state.extremes().gap();
   if (violation_ <= tol_) return BlockEnding::converged;
-  inner_tol_ = std::max(inner_tol_ / 2, kLeastShare * tol_);
+  if (violation_ <= 2 * tol_) inner_tol_ = std::max(inner_tol_ / 2, kLeastShare * tol_);
   const double now = objective_of(dual, dual.alpha, state.v);
   const bool goes_nowhere = made == 0 || watched_ - now <= 1e-14 * std::fabs(now);  // steps only follow rounding
   watched_ = now;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/gram.hpp"
+#include "large_memory.hpp"
 #include "svm/block_smo.hpp"
 #include "svm/dual.hpp"
 
@@ -32,18 +33,24 @@ class Tile {
  public:
   // Of the points of `dual`; `gram` must have its rows ready.
   void open(const Gram<T>& gram, const Dual& dual);
+  // Of some of the variables of another tile.
+  void open(const Tile& whole, const std::vector<std::int32_t>& chosen);
 
   std::int64_t size() const { return size_; }
   std::int64_t width() const { return width_; }  // padded
   std::int64_t stride() const { return stride_; }
-  const T* row(std::int64_t i) const { return values_.data() + i * stride_; }
+  const T* row(std::int64_t i) const { return values_.get() + i * stride_; }
   double largest() const { return largest_; }                       // |K(x, x)|
   const std::vector<double>& own() const { return own_; }           // (width) K(x, x)
   const std::vector<float>& diagonal() const { return diagonal_; }  // (width) in units of the largest
 
  private:
+  void resize(std::int64_t size);
+  void read_diagonal();
+
   std::int64_t size_ = 0, width_ = 0, stride_ = 0;
-  std::vector<T> values_;
+  LargeMemory<T> values_;
+  std::size_t room_ = 0;
   std::vector<double> own_;
   std::vector<float> diagonal_;
   double largest_ = 0;
@@ -51,6 +58,8 @@ class Tile {
   std::vector<std::int32_t> index_;
 };
 
+// In a long solve most variables come to lie where they can no longer be part of a violating pair: it goes on over the
+// others, in a smaller tile, and all are looked at again when that is done.
 template <class T>
 class TileSmo {
  public:
@@ -70,6 +79,8 @@ class TileSmo {
   void add_products(const std::vector<double>& change, std::vector<double>& sums);
 
  private:
+  std::int64_t make_steps(const Tile<T>& tile, DualState& state, double tolerance, std::int64_t most_steps);
+  bool choose_active(const DualState& state, const Extremes& extremes);
   void follow(DualState& state);  // v follows α from `before_`
 
   const Tile<T>* tile_ = nullptr;
@@ -78,6 +89,9 @@ class TileSmo {
   std::int64_t steps_ = 0;
   std::vector<double> before_, change_, sums_, changes_;
   std::vector<const T*> rows_;
+  std::vector<std::int32_t> active_;
+  Tile<T> part_;
+  DualState part_state_;
 };
 
 }  // namespace margrove

@@ -197,7 +197,8 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
 
 
 def at_the_end(model: Any, X: Any) -> tuple[Any, Any]:
-    """The last step of a pipeline, and X as it reaches it; any other model, and X, as they are."""
+    """The last step of a pipeline, and X as it reaches it; the best model of a search; any other as it is."""
+    model = getattr(model, "best_estimator_", model)  # of a search
     steps = getattr(model, "steps", None)
     if steps is None:
         return model, X

@@ -66,10 +66,11 @@ def with_cell(value, row=2, column=1):
         (with_cell(math.nan), r"X contains NaN, first in row 2, column 1. Fill .*SimpleImputer\(\), \w+\(\)"),
         (with_cell(-math.inf), "X contains infinity, first in row 2, column 1. Leave such rows out"),
         (pd.DataFrame(with_cell(math.nan), columns=["age", "fare"]), "row 2, column 'fare'. Fill .*TableEncoder"),
+        (pd.DataFrame({"a": pd.array([1, 2, None, 4, 5, 6], dtype="Int64"), "b": np.arange(6)}), "row 2, column 'a'"),
         (sp.csr_matrix(with_cell(math.nan)), "X contains NaN, first in row 2, column 1"),
         (with_cell(math.nan).tolist(), "X contains NaN, first in row 2, column 1"),
     ],
-    ids=["nan", "infinity", "frame", "sparse", "list"],
+    ids=["nan", "infinity", "frame", "nullable", "sparse", "list"],
 )
 def test_a_cell_that_is_no_number_is_named(learner, rows, words):
     with pytest.raises(InputError, match=words):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -49,12 +51,22 @@ def _no_interrupt_before(monkeypatch):
 
 
 def test_ctrl_c_ends_a_search_too(endless):
-    """The fold at hand keeps its model, the next is not begun."""
+    """A fold that was broken off must not be scored as if it were whole."""
     threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
     started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning, match="interrupted"):
+    with pytest.raises(KeyboardInterrupt):
         cross_val_score(Perceptron(max_iter=10**7, time_limit=60), *endless, cv=5)
     assert time.monotonic() - started < 50
+
+
+def test_ctrl_c_ends_a_loop_of_fits_too(endless):
+    """The fit at hand keeps its model, the next is not begun."""
+    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+    learner = Perceptron(max_iter=10**7, time_limit=60)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        learner.fit(*endless)
+    with pytest.raises(KeyboardInterrupt, match="the solve before this one was interrupted"):
+        learner.fit(*endless)
 
 
 @pytest.mark.parametrize("learner", LONG, ids=repr)
@@ -112,3 +124,27 @@ def test_voted_out_of_memory_is_named(endless, monkeypatch):
     monkeypatch.setattr(linear, "free_memory", lambda: 100_000)
     with pytest.raises(MemoryError, match="variant='averaged'"):
         Perceptron(variant="voted").fit(*endless)
+
+
+SEARCH = """
+import os, signal, threading, warnings
+import numpy as np
+from sklearn.model_selection import GridSearchCV
+from margrove import SVC
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(6000, 20)), np.arange(6000) % 2  # nothing to learn: it would take minutes
+SVC().fit(X[:50], y[:50])
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    GridSearchCV(SVC(gamma=0.05), {"C": [1e5, 1e6]}, cv=2, refit=False).fit(X, y)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_ctrl_c_ends_a_search_of_scikit_learn():
+    """A fold that was broken off must not be scored as if it were whole."""
+    process = subprocess.run([sys.executable, "-c", SEARCH], capture_output=True, text=True, timeout=120, check=False)
+    assert process.stdout.strip() == "stopped", process.stderr

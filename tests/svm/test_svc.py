@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -425,3 +427,40 @@ def test_the_xi_alpha_estimate_needs_a_marginal_row(rng):
     model = SVC(C=0.01, gamma=0.5, tol=1e-8).fit(X, y)
     assert not (model.kkt_ == "marginal").any()
     assert model.xi_alpha_bound_ == model.loo_bound_
+
+
+def test_weights_are_kept_only_with_what_they_were_made_of(two_classes):
+    X, y = two_classes
+    model = SVC(kernel="linear").fit(X, y)
+    first = model.coef_
+    assert model.coef_ is first
+    model.dual_coef_ = 2 * model.dual_coef_
+    np.testing.assert_allclose(model.coef_, 2 * first)
+    assert pickle.loads(pickle.dumps(model)).coef_.shape == first.shape
+
+
+def test_scikit_learns_own_parameters_are_taken(two_classes):
+    X, y = two_classes
+    model = SVC(**peers.SVC(probability="deprecated").get_params()).fit(X, y)
+    assert not hasattr(model, "predict_proba")
+
+
+def test_no_limit_of_steps_is_ten_million(monkeypatch, two_classes):
+    monkeypatch.setattr("margrove.svm.problem.MOST_STEPS", 5)
+    X, y = two_classes
+    with pytest.warns(ConvergenceWarning, match=r"[0-9,]+ steps were not enough: check the scale of the columns"):
+        SVC(tol=1e-12, C=1e6, gamma=5.0, kernel="linear").fit(np.concatenate([X, X * 1e3]), np.concatenate([y, y]))
+
+
+def test_a_hard_margin_too_narrow_to_tell(rng):
+    X = np.concatenate([np.linspace(0, 1, 20), np.linspace(1 + 1e-7, 2, 20)])[:, None]
+    with pytest.raises(InfeasibleError, match=r"they are 1e-07 apart; less than .* cannot be told from 0 here"):
+        SVC(C=np.inf, kernel="linear").fit(X, np.repeat([0, 1], 20))
+
+
+def test_nu_with_an_indefinite_kernel_has_no_hulls_to_meet():
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = NuSVC(kernel="sigmoid", nu=0.3).fit(X, y)
+    assert model.predict(X).shape == y.shape

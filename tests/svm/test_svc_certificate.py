@@ -7,10 +7,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn import svm as peers
 from sklearn.base import clone, is_classifier
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 import margrove
 from margrove import certify
+from margrove.errors import ConvergenceWarning
 
 
 @pytest.fixture(params=[2, 4], ids=["two classes", "four classes"])
@@ -213,3 +215,32 @@ def test_support_vectors_that_are_gone_are_missed(table):
     model = margrove.SVC().fit(X, y)
     model.support_vectors_ = np.empty((0, X.shape[1]))
     assert certify(model, X, y).holds is False
+
+
+def test_an_indefinite_kernel_is_no_proof(table):
+    X, y = table
+    for model in (margrove.SVC(kernel="sigmoid", gamma=2.0), SVC(kernel="sigmoid", gamma=2.0)):
+        certificate = certify(model.fit(X, y), X, y)
+        gap = certificate.claim("duality gap")
+        assert gap.holds is None
+        assert "not positive semidefinite: a KKT point, and no proof" in gap.words
+        assert "margin width" not in [claim.name for claim in certificate.claims]
+    given = certify(margrove.SVC(kernel="precomputed").fit(X @ X.T, y), X @ X.T, y)
+    assert given.claim("duality gap").words.endswith("if the kernel is positive semidefinite")
+
+
+def test_without_a_solution_there_is_no_leave_one_out_bound(table):
+    X, y = table
+    with pytest.warns(ConvergenceWarning):
+        model = margrove.SVC(max_iter=1).fit(X, y)
+    assert (model.loo_bound_, model.xi_alpha_bound_) == (1.0, 1.0)
+    claim = certify(model, X, y).claim("leave-one-out bound")
+    assert claim.values == (1.0,)
+    assert "not solved to tol" in claim.words
+
+
+def test_the_best_model_of_a_search_is_judged(table):
+    X, y = table
+    search = GridSearchCV(margrove.SVC(), {"C": [1.0, 10.0]}, cv=3).fit(X, y)
+    assert certify(search, X, y).holds
+    assert certify(margrove.SVCCV(Cs=[1.0], gammas=[0.5], cv=3).fit(X, y), X, y).holds

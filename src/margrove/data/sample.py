@@ -85,6 +85,8 @@ def _not_a_number(learner: str, name: str, values: Any) -> InputError:
         at = int(np.argmin(np.isfinite(cells.data)))
         row, column, value = int(cells.row[at]), int(cells.col[at]), float(cells.data[at])
     else:
+        if hasattr(values, "isna"):  # pandas has an NA that is no number
+            values = values.astype("object").where(~values.isna(), np.nan)
         dense = np.asarray(values, dtype=np.float64)
         dense = dense.reshape(len(dense), -1)
         row, column = (int(at) for at in np.unravel_index(int(np.argmin(np.isfinite(dense))), dense.shape))

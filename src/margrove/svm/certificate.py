@@ -112,7 +112,9 @@ def certify_one_class(model: Any, X: Any, y: Any = None, sample_weight: Any = No
     finding = judge(machine, claimed.f)
     off_offset = float(np.abs(np.asarray(model.offset_) + np.asarray(model.intercept_)).max())
     finding = replace(finding, off_b=max(finding.off_b, off_offset))
-    return _certificate(model, points, [claimed.name], claims_of([machine], [finding], ONE_CLASS, float(model.tol)))
+    return _certificate(
+        model, points, [claimed.name], claims_of([machine], [finding], ONE_CLASS, float(model.tol), kernel_of(model))
+    )
 
 
 @_QUIETLY
@@ -195,7 +197,7 @@ def _certify_classifier(
         claimed = Claimed(name, rows, own, f, _offset_of(model, number), stray)
         machines.append(settle(name, build(sign[rows], weight[rows], rows), claimed))
         findings.append(judge(machines[-1], claimed.f / machines[-1].scale))
-    return _certificate(model, points, names, claims_of(machines, findings, form, float(model.tol)))
+    return _certificate(model, points, names, claims_of(machines, findings, form, float(model.tol), kernel))
 
 
 def _certify_regression(
@@ -217,7 +219,9 @@ def _certify_regression(
     machine = settle(np.asarray(y, dtype=np.float64).ravel()[rows], float(model.C) * weight[rows], claimed)
     machine = replace(machine, dual=replace(machine.dual, point=rows[machine.dual.point]))
     finding = judge(machine, np.tile(claimed.f, 2))
-    return _certificate(model, points, [claimed.name], claims_of([machine], [finding], form, float(model.tol)))
+    return _certificate(
+        model, points, [claimed.name], claims_of([machine], [finding], form, float(model.tol), kernel_of(model))
+    )
 
 
 def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArray[np.float64]]:
@@ -293,6 +297,8 @@ def solver_certificate(
     model: Any, n_rows: int, machines: list[Machine], findings: list[Finding], form: Form
 ) -> Certificate:
     """The same lines with the solver's own numbers, and no verdict."""
-    claims = tuple(replace(claim, holds=None) for claim in claims_of(machines, findings, form, float(model.tol)))
+    claims = tuple(
+        replace(claim, holds=None) for claim in claims_of(machines, findings, form, float(model.tol), kernel_of(model))
+    )
     names = tuple(machine.name for machine in machines)
     return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, names, claims)

@@ -18,7 +18,8 @@ from margrove.data.sample import Sample, read_sample
 from margrove.engine import Effort
 from margrove.errors import ParameterError, check_flag
 from margrove.linear.margins import Margins, kernel_of, margins
-from margrove.svm.decision import matched, weighted_sums
+from margrove.status import Status
+from margrove.svm.decision import call_of_many, matched, weighted_sums
 from margrove.svm.examination import MARGINAL, carrying_rows
 from margrove.svm.folds import Splits
 from margrove.svm.kernels import Matrix
@@ -46,7 +47,7 @@ State = Callable[[NDArray[np.int8], NDArray[np.float64] | None, NDArray[np.int64
 
 
 def _gives_probabilities(model: Any) -> bool:
-    if not getattr(model, "probability", False):
+    if not model._is_calibrated:
         raise AttributeError("predict_proba is not available when probability=False")
     return True
 
@@ -70,7 +71,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         break_ties: bool,
         random_state: Any,
         multiclass: Any,
-        probability: bool,
+        probability: bool | str,
         **shared: Any,
     ) -> None:
         super().__init__(**shared)
@@ -82,7 +83,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.probability = probability
 
     def _check_classifier(self) -> None:
-        check_flag("probability", self.probability)
+        if self.probability != "deprecated":  # scikit-learn's default since 1.8, which means False
+            check_flag("probability", self.probability)
         check_flag("break_ties", self.break_ties)
         check_multiclass(self.multiclass)
         if self.decision_function_shape not in ("ovo", "ovr"):
@@ -99,6 +101,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """2/‖w‖ of each machine: the width of its margin, in the feature space."""
         with np.errstate(divide="ignore"):
             return np.asarray(2 / self.norm_)
+
+    @property
+    def _is_calibrated(self) -> bool:
+        return bool(self.probability) and self.probability != "deprecated"
 
     @property
     def _is_one_vs_one(self) -> bool:
@@ -120,7 +126,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             duals = self._warm(duals, names, len(sample.codes))
         solved = self._solve(ground, duals, names, effort)
         self._keep_classifier(sample, ground, solved)
-        if self.probability:
+        self._remember_weights()
+        if self._is_calibrated:
             self._keep_probabilities(sample, ground, names, sample_weight, effort)
         self._keep_certificate(certify, (X, y, sample_weight), ground, solved)
         return self
@@ -258,14 +265,15 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         parts = []
         is_given = kernel.name == "precomputed"
         points, support = (points, None) if is_given else matched(points, self.support_vectors_)
-        for rows in class_slices(self.n_support_):
-            beta = self.dual_coef_[:, rows]
-            if support is None:
-                parts.append(points[:, self.support_[rows]] @ beta.T)
-            else:
-                parts.append(
-                    weighted_sums(kernel, points, support[rows], beta, engine=self.engine_, n_jobs=self.n_jobs)
-                )
+        with call_of_many(self.engine_):
+            for rows in class_slices(self.n_support_):
+                beta = self.dual_coef_[:, rows]
+                if support is None:
+                    parts.append(points[:, self.support_[rows]] @ beta.T)
+                else:
+                    parts.append(
+                        weighted_sums(kernel, points, support[rows], beta, engine=self.engine_, n_jobs=self.n_jobs)
+                    )
         return _joined(parts)
 
     @property
@@ -296,8 +304,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.dual_coef_ = self._laid_out(sample.codes, support, solved)
         self.n_iter_ = np.array([each.solution.n_iter for each in solved], np.int64)
         carriers, n = carrying_rows([each.machine for each in solved])
-        self.loo_bound_ = carriers / n
-        self.xi_alpha_bound_ = _xi_alpha(ground, solved) / n
+        # Without a solution nothing is known of what leaving a row out would change.
+        is_solved = self.status_ is Status.CONVERGED
+        self.loo_bound_ = carriers / n if is_solved else 1.0
+        self.xi_alpha_bound_ = _xi_alpha(ground, solved) / n if is_solved else 1.0
 
     def _laid_out(
         self, codes: NDArray[np.int32], support: NDArray[np.int64], solved: list[Solved]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,18 @@ def linear_sums(points: Matrix, coef: NDArray[np.float64]) -> NDArray[np.float64
     for start in range(0, points.shape[0], step):
         sums[start : start + step] = points[start : start + step] @ coef.T
     return sums
+
+
+@contextmanager
+def call_of_many(engine: str) -> Iterator[None]:
+    """Several calls of `weighted_sums` as one: what the core sets up for each, and takes down, is done once."""
+    if engine != "native":
+        yield
+        return
+    from margrove.engine.native.core import blas_held_back
+
+    with blas_held_back():
+        yield
 
 
 def weighted_sums(

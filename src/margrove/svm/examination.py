@@ -91,6 +91,7 @@ class Finding:
     off_b: float  # by how much b leaves the interval that KKT allows
     sum_alpha: float
     is_hard_margin: bool
+    is_indefinite: bool  # ‖w‖² came out below 0
 
 
 def kernel_sums(kernel: Kernel, X: Matrix, rows: NDArray[np.int64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -148,6 +149,7 @@ def judge(machine: Machine, f: NDArray[np.float64]) -> Finding:
         off_b=_off_levels(machine, v, up, low),
         sum_alpha=float(np.abs(alpha).sum()),
         is_hard_margin=is_hard_margin,
+        is_indefinite=bool(squared_norm < -BOUND_TOLERANCE * (1 + abs(float(p @ alpha)))),
     )
 
 
@@ -183,12 +185,16 @@ def carrying_rows(machines: list[Machine]) -> tuple[int, int]:
     return int(carries.sum()), int(takes_part.sum())
 
 
-def claims_of(machines: list[Machine], findings: list[Finding], form: Form, tol: float) -> tuple[Claim, ...]:
+def claims_of(
+    machines: list[Machine], findings: list[Finding], form: Form, tol: float, kernel: Kernel
+) -> tuple[Claim, ...]:
     """The lines of the certificate."""
-    return tuple(_claims(machines, findings, form, tol))
+    return tuple(_claims(machines, findings, form, tol, kernel))
 
 
-def _claims(machines: list[Machine], findings: list[Finding], form: Form, tol: float) -> Iterator[Claim]:
+def _claims(
+    machines: list[Machine], findings: list[Finding], form: Form, tol: float, kernel: Kernel
+) -> Iterator[Claim]:
     def each(name: str) -> NDArray[np.float64]:
         return np.array([getattr(finding, name) for finding in findings], dtype=np.float64)
 
@@ -208,28 +214,37 @@ def _claims(machines: list[Machine], findings: list[Finding], form: Form, tol: f
     shares = np.full(len(findings), BOUND_TOLERANCE)
     yield bounded("outside", shares, "α outside [0, C]", "worst excess, as a share of its C")
     yield bounded("off_b", limits, "b outside its interval", "KKT leaves b between two numbers")
-    gap = each("primal") - each("dual")
-    # A feasible pair has a gap ≥ 0; below 0 the kernel is not PSD, or the numbers are not of this problem.
-    lowest = -BOUND_TOLERANCE * (1 + np.abs(each("primal")))
-    yield Claim(
-        "duality gap", per_machine(gap), None, bool((gap >= lowest).all()), "primal − dual: 0 at the optimum alone"
-    )
+    is_indefinite = kernel.is_semidefinite is False or any(finding.is_indefinite for finding in findings)
+    yield _gap_claim(each("primal"), each("dual"), kernel, is_indefinite)
     yield Claim("primal", per_machine(each("primal")), words=form.primal)
     yield Claim("dual", per_machine(each("dual")), words=form.dual)
     scale = np.array([machine.scale for machine in machines])
     with np.errstate(divide="ignore"):
-        if form.is_classifier:
+        if form.is_classifier and not is_indefinite:
             yield Claim("margin width", per_machine(2 / (scale * each("norm"))), words="2/‖w‖, in the feature space")
     counts = np.array([row_counts(*each, form) for each in zip(machines, findings, strict=True)])
     for name, grade, words in (("easy", EASY, "α = 0"), ("marginal", MARGINAL, "0 < α < C"), ("hard", HARD, "α = C")):
         yield Claim(f"{name} points", per_machine(counts[:, grade]), words=words)
     if form.is_classifier:
         carriers, n = carrying_rows(machines)
-        yield Claim(
-            "leave-one-out bound",
-            (carriers / n,),
-            words=f"{carriers} of {n} rows are support vectors: without any other row nothing changes",
-        )
+        words = f"{carriers} of {n} rows are support vectors: without any other row nothing changes"
+        is_solved = bool((each("violation") <= limits).all())
+        if not is_solved:
+            words = "not solved to tol: nothing is known of what leaving a row out would change"
+        yield Claim("leave-one-out bound", (carriers / n if is_solved else 1.0,), words=words)
+
+
+def _gap_claim(primal: NDArray[np.float64], dual: NDArray[np.float64], kernel: Kernel, is_indefinite: bool) -> Claim:
+    """The gap informs: how small is small depends on the problem. Below 0 the numbers are not of this problem."""
+    gap = primal - dual
+    words = "primal − dual: 0 at the optimum alone"
+    if is_indefinite:
+        words = "primal − dual; the kernel is not positive semidefinite: a KKT point, and no proof of an optimum"
+        return Claim("duality gap", per_machine(gap), words=words)
+    if kernel.is_semidefinite is None:
+        words += ", if the kernel is positive semidefinite"
+    is_possible = bool((gap >= -BOUND_TOLERANCE * (1 + np.abs(primal))).all())
+    return Claim("duality gap", per_machine(gap), None, None if is_possible else False, words)
 
 
 def row_grades(machine: Machine, grade: NDArray[np.int8], n: int) -> NDArray[np.int8]:

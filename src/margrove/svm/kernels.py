@@ -69,6 +69,15 @@ class Kernel:
         return self.name in NATIVE_KERNELS
 
     @property
+    def is_semidefinite(self) -> bool | None:
+        """Whether αᵀKα ≥ 0 for every α and all points; None where that is for the user to know."""
+        if self.name == "sigmoid":
+            return False
+        if self.name == "poly":
+            return self.coef0 >= 0 and float(self.degree).is_integer()
+        return None if self.function is not None or self.name == "precomputed" else True
+
+    @property
     def native(self) -> tuple[int, float, float, float]:
         """The kernel in the core's words."""
         return NATIVE_KERNELS.index(self.name), self.gamma, self.coef0, self.degree

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ from margrove.errors import (
     check_whole,
     level_of_caller,
 )
-from margrove.linear.certificate import is_recomputation_cheap
 from margrove.linear.margins import kernel_of
 from margrove.progress import towards
 from margrove.status import Status, worst
@@ -45,7 +44,23 @@ from margrove.svm.solved import Ground, Solved, settled, shows_margin
 PRECISIONS = ("auto", "single", "double")
 _MOST_CACHE = 4 << 30  # bytes that cache_size="auto" takes at most
 _MIB = 1 << 20
+_KEPT_WEIGHTS = 1 << 24  # numbers of coef_
+_FEW_MACHINES, _FEW_CELLS = 16, 1 << 22  # a certificate is recomputed in fit up to these: some milliseconds
 _SCALE_FREE = ("precomputed", "callable", "chi2", "intersection")
+
+
+@dataclass(frozen=True, eq=False)
+class _Weights:
+    """w of a linear machine, and what it was made of."""
+
+    dual: NDArray[np.float64]
+    support: Any
+    coef: NDArray[np.float64]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Weights)  # it follows from what a model has besides
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class SupportVectorMachine(BaseEstimator):
@@ -103,9 +118,19 @@ class SupportVectorMachine(BaseEstimator):
         """w of each machine, shape (machines, d). Only for ``kernel="linear"``."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
+        known = self.__dict__.get("_known_weights")
+        if known is not None and known.dual is self.dual_coef_ and known.support is self.support_vectors_:
+            remembered: NDArray[np.float64] = known.coef
+            return remembered
         coef = np.asarray(self._weights(), dtype=np.float64)
         coef.flags.writeable = False
         return coef
+
+    def _remember_weights(self) -> None:
+        """Keep w of a linear machine with what it was made of: rows that come one at a time would each make it anew."""
+        self.__dict__.pop("_known_weights", None)
+        if self.kernel == "linear" and len(self.intercept_) * self.n_features_in_ <= _KEPT_WEIGHTS:
+            self._known_weights = _Weights(self.dual_coef_, self.support_vectors_, self.coef_)
 
     @property
     def kkt_(self) -> NDArray[np.str_]:
@@ -134,7 +159,7 @@ class SupportVectorMachine(BaseEstimator):
         """The parameters all five have; the effort they allow."""
         check_number("tol", self.tol, above=0)
         check_flag("shrinking", self.shrinking)
-        check_whole("max_iter", self.max_iter, least=-1, cure="-1 is no limit.")
+        check_whole("max_iter", self.max_iter, least=-1, cure="-1 leaves it at ten million or more.")
         if not isinstance(self.cache_size, str):
             check_number("cache_size", self.cache_size, above=0, cure="It is in MiB.")
         elif self.cache_size != "auto":
@@ -233,9 +258,14 @@ class SupportVectorMachine(BaseEstimator):
             violations = np.array([each.solution.violation for each in solved])
             worst_one = solved[int(np.argmax(np.nan_to_num(violations, nan=np.inf)))]
             where = f" in {worst_one.machine.name}" if len(solved) > 1 else ""
+            reached = worst_one.solution.violation
+            violation = f"violation {reached:.3g}" if np.isfinite(reached) else "no violation is known"
+            advice = self.status_.advice
+            if self.status_ is Status.MAX_ITER and self.max_iter == -1:
+                steps = max(each.solution.n_iter for each in solved)
+                advice = f"{steps:,} steps were not enough: check the scale of the columns, or raise tol"
             message = (
-                f"{name} ended with status {str(self.status_)!r}: violation {worst_one.solution.violation:.3g}{where}, "
-                f"tol is {self.tol:g}; {self.status_.advice}."
+                f"{name} ended with status {str(self.status_)!r}: {violation}{where}, tol is {self.tol:g}; {advice}."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
             return
@@ -271,7 +301,7 @@ class SupportVectorMachine(BaseEstimator):
         """Recompute from what was ``given`` where that is cheap beside the fit; else the solver's numbers stand."""
         d = 1 if ground.kernel.name == "precomputed" else ground.X.shape[1]
         cells = d * sum(len(each.beta) * int(np.count_nonzero(each.beta)) for each in solved)
-        if is_recomputation_cheap(cells, passes=1):
+        if len(solved) <= _FEW_MACHINES and cells <= _FEW_CELLS:
             self.certificate_ = certify(self, *given)
         else:
             machines, findings = [each.machine for each in solved], [each.finding for each in solved]

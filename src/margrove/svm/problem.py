@@ -33,6 +33,7 @@ from margrove.status import Status
 from margrove.svm.kernels import Kernel, Matrix
 
 MOST_STEPS = 10_000_000  # of a machine with no limit of its own: an ill-scaled problem may crawl for ever
+MOST_OF_THEM = 0.7  # of the variables with α > 0
 HULLS_MEET = 1e-11  # ‖w‖² of two convex combinations, relative to the largest K(x, x): below, they are one point
 
 
@@ -136,18 +137,21 @@ def started(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.bool_])
 def climbed(
     dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Where ``dual`` begins for larger bounds, from its solution: the best point r α of the ray through α,
+    """Where ``dual`` begins for larger bounds, from its solution: r α with r ≤ C'/C, and the best r,
 
-    min ½ r² αᵀQα + r pᵀα,  r ≤ C'/C.
+    min ½ r² αᵀQα + r pᵀα;
 
-    v + y p is linear in α, so the v of the new start is known without a kernel value.
+    but if most of those that carry it stand on their bounds they are likely to do so again, and r = C'/C. v + y p is
+    linear in α, so the v of the new start is known without a kernel value.
     """
     carries = alpha > 0
     if not carries.any():
         return alpha
-    most = float(np.min(upper[carries] / dual.upper[carries]))
+    ray = float(np.min(upper[carries] / dual.upper[carries]))
     curve, slope = -float(alpha @ (dual.p + dual.y * v)), float(alpha @ dual.p)
-    moved = alpha * (most if -slope >= most * curve else max(0.0, -slope / curve))
+    if np.mean(alpha[carries] == dual.upper[carries]) < MOST_OF_THEM and -slope < ray * curve:
+        ray = max(0.0, -slope / curve)
+    moved = ray * alpha
     is_bound = (alpha == dual.upper) & (moved >= upper * (1 - 1e-12))
     return np.where(is_bound, upper, np.minimum(moved, upper))
 

@@ -25,9 +25,10 @@ def warn_of_unscaled(X: Matrix, names: Sequence[Any] | None) -> None:
         return
     shown = [str(names[column]) if names is not None else f"column {column}" for column in large[:_SHOWN]]
     more = f" and {len(large) - _SHOWN} more" if len(large) > _SHOWN else ""
+    scaler = "MaxAbsScaler" if sp.issparse(X) else "StandardScaler"
     message = (
         f"the scale of {', '.join(shown)}{more} is over {_TIMES:g} times that of the middle column, so that little "
-        "else counts; put a StandardScaler in front, or scale as you see fit."
+        f"else counts; put a {scaler} in front, or scale as you see fit."
     )
     warnings.warn(message, DataWarning, stacklevel=level_of_caller())
 

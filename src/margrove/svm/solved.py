@@ -78,7 +78,8 @@ def settled(name: str, dual: Dual, solution: DualSolution, ground: Ground, form:
         b, rho = offset_and_radius(solution.v, held, dual.upper, dual.y)
         scale = 1.0
         if form is NU_CLASSIFICATION and solution.status is not Status.NONFINITE:
-            if rho <= 0 and solution.status is Status.CONVERGED:
+            is_certain = ground.kernel.is_semidefinite is not False  # otherwise there are no hulls to meet
+            if rho <= 0 and solution.status is Status.CONVERGED and is_certain:
                 raise InfeasibleError(
                     f"nu leaves no margin between the sides of {name}: the parts of the two hulls that it allows meet",
                     cure="Use a larger nu, a smaller tol, or another kernel.",
@@ -117,6 +118,7 @@ def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], ground: Gr
     beta = (dual.y * alpha)[carriers]
     squared = float(beta @ kernel_sums(ground.solved, ground.points, dual.point[carriers], beta))
     distance = float(np.sqrt(max(squared, 0)))
+    nearest = float(np.sqrt(HULLS_MEET * ground.diagonal[dual.point].max()))
     rows, weights, shown = [], [], []
     for sign in (1, -1):
         carriers = np.flatnonzero((dual.y == sign) & (alpha > 0))
@@ -127,7 +129,7 @@ def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], ground: Gr
         shown.append(" + ".join([*terms, *(["…"] if len(carriers) > _SHOWN_ROWS else [])]))
     return InfeasibleError(
         f"no hard margin for {name}: the convex hulls of the two sides meet, {shown[0]} = {shown[1]} in the feature "
-        f"space (they are {distance:.2g} apart)",
+        f"space (they are {distance:.2g} apart; less than {nearest:.2g} cannot be told from 0 here)",
         cure="Use a finite C, or another kernel.",
         evidence={"machine": name, "rows": tuple(rows), "weights": tuple(weights), "distance": distance},
     )

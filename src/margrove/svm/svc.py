@@ -59,7 +59,7 @@ class SVC(SupportVectorClassifier):
     verbose : bool
         Print the problem, the bound on memory, and how the solve ended.
     max_iter : int
-        Pair steps of each machine at most; −1 for no limit.
+        Pair steps of each machine at most; −1 for ten million, or a hundred times the variables if that is more.
     decision_function_shape : {"ovr", "ovo"}
         One-vs-one: whether `decision_function` gives a score per class or the value of each pair.
     break_ties : bool

@@ -51,6 +51,7 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
             dual = self._started(dual, self.dual_coef_[0], 0, len(values.z))
         solved = self._solve(ground, [dual], ["regression"], effort)
         self._keep_regression(ground, solved)
+        self._remember_weights()
         self._keep_certificate(certify, (X, y, sample_weight), ground, solved)
         return solved[0]
 

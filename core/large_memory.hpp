@@ -1,0 +1,37 @@
+// Memory for large matrices: on pages of 2 MiB where the system grants them. First use of a 4 KiB page costs more than
+// computing what goes onto it, and rows that are far apart find no room in the table of small pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace margrove {
+
+struct Freed {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+template <class T>
+using LargeMemory = std::unique_ptr<T[], Freed>;
+
+// Room for `count` numbers, not set to anything, on a cache line.
+template <class T>
+LargeMemory<T> large_memory(std::size_t count) {
+  constexpr std::size_t kLine = 64, kPage = std::size_t{1} << 21;
+  const std::size_t bytes = count * sizeof(T), unit = bytes < kPage ? kLine : kPage;
+  const std::size_t rounded = (bytes / unit + 1) * unit;
+  void* memory = std::aligned_alloc(unit, rounded);
+  if (!memory) throw std::bad_alloc();
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  if (unit == kPage) madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: what it answers does not matter
+#endif
+  return LargeMemory<T>(static_cast<T*>(memory));
+}
+
+}  // namespace margrove
