@@ -12,6 +12,7 @@ from sklearn import svm as sklearn_svm
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, mean_absolute_error, roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     GridSearchCV,
@@ -298,6 +299,16 @@ def test_the_refitted_model_is_an_svc(wine):
     assert isinstance(search.best_estimator_, SVC)
     assert search.score(X, y) == alone.score(X, y)
     assert search.n_splits_ == 5
+
+
+def test_score_is_by_scoring(overlapping, values):
+    X, y = overlapping
+    search = SVCCV(Cs=[1.0], gammas=[0.1], scoring="roc_auc").fit(X, y)
+    assert search.score(X, y) == pytest.approx(roc_auc_score(y, search.decision_function(X)))
+    assert search.score(X, y) != pytest.approx(accuracy_score(y, search.predict(X)))
+    X, z = values
+    search = SVRCV(Cs=[1.0], gammas=[0.1], epsilons=[0.1], scoring="neg_mean_absolute_error").fit(X, z)
+    assert search.score(X, z) == pytest.approx(-mean_absolute_error(z, search.predict(X)))
 
 
 def test_without_a_refit_there_is_no_model(wine):

@@ -171,6 +171,8 @@ multiclass, n_jobs, engine, precision
             precision=self.precision,
         )
 
+    score = SupportVectorSearch.score  # by ``scoring``; the mixin's is accuracy, whatever was asked
+
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """By the refitted model."""
         return np.asarray(self._fitted.decision_function(X))

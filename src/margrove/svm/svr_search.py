@@ -134,6 +134,8 @@ engine_, certificate_
         self._refit(template, X, y, sample_weight)
         return self
 
+    score = SupportVectorSearch.score  # by ``scoring``; the mixin's is R², whatever was asked
+
     def _template(self) -> SVR:
         return SVR(
             kernel=self.kernel,
