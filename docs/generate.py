@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+import calibration_results
+import search_results
 import svm_results
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +29,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 FIGURES = ROOT / "docs" / "images"
 DPI = 80  # legible, and each picture well below 120 KB
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
+# Benchmarks whose results are more than a list of times: what makes a section of them, and lines for the README.
+RENDERERS: dict[str, Any] = {"calibration": calibration_results, "search": search_results, "svm": svm_results}
 NOTICE = "<!-- Made by docs/generate.py; edit that, or the help of the command. -->"
 
 
@@ -68,11 +72,11 @@ def generated() -> Iterator[tuple[Path, str]]:
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:
-    """The results that have cases, by name; keys that only some benchmarks write may be missing."""
+    """The results that have something, by name; keys that only some benchmarks write may be missing."""
     results = []
     for path in sorted(folder.glob("*.json")):
         result = json.loads(path.read_text("utf-8"))
-        if isinstance(result, dict) and result.get("cases"):
+        if isinstance(result, dict) and (result.get("cases") or search_results.is_there(result)):
             results.append({"benchmark": path.stem, **result})
     return results
 
@@ -82,8 +86,8 @@ def section(result: dict[str, Any]) -> str:
     lines = [f"## {result['benchmark']}"]
     if isinstance(result.get("bar"), str):
         lines.append(f"Bar: {result['bar']}")
-    if result["benchmark"] == "svm":
-        lines.append(svm_results.section(result))
+    if result["benchmark"] in RENDERERS:
+        lines.append(RENDERERS[result["benchmark"]].section(result))
     else:
         lines.append(table_of([row(case) for case in result["cases"]]))
     machine = result.get("machine") or {}
@@ -94,12 +98,16 @@ def section(result: dict[str, Any]) -> str:
 
 def summary(results: list[dict[str, Any]]) -> str:
     """Every case of every benchmark in one table, each under its benchmark's name."""
-    rows = [
-        (result["benchmark"], line)
-        for result in results
-        for line in (svm_results.summary(result) if result["benchmark"] == "svm" else map(row, result["cases"]))
-    ]
+    rows = [(result["benchmark"], line) for result in results for line in lines_of(result)]
     return table_of([(f"{benchmark}: {name}", *rest) for benchmark, (name, *rest) in rows])
+
+
+def lines_of(result: dict[str, Any]) -> list[tuple[str, ...]]:
+    """A benchmark's lines in the README."""
+    if result["benchmark"] in RENDERERS:
+        lines: list[tuple[str, ...]] = RENDERERS[result["benchmark"]].summary(result)
+        return lines
+    return [row(case) for case in result["cases"]]
 
 
 def row(case: dict[str, Any]) -> tuple[str, ...]:
@@ -246,6 +254,8 @@ def draw_figures() -> None:
     for result in read_results(RESULTS):
         if result.get("scaling"):
             svm_results.draw_scaling(result, FIGURES / "svm-scaling.png", DPI)
+        if result["benchmark"] == "calibration":
+            calibration_results.draw_reliability(result, FIGURES / "calibration.png", DPI)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,137 @@
+"""What benchmarks/results/calibration.json says, as tables, a sentence and a picture. Called by docs/generate.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+SIDES = {
+    "margrove": "Margrove",
+    "without_law": "without the law",
+    "sklearn": "scikit-learn",
+    "sklearn_ensemble": "scikit-learn, ensemble",
+}
+PEERS = ("sklearn", "sklearn_ensemble")
+NOISE = 2.0  # standard errors of the difference over the splits
+STYLES = {
+    "margrove": ("#0072B2", "o"),
+    "without_law": ("#56B4E9", "x"),
+    "sklearn": ("#D55E00", "s"),
+    "sklearn_ensemble": ("#009E73", "^"),
+}
+
+
+def section(result: dict[str, Any]) -> str:
+    """The three measures, who is at odds with himself, whether the bar is missed, and the reliability curves."""
+    cases = result["cases"]
+    lines = [
+        "How far probabilities can be believed, on held-out rows: `SVC(probability=True)`; the same without its law;"
+        ' and `CalibratedClassifierCV(SVC(), method="sigmoid", cv=5)` of scikit-learn, with `ensemble=False` and with'
+        " `ensemble=True`. At most 3,000 rows to learn from, scaled columns, C = 1, γ = 1/d, means over ten splits."
+        " Less is better in all three.",
+        "Brier score (of two classes halved):",
+        _measure(cases, "brier"),
+        "Log loss:",
+        _measure(cases, "log_loss"),
+        "Expected calibration error, ten bins: of two classes the second's probability, of more that of the most"
+        " probable one:",
+        _measure(cases, "ece"),
+        _verdict(cases),
+        "Rows of which the most probable class is not the one that the machine itself predicts, in per cent. For"
+        " Margrove there are none, by the law; in the column *without the law* it had to move as many:",
+        _at_odds(cases),
+        "What is said against what is so, all sets added up:",
+        "![reliability curves](images/calibration.png)",
+    ]
+    return "\n\n".join(lines)
+
+
+def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Nothing: the README's table is of times."""
+    return []
+
+
+def draw_reliability(result: dict[str, Any], path: Path, dpi: int) -> None:
+    """How often it is so against how probable it was said to be; sets of two classes, and of more."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharey=True)
+    for axis, is_two, words in zip(
+        axes,
+        (True, False),
+        ("two classes: probability of the second", "more: probability of the most probable"),
+        strict=True,
+    ):
+        cases = [case for case in result["cases"] if (case["classes"] == 2) == is_two]
+        axis.plot([0, 1], [0, 1], color="#999999", linewidth=1, zorder=0)
+        for side, (colour, marker) in STYLES.items():
+            rows, said, true = (_added([case[side]["bins"][key] for case in cases]) for key in ("rows", "said", "true"))
+            filled = [k for k, count in enumerate(rows) if count]
+            axis.plot(
+                [said[k] / rows[k] for k in filled],
+                [true[k] / rows[k] for k in filled],
+                color=colour,
+                marker=marker,
+                linewidth=1,
+                label=SIDES[side],
+            )
+        axis.set_xlabel(words)
+        axis.set_aspect("equal")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("how often it is so")
+    axes[0].legend()
+    figure.savefig(path, dpi=dpi, metadata={"Software": None})
+    plt.close(figure)
+
+
+def _measure(cases: list[dict[str, Any]], key: str) -> str:
+    """A row for each set; behind a peer's number, how much of it ours is above, if that is more than noise."""
+    rows = [[_name(case), *(f"{case[side][key]:.4f}{_mark(case, side, key)}" for side in SIDES)] for case in cases]
+    means = [f"{sum(case[side][key] for case in cases) / len(cases):.4f}" for side in SIDES]
+    return _table(["", *SIDES.values()], [*rows, ["mean", *means]])
+
+
+def _mark(case: dict[str, Any], side: str, key: str) -> str:
+    """+ where ours is better than this side by more than noise, − where it is worse."""
+    excess = case.get(f"excess_over_{side}", {}).get(key)
+    if excess is None or abs(excess["mean"]) <= NOISE * excess["standard_error"]:
+        return ""
+    return " (−)" if excess["mean"] > 0 else " (+)"
+
+
+def _verdict(cases: list[dict[str, Any]]) -> str:
+    words = [
+        "Noise is two standard errors of the difference over the splits, whose rows overlap. Behind a number: (+) where"
+        " Margrove is better than this side by more than that, (−) where it is worse."
+    ]
+    missed = [
+        f"{_words(key)} on {case['data']} ({case['margrove'][key]:.4f} against {case[peer][key]:.4f} of {SIDES[peer]})"
+        for key in ("brier", "log_loss")
+        for case in cases
+        for peer in PEERS
+        if _mark(case, peer, key) == " (−)"
+    ]
+    words.append(f"Missed: {'; '.join(missed)}." if missed else "The bar is not missed.")
+    return " ".join(words)
+
+
+def _at_odds(cases: list[dict[str, Any]]) -> str:
+    rows = [[_name(case), *(f"{case[side]['at_odds']:.2%}" for side in SIDES)] for case in cases]
+    return _table(["", *SIDES.values()], rows)
+
+
+def _name(case: dict[str, Any]) -> str:
+    return f"{case['data']}, {case['n_train']:,.0f} rows"
+
+
+def _words(key: str) -> str:
+    return {"brier": "Brier score", "log_loss": "log loss"}[key]
+
+
+def _added(rows: list[list[float]]) -> list[float]:
+    return [sum(column) for column in zip(*rows, strict=True)]
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
