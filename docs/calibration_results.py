@@ -13,6 +13,7 @@ SIDES = {
 }
 PEERS = ("sklearn", "sklearn_ensemble")
 NOISE = 2.0  # standard errors of the difference over the splits
+LEAST_ROWS = 50  # of a bin that is drawn: how often something is so in fewer says little
 STYLES = {
     "margrove": ("#0072B2", "o"),
     "without_law": ("#56B4E9", "x"),
@@ -28,7 +29,8 @@ def section(result: dict[str, Any]) -> str:
         "How far probabilities can be believed, on held-out rows: `SVC(probability=True)`; the same without its law;"
         ' and `CalibratedClassifierCV(SVC(), method="sigmoid", cv=5)` of scikit-learn, with `ensemble=False` and with'
         " `ensemble=True`. At most 3,000 rows to learn from, scaled columns, C = 1, γ = 1/d, means over ten splits."
-        " Less is better in all three.",
+        " Of many classes Margrove couples the pairs, and `CalibratedClassifierCV` calibrates a score for each class;"
+        " with `ensemble=True` it averages five machines. Less is better in all three measures.",
         "Brier score (of two classes halved):",
         _measure(cases, "brier"),
         "Log loss:",
@@ -37,10 +39,12 @@ def section(result: dict[str, Any]) -> str:
         " probable one:",
         _measure(cases, "ece"),
         _verdict(cases),
-        "Rows of which the most probable class is not the one that the machine itself predicts, in per cent. For"
-        " Margrove there are none, by the law; in the column *without the law* it had to move as many:",
+        _law(cases),
+        "Rows of which the most probable class is not the one that the machine itself, fitted on all rows, predicts."
+        " For Margrove there are none, by the law; the column *without the law* says how many it had to move:",
         _at_odds(cases),
-        "What is said against what is so, all sets added up:",
+        f"What is said against what is so, all sets added up, bins of {LEAST_ROWS} rows or more. The step of Margrove's"
+        " curve at ½ is the law: rows that it had to move are there.",
         "![reliability curves](images/calibration.png)",
     ]
     return "\n\n".join(lines)
@@ -66,7 +70,7 @@ def draw_reliability(result: dict[str, Any], path: Path, dpi: int) -> None:
         axis.plot([0, 1], [0, 1], color="#999999", linewidth=1, zorder=0)
         for side, (colour, marker) in STYLES.items():
             rows, said, true = (_added([case[side]["bins"][key] for case in cases]) for key in ("rows", "said", "true"))
-            filled = [k for k, count in enumerate(rows) if count]
+            filled = [k for k, count in enumerate(rows) if count >= LEAST_ROWS]
             axis.plot(
                 [said[k] / rows[k] for k in filled],
                 [true[k] / rows[k] for k in filled],
@@ -85,9 +89,9 @@ def draw_reliability(result: dict[str, Any], path: Path, dpi: int) -> None:
 
 
 def _measure(cases: list[dict[str, Any]], key: str) -> str:
-    """A row for each set; behind a peer's number, how much of it ours is above, if that is more than noise."""
+    """A row for each set; behind each number whether ours is better or worse by more than noise."""
     rows = [[_name(case), *(f"{case[side][key]:.4f}{_mark(case, side, key)}" for side in SIDES)] for case in cases]
-    means = [f"{sum(case[side][key] for case in cases) / len(cases):.4f}" for side in SIDES]
+    means = [f"{_mean(cases, side, key):.4f}" for side in SIDES]
     return _table(["", *SIDES.values()], [*rows, ["mean", *means]])
 
 
@@ -115,9 +119,30 @@ def _verdict(cases: list[dict[str, Any]]) -> str:
     return " ".join(words)
 
 
+def _law(cases: list[dict[str, Any]]) -> str:
+    """What the law alone costs, in the Brier score and in right answers."""
+    dear = [
+        f"{case['data']} ({case['margrove']['brier']:.4f} against {case['without_law']['brier']:.4f})"
+        for case in cases
+        if _mark(case, "without_law", "brier") == " (−)"
+    ]
+    means = (f"{name} {_mean(cases, side, 'accuracy'):.1%}" for side, name in SIDES.items())
+    most = max(cases, key=lambda case: abs(case["margrove"]["accuracy"] - case["without_law"]["accuracy"]))
+    with_law, without = (most[side]["accuracy"] for side in ("margrove", "without_law"))
+    return (
+        f"The law by itself, ours against ours without it, costs more than noise in the Brier score on:"
+        f" {', '.join(dear) or 'no set'}. The most probable class is right, mean over the sets: {', '.join(means)}; the"
+        f" law matters most on {most['data']}, {with_law:.1%} with it and {without:.1%} without."
+    )
+
+
 def _at_odds(cases: list[dict[str, Any]]) -> str:
     rows = [[_name(case), *(f"{case[side]['at_odds']:.2%}" for side in SIDES)] for case in cases]
     return _table(["", *SIDES.values()], rows)
+
+
+def _mean(cases: list[dict[str, Any]], side: str, key: str) -> float:
+    return float(sum(case[side][key] for case in cases) / len(cases))
 
 
 def _name(case: dict[str, Any]) -> str:

@@ -169,6 +169,7 @@ def test_calibration_is_told_and_drawn(tmp_path):
     assert "| better, 3,000 rows | 0.1000 | 0.1000 | 0.1200 (+) | 0.1000 |" in text
     assert "Missed: Brier score on worse (0.1000 against 0.0800 of scikit-learn)." in text
     assert "| worse, 3,000 rows | 0.00% | 1.00% | 2.00% | 3.00% |" in text
+    assert "costs more than noise in the Brier score on: no set." in text
     assert results.summary(record) == []
     results.draw_reliability(record, tmp_path / "picture.png", 60)
     assert (tmp_path / "picture.png").stat().st_size > 0
