@@ -402,6 +402,13 @@ void bind_svm(nb::module_& m) {
             return duals.set->ended(k);
           },
           "machine"_a)
+      .def(
+          "alpha",
+          [](const BoundDuals& duals, std::int64_t k) {
+            require(k >= 0 && k < duals.set->size(), "there is no such machine");
+            return to_numpy(duals.set->alpha(k));
+          },
+          "machine"_a)
       .def("state", &state_of, "machine"_a, "rung"_a = 0);
   m.def("duals_on_points", &duals_on_points, "points"_a, "kernel"_a, "precision"_a, "tol"_a, "hulls_meet"_a,
         "cache_bytes"_a, "working_set"_a, "threads"_a, "shrinking"_a);

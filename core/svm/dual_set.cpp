@@ -82,18 +82,23 @@ struct DualSet::Machine {
     }
   }
 
-  template <class T>
-  MachineState state_of(const DualSolver<T>& solver) const {
-    MachineState state;
-    const std::vector<double>& alpha = solver.alpha();
-    state.alpha.resize(stand.size());
-    state.v.resize(stand.size());
+  // α of the given variables, from that of the merged ones.
+  std::vector<double> shared_out(const std::vector<double>& alpha) const {
+    std::vector<double> shares(stand.size());
     for (std::size_t t = 0; t < stand.size(); ++t) {
       const auto at = static_cast<std::size_t>(stand[t]);
       // A merged variable on its bound puts every one of its parts on its own.
-      state.alpha[t] = alpha[at] == merged.upper[at] ? given.upper[t] : std::min(part[t] * alpha[at], given.upper[t]);
-      state.v[t] = solver.v()[at];
+      shares[t] = alpha[at] == merged.upper[at] ? given.upper[t] : std::min(part[t] * alpha[at], given.upper[t]);
     }
+    return shares;
+  }
+
+  template <class T>
+  MachineState state_of(const DualSolver<T>& solver) const {
+    MachineState state;
+    state.alpha = shared_out(solver.alpha());
+    state.v.resize(stand.size());
+    for (std::size_t t = 0; t < stand.size(); ++t) state.v[t] = solver.v()[static_cast<std::size_t>(stand[t])];
     state.is_v_known = solver.is_v_known();
     state.violation = solver.violation();
     state.objective = solver.objective();
@@ -309,6 +314,14 @@ MachineState DualSet::state(std::int64_t k, std::int64_t rung) {
   }
   state.violation = state.is_v_known ? found.gap() : kInfinity;
   return state;
+}
+
+std::vector<double> DualSet::alpha(std::int64_t k) const {
+  const Machine& machine = *machines_[static_cast<std::size_t>(k)];
+  if (machine.has_ended) return machine.ended.back().alpha;
+  if (machine.single) return machine.shared_out(machine.single->present_alpha());
+  if (machine.twice) return machine.shared_out(machine.twice->present_alpha());
+  return machine.given.alpha;
 }
 
 }  // namespace margrove

@@ -52,6 +52,8 @@ class DualSet {
   // Where a machine stands on one rung of its path; one that was broken off is settled first, and a rung that was not
   // reached stands where the machine does, with the bounds of the last one that was.
   MachineState state(std::int64_t machine, std::int64_t rung = 0);
+  // A machine's feasible α of this moment: between two runs, and without a trace on them.
+  std::vector<double> alpha(std::int64_t machine) const;
 
  private:
   struct Machine;

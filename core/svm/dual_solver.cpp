@@ -118,6 +118,15 @@ double DualSolver<T>::objective() const {
   return objective_of(dual_, dual_.alpha, v_);
 }
 
+template <class T>
+std::vector<double> DualSolver<T>::present_alpha() const {
+  std::vector<double> alpha = dual_.alpha;
+  if (!block_) return alpha;
+  const std::vector<double> active = block_->alpha();
+  for (std::size_t k = 0; k < active.size(); ++k) alpha[static_cast<std::size_t>(active_variables_[k])] = active[k];
+  return alpha;
+}
+
 // y α, added up over the variables of each point.
 template <class T>
 std::vector<double> DualSolver<T>::beta() const {
@@ -215,12 +224,9 @@ void DualSolver<T>::open_phase() {
 // Takes α and v of the active variables in; v of all others is to follow.
 template <class T>
 void DualSolver<T>::close_phase() {
-  const std::vector<double> alpha = block_->alpha();
-  for (std::size_t k = 0; k < active_variables_.size(); ++k) {
-    const auto t = static_cast<std::size_t>(active_variables_[k]);
-    dual_.alpha[t] = alpha[k];
-    v_[t] = block_->v()[k];
-  }
+  dual_.alpha = present_alpha();
+  for (std::size_t k = 0; k < active_variables_.size(); ++k)
+    v_[static_cast<std::size_t>(active_variables_[k])] = block_->v()[k];
   for (std::size_t k = 0; k < active_.size(); ++k) moved_[static_cast<std::size_t>(active_[k])] += block_->moved()[k];
   steps_ += block_->steps();
   rounds_ += block_->rounds();

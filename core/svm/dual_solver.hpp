@@ -40,6 +40,8 @@ class DualSolver {
   // α is feasible at any time. Its v may lag behind in the middle of a phase: `settle` takes it in where that is quick.
   void settle();
   const std::vector<double>& alpha() const { return dual_.alpha; }
+  // The α of this moment, in the middle of a phase too; nothing is settled and nothing changes.
+  std::vector<double> present_alpha() const;
   const std::vector<double>& v() const { return v_; }
   bool is_v_known() const { return is_v_known_; }
   double violation() const;  // relative to the objective for `hulls`; infinite while v is not known
