@@ -1,14 +1,14 @@
-"""Paths and streams. A file on disk is always the old one or the new one, never a part of either."""
+"""Paths and streams."""
 
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
+from margrove.atomic import replace_file
 from margrove.store.fault import FaultError
 
 Target: TypeAlias = str | os.PathLike[str] | BinaryIO
@@ -50,29 +50,10 @@ def write(target: Target, content: bytes | bytearray) -> None:
             Path(target).write_bytes(content)  # a pipe or a device: to be written into, not to be replaced by a file
             return
         # A link keeps pointing where it did: the file behind it is replaced.
-        _replace(Path(os.path.realpath(target)), content, mode)
+        replace_file(Path(os.path.realpath(target)), content, mode)
     except OSError as error:
         cure = "Choose a folder that exists, has room and may be written to."
         raise FaultError(f"it cannot be written: {error.strerror}", cure) from error
-
-
-def _replace(path: Path, content: bytes | bytearray, mode: int | None) -> None:
-    """Write beside the file, then take its place in one step of the file system's."""
-    temporary = path.with_name(f".margrove-{secrets.token_hex(8)}.tmp")
-    # O_EXCL: never into a file or through a link that somebody else put there. 0o666: the umask decides, as for open().
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # before the rename, or a power cut could leave the new name on an empty file
-        # Only where they differ: some network drives know no permissions and refuse to be given any.
-        if mode is not None and os.stat(temporary).st_mode != mode:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, path)
-    except BaseException:  # Ctrl-C too: no litter
-        os.unlink(temporary)
-        raise
 
 
 def _check_is_binary(target: object, method: str) -> None:

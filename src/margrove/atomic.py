@@ -1,0 +1,27 @@
+"""A file on disk is always the old one or the new one, never a part of either."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes | bytearray, mode: int | None = None) -> None:
+    """Write beside the file, then take its place in one step of the file system's. ``mode``: that of the old one."""
+    temporary = path.with_name(f".margrove-{secrets.token_hex(8)}.tmp")
+    # O_EXCL: never into a file or through a link that somebody else put there. 0o666: the umask decides, as for open().
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # before the rename, or a power cut could leave the new name on an empty file
+        # Only where they differ: some network drives know no permissions and refuse to be given any.
+        if mode is not None and os.stat(temporary).st_mode != mode:
+            os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, path)
+    except BaseException:  # Ctrl-C too: no litter
+        os.unlink(temporary)
+        raise
