@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from margrove import data, errors, plots
     from margrove.certificate import Certificate, Claim, certify
+    from margrove.checkpoint import Checkpoint
     from margrove.data import Column, Table, TableEncoder, as_table, load_penguins, read_table
     from margrove.linear.centroid import BasicLinearClassifier
     from margrove.linear.kernel_perceptron import KernelPerceptron
@@ -42,6 +43,7 @@ _PUBLIC = {
     "Certificate": "margrove.certificate",
     "Claim": "margrove.certificate",
     "certify": "margrove.certificate",
+    "Checkpoint": "margrove.checkpoint",
     "Status": "margrove.status",
     "Column": "margrove.data",
     "Table": "margrove.data",
@@ -61,6 +63,7 @@ __all__ = [
     "SVRCV",
     "BasicLinearClassifier",
     "Certificate",
+    "Checkpoint",
     "Claim",
     "Column",
     "KernelPerceptron",

@@ -228,6 +228,7 @@ def test_forged_gram_models_are_refused(gram_perceptron, content, forged):
 
 
 ON_SVC = {
+    "a file for the next fit to write to": (put_parameter(checkpoint="/etc/passwd"), "checkpoint is .*; nothing was"),
     "an unknown kernel": (put_parameter(kernel="eval"), "kernel is 'eval'"),
     "a kernel of another shape": (put_parameter(kernel="precomputed"), "support_vectors_ has shape"),
     "a price below zero": (put_parameter(C=-1.0), "C is -1.0"),

@@ -10,6 +10,7 @@ auto          the fastest that is here (today always native)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,9 @@ class Effort:
 
     time_limit: float | None = None  # seconds
     n_jobs: int | None = None  # threads; None means all
+    # Called between slices, with what gives the state of that moment without a trace on the solve: α of each machine,
+    # for duals. A search has nothing to say: its units are handed over as they end.
+    look_around: Callable[[Callable[[], Any]], None] | None = None
 
     def __post_init__(self) -> None:
         if self.time_limit is not None and self.time_limit != math.inf:

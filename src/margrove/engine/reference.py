@@ -31,6 +31,8 @@ def solve(problem: Any, effort: Effort) -> Any:
 
 
 def _refuse_time_limit(effort: Effort) -> None:
+    if effort.look_around is not None:
+        raise EngineError("engine='reference' does not look around. Leave checkpoint out, or use engine='native'.")
     if effort.time_limit is not None:
         raise EngineError("engine='reference' keeps no clock. Leave time_limit out, or use engine='native'.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,8 @@ def check_parameters(
         value, least, most = parameters[name], bounds.least, bounds.most
         is_of_type = isinstance(value, bounds.types)
         if not is_of_type or not (value is None or least <= value <= most):
-            raise FaultError(f"{name} is {shown(value)}; a number from {least:g} to {most:g} was expected")
+            wanted = "nothing" if bounds.types == (NoneType,) else f"a number from {least:g} to {most:g}"
+            raise FaultError(f"{name} is {shown(value)}; {wanted} was expected")
     return parameters
 
 

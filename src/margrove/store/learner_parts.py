@@ -102,6 +102,8 @@ def parameters_to_json(model: Any, taken: Taken) -> dict[str, Any]:
         if name == "random_state" and isinstance(value, np.random.RandomState):
             taken.left_out.append(f"{owner}: random_state is a generator, whose state is not kept; saved as None.")
             value = None
+        if name == "checkpoint":
+            value = None  # of the fit, not of the model
         if callable(value):
             cure = "Use a kernel by name, or kernel='precomputed' with the Gram matrix."
             raise FaultError(f"{owner}'s {name} is the function {shown(value)}, and a model file holds no code", cure)

@@ -129,7 +129,8 @@ _SVM_ARRAYS = (
 _SVM_SCALARS = {"n_rows_": Scalar(int, least=1), "gamma_": Scalar(float, least=0.0)}
 _KERNELS = {"kernel": (*NATIVE_KERNELS, "precomputed")}
 _KERNEL_NUMBERS = {"n_jobs": _THREADS, "degree": _NUMBER, "coef0": _NUMBER}
-_SVM_RANGES = {**_KERNEL_NUMBERS, "tol": Range(least=0)}
+_NOTHING = Range(types=(NoneType,))  # a path in it would be written to by the next fit
+_SVM_RANGES = {**_KERNEL_NUMBERS, "tol": Range(least=0), "checkpoint": _NOTHING}
 _PRICE = Range(0, math.inf)  # C
 _SHARE = Range(0, 1)  # ν
 
@@ -157,7 +158,7 @@ def _support_vector_classifier(estimator: type, later: Mapping[str, Any], **rang
         },
         ranges={**_SVM_RANGES, **ranges},
         machines=by_code,
-        later={"probability": False, **later},
+        later={"probability": False, "checkpoint": None, **later},
     )
 
 
@@ -176,7 +177,7 @@ def _lone_machine(
         ranges={**_SVM_RANGES, **ranges},
         machines=single,
         is_classifier=False,
-        later=later or {},
+        later={"checkpoint": None, **(later or {})},
     )
 
 

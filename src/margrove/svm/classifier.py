@@ -130,6 +130,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if self._is_calibrated:
             self._keep_probabilities(sample, ground, names, sample_weight, effort)
         self._keep_certificate(certify, (X, y, sample_weight), ground, solved)
+        self._finish_checkpoint()
         return self
 
     def _state(self, sample: Sample, state: State) -> tuple[Ground, list[Dual], tuple[str, ...]]:

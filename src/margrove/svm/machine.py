@@ -19,10 +19,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
+from margrove.checkpoint import Record, settle_checkpoint
 from margrove.data.sample import read_points
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import (
     ConvergenceWarning,
+    EngineError,
+    InfeasibleError,
     InputError,
     ParameterError,
     check_flag,
@@ -38,6 +41,7 @@ from margrove.svm.decision import check_points, linear_sums, matched, weighted_s
 from margrove.svm.examination import HARD, NU_CLASSIFICATION, WORDS, Form, row_grades
 from margrove.svm.kernels import Kernel, Matrix, called, check_symmetric, settle_kernel
 from margrove.svm.problem import Dual, DualProblem, DualSolution, started
+from margrove.svm.resumed import keep, keeper, resumed, solve_fingerprint
 from margrove.svm.scaling import warn_of_unscaled
 from margrove.svm.solved import Ground, Solved, settled, shows_margin
 
@@ -97,6 +101,7 @@ class SupportVectorMachine(BaseEstimator):
         n_jobs: int | None,
         engine: str,
         precision: str,
+        checkpoint: Any,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -112,6 +117,7 @@ class SupportVectorMachine(BaseEstimator):
         self.n_jobs = n_jobs
         self.engine = engine
         self.precision = precision
+        self.checkpoint = checkpoint
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -166,7 +172,9 @@ class SupportVectorMachine(BaseEstimator):
             raise ParameterError(f"cache_size is {self.cache_size!r}; it must be 'auto' or a number of MiB.")
         if self.precision not in PRECISIONS:
             raise ParameterError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}.")
-        settle_engine(self.engine)
+        engine = settle_engine(self.engine)
+        if settle_checkpoint(self.checkpoint) is not None and engine == "reference":
+            raise EngineError("engine='reference' writes no checkpoint. Leave checkpoint out, or use engine='native'.")
         return Effort(self.time_limit, self.n_jobs)
 
     def _ground(self, X: Matrix) -> Ground:
@@ -193,7 +201,12 @@ class SupportVectorMachine(BaseEstimator):
     def _solve(self, ground: Ground, duals: Sequence[Dual], names: Sequence[str], effort: Effort) -> list[Solved]:
         """Answer all duals in one call; keep why it ended, and say so if it was too early."""
         engine = settle_engine(self.engine)
-        ground, problem = self._problem(ground, duals)
+        record, begun = self._record(ground, duals), duals
+        if record is not None:
+            begun, effort = resumed(duals, record), replace(effort, look_around=keeper(record))
+            if self.verbose and begun is not duals:
+                print(f"[{type(self).__name__}] goes on from its checkpoint")
+        ground, problem = self._problem(ground, begun)
         if self.verbose:
             _tell_problem(type(self).__name__, ground, problem)
         start = time.perf_counter()
@@ -201,7 +214,26 @@ class SupportVectorMachine(BaseEstimator):
             solutions: tuple[DualSolution, ...] = solve(problem, engine, effort)
         if self.verbose:
             _tell_solutions(type(self).__name__, solutions, time.perf_counter() - start)
-        return self._settle(ground, duals, names, solutions, engine)
+        if record is not None and worst(solution.status for solution in solutions) is not Status.CONVERGED:
+            keep(record, [solution.alpha for solution in solutions])
+        try:
+            return self._settle(ground, duals, names, solutions, engine)
+        except InfeasibleError:
+            if record is not None:
+                record.remove()  # there is nothing to go on to
+            raise
+
+    def _record(self, ground: Ground, duals: Sequence[Dual]) -> Record | None:
+        checkpoint = settle_checkpoint(self.checkpoint)
+        if checkpoint is None:
+            return None
+        return Record(checkpoint, solve_fingerprint(ground.points, ground.solved, duals))
+
+    def _finish_checkpoint(self) -> None:
+        """The last act of a fit: a checkpoint that nobody will go on from is removed."""
+        checkpoint = settle_checkpoint(self.checkpoint)
+        if checkpoint is not None and self.status_ in (Status.CONVERGED, Status.NONFINITE):
+            checkpoint.remove()
 
     def _problem(self, ground: Ground, duals: Sequence[Dual]) -> tuple[Ground, DualProblem]:
         """The duals as one problem, and the ground as it is solved on."""

@@ -29,7 +29,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         As in `SVC`.
     nu : float
         ν, above 0 and at most 1: at most this share of rows is outside, at least this share are support vectors.
-    shrinking, cache_size, verbose, max_iter, sigma, time_limit, n_jobs, engine, precision
+    shrinking, cache_size, verbose, max_iter, sigma, time_limit, n_jobs, engine, precision, checkpoint
         As in `SVC`.
 
     Attributes
@@ -77,6 +77,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
+        checkpoint: Any = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -93,6 +94,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
             n_jobs=n_jobs,
             engine=engine,
             precision=precision,
+            checkpoint=checkpoint,
         )
         self.nu = nu
 
@@ -113,6 +115,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.n_iter_ = solved[0].solution.n_iter
         self.offset_ = -self.intercept_
         self._keep_certificate(certify_one_class, (X, None, sample_weight), ground, solved)
+        self._finish_checkpoint()
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
+from margrove.checkpoint import Record, fingerprint, settle_checkpoint
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import (
     ConvergenceWarning,
@@ -26,14 +27,17 @@ from margrove.errors import (
     level_of_caller,
     shown,
 )
-from margrove.status import Status
+from margrove.status import Status, worst
 from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution
 from margrove.svm.kernels import Kernel, Matrix, settle_kernel
 from margrove.svm.machine import SupportVectorMachine
+from margrove.svm.resumed import kernel_words
 from margrove.svm.table import ScoreTable
 
 _CS = 10.0 ** np.arange(-1, 3, 0.5)  # 0.1 … 316
 _GAMMAS = 4.0 ** np.arange(-3, 3)  # times what suits the data
+# Parameters that decide a cell's score and are not in its duals.
+_JUDGING = ("tol", "max_iter", "precision", "multiclass", "decision_function_shape", "break_ties")
 _HAS_NO_GAMMA = ("linear", "intersection", "precomputed")
 
 # The score of each C on a fold, of the machines' values (Cs, machines, held out).
@@ -74,6 +78,7 @@ class SupportVectorSearch(BaseEstimator):
         n_jobs: int | None,
         engine: str,
         precision: str,
+        checkpoint: Any,
     ) -> None:
         self.Cs = Cs
         self.gammas = gammas
@@ -92,6 +97,7 @@ class SupportVectorSearch(BaseEstimator):
         self.n_jobs = n_jobs
         self.engine = engine
         self.precision = precision
+        self.checkpoint = checkpoint
 
     def _template(self) -> SupportVectorMachine:
         """The machine that is searched for; the grid is not in it yet."""
@@ -142,8 +148,10 @@ class SupportVectorSearch(BaseEstimator):
         grid: Mapping[str, NDArray[np.float64]],
         score: Scorer,
         searched: tuple[str, ...],
+        weight: Any,
     ) -> None:
-        """Fill the table; ``status_`` says whether to its end. Ladders and folds speak of X in ``order``."""
+        """Fill the table; ``status_`` says whether to its end. Ladders and folds speak of X in ``order``. ``weight``
+        is that of the rows in scoring."""
         ground = template._ground(X)
         points = ground.points
         if not np.array_equal(order, np.arange(len(order))):
@@ -154,15 +162,18 @@ class SupportVectorSearch(BaseEstimator):
             kernels = tuple(settle_kernel(self.kernel, X, gamma=float(gamma), **settings) for gamma in grid["gamma"])
         self.engine_ = settle_engine(self.engine)
         table = ScoreTable(grid, len(folds))
+        record = self._record(table, (points, kernels, ladders, folds), weight)
         until = None if self.time_limit is None else time.monotonic() + self.time_limit
         every_fold = range(len(folds))
+        self.status_ = Status.CONVERGED
         for numbers in [(number,) for number in every_fold] if self.drop_early else [tuple(every_fold)]:
-            wanted = table.still_in()
+            wanted = table.still_in(before=numbers[0])
             places, units = [], []
             for g, fold, e in product(range(len(kernels)), numbers, range(len(grid["epsilon"]))):
                 kept = np.flatnonzero(wanted[:, e, g])
-                if len(kept):
-                    places.append((kept, e, g, fold))
+                place = kept, e, g, fold
+                if len(kept) and not table.has(place):
+                    places.append(place)
                     units.append(Unit(g, fold, grid["C"][kept], float(grid["epsilon"][e])))
 
             def take(number: int, solution: UnitSolution, places: list[Any] = places) -> None:
@@ -183,10 +194,40 @@ class SupportVectorSearch(BaseEstimator):
                 precision=self.precision,
             )
             left = None if until is None else max(1e-3, until - time.monotonic())
-            self.status_ = solve(problem, self.engine_, Effort(left, self.n_jobs))
+            if units:
+                self.status_ = solve(problem, self.engine_, Effort(left, self.n_jobs, _keeper(record, table)))
             if self.status_ is not Status.CONVERGED:
                 break
+        if record is not None and (self.refit or self.status_ is not Status.CONVERGED):
+            record.write(table.arrays())
         self._keep_table(table, searched)
+
+    def _record(self, table: ScoreTable, asked: tuple[Any, ...], weight: Any) -> Record | None:
+        """The file of the search; the table goes on from it. Cells are kept as they are, so all that they depend on is
+        in the fingerprint."""
+        checkpoint = settle_checkpoint(self.checkpoint)
+        if checkpoint is None:
+            return None
+        points, kernels, ladders, folds = asked
+        judged = [getattr(self, name, None) for name in ("classes_", *_JUDGING)]
+        record = Record(
+            checkpoint,
+            fingerprint(
+                "search",
+                points,
+                [kernel_words(kernel) for kernel in kernels],
+                [(ladder.y, ladder.p, ladder.point) for ladder in ladders],
+                [(fold.weight, fold.held_out) for fold in folds],
+                table.grid,
+                judged,
+                _name_of(self.scoring),
+                None if weight is None else np.asarray(weight, dtype=np.float64),
+            ),
+        )
+        arrays = record.read()
+        if arrays is not None:
+            table.take_up(arrays)
+        return record
 
     def _keep_table(self, table: ScoreTable, searched: tuple[str, ...]) -> None:
         self.cv_results_ = table.results(searched)
@@ -220,8 +261,18 @@ class SupportVectorSearch(BaseEstimator):
         if not self.refit or self.status_ is Status.INTERRUPTED or not hasattr(self, "best_params_"):
             return
         start = time.perf_counter()
-        self.best_estimator_ = template.set_params(time_limit=None, **self.best_params_).fit(X, y, sample_weight)
+        checkpoint = settle_checkpoint(self.checkpoint)
+        own = None if checkpoint is None else checkpoint.beside(".refit")
+        template.set_params(time_limit=None, checkpoint=own, **self.best_params_).fit(X, y, sample_weight)
+        self.best_estimator_ = template.set_params(checkpoint=None)
         self.refit_time_ = time.perf_counter() - start
+
+    def _finish_checkpoint(self) -> None:
+        """The last act of a fit: the table's file is removed when nothing is left to be done."""
+        checkpoint = settle_checkpoint(self.checkpoint)
+        fitted = [self.best_estimator_] if self.refit and hasattr(self, "best_estimator_") else []
+        if checkpoint is not None and worst(each.status_ for each in (self, *fitted)) is Status.CONVERGED:
+            checkpoint.remove()
 
     @property
     def certificate_(self) -> Certificate:
@@ -258,6 +309,30 @@ class SupportVectorSearch(BaseEstimator):
         tags.input_tags.pairwise = inner.input_tags.pairwise
         tags.input_tags.positive_only = inner.input_tags.positive_only
         return tags
+
+
+def _keeper(record: Record | None, table: ScoreTable) -> Callable[[Callable[[], Any]], None] | None:
+    """What looks around between slices, and writes the table down when the interval is over."""
+    if record is None:
+        return None
+
+    kept = table.n_entered
+
+    def look(_: Callable[[], Any]) -> None:
+        nonlocal kept
+        if record.is_due and table.n_entered > kept:
+            kept = table.n_entered
+            record.write(table.arrays())
+
+    return look
+
+
+def _name_of(scoring: Any) -> str:
+    """How a scorer is told from another, in this process and the next."""
+    if scoring is None or isinstance(scoring, str | _BaseScorer):
+        return str(scoring)
+    named = scoring if hasattr(scoring, "__qualname__") else type(scoring)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def default_cs() -> NDArray[np.float64]:

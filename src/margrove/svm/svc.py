@@ -87,6 +87,11 @@ class SVC(SupportVectorClassifier):
         Whether ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at
         the end. Row i is taken for the row i of the last fit; where it is another the start is worse, the answer the
         same. A hard margin begins anew.
+    checkpoint : str, path or `Checkpoint`, optional
+        A file where ``fit`` keeps α every 30 seconds, or as often as a `Checkpoint` says. A later ``fit`` of the same
+        data and parameters goes on from it, with other limits, threads or ``tol`` if you like; one of other data is
+        refused. It is removed when the fit has converged. The folds of ``probability=True``, `path` and
+        `leave_one_out` keep none.
 
     Attributes
     ----------
@@ -162,6 +167,7 @@ class SVC(SupportVectorClassifier):
         precision: str = "auto",
         probability: bool = False,
         warm_start: bool = False,
+        checkpoint: Any = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -184,6 +190,7 @@ class SVC(SupportVectorClassifier):
             engine=engine,
             precision=precision,
             probability=probability,
+            checkpoint=checkpoint,
         )
         self.C = C
         self.warm_start = warm_start
@@ -307,7 +314,8 @@ class NuSVC(SupportVectorClassifier):
         an `InfeasibleError` that names the largest.
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, class_weight, verbose, max_iter
         As in `SVC`. Weights are the bounds C_i themselves; ``tol`` is of the problem before it is scaled by 1/ρ.
-    decision_function_shape, break_ties, random_state, sigma, multiclass, time_limit, n_jobs, engine, precision
+    decision_function_shape, break_ties, random_state, sigma, multiclass, time_limit, n_jobs, engine, precision, \
+probability, checkpoint
         As in `SVC`.
 
     Attributes
@@ -354,6 +362,7 @@ class NuSVC(SupportVectorClassifier):
         engine: str = "auto",
         precision: str = "auto",
         probability: bool = False,
+        checkpoint: Any = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -376,6 +385,7 @@ class NuSVC(SupportVectorClassifier):
             engine=engine,
             precision=precision,
             probability=probability,
+            checkpoint=checkpoint,
         )
         self.nu = nu
 
@@ -406,7 +416,8 @@ class NuSVC(SupportVectorClassifier):
             weight = np.ones(len(train)) if sample.weight is None else sample.weight[train]
             sides = code[sample.codes[train]].T
             largest = min(largest_nu(side[side != 0], weight[side != 0]) for side in sides)
-            model = clone(self).set_params(probability=False, gamma=self.gamma_, sigma=None, nu=min(self.nu, largest))
+            model = clone(self).set_params(probability=False, gamma=self.gamma_, sigma=None, checkpoint=None)
+            model.set_params(nu=min(self.nu, largest))
             rows = ground.X[np.ix_(train, train)] if is_given else ground.X[train]
             model.fit(rows, sample.codes[train], None if sample_weight is None else np.asarray(sample_weight)[train])
             values[test] = model.machine_decision(ground.X[np.ix_(test, train)] if is_given else ground.X[test])

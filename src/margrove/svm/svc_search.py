@@ -43,6 +43,11 @@ class SVCCV(ClassifierMixin, SupportVectorSearch):
         average by three standard errors of the difference. Their ``mean_test_score`` is NaN.
     time_limit : float, optional
         Seconds for the search; the refit comes after. Cells whose folds are all scored compete.
+    checkpoint : str, path or `Checkpoint`, optional
+        A file where ``fit`` keeps the table every 30 seconds, or as often as a `Checkpoint` says. A later ``fit`` of
+        the same data, folds, grid and scoring computes what is missing: a fold under one γ is done or begun anew. The
+        refit keeps its own, of the same name with ``.refit`` at its end. Both are removed when all is done. Folds that
+        are drawn at random need a seed to be the same.
     kernel, degree, coef0, tol, cache_size, class_weight, verbose, max_iter, decision_function_shape, break_ties, \
 multiclass, n_jobs, engine, precision
         As in `SVC`. ``cache_size`` must hold n² kernel values for each thread; where it does not, they are computed
@@ -102,6 +107,7 @@ multiclass, n_jobs, engine, precision
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
+        checkpoint: Any = None,
     ) -> None:
         super().__init__(
             Cs=Cs,
@@ -121,6 +127,7 @@ multiclass, n_jobs, engine, precision
             n_jobs=n_jobs,
             engine=engine,
             precision=precision,
+            checkpoint=checkpoint,
         )
         self.class_weight = class_weight
         self.decision_function_shape = decision_function_shape
@@ -148,8 +155,9 @@ multiclass, n_jobs, engine, precision
         judge = _Judge(self, sample, X, y, sample_weight, splits)
         grid = {"C": Cs, "epsilon": np.zeros(1), "gamma": gammas}
         searched = ("C",) if self._is_without_gamma else ("C", "gamma")
-        self._fill(template, sample.X, order, ladders, folds, grid, judge.scores, searched)
+        self._fill(template, sample.X, order, ladders, folds, grid, judge.scores, searched, sample_weight)
         self._refit(template, X, y, sample_weight)
+        self._finish_checkpoint()
         return self
 
     def _template(self) -> SVC:
@@ -169,6 +177,7 @@ multiclass, n_jobs, engine, precision
             n_jobs=self.n_jobs,
             engine=self.engine,
             precision=self.precision,
+            checkpoint=self.checkpoint,
         )
 
     score = SupportVectorSearch.score  # by ``scoring``; the mixin's is accuracy, whatever was asked

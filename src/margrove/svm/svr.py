@@ -53,6 +53,7 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         self._keep_regression(ground, solved)
         self._remember_weights()
         self._keep_certificate(certify, (X, y, sample_weight), ground, solved)
+        self._finish_checkpoint()
         return solved[0]
 
     def _keep_regression(self, ground: Ground, solved: list[Solved]) -> None:
@@ -80,7 +81,7 @@ class SVR(SupportVectorRegressor):
         The price of leaving the tube: min ½‖w‖² + C Σ (ξ_i + ξ*_i).
     epsilon : float
         ε, half the width of the tube, in units of y.
-    shrinking, cache_size, verbose, max_iter, sigma, time_limit, n_jobs, engine, precision, warm_start
+    shrinking, cache_size, verbose, max_iter, sigma, time_limit, n_jobs, engine, precision, warm_start, checkpoint
         As in `SVC`.
 
     Attributes
@@ -127,6 +128,7 @@ class SVR(SupportVectorRegressor):
         engine: str = "auto",
         precision: str = "auto",
         warm_start: bool = False,
+        checkpoint: Any = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -143,6 +145,7 @@ class SVR(SupportVectorRegressor):
             n_jobs=n_jobs,
             engine=engine,
             precision=precision,
+            checkpoint=checkpoint,
         )
         self.C = C
         self.epsilon = epsilon
@@ -174,7 +177,7 @@ class NuSVR(SupportVectorRegressor):
         The price of leaving the tube: min ½‖w‖² + C (ν n ε + Σ (ξ_i + ξ*_i)).
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter
         As in `SVC`.
-    sigma, time_limit, n_jobs, engine, precision
+    sigma, time_limit, n_jobs, engine, precision, checkpoint
         As in `SVC`.
 
     Attributes
@@ -217,6 +220,7 @@ class NuSVR(SupportVectorRegressor):
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
+        checkpoint: Any = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -233,6 +237,7 @@ class NuSVR(SupportVectorRegressor):
             n_jobs=n_jobs,
             engine=engine,
             precision=precision,
+            checkpoint=checkpoint,
         )
         self.nu = nu
         self.C = C

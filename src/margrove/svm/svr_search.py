@@ -31,7 +31,7 @@ class SVRCV(RegressorMixin, SupportVectorSearch):
         None is the median heuristic times 1/64 … 16. One kernel serves all folds: γ is settled on all rows.
     epsilons : list of float, optional
         None is 0.01, 0.1 and 0.3 times the standard deviation of y.
-    cv, scoring, refit, drop_early, time_limit
+    cv, scoring, refit, drop_early, time_limit, checkpoint
         As in `SVCCV`; ``cv=5`` is five stretches of the rows as they come, ``scoring=None`` is R².
     kernel, degree, coef0, tol, cache_size, verbose, max_iter, n_jobs, engine, precision
         As in `SVR`.
@@ -73,6 +73,7 @@ engine_, certificate_
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
+        checkpoint: Any = None,
     ) -> None:
         super().__init__(
             Cs=Cs,
@@ -92,6 +93,7 @@ engine_, certificate_
             n_jobs=n_jobs,
             engine=engine,
             precision=precision,
+            checkpoint=checkpoint,
         )
         self.epsilons = epsilons
 
@@ -130,8 +132,9 @@ engine_, certificate_
 
         searched = ("C", "epsilon") if self._is_without_gamma else ("C", "epsilon", "gamma")
         ladder = Ladder(dual.y, dual.p, dual.point)
-        self._fill(template, values.X, np.arange(n), (ladder,), folds, grid, scores, searched)
+        self._fill(template, values.X, np.arange(n), (ladder,), folds, grid, scores, searched, sample_weight)
         self._refit(template, X, y, sample_weight)
+        self._finish_checkpoint()
         return self
 
     score = SupportVectorSearch.score  # by ``scoring``; the mixin's is R², whatever was asked
@@ -149,6 +152,7 @@ engine_, certificate_
             n_jobs=self.n_jobs,
             engine=self.engine,
             precision=self.precision,
+            checkpoint=self.checkpoint,
         )
 
 

@@ -58,10 +58,31 @@ class ScoreTable:
         self.columns["violation"][place] = solution.violation.max(axis=1)
         self.is_converged[place] = solution.is_converged.all(axis=1)
 
-    def still_in(self) -> NDArray[np.bool_]:
-        """Cells that are not clearly beaten: in some fold as good as the best cell, or on average within three
-        standard errors of the difference. All of them before the second fold."""
-        scored = ~np.isnan(self.score).any(axis=(0, 1, 2))
+    def has(self, place: tuple[NDArray[np.int64], int, int, int]) -> bool:
+        """Whether all cells of a unit have been entered."""
+        return not np.isnan(self.columns["support"][place]).any()  # a score may be NaN by itself
+
+    @property
+    def n_entered(self) -> int:
+        """Cells and folds that have been entered."""
+        return int(np.count_nonzero(~np.isnan(self.columns["support"])))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that has been entered, for `take_up`."""
+        return {**self.columns, "is_converged": self.is_converged}
+
+    def take_up(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `arrays` gave."""
+        for name in _COLUMNS:
+            self.columns[name][...] = arrays[name]
+        self.is_converged[...] = arrays["is_converged"]
+
+    def still_in(self, before: int | None = None) -> NDArray[np.bool_]:
+        """Cells that are not clearly beaten in the folds ``before`` one (None: in all): in some fold as good as the
+        best cell, or on average within three standard errors of the difference. All before the second fold."""
+        scored = np.asarray(~np.isnan(self.score).any(axis=(0, 1, 2)))
+        if before is not None:
+            scored[before:] = False
         if scored.sum() < 2:
             return np.asarray(~np.isnan(self.score[..., scored]).any(axis=-1) | (scored.sum() == 0))
         scores = self.score[..., scored]

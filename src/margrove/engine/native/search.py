@@ -51,6 +51,8 @@ def _(problem: SearchProblem, effort: Effort) -> Status:
         return Status.CONVERGED if is_done else None
 
     def tell() -> None:
+        if effort.look_around is not None:
+            effort.look_around(lambda: None)
         report(Progress("search", float(search.solved), float(problem.n_cells)))
 
     with blas_held_back():
@@ -158,7 +160,7 @@ def _row_by_row(problem: SearchProblem, effort: Effort) -> Status:
 
     def answer(dual: DualProblem) -> tuple[DualSolution, ...]:
         left = None if until is None else max(1e-3, until - time.monotonic())
-        solutions: tuple[DualSolution, ...] = solve(dual, Effort(left, effort.n_jobs))
+        solutions: tuple[DualSolution, ...] = solve(dual, replace(effort, time_limit=left))
         return solutions
 
     def decide(kernel: Any, X: Any, support: Any, beta: Any) -> Any:

@@ -45,7 +45,12 @@ def _climb(problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ..
     def advance(seconds: float) -> Status | None:
         return Status.CONVERGED if duals.run(most, seconds) else None
 
+    def present() -> list[Any]:
+        return [duals.alpha(k) for k in range(len(first.machines))]
+
     def tell() -> None:
+        if effort.look_around is not None:
+            effort.look_around(present)
         report(Progress("svm", float(duals.ended), float(total), float(duals.violation), "violation"))
 
     with blas_held_back():

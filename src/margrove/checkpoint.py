@@ -1,0 +1,245 @@
+"""Long work that outlives its process: what it has come to by now, in a file, at intervals.
+
+The file is a safetensors file: arrays by name, and in its metadata, under ``margrove.checkpoint``, a JSON text of
+
+===========  ==============================================================================
+format       1
+fingerprint  BLAKE2b of the question: the points, the kernel, what is asked of them
+digest       BLAKE2b of the arrays: damage is told
+===========  ==============================================================================
+
+Whoever goes on from it starts there and believes nothing: the answer is checked as any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.atomic import replace_file
+from margrove.errors import (
+    InputError,
+    MargroveWarning,
+    ParameterError,
+    check_flag,
+    check_number,
+    level_of_caller,
+    shown,
+)
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+FORMAT = 1
+_KEY = "margrove.checkpoint"
+_DIGEST_BYTES = 16
+_BLOCK_CELLS = 1 << 20  # entries of an array that are laid out at once to be hashed
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a long fit keeps what it has come to, and how often.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. It is written beside its place and put there in one step, so there is always a whole one.
+    interval : float
+        Seconds between two writes: what is lost at most when the process is killed. 0 writes as often as there is an
+        occasion, about 20 times a second.
+    replace : bool
+        Whether the file of another fit (other data, other parameters) is replaced. By default it is refused.
+
+    Examples
+    --------
+    >>> from margrove import SVC, Checkpoint
+    >>> model = SVC(checkpoint=Checkpoint("long.checkpoint", interval=60)).fit([[0.0], [1.0]], [0, 1])
+    >>> model.status_  # so the file is gone
+    <Status.CONVERGED: 'converged'>
+    """
+
+    path: str | os.PathLike[str]
+    interval: float = 30.0
+    replace: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | os.PathLike) or not isinstance(os.fspath(self.path), str):
+            raise ParameterError(f"the path of a checkpoint is {shown(self.path)}; it must be the path of a file.")
+        check_number("interval", self.interval, least=0, cure="It is in seconds.")
+        check_flag("replace", self.replace)
+
+    def beside(self, ending: str) -> Checkpoint:
+        """For a later part of the same work: the same path with an ending, and whatever is there is replaced."""
+        return Checkpoint(os.fspath(self.path) + ending, self.interval, replace=True)
+
+    def check_place(self) -> None:
+        """Raise `ParameterError` unless there can be a file."""
+        path = Path(self.path)
+        folder, start = path.parent, f"checkpoint is {os.fspath(self.path)!r}"
+        if not os.fspath(self.path) or path.is_dir():
+            raise ParameterError(f"{start}; that is a folder. Add the name of a file.")
+        if not folder.is_dir():
+            raise ParameterError(f"{start}; there is no folder {os.fspath(folder)!r}. Make it first.")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise ParameterError(f"{start}; the folder {os.fspath(folder)!r} may not be written to. Choose another.")
+
+    def remove(self) -> None:
+        """The work is done."""
+        Path(self.path).unlink(missing_ok=True)
+
+
+def settle_checkpoint(given: Any) -> Checkpoint | None:
+    """The parameter ``checkpoint`` of an estimator: a path, a `Checkpoint` or None; told before any work."""
+    if given is None:
+        return None
+    if not isinstance(given, Checkpoint | str | os.PathLike):
+        raise ParameterError(f"checkpoint is {shown(given)}; it must be the path of a file, a Checkpoint, or None.")
+    checkpoint = given if isinstance(given, Checkpoint) else Checkpoint(given)
+    checkpoint.check_place()
+    return checkpoint
+
+
+class Record:
+    """The file of one piece of work, told from all others by its fingerprint.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    fingerprint : str
+        See `fingerprint`.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, fingerprint: str) -> None:
+        self._checkpoint, self._fingerprint = checkpoint, fingerprint
+        self._path = Path(os.path.realpath(checkpoint.path))  # a link keeps pointing where it did
+        self._written = time.monotonic()
+        self._has_failed = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the interval is over."""
+        return time.monotonic() - self._written >= self._checkpoint.interval
+
+    def read(self) -> Arrays | None:
+        """What an earlier process has left; None where it has left nothing, or nothing that counts."""
+        try:
+            about, arrays = _read(self._path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InputError(
+                f"the checkpoint cannot be read: {error.strerror or error}", file=self._name, cure="Check the file."
+            ) from error
+        except (safetensors.SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
+            raise self.damaged() from error
+        if about.get("format") != FORMAT:
+            raise InputError(
+                f"the checkpoint has format {shown(about.get('format'))}; this version reads {FORMAT}",
+                file=self._name,
+                cure="Go on with the version that wrote it, or delete the file to begin anew.",
+            )
+        if about["digest"] != fingerprint(arrays):
+            raise self.damaged()
+        if about["fingerprint"] == self._fingerprint:
+            return arrays
+        if self._checkpoint.replace:
+            return None
+        raise InputError(
+            "the checkpoint belongs to other data or other parameters",
+            file=self._name,
+            cure="Give those, choose another path, or delete the file to begin anew.",
+        )
+
+    def damaged(self) -> InputError:
+        """The error of a file that is not as it was written."""
+        return InputError(
+            "the checkpoint is damaged, or is none of Margrove's",
+            file=self._name,
+            cure="Delete the file to begin anew, or choose another path.",
+        )
+
+    def write(self, arrays: Arrays) -> None:
+        """Put the arrays in the place of what was there. The work goes on where that fails, with one warning."""
+        about = {"format": FORMAT, "fingerprint": self._fingerprint, "digest": fingerprint(arrays)}
+        content = safetensors.numpy.save(arrays, {_KEY: json.dumps(about)})
+        try:
+            replace_file(self._path, content)
+        except OSError as error:
+            if not self._has_failed:
+                message = f"{self._name}: the checkpoint cannot be written ({error.strerror}); the fit goes on without."
+                warnings.warn(message, MargroveWarning, stacklevel=level_of_caller())
+            self._has_failed = True
+        self._written = time.monotonic()
+
+    def remove(self) -> None:
+        """The work is done."""
+        self._checkpoint.remove()
+
+    @property
+    def _name(self) -> str:
+        return os.fspath(self._checkpoint.path)
+
+
+def fingerprint(*parts: Any) -> str:
+    """BLAKE2b of numbers, words, arrays (dense or sparse) and lists and mappings of such, in hexadecimal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.checkpoint import fingerprint
+    >>> fingerprint("fit", np.zeros(3)) == fingerprint("fit", np.zeros(3))
+    True
+    >>> fingerprint("fit", np.zeros(3)) == fingerprint("fit", np.zeros((3, 1)))
+    False
+    """
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    _take_in(digest, parts)
+    return digest.hexdigest()
+
+
+def _take_in(digest: Any, part: Any) -> None:
+    """Each part after a word on what it is and how much of it follows: no two lists of parts read the same."""
+    if sp.issparse(part):
+        # Of the same matrix SciPy may keep positions in 32 or in 64 bits.
+        positions = [part.indices.astype(np.int64), part.indptr.astype(np.int64)]
+        _take_in(digest, ["sparse", *part.shape, part.data, *positions])
+    elif isinstance(part, np.ndarray) and part.dtype.hasobject:
+        _take_in(digest, part.tolist())
+    elif isinstance(part, np.ndarray):
+        digest.update(f"array {part.dtype.str} {part.shape};".encode())
+        rows = np.atleast_1d(part)
+        step = max(1, _BLOCK_CELLS // max(1, rows[:1].size))
+        for start in range(0, len(rows), step):
+            digest.update(np.ascontiguousarray(rows[start : start + step]))
+    elif isinstance(part, Mapping):
+        _take_in(digest, [item for name in sorted(part) for item in (name, part[name])])
+    elif isinstance(part, Sequence) and not isinstance(part, str):
+        digest.update(f"list {len(part)};".encode())
+        for each in part:
+            _take_in(digest, each)
+    else:
+        # A γ that is computed from the points may differ in its last digits from machine to machine.
+        text = f"{float(part):.12g}" if isinstance(part, Real) else str(part)
+        digest.update(f"word {len(text)} {text};".encode())
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
+    with safetensors.safe_open(path, framework="numpy") as file:
+        about = json.loads((file.metadata() or {})[_KEY])
+        arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118 it is no mapping
+    if not isinstance(about, dict) or not {"format", "fingerprint", "digest"} <= about.keys():
+        raise ValueError("the metadata is not as it was written")
+    return about, arrays
