@@ -101,6 +101,9 @@ class Checkpoint:
         Path(self.path).unlink(missing_ok=True)
 
 
+CheckpointLike: TypeAlias = str | os.PathLike[str] | Checkpoint
+
+
 def settle_checkpoint(given: Any) -> Checkpoint | None:
     """The parameter ``checkpoint`` of an estimator: a path, a `Checkpoint` or None; told before any work."""
     if given is None:

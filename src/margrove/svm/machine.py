@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
-from margrove.checkpoint import Record, settle_checkpoint
+from margrove.checkpoint import CheckpointLike, Record, settle_checkpoint
 from margrove.data.sample import read_points
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import (
@@ -101,7 +101,7 @@ class SupportVectorMachine(BaseEstimator):
         n_jobs: int | None,
         engine: str,
         precision: str,
-        checkpoint: Any,
+        checkpoint: CheckpointLike | None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree

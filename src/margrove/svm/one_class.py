@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 
+from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_points, settle_weights
 from margrove.svm.certificate import certify_one_class
 from margrove.svm.examination import ONE_CLASS
@@ -77,7 +78,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
-        checkpoint: Any = None,
+        checkpoint: CheckpointLike | None = None,
     ) -> None:
         super().__init__(
             kernel=kernel,

@@ -16,7 +16,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
-from margrove.checkpoint import Record, fingerprint, settle_checkpoint
+from margrove.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import (
     ConvergenceWarning,
@@ -78,7 +78,7 @@ class SupportVectorSearch(BaseEstimator):
         n_jobs: int | None,
         engine: str,
         precision: str,
-        checkpoint: Any,
+        checkpoint: CheckpointLike | None,
     ) -> None:
         self.Cs = Cs
         self.gammas = gammas

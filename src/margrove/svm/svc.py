@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import Sample
 from margrove.engine import Effort, solve
 from margrove.errors import InfeasibleError, ParameterError, check_flag, check_number
@@ -167,7 +168,7 @@ class SVC(SupportVectorClassifier):
         precision: str = "auto",
         probability: bool = False,
         warm_start: bool = False,
-        checkpoint: Any = None,
+        checkpoint: CheckpointLike | None = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -362,7 +363,7 @@ probability, checkpoint
         engine: str = "auto",
         precision: str = "auto",
         probability: bool = False,
-        checkpoint: Any = None,
+        checkpoint: CheckpointLike | None = None,
     ) -> None:
         super().__init__(
             kernel=kernel,

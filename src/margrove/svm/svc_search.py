@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 
+from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import Sample, read_sample
 from margrove.errors import InputError, shown
 from margrove.svm.folds import Splits, folds_of, ladders_of, row_order
@@ -107,7 +108,7 @@ multiclass, n_jobs, engine, precision
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
-        checkpoint: Any = None,
+        checkpoint: CheckpointLike | None = None,
     ) -> None:
         super().__init__(
             Cs=Cs,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from margrove.certificate import Certificate
+from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_values
 from margrove.errors import check_flag, check_number
 from margrove.svm.certificate import certify_nu_svr, certify_svr
@@ -128,7 +129,7 @@ class SVR(SupportVectorRegressor):
         engine: str = "auto",
         precision: str = "auto",
         warm_start: bool = False,
-        checkpoint: Any = None,
+        checkpoint: CheckpointLike | None = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -220,7 +221,7 @@ class NuSVR(SupportVectorRegressor):
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
-        checkpoint: Any = None,
+        checkpoint: CheckpointLike | None = None,
     ) -> None:
         super().__init__(
             kernel=kernel,

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import check_scoring, r2_score
 from sklearn.utils import _safe_indexing
 
+from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_values
 from margrove.svm.grid import Fold, Ladder
 from margrove.svm.problem import regression
@@ -73,7 +74,7 @@ engine_, certificate_
         n_jobs: int | None = None,
         engine: str = "auto",
         precision: str = "auto",
-        checkpoint: Any = None,
+        checkpoint: CheckpointLike | None = None,
     ) -> None:
         super().__init__(
             Cs=Cs,
