@@ -651,6 +651,7 @@ import numpy as np
 from margrove import SVC, SVCCV, Checkpoint, certify
 from margrove.progress import watched
 from margrove.svm.table import ScoreTable
+from safetensors.numpy import load_file
 
 folder, chance = sys.argv[1], random.Random(int(sys.argv[2]))
 path, log, found = (os.path.join(folder, name) for name in ("checkpoint", "log", "found"))
@@ -661,7 +662,13 @@ def note(*words):
 def lines():
     return open(log).read().splitlines() if os.path.exists(log) else []
 
-def child(checkpoint, seconds=None):
+def left():
+    try:
+        return {"written": os.stat(path).st_mtime, "kept": kept(load_file(path))}
+    except FileNotFoundError:
+        return {"written": 0.0, "kept": []}
+
+def child(checkpoint, seconds=None, is_last=False):
     global notes
     for name in (log, found):
         if os.path.exists(name):
@@ -677,6 +684,8 @@ def child(checkpoint, seconds=None):
     if seconds is not None:
         while len(lines()) < 2 and not os.path.exists(found):
             time.sleep(0.002)
+        while is_last and not left()["kept"] and not os.path.exists(found):  # there is something to go on from
+            time.sleep(0.01)
         time.sleep(seconds)
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
@@ -684,8 +693,8 @@ def child(checkpoint, seconds=None):
 
 whole = child(None)
 runs = []
-for _ in range(kills):
-    runs.append(child(Checkpoint(path, interval), chance.uniform(0.0, longest)))
+for number in range(kills):
+    runs.append(child(Checkpoint(path, interval), chance.uniform(0.0, longest), number == kills - 1))
     if runs[-1]["answer"]:
         break
 if not runs[-1]["answer"]:
@@ -703,8 +712,8 @@ def work(checkpoint):
     certificate = certify(model, X, y)
     return {"holds": certificate.holds, "dual": certificate.claim("dual").values[0], "steps": int(model.n_iter_.sum())}
 
-def left():
-    return {"written": os.stat(path).st_mtime if os.path.exists(path) else 0.0}
+def kept(arrays):
+    return arrays["place"].tolist()
 """
 
 SEARCH = """
@@ -724,11 +733,8 @@ def work(checkpoint):
     search = SVCCV(**grid, checkpoint=checkpoint).fit(X, y)
     return {"scores": search.cv_results_["mean_test_score"].tolist(), "holds": search.certificate_.holds}
 
-def left():
-    if not os.path.exists(path):
-        return {"units": []}
-    from safetensors.numpy import load_file
-    return {"units": np.argwhere(~np.isnan(load_file(path)["support"][:, 0]).any(axis=0)).tolist()}
+def kept(arrays):
+    return np.argwhere(~np.isnan(arrays["support"][:, 0]).any(axis=0)).tolist()
 """
 
 
@@ -750,7 +756,7 @@ def test_a_fit_that_is_killed_again_and_again(tmp_path, seed):
     assert whole["holds"]
     assert runs[-1]["answer"]["holds"]
     assert runs[-1]["answer"]["dual"] == pytest.approx(whole["dual"], rel=1e-6)
-    if runs[-2]["written"]:  # where there is none, the fit had ended, and it was its certificate that was cut short
+    if runs[-2]["kept"]:  # where there is none, the fit had ended, and it was its certificate that was cut short
         assert runs[-1]["answer"]["steps"] < whole["steps"]
     for run in runs[:-1]:
         # At the last look the file was no older than the interval and what the solver does between two looks.
@@ -771,6 +777,6 @@ def test_a_search_that_is_killed_again_and_again(tmp_path, seed):
         entered, safe = {unit for _, unit in units}, {unit for number, unit in units if number < last_look}
         assert not entered & done
         if run["answer"] is None:
-            now = {tuple(unit) for unit in run["units"]}
+            now = {tuple(unit) for unit in run["kept"]}
             assert done | safe <= now
             done = now
