@@ -47,6 +47,16 @@ nb::ndarray<nb::numpy, T> to_numpy(const std::vector<T>& values) {
   return to_numpy(values.data(), {values.size()});
 }
 
+// A NumPy array that takes `values` over.
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<std::size_t> shape) {
+  auto kept = std::make_unique<std::vector<T>>(std::move(values));
+  T* data = kept->data();
+  nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  kept.release();
+  return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
+}
+
 // The BLAS that `set_blas` has taken from SciPy's capsules.
 struct BorrowedBlas {
   Blas<float> single;

@@ -264,7 +264,7 @@ nb::object take_unit(BoundSearch& search, std::int64_t unit) {
     is_converged.push_back(cell.ending == BlockEnding::converged);
   }
   nb::dict out;
-  out["values"] = to_numpy(result.values.data(), {n_C, machines, held});
+  out["values"] = to_numpy(std::move(result.values), {n_C, machines, held});
   out["offset"] = to_numpy(offset.data(), {n_C, machines});
   out["violation"] = to_numpy(violation.data(), {n_C, machines});
   out["seconds"] = to_numpy(seconds.data(), {n_C, machines});
