@@ -1,9 +1,11 @@
-"""Pictures of fitted classifiers: matplotlib axes in, matplotlib axes out.
+"""Pictures of fitted classifiers and searches: matplotlib axes in, matplotlib axes out.
 
 =================  =======================================================================
 plot_boundary      the plane of two columns: regions, boundary, margin lines, points
 compare_linear     the linear classifiers side by side on the same points (THEORY L5)
 plot_margins       how far on the right side the points lie, for any number of columns
+plot_search        the scores of a search over C and γ, the best cell marked
+plot_path          margin, support vectors and coefficients along C
 =================  =======================================================================
 
 matplotlib is imported when a picture is drawn, not before. Every function draws on the axes it is given, or
@@ -14,5 +16,7 @@ people can tell apart; classes have different markers too.
 from margrove.plots.boundary import plot_boundary
 from margrove.plots.compare import LINEAR_CLASSIFIERS, compare_linear
 from margrove.plots.margins import plot_margins
+from margrove.plots.path import plot_path
+from margrove.plots.search import plot_search
 
-__all__ = ["LINEAR_CLASSIFIERS", "compare_linear", "plot_boundary", "plot_margins"]
+__all__ = ["LINEAR_CLASSIFIERS", "compare_linear", "plot_boundary", "plot_margins", "plot_path", "plot_search"]
