@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from itertools import product
 from typing import Any
 
@@ -27,9 +28,11 @@ from margrove.errors import (
     level_of_caller,
     shown,
 )
+from margrove.progress import overheard, part_of
 from margrove.status import Status, worst
 from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution
 from margrove.svm.kernels import Kernel, Matrix, settle_kernel
+from margrove.svm.live_line import LiveLine
 from margrove.svm.machine import SupportVectorMachine
 from margrove.svm.resumed import kernel_words
 from margrove.svm.table import ScoreTable
@@ -166,6 +169,8 @@ class SupportVectorSearch(BaseEstimator):
         until = None if self.time_limit is None else time.monotonic() + self.time_limit
         every_fold = range(len(folds))
         self.status_ = Status.CONVERGED
+        line = LiveLine(type(self).__name__, table) if self.verbose else None
+        done = 0
         for numbers in [(number,) for number in every_fold] if self.drop_early else [tuple(every_fold)]:
             wanted = table.still_in(before=numbers[0])
             places, units = [], []
@@ -194,10 +199,15 @@ class SupportVectorSearch(BaseEstimator):
                 precision=self.precision,
             )
             left = None if until is None else max(1e-3, until - time.monotonic())
+            later = problem.n_cells * (len(folds) - 1 - numbers[-1])  # at most: cells are given up on the way
             if units:
-                self.status_ = solve(problem, self.engine_, Effort(left, self.n_jobs, _keeper(record, table)))
+                with overheard(line.watch) if line else nullcontext(), part_of(done, later):
+                    self.status_ = solve(problem, self.engine_, Effort(left, self.n_jobs, _keeper(record, table)))
+            done += problem.n_cells
             if self.status_ is not Status.CONVERGED:
                 break
+        if line is not None:
+            line.end(self.status_)
         if record is not None and (self.refit or self.status_ is not Status.CONVERGED):
             record.write(table.arrays())
         self._keep_table(table, searched)

@@ -49,7 +49,10 @@ class SVCCV(ClassifierMixin, SupportVectorSearch):
         the same data, folds, grid and scoring computes what is missing: a fold under one γ is done or begun anew. The
         refit keeps its own, of the same name with ``.refit`` at its end. Both are removed when all is done. Folds that
         are drawn at random need a seed to be the same.
-    kernel, degree, coef0, tol, cache_size, class_weight, verbose, max_iter, decision_function_shape, break_ties, \
+    verbose : bool
+        One live line, or a plain one every few seconds where there is no terminal: share done, best score so far, time
+        gone and left. Then what `SVC` prints of the refit.
+    kernel, degree, coef0, tol, cache_size, class_weight, max_iter, decision_function_shape, break_ties, \
 multiclass, n_jobs, engine, precision
         As in `SVC`. ``cache_size`` must hold n² kernel values for each thread; where it does not, they are computed
         as they are needed, which is slower.

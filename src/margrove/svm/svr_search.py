@@ -34,7 +34,10 @@ class SVRCV(RegressorMixin, SupportVectorSearch):
         None is 0.01, 0.1 and 0.3 times the standard deviation of y.
     cv, scoring, refit, drop_early, time_limit, checkpoint
         As in `SVCCV`; ``cv=5`` is five stretches of the rows as they come, ``scoring=None`` is R².
-    kernel, degree, coef0, tol, cache_size, verbose, max_iter, n_jobs, engine, precision
+    verbose : bool
+        One live line, or a plain one every few seconds where there is no terminal: share done, best score so far, time
+        gone and left. Then what `SVR` prints of the refit.
+    kernel, degree, coef0, tol, cache_size, max_iter, n_jobs, engine, precision
         As in `SVR`.
 
     Attributes
