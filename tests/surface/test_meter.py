@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -85,3 +86,23 @@ def test_a_machine_tells_where_its_violation_must_come_to() -> None:
 def test_nobody_watches_and_nothing_happens() -> None:
     with towards(0.1):
         report(Progress("svm", 1))
+
+
+def test_a_search_says_how_long_it_will_take(bar: Bar, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    meter = Meter(bar, "search", 2)
+    meter.begin("round 1")
+    for now, done, words in (
+        (0.5, 30, ""),  # too soon to say
+        (4.0, 40, "about 21 s left of this search"),  # the last ten took 3.5 s
+        (8.0, 80, "about 2 s left of this search"),
+    ):
+        clock[0] = now
+        meter.watch(Progress("search", done, 100))
+        assert bar.tasks[0].fields["objective"] == words
+    assert bar.tasks[0].completed == pytest.approx(0.8)
+    meter.advance()
+    meter.begin("round 2")
+    meter.watch(Progress("search", 10, 100))
+    assert bar.tasks[0].fields["objective"] == ""

@@ -105,7 +105,7 @@ def _endless(folder: Path, learner: str) -> list[str]:
         price = []
     else:  # labels at random, and a price for which every one of them has to be right
         rows = "".join(f"{(i * 7919) % 1009 / 1009},{'ab'[i * i % 7 % 2]}\n" for i in range(900))
-        price = ["--param", "C=1e9"]
+        price = ["--param", "C=1e9", "--param", "gamma=scale"]  # and nothing to search
     (folder / "noise.csv").write_text(f"x,y\n{rows}")
     return ["train", "noise.csv", "--model", learner, "--param", "max_iter=2000000000", *price]
 
@@ -140,6 +140,17 @@ def test_ctrl_c_during_the_fit_keeps_the_model(folder: Path, learner: str) -> No
     assert command.returncode == 0, complaint
     assert b"interrupted" in complaint
     assert b"status 'interrupted'" in output
+    assert (folder / "noise.margrove").exists()
+
+
+def test_ctrl_c_during_the_search_goes_on_to_the_fit(folder: Path) -> None:
+    words = [word for word in _endless(folder, "svm") if word != "gamma=scale"]
+    words = words[:-1]  # the --param of it
+    command = _begun([*words, "--time-limit", "0.5"], folder)
+    output, complaint = _interrupt_after(command, b"Searching gamma")
+    assert command.returncode == 0, complaint
+    assert b"Interrupted: the best so far is kept, and fitted." in output
+    assert b"status 'time_limit'" in output  # of the fit, not of the search
     assert (folder / "noise.margrove").exists()
 
 

@@ -65,7 +65,7 @@ def test_show_tells_whose_rows_carry_the_decision_and_what_that_bounds(run: Run,
 
 
 def test_a_linear_machine_says_which_columns_matter(run: Run, flowers: str) -> None:
-    result = run("train", flowers, "--model", "svm", "--param", "kernel=linear", "--folds", "0")
+    result = run("train", flowers, "--model", "svm", "--param", "kernel=linear", "--folds", "0", "--budget", "0")
     assert "tulip rather than daisy: high height (+1.00)" in said_by(result)
     assert "rows carry the decision (support vectors)" in result.stdout
     assert "straight learner" not in result.stdout

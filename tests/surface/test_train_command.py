@@ -55,7 +55,7 @@ def test_json_is_one_document_and_nothing_else(run: Run, flowers: str) -> None:
     assert record["learner"] == DEFAULT
     assert record["table"]["target"] == "kind"
     assert record["table"]["columns"] == {"numeric": 2, "category": 1}
-    assert len(record["cross_validation"]["accuracies"]) == 2
+    assert len(record["estimate"]["accuracies"]) == 2
     assert record["learned"]["lessons"][0]["about"] == "tulip"
     assert record["model"] == "flowers.margrove"
 
@@ -150,6 +150,10 @@ def test_params_reach_the_learner(run: Run, flowers: str) -> None:
         (["-o", "."], "is a folder"),
         (["-o", "-", "--json"], "both want standard output"),
         (["--time-limit", "-1"], "error: --time-limit is -1"),
+        (["--budget", "soon"], "--budget is 'soon'; it must be a time such as 90, 60s, 5m or 1h. 0 means"),
+        (["--budget", "-5s"], "--budget is '-5s'"),
+        (["--budget", "nan"], "--budget is 'nan'"),
+        (["--budget", ""], "--budget is ''"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_nothing_is_written(
@@ -166,8 +170,8 @@ def test_a_wrong_option_is_one_line_and_nothing_is_written(
 def test_small_classes_shrink_or_cancel_the_estimate_and_that_is_said(run: Run, folder: Path) -> None:
     (folder / "few.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n8,b\n9,c\n")
     record = json.loads(run("train", "few.csv", "--json").stdout)
-    assert record["cross_validation"]["folds"] == 2
-    assert len(record["cross_validation"]["notes"]) == 2
+    assert record["estimate"]["folds"] == 2
+    assert len(record["estimate"]["notes"]) == 3
     (folder / "one.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n")
     result = run("train", "one.csv")
     assert result.exit_code == 0

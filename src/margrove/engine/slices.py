@@ -73,3 +73,9 @@ def _is_under_a_search() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def forget_interruption() -> None:
+    """Whoever calls this has told Ctrl-C's meaning by itself: a solve that begins now is other work, and is begun."""
+    global _interrupted_at
+    _interrupted_at = -SAME_WORK

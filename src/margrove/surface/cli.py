@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from margrove.surface.budget import DEFAULT_BUDGET, parse_budget
 from margrove.surface.failures import ExitCode, GuardedGroup
 from margrove.surface.learners import DEFAULT, LEARNERS, completed_names, parse_params
 
@@ -75,6 +76,15 @@ Folds = Annotated[int, typer.Option(help="Of the cross-validation; 0 for none.",
 TimeLimit = Annotated[
     float | None, typer.Option(help="Seconds for each fit.", show_default=False, rich_help_panel=_LEARNING)
 ]
+BudgetTime = Annotated[
+    str,
+    typer.Option(
+        "--budget",
+        metavar="TIME",
+        help="For the search of svm's C and gamma, such as 60s, 5m, 1h; 0 for no search.",
+        rich_help_panel=_LEARNING,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document and nothing else.", rich_help_panel=_OUTPUT)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the essential.", rich_help_panel=_OUTPUT)]
 
@@ -115,6 +125,7 @@ def train(
     seed: Seed = 0,
     folds: Folds = 5,
     time_limit: TimeLimit = None,
+    budget: BudgetTime = DEFAULT_BUDGET,
     without: Without = None,
     missing: Missing = None,
     no_header: NoHeader = False,
@@ -124,7 +135,7 @@ def train(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from a table: estimate, fit, certify, explain and save."""
+    """Learn from a table: search, estimate, fit, certify, explain and save."""
     from margrove.errors import ParameterError
     from margrove.surface.reading import Reading
     from margrove.surface.screen import Screen
@@ -136,7 +147,7 @@ def train(
     reading = Reading(
         file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled, tuple(without or ())
     )
-    training = Training(model, parse_params(param or ()), seed, folds, time_limit)
+    training = Training(model, parse_params(param or ()), seed, folds, time_limit, parse_budget(budget))
     screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-", outlives_reader=True)
     work(screen, reading, training, output)
 

@@ -182,3 +182,5 @@ def _tell_best(screen: Screen, contenders: list[Contender], best: Contender | No
         screen.say(f"A fit was stopped after {time_limit:g} s; --time-limit allows more.")
     for note in estimate.notes:
         screen.say(f"Note: {note}.")
+    searched = [learner.name for learner in LEARNERS.values() if learner.is_searched]
+    screen.say(f"{', '.join(searched)} is compared as it is; `margrove train` searches its C and gamma.")

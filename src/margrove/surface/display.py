@@ -46,11 +46,7 @@ def tell_estimate(screen: Screen, estimate: Estimate) -> None:
     screen.heading("Accuracy on rows it has not seen")
     n = len(estimate.accuracies)
     if n:
-        how = f"  (mean ± standard deviation of {n} rounds: each learns from the other rows"
-        part = _PARTS.get(n, f"{n}th part")
-        screen.say(
-            Text.assemble((accuracy_text(estimate), "bold"), f"{how} and is tested on its own {part})"), indent=2
-        )
+        screen.say(Text.assemble((accuracy_text(estimate), "bold"), f"  ({_how(estimate)})"), indent=2)
     for note in estimate.notes:
         screen.say(note, indent=2)
     answer = str(estimate.baseline_class)
@@ -58,6 +54,18 @@ def tell_estimate(screen: Screen, estimate: Estimate) -> None:
     if n and estimate.mean <= estimate.baseline:
         text = "It is no better than that: this learner finds nothing in these columns. Try `margrove compare`."
         screen.say(text, style="yellow", indent=2)
+
+
+def _how(estimate: Estimate) -> str:
+    """What was done to get the number, so that nobody takes it for another."""
+    n = len(estimate.accuracies)
+    if estimate.method == "hold-out":
+        rows = f"{estimate.n_tested:,} row{'' if estimate.n_tested == 1 else 's'}"
+        return f"a final hold-out: {rows} that neither the search nor the fit tested here saw; ± standard error"
+    mean, part = f"mean ± standard deviation of {n} rounds", _PARTS.get(n, f"{n}th part")
+    if estimate.method == "nested":
+        return f"nested, {mean}: each searches the other rows anew, learns from them and is tested on its own {part}"
+    return f"{mean}: each learns from the other rows and is tested on its own {part}"
 
 
 _PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}

@@ -34,12 +34,15 @@ class Learner:
         What it does, for a reader who knows no mathematics.
     defaults : mapping
         Parameters in which the command line departs from the class.
+    is_searched : bool
+        Whether ``train`` searches its C and gamma (`margrove.surface.search`).
     """
 
     name: str
     class_name: str
     words: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    is_searched: bool = False
 
     def estimator(self, params: Mapping[str, Any], *, seed: int, time_limit: float | None) -> Any:
         """The unfitted estimator with these parameters.
@@ -73,7 +76,7 @@ LEARNERS: dict[str, Learner] = {
         Learner("kernel-perceptron", "KernelPerceptron", "corrects its mistakes, with a boundary that bends"),
         # C = 10 instead of 1 has a better mean yet (91.9 against 91.4 %), but it is worse on noisy tables
         # (german_credit, pima), takes three times as long on the largest, and is not what SVC() means in Python.
-        Learner("svm", "SVC", "the widest margin, with a boundary that bends"),
+        Learner("svm", "SVC", "the widest margin, with a boundary that bends", is_searched=True),
     )
 }
 

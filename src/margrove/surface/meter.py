@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from margrove.progress import Pace, in_short, watched
 from margrove.progress import Progress as Report
-from margrove.progress import watched
 from margrove.surface.screen import Screen
 
 PATIENCE = 1.0  # seconds before a bar appears: what is over sooner would only flicker
@@ -26,11 +27,14 @@ class Meter:
         self._done = 0
         self._share = 0.0  # of the step at hand
         self._start: float | None = None  # where the objective of the step at hand was first seen
+        self._pace = Pace()
         self._task = None if bar is None else bar.add_task(title, total=total, objective="")
 
     def begin(self, title: str) -> None:
         """Say what the step at hand is."""
         self._share, self._start = 0.0, None
+        self._pace = Pace()
+        self._pace.see(0.0, time.monotonic())
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=title, objective="")
 
@@ -47,7 +51,14 @@ class Meter:
             return
         share = min(1.0, (report.done + self._fallen(report)) / report.total) if report.total else 0.0
         self._share = max(self._share, share)  # an objective may rise on its way down, but no bar should fall back
-        self._bar.update(self._task, completed=self._done + self._share, objective=in_words(report))
+        words = self._time_left(report) if report.stage == "search" else in_words(report)
+        self._bar.update(self._task, completed=self._done + self._share, objective=words)
+
+    def _time_left(self, report: Report) -> str:
+        """Of a search, whose machines can be counted; its violations come and go."""
+        self._pace.see(report.done, time.monotonic())
+        left = self._pace.left(report.total or math.inf)
+        return "" if left is None else f"about {in_short(left)} left of this search"
 
     def _fallen(self, report: Report) -> float:
         """Of what is at work now: how many of the digits between its start and its goal the objective has fallen."""

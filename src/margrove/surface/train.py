@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
+from margrove.engine import Effort
 from margrove.status import Status
 from margrove.surface.display import (
     accuracy_text,
@@ -24,7 +25,10 @@ from margrove.surface.learners import DEFAULT, MANY_ROWS, Learner, learner_named
 from margrove.surface.meter import metered
 from margrove.surface.models import build_model, check_destination, fit_model, write_model
 from margrove.surface.reading import STANDARD_STREAM, Reading, facts_of, tell_facts
+from margrove.surface.rounds import Tuned, Tuning
 from margrove.surface.screen import Screen
+from margrove.surface.search import Question, question_of
+from margrove.surface.search_words import search_words, tell_question, tell_search
 from margrove.surface.validation import Estimate, cross_validate, stratified_folds
 
 
@@ -37,21 +41,28 @@ class Training:
     seed: int = 0
     folds: int = 5
     time_limit: float | None = None
+    budget: float = 0.0  # seconds for the search; 0 for none
 
     @property
     def learner(self) -> Learner:
         """The learner asked for, or the default."""
         return learner_named(self.model or DEFAULT)
 
-    def build(self) -> Any:
-        """An unfitted model."""
-        return build_model(self.learner, self.params, seed=self.seed, time_limit=self.time_limit)
+    def build(self, found: Mapping[str, Any] | None = None) -> Any:
+        """An unfitted model, with the parameters that a search found besides those that were typed."""
+        params = {**self.params, **(found or {})}
+        return build_model(self.learner, params, seed=self.seed, time_limit=self.time_limit)
+
+    def question(self) -> Question | None:
+        """What there is to search."""
+        return question_of(self.learner, self.params, self.build()[-1]) if self.budget > 0 else None
 
 
 def train(screen: Screen, reading: Reading, training: Training, output: str | None) -> None:
     """Read, estimate, fit, certify, save, and tell of each."""
     learner = training.learner
-    training.build()  # so that a wrong parameter is told before a large file is read
+    question = training.question()  # so that a wrong parameter is told before a large file is read
+    Effort(training.time_limit)
     destination = output or f"{reading.stem}.margrove"
     is_replaced = check_destination(destination)
     with metered(screen, "reading"):
@@ -59,10 +70,17 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         facts = facts_of(table)
     tell_facts(screen, facts, reading)
     _tell_learner(screen, training, facts.n_rows)
+    tuned = None
     with parameters_blamed(training.params):
-        estimate = _estimate(screen, training, table)
+        if question is None:
+            estimate = _estimate(screen, training, table)
+        else:
+            tell_question(screen, question, training.budget, facts.n_rows)
+            tuned = _tune(screen, training, question, table)
+            tell_search(screen, tuned.found, is_interrupted=tuned.is_interrupted)
+            estimate = tuned.estimate
         tell_estimate(screen, estimate)
-        model, certificate, warnings = _fit(screen, training, table)
+        model, certificate, warnings = _fit(screen, training, table, {} if tuned is None else tuned.found.params)
     lessons = learned(model, table)
     for warning in warnings:
         screen.warn(warning)
@@ -71,14 +89,16 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     write_model(model, destination)
     _tell_saved(screen, reading, destination, is_replaced=is_replaced)
     if screen.is_quiet:
-        screen.essential(f"{learner.name}: accuracy {accuracy_text(estimate)}; {destination}")
+        chosen = "" if tuned is None else f" ({estimate.method}); {search_words(tuned.found)}"
+        screen.essential(f"{learner.name}: accuracy {accuracy_text(estimate)}{chosen}; {destination}")
     screen.document(
         {
             "command": "train",
             "table": facts.to_dict(),
             "learner": learner.name,
             "parameters": plain_parameters(model[-1]),
-            "cross_validation": estimate.to_dict(),
+            "search": None if tuned is None else {"budget": training.budget, **tuned.to_dict()},
+            "estimate": estimate.to_dict(),
             "status": str(model[-1].status_),
             "engine": model[-1].engine_,
             "certificate": certificate.to_dict(),
@@ -96,9 +116,20 @@ def _estimate(screen: Screen, training: Training, table: Table) -> Estimate:
         return cross_validate(training.build, table, folds, meter, "cross-validation")
 
 
-def _fit(screen: Screen, training: Training, table: Table) -> tuple[Any, Certificate, list[str]]:
+def _tune(screen: Screen, training: Training, question: Question, table: Table) -> Tuned:
+    folds = stratified_folds(table, training.folds, training.seed)
+    with metered(screen, "search", total=1 + len(folds.tests)) as meter:
+        rounds = Tuning(
+            question, training.build, table, folds, seed=training.seed, seconds=training.budget, meter=meter
+        )
+        return rounds.run()
+
+
+def _fit(
+    screen: Screen, training: Training, table: Table, found: Mapping[str, Any]
+) -> tuple[Any, Certificate, list[str]]:
     """The model fitted on all rows, its certificate recomputed, and warnings."""
-    model = training.build()
+    model = training.build(found)
     with metered(screen, "fit on all rows") as meter:
         warnings = fit_model(model, table)
         meter.begin("recomputing the certificate")

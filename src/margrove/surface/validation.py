@@ -1,4 +1,4 @@
-"""An honest estimate: the accuracy on rows that the model has not seen, by stratified cross-validation."""
+"""An honest estimate: the accuracy on rows that the model has not seen, by stratified folds."""
 
 from __future__ import annotations
 
@@ -20,12 +20,18 @@ ModelMaker = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Accuracies of the folds, beside what answering the largest class would score. No folds: no estimate, and why."""
+    """Accuracies of the folds, beside what answering the largest class would score. No folds: no estimate, and why.
+
+    ``method`` is "cross-validation" where nothing is searched, "nested" where each fold searches anew, "hold-out" where
+    there is one search and ``n_tested`` rows that it did not see, and "none".
+    """
 
     accuracies: tuple[float, ...]
     baseline: float
     baseline_class: Any
     notes: tuple[str, ...] = ()
+    method: str = "cross-validation"
+    n_tested: int = 0
 
     @property
     def mean(self) -> float:
@@ -34,13 +40,16 @@ class Estimate:
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the accuracy over the folds."""
+        """The standard deviation of the accuracy over the folds; of a hold-out its standard error."""
+        if self.method == "hold-out":
+            return float(np.sqrt(self.mean * (1 - self.mean) / self.n_tested))
         return float(np.std(self.accuracies))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         is_there = bool(self.accuracies)
         return {
+            "method": self.method if is_there else "none",
             "folds": len(self.accuracies),
             "accuracies": list(self.accuracies),
             "mean": self.mean if is_there else None,
@@ -105,14 +114,14 @@ def cross_validate(make_model: ModelMaker, table: Table, folds: Folds, meter: Me
                 model.fit(table.take(train), labels[train])
             except InfeasibleError:  # the fit on all rows says why, and names rows of the table
                 notes = (*folds.notes, f"not estimated: without fold {number} the problem has no solution")
-                return Estimate((), *_baseline(labels), notes)
+                return Estimate((), *baseline_of(labels), notes)
             refuse_interrupted(model)
             accuracies.append(float(np.mean(model.predict(table.take(test)) == labels[test])))
         meter.advance()
-    return Estimate(tuple(accuracies), *_baseline(labels), folds.notes)
+    return Estimate(tuple(accuracies), *baseline_of(labels), folds.notes)
 
 
-def _baseline(labels: np.ndarray) -> tuple[float, Any]:
+def baseline_of(labels: np.ndarray) -> tuple[float, Any]:
     """What answering the largest class would score, and that class."""
     values, counts = np.unique(labels, return_counts=True)
     largest = int(np.argmax(counts))

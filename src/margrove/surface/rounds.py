@@ -1,0 +1,157 @@
+"""What a searched model is worth: a search in each round of a cross-validation, or one with rows held out.
+
+Nested, where the budget allows: each round sets its part of the rows aside, searches among the others, fits the best
+cell to them and is tested on its part, which nothing has seen, not even the encoder. The model's own C and γ come from
+a search on all rows.
+
+Else a hold-out: the first round alone. Its C and γ become the model's, and the model then learns from all rows.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrove.data import Table
+from margrove.engine.slices import forget_interruption
+from margrove.status import Status
+from margrove.surface.budget import Budget, budget_words
+from margrove.surface.meter import Meter
+from margrove.surface.search import Found, Question, search
+from margrove.surface.validation import Estimate, Folds, baseline_of
+
+_SPARE = 1.5  # a round may take so many times as long as the first did
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The search whose best cell is fitted, what that is worth, and the C and γ that each round found."""
+
+    found: Found
+    estimate: Estimate
+    rounds: tuple[dict[str, float], ...] = ()
+    is_interrupted: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {**self.found.to_dict(), "rounds": list(self.rounds), "is_interrupted": self.is_interrupted}
+
+
+class Tuning:
+    """The rounds of one table.
+
+    Parameters
+    ----------
+    question : Question
+    build : callable
+        An unfitted model with these parameters besides those that were typed.
+    table : Table
+    folds : Folds
+    seed : int
+    seconds : float
+        For all searches together.
+    meter : Meter
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        build: Callable[[Mapping[str, Any]], Any],
+        table: Table,
+        folds: Folds,
+        *,
+        seed: int,
+        seconds: float,
+        meter: Meter,
+    ) -> None:
+        self._question, self._build, self._table, self._folds = question, build, table, folds
+        self._labels = table.labels()
+        self._seed, self._meter = seed, meter
+        self._budget = Budget(seconds)
+        self._statuses: list[Status] = []
+        self._notes = list(folds.notes)
+        self._params: list[dict[str, float]] = []
+        self._accuracies: list[float] = []
+
+    def run(self) -> Tuned:
+        """Search, and estimate; Ctrl-C keeps what there is."""
+        if not self._folds.tests:
+            found = self._search(self._table, "search", self._budget.left)
+            return self._tuned(found, "none")
+        started = time.monotonic()
+        first = self._round(0, self._budget.left)
+        took = time.monotonic() - started
+        n_rounds = len(self._folds.tests)
+        needed = _SPARE * n_rounds * took
+        if self._was_interrupted() or not self._accuracies:
+            return self._tuned(first, "hold-out")
+        if first.status is not Status.CONVERGED or needed > self._budget.left:
+            if first.status is Status.CONVERGED:
+                allowance = budget_words(needed + took)
+                self._notes.append(
+                    f"a nested estimate, with a search in each of {n_rounds} rounds: --budget {allowance}"
+                )
+            return self._tuned(first, "hold-out")
+        found = self._search(self._table, "search on all rows", self._budget.left / n_rounds)
+        for number in range(1, n_rounds):
+            if self._was_interrupted():
+                break
+            self._round(number, self._budget.left / (n_rounds - number))
+        n_done = len(self._accuracies)
+        if n_done < n_rounds:
+            self._notes.append(f"interrupted: {n_done} of {n_rounds} rounds")
+        return self._tuned(found if found.best else first, "nested" if n_done > 1 else "hold-out")
+
+    def _tuned(self, found: Found, method: str) -> Tuned:
+        if self._folds.tests and not self._accuracies and self._was_interrupted():
+            self._notes.append("not estimated: interrupted")
+        n_tested = len(self._folds.tests[0]) if method == "hold-out" else 0
+        baseline = baseline_of(self._labels)
+        n_bare = sum(not params for params in self._params)
+        if n_bare:
+            self._notes.append(f"{n_bare} of the rounds had nothing to choose by and took C and gamma as they are")
+        method = method if self._accuracies else "none"
+        estimate = Estimate(tuple(self._accuracies), *baseline, tuple(self._notes), method, n_tested)
+        return Tuned(found, estimate, tuple(self._params), self._was_interrupted())
+
+    def _search(self, table: Table, title: str, seconds: float) -> Found:
+        found = search(
+            self._question, table, seed=self._seed, seconds=seconds, meter=self._meter, title=f"{title}, C and gamma"
+        )
+        self._heed(found.status)
+        self._meter.advance()
+        return found
+
+    def _round(self, number: int, seconds: float) -> Found:
+        """One part of the rows is set aside, and asked about after a search among the others."""
+        test = self._folds.tests[number]
+        rest = np.setdiff1d(np.arange(len(self._labels)), test, assume_unique=True)
+        learned_from = self._table.take(rest)
+        found = self._search(learned_from, f"round {number + 1} of {len(self._folds.tests)}", seconds)
+        if self._was_interrupted() and number > 0:
+            return found  # its search was broken off, unlike those of the other rounds: it would not speak for them
+        model = self._build(found.params)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
+            model.fit(learned_from, self._labels[rest])
+            if self._heed(model[-1].status_):
+                return found
+            right = model.predict(self._table.take(test)) == self._labels[test]
+        self._accuracies.append(float(np.mean(right)))
+        self._params.append(found.params)
+        return found
+
+    def _heed(self, status: Status) -> bool:
+        """Ctrl-C ends the searching and estimating, not the command: the fit comes next."""
+        self._statuses.append(status)
+        if status is Status.INTERRUPTED:
+            forget_interruption()
+        return status is Status.INTERRUPTED
+
+    def _was_interrupted(self) -> bool:
+        return Status.INTERRUPTED in self._statuses

@@ -1,0 +1,307 @@
+"""The search for C and γ that ``margrove train`` makes: the grid, what was scored, the best cell and its neighbours.
+
+The score of the best cell is the largest of many: it flatters. It chooses the cell, and `margrove.surface.rounds` asks
+rows that the search has not seen what the choice is worth.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.data import Table, TableEncoder
+from margrove.status import Status
+from margrove.surface.budget import Budget
+from margrove.surface.learners import Learner
+from margrove.surface.meter import Meter
+
+# On 6,000 rows the grid takes 20 s of two slow cores (magic04), within the usual budget; on 12,000 it would take over a
+# minute, and C and γ change little from there on.
+MOST_ROWS = 6000
+FOLDS = 5
+_WITHOUT_GAMMA = ("linear", "intersection")
+_ELSEWHERE = ("C", "gamma", "sigma", "shrinking", "random_state", "time_limit", "probability", "warm_start", "verbose")
+_C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0  # those of SVCCV's grid
+_C_MORE, _GAMMA_MORE = 4, 3  # values that widening adds
+_DEARER = 3.0  # how much a cell beyond the edge may cost: a larger C takes more steps
+_LEAST = 1e-3  # seconds: a time limit must be above 0
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is searched, and what is fixed.
+
+    Parameters
+    ----------
+    names : tuple of str
+        "C", "gamma" or both.
+    Cs, gammas : tuple, optional
+        The one value that is fixed. None: searched, or a kernel without γ.
+    settings : mapping
+        The machine's other parameters.
+    """
+
+    names: tuple[str, ...]
+    Cs: tuple[Any, ...] | None
+    gammas: tuple[Any, ...] | None
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One C and one γ, and the mean score over the folds; NaN where not all of them were scored."""
+
+    C: float
+    gamma: float | None
+    score: float
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether all its folds were."""
+        return not math.isnan(self.score)
+
+    @property
+    def words(self) -> str:
+        """As it could be typed, to three digits."""
+        return f"C={self.C:.3g}" + ("" if self.gamma is None else f", gamma={self.gamma:.3g}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {"C": self.C, "gamma": self.gamma, "score": self.score if self.is_scored else None}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found."""
+
+    names: tuple[str, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    n_rows: int = 0  # searched
+    of_rows: int = 0  # there were
+    folds: int = 0
+    seconds: float = 0.0
+    status: Status = Status.CONVERGED
+    widened: tuple[str, ...] = ()  # edges that the grid was widened at
+    n_added: int = 0  # cells that widening added
+    why_not: str = ""  # searched
+
+    @property
+    def scored(self) -> list[Cell]:
+        """The best first; of equals the one of the smallest C, then of the smallest γ."""
+        done = [cell for cell in self.cells if cell.is_scored]
+        return sorted(done, key=lambda cell: (-_steady(cell.score), cell.C, cell.gamma or 0.0))
+
+    @property
+    def best(self) -> Cell | None:
+        """None where no cell was scored."""
+        return next(iter(self.scored), None)
+
+    @property
+    def runner_up(self) -> Cell | None:
+        """The best of those that score less than the best."""
+        return next((cell for cell in self.scored if _steady(cell.score) < self._top), None)
+
+    @property
+    def n_equals(self) -> int:
+        """Cells that score as the best does, itself among them."""
+        return sum(_steady(cell.score) == self._top for cell in self.scored)
+
+    @property
+    def _top(self) -> float:
+        return _steady(self.scored[0].score) if self.scored else math.nan
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """At which edges of the grid all cells lie that score best: beyond there may be better ones."""
+        tops = [cell for cell in self.scored if _steady(cell.score) == self._top]
+        found = []
+        for name in self.names:
+            values = self.values_of(name)
+            if len(values) < 2 or not tops:
+                continue
+            for word, end in (("smallest", values[0]), ("largest", values[-1])):
+                if all(getattr(cell, name) == end for cell in tops):
+                    found.append(f"{word} {name}")
+        return tuple(found)
+
+    def values_of(self, name: str) -> list[float]:
+        """Ascending; none where the kernel has no γ."""
+        return sorted({getattr(cell, name) for cell in self.cells} - {None})
+
+    @property
+    def params(self) -> dict[str, float]:
+        """What the learner is to be given; nothing where no cell was scored."""
+        best = self.best
+        return {} if best is None else {name: getattr(best, name) for name in self.names}
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        best, second = self.best, self.runner_up
+        return {
+            "searched": list(self.names),
+            "Cs": self.values_of("C"),
+            "gammas": self.values_of("gamma"),
+            "n_cells": len(self.cells),
+            "n_scored": len(self.scored),
+            "folds": self.folds,
+            "rows": self.n_rows,
+            "of_rows": self.of_rows,
+            "seconds": self.seconds,
+            "status": str(self.status),
+            "best": None if best is None else best.to_dict(),
+            "equals": self.n_equals,
+            "runner_up": None if second is None else second.to_dict(),
+            "edges": list(self.edges),
+            "widened": list(self.widened),
+            "why_not": self.why_not or None,
+            "cells": [cell.to_dict() for cell in self.cells],
+        }
+
+
+def _steady(score: float) -> float:
+    """Means of the same folds are equal where they differ by rounding alone."""
+    return round(score, 12)
+
+
+def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any) -> Question | None:
+    """What there is to search, with these parameters typed; None where there is nothing.
+
+    A value that the learner will refuse is none of ours: its own words are better.
+    """
+    C, sigma, kernel = params.get("C"), params.get("sigma"), params.get("kernel", "rbf")
+    is_hard = "C" in params and (not isinstance(C, int | float) or isinstance(C, bool) or not 0 < C < math.inf)
+    is_odd = sigma is not None and (not isinstance(sigma, int | float) or sigma <= 0 or "gamma" in params)
+    if not learner.is_searched or is_hard or is_odd or kernel == "precomputed":
+        return None
+    gammas: tuple[Any, ...] | None = None
+    if kernel not in _WITHOUT_GAMMA and sigma is not None:
+        gammas = (1.0 / (2.0 * sigma**2),)
+    elif kernel not in _WITHOUT_GAMMA and "gamma" in params:
+        gammas = (params["gamma"],)
+    is_open = {"C": "C" not in params, "gamma": kernel not in _WITHOUT_GAMMA and gammas is None}
+    names = tuple(name for name, is_wanted in is_open.items() if is_wanted)
+    if not names:
+        return None
+    settings = {name: value for name, value in estimator.get_params().items() if name not in _ELSEWHERE}
+    return Question(names, (C,) if "C" in params else None, gammas, settings)
+
+
+def search(question: Question, table: Table, *, seed: int, seconds: float, meter: Meter, title: str) -> Found:
+    """Score the grid on the rows of a table, or on a sample of very many; widen it once where the best is at an edge.
+
+    The encoder is learned from all rows of this table, once: its folds share what a column's mean and levels are. That
+    may tilt the choice of a cell, by little; rows outside the table take no part in it.
+    """
+    labels = table.labels()
+    rows = sample_rows(labels, MOST_ROWS, seed)
+    y = labels[rows]
+    n_folds = min(FOLDS, _second_largest(y))
+    if n_folds < 2:
+        return Found(why_not="all classes but one have a single row")
+    meter.begin(title)
+    budget, started = Budget(seconds), time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
+        X = TableEncoder().fit(table).transform(table.take(rows))
+        run = _Run(question, X, y, _splits(y, n_folds, seed), budget)
+        found = run.scored(question.Cs, question.gammas)
+        added = _beyond(found)
+        cost = _DEARER * (time.monotonic() - started) * len(added) / max(1, len(found.cells))
+        if added and cost <= budget.left:
+            meter.begin(f"{title}, widened")
+            wider = _merged(found, *(run.scored(Cs, gammas) for Cs, gammas in _blocks(found, added)))
+            found = replace(wider, widened=found.edges, n_added=len(wider.cells) - len(found.cells))
+    seconds = time.monotonic() - started
+    return replace(found, n_rows=len(rows), of_rows=len(labels), folds=n_folds, seconds=seconds)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The rows and folds that every cell is scored on."""
+
+    question: Question
+    X: Any
+    y: NDArray[Any]
+    splits: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    budget: Budget
+
+    def scored(self, Cs: Iterable[Any] | None, gammas: Iterable[Any] | None) -> Found:
+        from margrove import SVCCV
+
+        machine = SVCCV(
+            Cs=None if Cs is None else list(Cs),
+            gammas=None if gammas is None else list(gammas),
+            cv=self.splits,
+            refit=False,
+            time_limit=max(_LEAST, self.budget.left),
+            **self.question.settings,
+        ).fit(self.X, self.y)
+        results = machine.cv_results_
+        scores = zip(results["params"], results["mean_test_score"].tolist(), strict=True)
+        cells = tuple(Cell(params["C"], params.get("gamma"), score) for params, score in scores)
+        return Found(self.question.names, cells, status=machine.status_)
+
+
+def _merged(first: Found, *others: Found) -> Found:
+    cells = sum((other.cells for other in others), first.cells)
+    status = next((other.status for other in others if other.status is not Status.CONVERGED), first.status)
+    return replace(first, cells=cells, status=status)
+
+
+def _beyond(found: Found) -> dict[str, list[float]]:
+    """The values of C and γ by which the grid is widened; of a search that was broken off, none."""
+    more: dict[str, list[float]] = {}
+    for edge in found.edges if found.status is Status.CONVERGED else ():
+        word, name = edge.split()
+        step, count = (_C_STEP, _C_MORE) if name == "C" else (_GAMMA_STEP, _GAMMA_MORE)
+        values = found.values_of(name)
+        start, factor = (values[-1], step) if word == "largest" else (values[0], 1 / step)
+        more[name] = [start * factor**k for k in range(1, count + 1)]
+    return more
+
+
+def _blocks(found: Found, more: dict[str, list[float]]) -> list[tuple[list[float], list[float] | None]]:
+    """The added cells as grids: all γ at the new C, and the new γ at the old C."""
+    Cs, gammas = found.values_of("C"), found.values_of("gamma")
+    blocks: list[tuple[list[float], list[float] | None]] = []
+    if "C" in more:
+        blocks.append((more["C"], [*gammas, *more.get("gamma", [])] or None))
+    if "gamma" in more:
+        blocks.append((Cs, more["gamma"]))
+    return blocks
+
+
+def sample_rows(labels: NDArray[Any], most: int, seed: int) -> NDArray[np.int64]:
+    """All rows, in order; of more than ``most`` about that many, drawn at random from each class in its proportion.
+
+    Of each class at least two rows, if it has them: one to learn from, one to ask.
+    """
+    n = len(labels)
+    if n <= most:
+        return np.arange(n)
+    rng = np.random.default_rng(seed)
+    chosen = []
+    for label in np.unique(labels):
+        own = np.flatnonzero(labels == label)
+        count = min(len(own), max(2, round(most * len(own) / n)))
+        chosen.append(rng.choice(own, count, replace=False))
+    return np.sort(np.concatenate(chosen))
+
+
+def _second_largest(labels: NDArray[Any]) -> int:
+    sizes = sorted(Counter(labels.tolist()).values(), reverse=True)
+    return sizes[1] if len(sizes) > 1 else 0
+
+
+def _splits(y: NDArray[Any], n_folds: int, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    from sklearn.model_selection import StratifiedKFold
+
+    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
