@@ -22,6 +22,7 @@ from margrove.status import Status
 from margrove.surface.budget import Budget
 from margrove.surface.learners import Learner
 from margrove.surface.meter import Meter
+from margrove.svm.svc_search import SVCCV
 
 # On 6,000 rows the grid takes 20 s of two slow cores (magic04), within the usual budget; on 12,000 it would take over a
 # minute, and C and γ change little from there on.
@@ -95,34 +96,35 @@ class Found:
 
     @property
     def scored(self) -> list[Cell]:
-        """The best first; of equals the one of the smallest C, then of the smallest γ."""
+        """Those whose folds were all scored, the best first; of one score the smallest C, then the smallest γ."""
         done = [cell for cell in self.cells if cell.is_scored]
-        return sorted(done, key=lambda cell: (-_steady(cell.score), cell.C, cell.gamma or 0.0))
+        return sorted(done, key=lambda cell: (-cell.score, cell.C, cell.gamma or 0.0))
+
+    @property
+    def tops(self) -> list[Cell]:
+        """Those that score as the best one does, the smallest C first, then the smallest γ.
+
+        Scores within half a row are equal: folds differ in size by a row, so that the same number of mistakes gives
+        means that differ a little.
+        """
+        scored = self.scored
+        near = [cell for cell in scored if scored[0].score - cell.score < 0.5 / max(1, self.n_rows)]
+        return sorted(near, key=lambda cell: (cell.C, cell.gamma or 0.0))
 
     @property
     def best(self) -> Cell | None:
-        """None where no cell was scored."""
-        return next(iter(self.scored), None)
+        """The first of equals; None where no cell was scored."""
+        return next(iter(self.tops), None)
 
     @property
     def runner_up(self) -> Cell | None:
         """The best of those that score less than the best."""
-        return next((cell for cell in self.scored if _steady(cell.score) < self._top), None)
-
-    @property
-    def n_equals(self) -> int:
-        """Cells that score as the best does, itself among them."""
-        return sum(_steady(cell.score) == self._top for cell in self.scored)
-
-    @property
-    def _top(self) -> float:
-        return _steady(self.scored[0].score) if self.scored else math.nan
+        return next(iter(self.scored[len(self.tops) :]), None)
 
     @property
     def edges(self) -> tuple[str, ...]:
         """At which edges of the grid all cells lie that score best: beyond there may be better ones."""
-        tops = [cell for cell in self.scored if _steady(cell.score) == self._top]
-        found = []
+        tops, found = self.tops, []
         for name in self.names:
             values = self.values_of(name)
             if len(values) < 2 or not tops:
@@ -157,18 +159,13 @@ class Found:
             "seconds": self.seconds,
             "status": str(self.status),
             "best": None if best is None else best.to_dict(),
-            "equals": self.n_equals,
+            "n_equals": len(self.tops),
             "runner_up": None if second is None else second.to_dict(),
             "edges": list(self.edges),
             "widened": list(self.widened),
             "why_not": self.why_not or None,
             "cells": [cell.to_dict() for cell in self.cells],
         }
-
-
-def _steady(score: float) -> float:
-    """Means of the same folds are equal where they differ by rounding alone."""
-    return round(score, 12)
 
 
 def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any) -> Question | None:
@@ -220,7 +217,7 @@ def search(question: Question, table: Table, *, seed: int, seconds: float, meter
             wider = _merged(found, *(run.scored(Cs, gammas) for Cs, gammas in _blocks(found, added)))
             found = replace(wider, widened=found.edges, n_added=len(wider.cells) - len(found.cells))
     seconds = time.monotonic() - started
-    return replace(found, n_rows=len(rows), of_rows=len(labels), folds=n_folds, seconds=seconds)
+    return replace(found, of_rows=len(labels), folds=n_folds, seconds=seconds)
 
 
 @dataclass(frozen=True)
@@ -234,8 +231,6 @@ class _Run:
     budget: Budget
 
     def scored(self, Cs: Iterable[Any] | None, gammas: Iterable[Any] | None) -> Found:
-        from margrove import SVCCV
-
         machine = SVCCV(
             Cs=None if Cs is None else list(Cs),
             gammas=None if gammas is None else list(gammas),
@@ -247,7 +242,7 @@ class _Run:
         results = machine.cv_results_
         scores = zip(results["params"], results["mean_test_score"].tolist(), strict=True)
         cells = tuple(Cell(params["C"], params.get("gamma"), score) for params, score in scores)
-        return Found(self.question.names, cells, status=machine.status_)
+        return Found(self.question.names, cells, n_rows=len(self.y), status=machine.status_)
 
 
 def _merged(first: Found, *others: Found) -> Found:

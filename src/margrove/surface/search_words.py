@@ -45,9 +45,9 @@ def tell_search(screen: Screen, found: Found, *, is_interrupted: bool) -> None:
     if second is not None and score == other:  # a difference that one decimal would hide
         score, other = f"{100 * best.score:.2f} %", f"{100 * second.score:.2f} %"
     line = Text.assemble("best".ljust(width), (f"{best.words}: {score}", "bold"))
-    if found.n_equals > 1:
-        equals = f"{found.n_equals - 1:,} other{'s' if found.n_equals > 2 else ''} the same, of larger C or gamma"
-        line.append(f"  ({equals})")
+    n_others = len(found.tops) - 1
+    if n_others:
+        line.append(f"  ({n_others:,} other{'s' if n_others > 1 else ''} the same)")
     screen.say(line, indent=2)
     if second is not None:
         screen.say(f"{'runner-up'.ljust(width)}{second.words}: {other}", indent=2)
