@@ -280,6 +280,15 @@ def test_ctrl_c_in_a_later_round_shortens_the_estimate(run: Run, monkeypatch: py
     record = document(run("train", "--json"))
     assert (record["estimate"]["method"], record["estimate"]["folds"]) == ("nested", 2)
     assert record["estimate"]["notes"] == ["interrupted: 2 of 5 rounds"]
+    assert record["search"]["rows"] == 344
+
+
+def test_ctrl_c_in_the_search_on_all_rows_falls_back_on_the_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = iter([Status.CONVERGED, Status.INTERRUPTED])
+    pretend(monkeypatch, lambda C, gamma: 0.5, status=property(lambda _: next(ends)))
+    record = document(run("train", "--json"))
+    assert (record["estimate"]["method"], record["search"]["rows"]) == ("hold-out", 275)
+    assert record["estimate"]["notes"] == ["interrupted: 1 of 5 rounds"]
 
 
 def test_a_class_of_one_row_leaves_nothing_to_search_by(run: Run, folder: Path) -> None:

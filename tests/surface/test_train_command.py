@@ -150,6 +150,7 @@ def test_params_reach_the_learner(run: Run, flowers: str) -> None:
         (["-o", "."], "is a folder"),
         (["-o", "-", "--json"], "both want standard output"),
         (["--time-limit", "-1"], "error: --time-limit is -1"),
+        (["--budget", "0", "--param", "colour=red"], "svm has no parameter"),
         (["--budget", "soon"], "--budget is 'soon'; it must be a time such as 90, 60s, 5m or 1h. 0 means"),
         (["--budget", "-5s"], "--budget is '-5s'"),
         (["--budget", "nan"], "--budget is 'nan'"),

@@ -105,7 +105,9 @@ class Tuning:
         n_done = len(self._accuracies)
         if n_done < n_rounds:
             self._notes.append(f"interrupted: {n_done} of {n_rounds} rounds")
-        return self._tuned(found if found.best else first, "nested" if n_done > 1 else "hold-out")
+        # Of two searches the whole one; with a hold-out it is also the one whose worth was asked.
+        is_whole = found.best is not None and n_done > 1
+        return self._tuned(found if is_whole else first, "nested" if n_done > 1 else "hold-out")
 
     def _tuned(self, found: Found, method: str) -> Tuned:
         if self._folds.tests and not self._accuracies and self._was_interrupted():

@@ -29,7 +29,7 @@ from margrove.svm.svc_search import SVCCV
 MOST_ROWS = 6000
 FOLDS = 5
 _WITHOUT_GAMMA = ("linear", "intersection")
-_ELSEWHERE = ("C", "gamma", "sigma", "shrinking", "random_state", "time_limit", "probability", "warm_start", "verbose")
+_OF_THE_SEARCH = set(SVCCV().get_params()) - {"verbose", "time_limit", "checkpoint"}  # the fit's own, if typed
 _C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0  # those of SVCCV's grid
 _C_MORE, _GAMMA_MORE = 4, 3  # values that widening adds
 _DEARER = 3.0  # how much a cell beyond the edge may cost: a larger C takes more steps
@@ -72,11 +72,23 @@ class Cell:
     @property
     def words(self) -> str:
         """As it could be typed, to three digits."""
-        return f"C={self.C:.3g}" + ("" if self.gamma is None else f", gamma={self.gamma:.3g}")
+        return f"C={in_digits(self.C)}" + ("" if self.gamma is None else f", gamma={in_digits(self.gamma)}")
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         return {"C": self.C, "gamma": self.gamma, "score": self.score if self.is_scored else None}
+
+
+def in_digits(value: float) -> str:
+    """Three of them, as people write them.
+
+    Examples
+    --------
+    >>> from margrove.surface.search import in_digits
+    >>> [in_digits(value) for value in (0.1, 3.1623, 31623.0, 5.49e-7)]
+    ['0.1', '3.16', '31600', '5.49e-07']
+    """
+    return f"{float(f'{value:.3g}'):.10g}"
 
 
 @dataclass(frozen=True)
@@ -187,7 +199,7 @@ def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any) -> 
     names = tuple(name for name, is_wanted in is_open.items() if is_wanted)
     if not names:
         return None
-    settings = {name: value for name, value in estimator.get_params().items() if name not in _ELSEWHERE}
+    settings = {name: value for name, value in estimator.get_params().items() if name in _OF_THE_SEARCH}
     return Question(names, (C,) if "C" in params else None, gammas, settings)
 
 

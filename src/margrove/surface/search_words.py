@@ -8,7 +8,7 @@ from margrove.progress import in_short
 from margrove.status import Status
 from margrove.surface.display import percent
 from margrove.surface.screen import Screen
-from margrove.surface.search import MOST_ROWS, Found, Question
+from margrove.surface.search import MOST_ROWS, Found, Question, in_digits
 
 
 def tell_question(screen: Screen, question: Question, seconds: float, n_rows: int) -> None:
@@ -71,7 +71,7 @@ def _grid_words(found: Found) -> str:
     for name in ("C", "gamma"):
         values = found.values_of(name)
         if len(values) > 1:
-            parts.append(f"{name} {values[0]:.3g} … {values[-1]:.3g} ({len(values)} values)")
+            parts.append(f"{name} {in_digits(values[0])} … {in_digits(values[-1])} ({len(values)} values)")
         elif values:
-            parts.append(f"{name} {values[0]:.3g}")
+            parts.append(f"{name} {in_digits(values[0])}")
     return ", ".join(parts)

@@ -55,7 +55,8 @@ class Training:
 
     def question(self) -> Question | None:
         """What there is to search."""
-        return question_of(self.learner, self.params, self.build()[-1]) if self.budget > 0 else None
+        estimator = self.build()[-1]
+        return question_of(self.learner, self.params, estimator) if self.budget > 0 else None
 
 
 def train(screen: Screen, reading: Reading, training: Training, output: str | None) -> None:
