@@ -718,7 +718,7 @@ def kept(arrays):
 
 SEARCH = """
 rng = np.random.default_rng(0)
-X, y = rng.normal(size=(500, 10)), np.arange(500) % 2
+X, y = rng.normal(size=(1600, 10)), np.arange(1600) % 2
 kills, longest, interval = 4, 0.3, 0.0
 enter = ScoreTable.enter
 
