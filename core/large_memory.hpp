@@ -1,5 +1,5 @@
-// Memory for large matrices: on pages of 2 MiB where the system grants them. First use of a 4 KiB page costs more than
-// computing what goes onto it, and rows that are far apart find no room in the table of small pages.
+// Memory for large matrices that are filled whole: on pages of 2 MiB where the system grants them. First use of many
+// small pages costs more, and rows that are far apart find no room in the table of them.
 #pragma once
 
 #include <cstddef>

@@ -55,7 +55,24 @@ template <class T>
 void BlockSmo<T>::restart(const std::vector<double>& upper, double ray) {
   on_ray(dual_, v_, upper, ray);
   dual_.upper = upper;
+  begin_again();
+}
+
+template <class T>
+void BlockSmo<T>::resume(std::vector<double> upper, std::vector<double> alpha, std::vector<double> v, double tol) {
+  dual_.upper = std::move(upper);
+  dual_.alpha = std::move(alpha);
+  v_ = std::move(v);
+  settings_.tol = tol;
+  std::fill(moved_.begin(), moved_.end(), 0.0);
+  steps_ = rounds_ = rows_computed_ = 0;
+  begin_again();
+}
+
+template <class T>
+void BlockSmo<T>::begin_again() {
   for (std::size_t t = 0; t < v_.size(); ++t) mark(t);
+  pending_.is_open = false;
   ending_ = BlockEnding::running;
   watched_round_ = 0;
 }

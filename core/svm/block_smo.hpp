@@ -56,6 +56,8 @@ class BlockSmo {
 
   // The same problem with other bounds, from the point ray · α: see `on_ray`.
   void restart(const std::vector<double>& upper, double ray);
+  // The same with its α and v as they are given, to another tolerance; counted anew.
+  void resume(std::vector<double> upper, std::vector<double> alpha, std::vector<double> v, double tol);
 
   // At any time a feasible α and its v.
   std::vector<double> alpha() const;
@@ -78,6 +80,7 @@ class BlockSmo {
     bool is_open = false;
   };
 
+  void begin_again();
   bool is_up(std::size_t t) const { return flags_[t] & 1; }
   bool is_low(std::size_t t) const { return flags_[t] & 2; }
   void mark(std::size_t t);

@@ -75,13 +75,27 @@ void DualSolver<T>::restart(const std::vector<double>& upper) {
   known_beta_ = beta();
   for (double& moved : moved_) moved *= ray;
   check_error_ *= ray;
-  active_.clear();
-  active_variables_.resize(static_cast<std::size_t>(m_));  // everything may violate, and its v is known
-  std::iota(active_variables_.begin(), active_variables_.end(), 0);
-  is_whole_ = !can_shrink();
   phases_ = 1;
   accuracy_ = violation();
   refinements_ = steps_ = rounds_ = rows_computed_ = 0;
+  if (last_block_ && (!is_whole_ || !can_shrink())) {  // what moves next moved last, and its kernel rows are there
+    std::vector<double> bounds, alpha, v;
+    for (const std::int64_t variable : active_variables_) {
+      const auto t = static_cast<std::size_t>(variable);
+      bounds.push_back(dual_.upper[t]);
+      alpha.push_back(dual_.alpha[t]);
+      v.push_back(v_[t]);
+    }
+    // At once as far as it goes: v of all others follows every phase, and that is dearer than steps.
+    accuracy_ = kLastAccuracy * settings_.tol;
+    block_ = std::move(last_block_);
+    block_->resume(std::move(bounds), std::move(alpha), std::move(v), is_whole_ ? settings_.tol : accuracy_);
+  } else {
+    active_.clear();
+    active_variables_.resize(static_cast<std::size_t>(m_));  // everything may violate, and its v is known
+    std::iota(active_variables_.begin(), active_variables_.end(), 0);
+    is_whole_ = !can_shrink();
+  }
   is_cornered_ = false;
   ending_ = Ending::running;
 }
@@ -188,6 +202,7 @@ void DualSolver<T>::choose_active() {
 
 template <class T>
 void DualSolver<T>::open_phase() {
+  last_block_.reset();  // its rows lie where those of the new one will
   if (phases_ == 0) accuracy_ = violation();
   choose_active();
   accuracy_ *= phases_ == 0 ? kFirstAccuracy : kNextAccuracy;
@@ -231,7 +246,7 @@ void DualSolver<T>::close_phase() {
   steps_ += block_->steps();
   rounds_ += block_->rounds();
   rows_computed_ += block_->rows_computed();
-  block_.reset();
+  last_block_ = std::move(block_);
   open_pass();
 }
 

@@ -90,7 +90,7 @@ class DualSolver {
   std::vector<double> moved_;                            // (n) how far β has moved since v was last exact
   std::vector<std::int64_t> active_, active_variables_;  // points and variables of the present phase
   bool is_whole_ = false;                                // everything is active, and stays so
-  std::unique_ptr<BlockSmo<T>> block_;
+  std::unique_ptr<BlockSmo<T>> block_, last_block_;  // of the present phase, and of the last one until there is another
   Pass pass_, check_;
   bool is_check_full_ = false, is_cornered_ = false, started_ = false, is_v_known_ = true;
   double check_error_ = 0, refined_violation_ = 0, accuracy_ = 0;

@@ -10,23 +10,26 @@
 #include <memory>
 #include <vector>
 
-#include "large_memory.hpp"
-
 namespace margrove {
 
 // One piece of memory, touched from its beginning on, and handed from problem to problem.
 class Arena {
  public:
   explicit Arena(std::int64_t bytes)
-      : bytes_(std::max<std::int64_t>(bytes, 0)), memory_(large_memory<std::byte>(static_cast<std::size_t>(bytes_))) {}
-  std::byte* data() { return memory_.get(); }
+      : bytes_(std::max<std::int64_t>(bytes, 0)), memory_(new std::byte[static_cast<std::size_t>(bytes_) + kAlign]) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
+    start_ = memory_.get() + (kAlign - address % kAlign) % kAlign;
+  }
+  std::byte* data() { return start_; }
   std::int64_t size() const { return bytes_; }
   std::int64_t touched() const { return touched_; }
   void note_touched(std::int64_t bytes) { touched_ = std::max(touched_, bytes); }
 
  private:
+  static constexpr std::size_t kAlign = 64;
   std::int64_t bytes_, touched_ = 0;
-  LargeMemory<std::byte> memory_;
+  std::unique_ptr<std::byte[]> memory_;
+  std::byte* start_;
 };
 
 template <class T>
