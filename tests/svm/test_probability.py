@@ -105,6 +105,13 @@ def test_they_are_calibrated(load):
         assert brier_score_loss(y, p[:, 1]) < 0.03
 
 
+def test_class_weights_say_nothing_of_frequencies(rng):
+    y = (np.arange(600) % 10 == 0).astype(int)
+    X = rng.normal(size=(600, 2)) + 1.2 * y[:, None]
+    p = SVC(probability=True, class_weight="balanced").fit(X, y).predict_proba(X)
+    assert p[:, 1].mean() < 0.2  # a tenth of the rows; what exceeds it, the law has lifted to a half
+
+
 # ---- the parts
 
 

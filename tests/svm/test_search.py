@@ -139,6 +139,11 @@ def test_a_scorer_of_decision_values(overlapping):
     )
 
 
+def test_a_scorer_that_asks_for_more_is_told(overlapping):
+    with pytest.raises(ParameterError, match=r"log_loss.*more than predict and decision_function"):
+        SVCCV(Cs=[1.0], gammas=[0.1], scoring="neg_log_loss").fit(*overlapping)
+
+
 def test_sample_weights(overlapping):
     X, y = overlapping
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)

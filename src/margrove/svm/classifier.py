@@ -238,12 +238,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         splits = splits_for(sample.codes, sample.classes, self.random_state)
         values = self._held_out_values(sample, ground, sample_weight, splits, effort)
         code = code_matrix(self.multiclass, len(sample.classes))
+        # Class weights move the boundary and are no statement about how frequent the classes are.
+        own = np.ones(len(sample.codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         fitted = []
         for column, f in zip(code.T, values.T, strict=True):
             side = column[sample.codes]
-            rows = np.flatnonzero(side)
-            weight = None if sample.weight is None else sample.weight[rows]
-            fitted.append(fitted_sigmoid(f[rows], side[rows] > 0, weight))
+            rows = np.flatnonzero((side != 0) & (own > 0))
+            fitted.append(fitted_sigmoid(f[rows], side[rows] > 0, own[rows]))
         self.probA_, self.probB_ = -np.array(fitted).T
 
     def _held_out_values(

@@ -350,9 +350,16 @@ def default_cs() -> NDArray[np.float64]:
     return _CS.copy()
 
 
-def weighed(scorer: Any, weight: NDArray[np.float64] | None) -> dict[str, Any]:
-    """What a scorer takes beside the rows: the weights, if there are any and it is one of scikit-learn's."""
-    return {} if weight is None or not isinstance(scorer, _BaseScorer) else {"sample_weight": weight}
+def asked(scorer: Any, told: Any, X: Any, y: Any, weight: NDArray[np.float64] | None) -> float:
+    """What a scorer says of a fold; the weights go to those of scikit-learn."""
+    how = {} if weight is None or not isinstance(scorer, _BaseScorer) else {"sample_weight": weight}
+    try:
+        return float(scorer(told, X, y, **how))
+    except AttributeError as error:
+        raise ParameterError(
+            f"scoring is {scorer!r}, and it asks a cell of the search for more than predict and decision_function "
+            f"({error}). Use another one, or GridSearchCV."
+        ) from error
 
 
 def listed_values(name: str, values: Any) -> list[Any]:

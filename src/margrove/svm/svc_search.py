@@ -16,7 +16,7 @@ from margrove.data.sample import Sample, read_sample
 from margrove.errors import InputError, shown
 from margrove.svm.folds import Splits, folds_of, ladders_of, row_order
 from margrove.svm.layout import check_code, code_matrix
-from margrove.svm.search import SupportVectorSearch, ascending, default_cs, listed_values, weighed
+from margrove.svm.search import SupportVectorSearch, ascending, asked, default_cs, listed_values
 from margrove.svm.svc import SVC
 
 
@@ -244,7 +244,7 @@ class _Judge:
             if self._scorer is None:
                 found[c] = np.average(self._told.predict([]) == self._codes[test], weights=self._weight_of(test))
             else:
-                found[c] = self._scorer(self._told, X, y, **weighed(self._scorer, self._weight_of(test)))
+                found[c] = asked(self._scorer, self._told, X, y, self._weight_of(test))
         return found
 
     def _weight_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:

@@ -15,7 +15,7 @@ from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_values
 from margrove.svm.grid import Fold, Ladder
 from margrove.svm.problem import regression
-from margrove.svm.search import SupportVectorSearch, ascending, default_cs, listed_values, weighed
+from margrove.svm.search import SupportVectorSearch, ascending, asked, default_cs, listed_values
 from margrove.svm.svr import SVR
 
 _EPSILONS = np.array([0.01, 0.1, 0.3])  # times the deviation of y
@@ -130,8 +130,8 @@ engine_, certificate_
             if self.scoring is None:
                 scores = [r2_score(values.z[test], machines[0], sample_weight=weight) for machines in found]
             else:
-                rows, wanted, how = _safe_indexing(X, test), _safe_indexing(y, test), weighed(self.scorer_, weight)
-                scores = [self.scorer_(told.saying(machines[0]), rows, wanted, **how) for machines in found]
+                rows, wanted = _safe_indexing(X, test), _safe_indexing(y, test)
+                scores = [asked(self.scorer_, told.saying(machines[0]), rows, wanted, weight) for machines in found]
             return np.array(scores)
 
         searched = ("C", "epsilon") if self._is_without_gamma else ("C", "epsilon", "gamma")
