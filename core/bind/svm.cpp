@@ -1,6 +1,8 @@
 // Support vector machines for Python: one resumable set of machines for every dual.
 #include <nanobind/stl/unique_ptr.h>
 
+#include <numeric>
+
 #include "bind/arrays.hpp"
 #include "kernel/duplicates.hpp"
 #include "svm/dual_set.hpp"
@@ -15,6 +17,12 @@ namespace {
 template <class T>
 std::vector<T> copy_of(const Vector<T>& v) {
   return {v.data(), v.data() + v.size()};
+}
+
+std::vector<std::int64_t> all_rows(std::int64_t n) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 // Keeps what the machines look at alive.
@@ -183,18 +191,13 @@ std::unique_ptr<BoundSearch> search_on_points(const Points& points, nb::list ker
   const std::int64_t n = points.n;
   const Blas<float> single = borrowed_blas<float>();
   const Blas<double> twice = borrowed_blas<double>();
-  const auto all = [n] {
-    std::vector<std::int64_t> chosen(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i) chosen[static_cast<std::size_t>(i)] = i;
-    return chosen;
-  };
   if (is_double)
     search->twice = [=](std::int64_t k, int inner) {
-      return gram_of_points<double>(rows, all(), specs[static_cast<std::size_t>(k)], twice, twice, inner);
+      return gram_of_points<double>(rows, all_rows(n), specs[static_cast<std::size_t>(k)], twice, twice, inner);
     };
   else
     search->single = [=](std::int64_t k, int inner) {
-      return gram_of_points<float>(rows, all(), specs[static_cast<std::size_t>(k)], single, twice, inner);
+      return gram_of_points<float>(rows, all_rows(n), specs[static_cast<std::size_t>(k)], single, twice, inner);
     };
   return search;
 }
@@ -206,11 +209,7 @@ std::unique_ptr<BoundSearch> search_on_gram(Matrix<T> gram, double tol, std::int
   const auto n = static_cast<std::int64_t>(gram.shape(0));
   auto search = search_of(nb::cast(gram), n, 1, tol, working_set, threads, max_steps);
   const DenseRows<T> rows{gram.data(), n, n};
-  auto make = [=](std::int64_t, int) {
-    std::vector<std::int64_t> all(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i) all[static_cast<std::size_t>(i)] = i;
-    return gram_given<T>(rows, std::move(all));
-  };
+  auto make = [=](std::int64_t, int) { return gram_given<T>(rows, all_rows(n)); };
   if constexpr (std::is_same_v<T, float>)
     search->single = make;
   else
@@ -275,12 +274,6 @@ nb::object take_unit(BoundSearch& search, std::int64_t unit) {
 }
 
 // ---- leave one out
-
-std::vector<std::int64_t> all_rows(std::int64_t n) {
-  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
-  for (std::int64_t i = 0; i < n; ++i) all[static_cast<std::size_t>(i)] = i;
-  return all;
-}
 
 // Of one machine on a Gram matrix.
 template <class T>
