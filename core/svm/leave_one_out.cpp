@@ -1,6 +1,7 @@
 #include "svm/leave_one_out.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "parallel.hpp"
@@ -64,7 +65,7 @@ bool LeaveOneOut<T>::advance(Worker& worker, Clock::time_point until) {
   }
   const Dual& dual = worker.state.dual;
   values_[worker.at] = -worker.state.v[t] - dual.y[t] * dual.p[t] + offset_of(dual, worker.state.v);
-  is_converged_[worker.at] = ending == BlockEnding::converged;
+  is_converged_[worker.at] = ending == BlockEnding::converged && std::isfinite(values_[worker.at]);
   worker.is_busy = false;
   done_.fetch_add(1);
   return true;

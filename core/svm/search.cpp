@@ -26,22 +26,31 @@ constexpr std::int64_t kBatchCells = 1 << 20;  // kernel values computed between
 constexpr std::int64_t kColumns = 8;           // values of C that are multiplied out together
 constexpr std::int64_t kHeldLanes = 16;        // rows held out, likewise
 
-typedef float Values __attribute__((vector_size(kHeldLanes * sizeof(float))));
-
 // out[c, h] = sum over r of weight[r, c] row_r[h] for kColumns values of c and h < count. Rows are padded.
-MARGROVE_CLONES void multiply_out(const float* const* rows, const float* weight, std::int64_t n_rows,
-                                  std::int64_t count, float* out, std::int64_t stride) {
-  for (std::int64_t h = 0; h < count; h += kHeldLanes) {
+template <class T>
+MARGROVE_INLINE void multiply_out_body(const T* const* rows, const T* weight, std::int64_t n_rows, std::int64_t count,
+                                       T* out, std::int64_t stride) {
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+  typedef T Values __attribute__((vector_size(64)));
+  for (std::int64_t h = 0; h < count; h += kLine) {
     Values sum[kColumns] = {};
     for (std::int64_t r = 0; r < n_rows; ++r) {
       Values row;
       std::memcpy(&row, rows[r] + h, sizeof row);
-      __builtin_prefetch(rows[r] + h + 4 * kHeldLanes);  // the next columns of so many rows no hardware foresees
+      __builtin_prefetch(rows[r] + h + 4 * kLine);  // the next columns of so many rows no hardware foresees
       for (std::int64_t c = 0; c < kColumns; ++c) sum[c] += weight[r * kColumns + c] * row;
     }
     for (std::int64_t c = 0; c < kColumns; ++c) std::memcpy(out + c * stride + h, &sum[c], sizeof sum[c]);
   }
 }
+#define MARGROVE_MULTIPLY_OUT(T)                                                                    \
+  MARGROVE_CLONES void multiply_all_out(const T* const* rows, const T* weight, std::int64_t n_rows, \
+                                        std::int64_t count, T* out, std::int64_t stride) {          \
+    multiply_out_body(rows, weight, n_rows, count, out, stride);                                    \
+  }
+MARGROVE_MULTIPLY_OUT(float)
+MARGROVE_MULTIPLY_OUT(double)
+#undef MARGROVE_MULTIPLY_OUT
 
 // out_j = exp(-gamma |x - z_j|²) from inner products and squared norms.
 #define MARGROVE_FINISH_DISTANCES(T)                                                                    \
@@ -108,6 +117,10 @@ class LadderSolver {
     if (cell_.ending == BlockEnding::running && cell_.steps < max_steps) return false;
     if (!is_small_) state_.dual.alpha = block_->alpha(), state_.v = block_->v();
     cell_.offset = offset_of(state_.dual, state_.v);
+    // Kernel values that overflow leave no violation to be seen, and no solution.
+    const bool is_finite = std::isfinite(objective_of(state_.dual, state_.dual.alpha, state_.v)) &&
+                           std::all_of(state_.v.begin(), state_.v.end(), [](double v) { return std::isfinite(v); });
+    if (!is_finite) cell_.ending = BlockEnding::cornered;
     const std::vector<double>& alpha = state_.dual.alpha;
     cell_.support = std::count_if(alpha.begin(), alpha.end(), [](double a) { return a > 0; });
     return true;
@@ -208,19 +221,19 @@ struct Search<T>::Worker {
   std::size_t machine = 0, C = 0;
   bool is_machine_open = false;
   LadderSolver<T> solver;
-  LargeMemory<float> held;  // (n, padded) kernel values of all rows with those held out
+  LargeMemory<T> held;  // (n, padded) kernel values of all rows with those held out
   std::size_t held_room = 0;
   std::int64_t held_stride = 0;
-  std::vector<float> beta;  // (variables, C) of the present machine
-  std::vector<const float*> rows;
-  std::vector<float> weight, out;
+  std::vector<T> beta;  // (variables, C) of the present machine
+  std::vector<const T*> rows;
+  std::vector<T> weight, out;
   UnitResult result;
 
   void open(const Gram<T>& gram, const Fold& fold, std::size_t n_C, std::size_t machines) {
     const auto count = static_cast<std::int64_t>(fold.held_out.size());
     held_stride = (count + kHeldLanes - 1) / kHeldLanes * kHeldLanes;
     const auto needed = static_cast<std::size_t>(gram.size() * held_stride);
-    if (needed > held_room) held = large_memory<float>(held_room = needed);
+    if (needed > held_room) held = large_memory<T>(held_room = needed);
     std::vector<std::pair<std::int64_t, std::int64_t>> runs;  // of rows held out that follow one another
     for (std::int64_t from = 0, to = 0; from < count; from = to) {
       const auto row = [&](std::int64_t h) { return fold.held_out[static_cast<std::size_t>(h)]; };
@@ -229,12 +242,12 @@ struct Search<T>::Worker {
     }
     for (std::int64_t i = 0; i < gram.size(); ++i) {
       const T* row = gram.ready(i);
-      float* out = held.get() + i * held_stride;
+      T* out = held.get() + i * held_stride;
       for (const auto& [from, to] : runs)
         std::copy_n(row + fold.held_out[static_cast<std::size_t>(from)], to - from, out + from);
-      std::fill(out + count, out + held_stride, 0.0f);
+      std::fill(out + count, out + held_stride, T{0});
     }
-    result.values.assign(n_C * machines * static_cast<std::size_t>(count), 0.0f);
+    result.values.assign(n_C * machines * static_cast<std::size_t>(count), 0.0);
     result.cells.assign(n_C * machines, {});
     is_open = true;
   }
@@ -246,21 +259,21 @@ struct Search<T>::Worker {
       rows.clear();
       weight.clear();
       for (std::size_t t = 0; t < point.size(); ++t) {
-        const float* mine = beta.data() + t * n_C + first;
-        if (std::all_of(mine, mine + columns, [](float b) { return b == 0; })) continue;
+        const T* mine = beta.data() + t * n_C + first;
+        if (std::all_of(mine, mine + columns, [](T b) { return b == 0; })) continue;
         rows.push_back(held.get() + point[t] * held_stride);
         weight.insert(weight.end(), mine, mine + columns);
-        weight.resize(rows.size() * kColumns, 0.0f);
+        weight.resize(rows.size() * kColumns, T{0});
       }
       out.resize(static_cast<std::size_t>(kColumns * held_stride));
-      margrove::multiply_out(rows.data(), weight.data(), static_cast<std::int64_t>(rows.size()), held_stride,
-                             out.data(), held_stride);
+      multiply_all_out(rows.data(), weight.data(), static_cast<std::int64_t>(rows.size()), held_stride, out.data(),
+                       held_stride);
       for (std::size_t c = 0; c < columns; ++c) {
         const std::size_t at = (first + c) * machines + machine;
-        const auto offset = static_cast<float>(result.cells[at].offset);
-        const float* from = out.data() + static_cast<std::int64_t>(c) * held_stride;
-        float* to = result.values.data() + at * static_cast<std::size_t>(count);
-        for (std::int64_t h = 0; h < count; ++h) to[h] = from[h] + offset;
+        const double offset = result.cells[at].offset;
+        const T* from = out.data() + static_cast<std::int64_t>(c) * held_stride;
+        double* to = result.values.data() + at * static_cast<std::size_t>(count);
+        for (std::int64_t h = 0; h < count; ++h) to[h] = static_cast<double>(from[h]) + offset;
       }
     }
   }
@@ -378,7 +391,7 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
     if (!worker.is_machine_open) {
       if (Clock::now() >= until) return false;
       solver.open(worker.matrix->whole, ladders_[worker.machine], fold.weight, unit.shift, settings_);
-      worker.beta.assign(solver.dual().y.size() * n_C, 0.0f);
+      worker.beta.assign(solver.dual().y.size() * n_C, T{0});
       worker.C = 0;
       worker.is_machine_open = true;
     }
@@ -386,7 +399,7 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
       if (!solver.run(unit.C[worker.C], max_steps_, until)) return false;
       const Dual& dual = solver.dual();
       for (std::size_t t = 0; t < dual.y.size(); ++t)
-        worker.beta[t * n_C + worker.C] = static_cast<float>(dual.y[t] * dual.alpha[t]);
+        worker.beta[t * n_C + worker.C] = static_cast<T>(dual.y[t] * dual.alpha[t]);
       worker.result.cells[worker.C * ladders_.size() + worker.machine] = solver.cell();
       solved_.fetch_add(1);
     }

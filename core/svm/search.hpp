@@ -51,7 +51,7 @@ struct SearchCell {
 };
 
 struct UnitResult {
-  std::vector<float> values;      // (C, machines, held out), with the offset
+  std::vector<double> values;     // (C, machines, held out), with the offset
   std::vector<SearchCell> cells;  // (C, machines)
 };
 

@@ -87,3 +87,16 @@ def test_a_class_of_one_row_is_refused():
     model = SVC(gamma=1.0).fit(X, [0, 0, 0, 1])
     with pytest.raises(InputError, match="one row on one of its sides"):
         model.leave_one_out(X, [0, 0, 0, 1])
+
+
+def test_other_labels_weights_and_prices_are_refused(two_classes):
+    X, y = two_classes
+    model = SVC(gamma=0.5).fit(X, y)
+    wanted = model.leave_one_out(X, y)
+    other = np.where(y == "yes", "no", "yes")
+    with pytest.raises(InputError, match="not those that the model was fitted with"):
+        model.leave_one_out(X, other)
+    with pytest.raises(InputError, match="not those that the model was fitted with"):
+        model.set_params(C=1e-3).leave_one_out(X, y)
+    found = model.set_params(C=1.0, gamma=30.0).leave_one_out(X, y)
+    np.testing.assert_array_equal(found.predicted, wanted.predicted)

@@ -11,12 +11,13 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_predict
 
-from margrove import SVC, NuSVC
-from margrove.errors import InputError, ParameterError
+from margrove import SVC, NuSVC, Status
+from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, with_law
 
 CODE = np.array([[1, 1, -1, -1], [1, -1, 1, -1], [-1, 1, 1, 1], [-1, -1, -1, 1]])
@@ -184,3 +185,20 @@ def test_the_law_moves_as_little_as_it_can(raw, chosen):
             if (q[k] >= q - 1e-12).all():
                 candidates.append(np.linalg.norm(q - p[row]))
         assert np.linalg.norm(found[row] - p[row]) <= min(candidates) + 1e-6
+
+
+def test_calibration_is_of_the_last_fit(two_classes):
+    X, y = two_classes
+    model = SVC(probability=True).fit(X, y).set_params(probability=False).fit(X, y).set_params(probability=True)
+    with pytest.raises(NotFittedError, match="fitted with probability=False: fit it again"):
+        model.predict_proba(X)
+    assert not hasattr(SVC(probability=True).path(X, y, [1.0]).models[0], "predict_proba")
+
+
+def test_folds_that_are_broken_off_are_told(two_classes, monkeypatch):
+    X, y = two_classes
+    monkeypatch.setattr("margrove.svm.svc.solve", lambda *given: Status.TIME_LIMIT)
+    with pytest.warns(ConvergenceWarning, match="the folds of probability=True ended with status 'time_limit'"):
+        model = SVC(probability=True).fit(X, y)
+    assert model.status_ is Status.TIME_LIMIT
+    assert np.isfinite(model.predict_proba(X)).all()

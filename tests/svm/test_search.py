@@ -444,3 +444,66 @@ def test_a_unit_without_rows_of_a_machine():
     search = SVCCV(Cs=[1.0], gammas=[0.5], cv=cv, refit=False).fit(X, y)
     assert search.cv_results_["mean_test_score"][0] == 0
     assert UnitSolution.__dataclass_fields__  # the table is made of these
+
+
+# ---- what an attack found
+
+
+def test_values_that_float_cannot_hold_go_to_double(overlapping):
+    X, y = overlapping
+    for rows, parameters in (
+        (1e5 * X, {"kernel": "poly", "degree": 9, "gammas": [1.0], "Cs": [1.0]}),
+        (sp.csr_matrix(X + 1e4), {"gammas": [0.1, 0.2], "Cs": [10.0]}),
+        (X, {"gammas": [1e-5], "Cs": [1e5]}),
+    ):
+        auto = SVCCV(cv=3, refit=False, **parameters).fit(rows, y)
+        double = SVCCV(cv=3, refit=False, precision="double", **parameters).fit(rows, y)
+        np.testing.assert_array_equal(auto.cv_results_["mean_test_score"], double.cv_results_["mean_test_score"])
+
+
+def test_what_overflows_has_not_converged(overlapping):
+    X, y = overlapping
+    with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="ended before the violation was within tol"):
+        search = SVCCV(Cs=[1.0], kernel="linear", cv=3, refit=False, precision="single").fit(1e20 * X, y)
+    assert not search.cv_results_["is_converged"].any()
+
+
+@pytest.mark.parametrize("level", [0.3, 1e8])
+def test_regression_values_keep_their_offset(values, level):
+    X, z = values
+    search = SVRCV(Cs=[10.0], gammas=[0.3], epsilons=[0.0], cv=3, refit=False).fit(X, z + level)
+    plain = SVRCV(Cs=[10.0], gammas=[0.3], epsilons=[0.0], cv=3, refit=False).fit(X, z)
+    assert search.best_score_ == pytest.approx(plain.best_score_, abs=1e-3)
+
+
+@pytest.mark.parametrize("learner", [SVCCV(Cs=[1.0], gammas=[0.1]), SVRCV(Cs=[1.0], gammas=[0.1], epsilons=[0.1])])
+def test_folds_may_be_masks_or_count_from_the_end(learner, overlapping):
+    X, y = overlapping
+    y = (y == "yes").astype(float) if isinstance(learner, SVRCV) else y
+    n, test = len(y), np.arange(100, 160)
+    scores = [
+        clone(learner).set_params(cv=[(train, test)], refit=False).fit(X, y).best_score_
+        for train in (np.arange(100), np.arange(n) < 100, np.arange(-n, -n + 100))
+    ]
+    assert len(set(scores)) == 1
+    for train in (np.arange(5000), np.zeros((2, 2), int), np.array([0.5, 1.5])):
+        with pytest.raises(InputError, match=r"for the rows of a fold. Give row numbers below 160"):
+            clone(learner).set_params(cv=[(train, test)]).fit(X, y)
+    with pytest.raises(InputError, match="cv gives no folds"):
+        clone(learner).set_params(cv=[]).fit(X, y)
+
+
+def test_a_row_that_is_drawn_twice_counts_twice(overlapping, rng):
+    X, y = overlapping
+    train, test = rng.integers(0, 160, 160), np.arange(80)
+    search = SVCCV(Cs=[0.3], gammas=[0.1], cv=[(train, test)], refit=False, tol=1e-6).fit(X, y)
+    alone = SVC(C=0.3, gamma=0.1, tol=1e-6).fit(X[train], y[train]).score(X[test], y[test])
+    assert search.best_score_ == pytest.approx(alone)
+
+
+def test_a_second_fit_forgets_the_first(overlapping):
+    X, y = overlapping
+    search = SVCCV(Cs=[1.0], gammas=[0.1]).fit(X, y)
+    search.set_params(refit=False).fit(X, y)
+    with pytest.raises(NotFittedError):
+        search.predict(X)

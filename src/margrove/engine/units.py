@@ -38,7 +38,7 @@ def solve_by_units(problem: SearchProblem, answer: Answer, decide: Decide) -> St
 def _solve_unit(problem: SearchProblem, unit: Unit, answer: Answer, decide: Decide) -> UnitSolution | Status:
     fold, kernel = problem.folds[unit.fold], problem.kernels[unit.kernel]
     shape = len(unit.Cs), len(problem.ladders)
-    values = np.zeros((*shape, len(fold.held_out)), np.float32)
+    values = np.zeros((*shape, len(fold.held_out)))
     table: dict[str, Any] = {name: np.zeros(shape) for name in ("offset", "violation", "seconds")}
     table |= {name: np.zeros(shape, np.int64) for name in ("steps", "support")}
     is_converged = np.ones(shape, np.bool_)

@@ -121,6 +121,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """``state`` makes the dual of one machine of its signs, all weights, and its rows."""
         effort = self._check_shared()
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        for name in ("probA_", "probB_"):
+            self.__dict__.pop(name, None)
         ground, duals, names = self._state(sample, state)
         if getattr(self, "warm_start", False) and self.__sklearn_is_fitted__():
             duals = self._warm(duals, names, len(sample.codes))
@@ -218,7 +220,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
         The most probable class is the one that `predict` says, always; see `margrove.svm.probability`.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "probA_", msg="This %(name)s was fitted with probability=False: fit it again.")
         values = self.machine_decision(X)
         sides = -(values * self.probA_ + self.probB_)
         code = code_matrix(self.multiclass, len(self.classes_))
@@ -243,7 +245,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         fitted = []
         for column, f in zip(code.T, values.T, strict=True):
             side = column[sample.codes]
-            rows = np.flatnonzero((side != 0) & (own > 0))
+            rows = np.flatnonzero((side != 0) & (own > 0) & np.isfinite(f))  # NaN where a fold was not reached
             fitted.append(fitted_sigmoid(f[rows], side[rows] > 0, own[rows]))
         self.probA_, self.probB_ = -np.array(fitted).T
 

@@ -49,9 +49,10 @@ def folds_of(
     place[order] = np.arange(n)
     folds = []
     for train, test in splits:
-        weight = np.zeros(n)
-        weight[train] = own[train]
+        share = own[train]
         if isinstance(class_weight, str):
-            weight[train] *= compute_sample_weight("balanced", sample.codes[train])
+            share = share * compute_sample_weight("balanced", sample.codes[train])
+        weight = np.zeros(n)
+        np.add.at(weight, train, share)  # a row may be drawn several times
         folds.append(Fold(weight[order], place[test]))
     return tuple(folds)

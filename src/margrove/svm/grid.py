@@ -49,7 +49,7 @@ class Unit:
 class UnitSolution:
     """What became of a unit, for each C and machine."""
 
-    values: NDArray[np.float32]  # (Cs, machines, held out): f on the rows held out
+    values: NDArray[np.float64]  # (Cs, machines, held out): f on the rows held out
     offset: NDArray[np.float64]  # (Cs, machines)
     violation: NDArray[np.float64]
     steps: NDArray[np.int64]

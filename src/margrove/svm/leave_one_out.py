@@ -33,7 +33,7 @@ class LeaveOneOut:
         The class of each row by the machines without it.
     is_wrong : array of shape (n,)
     error : float
-        The leave-one-out error.
+        The leave-one-out error, over the rows whose solves were reached.
     bound : float
         ``loo_bound_`` of the model: at least ``error``.
     n_solves : int
@@ -54,6 +54,8 @@ def leave_one_out(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
     """`SVC.leave_one_out`."""
     effort: Effort = model._check_shared()
     reader = type(model)(**model.get_params(deep=False))
+    if isinstance(model.kernel, str):
+        reader.set_params(gamma=model.gamma_, sigma=None)  # as it was fitted, whatever was set since
     sample = read_sample(reader, X, y, sample_weight, model.class_weight)
     _check_same(model, sample.X, sample.classes)
     ground, duals, names = reader._state(sample, lambda *given: model._dual(model.C, *given))
@@ -75,13 +77,16 @@ def leave_one_out(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
         carries = dual.alpha > 0
         values[dual.point[carries], k] = left.values[carries]
     status = next((left.status for left in found if left.status is not Status.CONVERGED), Status.CONVERGED)
+    if status is Status.CONVERGED and not all(left.is_converged for left in found):
+        status = Status.STALLED
     predicted = model._decided(values)
-    is_wrong = np.asarray(predicted != sample.classes[sample.codes])
+    is_known = np.isfinite(values).all(axis=1)
+    is_wrong = np.asarray(is_known & (predicted != sample.classes[sample.codes]))
     return LeaveOneOut(
         values,
         predicted,
         is_wrong,
-        float(is_wrong.mean()),
+        float(is_wrong[is_known].mean()) if is_known.any() else float("nan"),
         float(model.loo_bound_),
         int(sum((dual.alpha > 0).sum() for dual in solved)),
         status,
@@ -89,7 +94,13 @@ def leave_one_out(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
 
 
 def _with_alpha(dual: Dual, beta: NDArray[np.float64]) -> Dual:
-    alpha = np.clip(dual.y * beta[dual.point], 0.0, dual.upper)
+    given = dual.y * beta[dual.point]
+    alpha = np.clip(given, 0.0, dual.upper)
+    total = float(alpha.sum())
+    if np.abs(given - alpha).max(initial=0) > 1e-9 * total or abs(float(dual.y @ alpha)) > 1e-6 * (1 + total):
+        raise InputError(
+            "y, the weights or C are not those that the model was fitted with", cure="Give them as they were."
+        )
     return Dual(dual.y, dual.p, dual.upper, alpha, dual.point)
 
 

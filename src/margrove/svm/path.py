@@ -68,7 +68,7 @@ def fit_path(model: Any, X: ArrayLike, y: ArrayLike, Cs: Any, sample_weight: Any
         found: tuple[tuple[DualSolution, ...], ...] = solve(PathProblem(first, uppers), engine, effort)
     models = []
     for C, rung, solutions in zip(values, rungs, found, strict=False):
-        fitted = clone(model).set_params(C=float(C))
+        fitted = clone(model).set_params(C=float(C), probability=False)
         for name in _READ:
             if hasattr(reader, name):
                 setattr(fitted, name, getattr(reader, name))

@@ -43,6 +43,8 @@ def fitted_sigmoid(
 ) -> tuple[float, float]:
     """a ≥ 0 and b of σ(a f + b), by Newton's method on the likelihood of targets that are drawn in from 0 and 1 as if
     each side had one more row (Platt's prior): a machine that is never wrong does not become certain."""
+    if len(f) == 0:  # no fold was reached
+        return 0.0, 0.0
     weight = np.ones(len(f)) if weight is None else weight
     positive, negative = float(weight[is_positive].sum()), float(weight[~is_positive].sum())
     target = np.where(is_positive, (positive + 1) / (positive + 2), 1 / (negative + 2))

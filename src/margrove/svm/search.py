@@ -44,7 +44,7 @@ _JUDGING = ("tol", "max_iter", "precision", "multiclass", "decision_function_sha
 _HAS_NO_GAMMA = ("linear", "intersection", "precomputed")
 
 # The score of each C on a fold, of the machines' values (Cs, machines, held out).
-Scorer = Callable[[int, NDArray[np.float32]], NDArray[np.float64]]
+Scorer = Callable[[int, NDArray[np.float64]], NDArray[np.float64]]
 
 
 class SupportVectorSearch(BaseEstimator):
@@ -117,7 +117,10 @@ class SupportVectorSearch(BaseEstimator):
 
     def _splits(self, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> list[tuple[Any, Any]]:
         splitter = check_cv(self.cv, y, classifier=is_classifier)
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+        n = len(np.asarray(y))
+        splits = [(_rows(train, n), _rows(test, n)) for train, test in splitter.split(X, y, groups)]
+        if not splits:
+            raise InputError("cv gives no folds")
         for number, (train, test) in enumerate(splits):
             if len(train) == 0 or len(test) == 0:
                 raise InputError(f"fold {number} has {len(train)} rows to train on and {len(test)} to score")
@@ -164,6 +167,8 @@ class SupportVectorSearch(BaseEstimator):
             settings = {"degree": self.degree, "coef0": self.coef0}
             kernels = tuple(settle_kernel(self.kernel, X, gamma=float(gamma), **settings) for gamma in grid["gamma"])
         self.engine_ = settle_engine(self.engine)
+        for name in ("best_params_", "best_score_", "best_index_", "best_estimator_", "refit_time_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
         table = ScoreTable(grid, len(folds))
         record = self._record(table, (points, kernels, ladders, folds), weight)
         until = None if self.time_limit is None else time.monotonic() + self.time_limit
@@ -343,6 +348,21 @@ def _name_of(scoring: Any) -> str:
         return str(scoring)
     named = scoring if hasattr(scoring, "__qualname__") else type(scoring)
     return f"{named.__module__}.{named.__qualname__}"
+
+
+def _rows(given: Any, n: int) -> NDArray[np.int64]:
+    """Row numbers, whichever way a splitter says them: numbers, from the end too, or a mask."""
+    rows = np.asarray(given)
+    if rows.dtype.kind == "b" and rows.shape == (n,):
+        return np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu") or (rows.size and not _is_within(rows, n)):
+        raise InputError(f"cv gives {rows!r:.80} for the rows of a fold", cure=f"Give row numbers below {n}.")
+    rows = rows.astype(np.int64)
+    return np.where(rows < 0, rows + n, rows)
+
+
+def _is_within(rows: NDArray[Any], n: int) -> bool:
+    return bool(-n <= int(rows.min()) and int(rows.max()) < n)
 
 
 def default_cs() -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -14,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import Sample
 from margrove.engine import Effort, solve
-from margrove.errors import InfeasibleError, ParameterError, check_flag, check_number
+from margrove.errors import (
+    ConvergenceWarning,
+    InfeasibleError,
+    ParameterError,
+    check_flag,
+    check_number,
+    level_of_caller,
+)
+from margrove.status import Status
 from margrove.svm.certificate import certify_nu_svc, certify_svc
 from margrove.svm.classifier import SupportVectorClassifier
 from margrove.svm.examination import CLASSIFICATION, NU_CLASSIFICATION
@@ -252,7 +261,7 @@ class SVC(SupportVectorClassifier):
         points = ground.points
         if not np.array_equal(order, np.arange(len(order))):
             points = points[np.ix_(order, order)] if ground.solved.name == "precomputed" else points[order]
-        values = np.zeros((len(sample.codes), code.shape[1]))
+        values = np.full((len(sample.codes), code.shape[1]), np.nan)
 
         def take(number: int, solution: UnitSolution) -> None:
             values[splits[number][1]] = solution.values[0].T
@@ -270,7 +279,11 @@ class SVC(SupportVectorClassifier):
             cache_bytes=self._cache_bytes(),
             precision=self.precision,
         )
-        solve(problem, self.engine_, effort)
+        status = solve(problem, self.engine_, effort)
+        if status is not Status.CONVERGED:
+            self.status_ = status
+            message = f"the folds of probability=True ended with status {str(status)!r}; {status.advice}."
+            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
         return values
 
     def leave_one_out(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LeaveOneOut:

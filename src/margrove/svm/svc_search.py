@@ -194,7 +194,7 @@ multiclass, n_jobs, engine, precision
 class _Told(SVC):
     """An SVC whose machines' values on some rows are known: what a scorer asks."""
 
-    _values: NDArray[np.float32]  # (rows, machines)
+    _values: NDArray[np.float64]  # (rows, machines)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -232,7 +232,7 @@ class _Judge:
         self._is_by_class = search.multiclass == "ovr" if isinstance(search.multiclass, str) else False
         self._is_by_class = self._is_by_class and n_classes > 2
 
-    def scores(self, fold: int, values: NDArray[np.float32]) -> NDArray[np.float64]:
+    def scores(self, fold: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
         test = self._splits[fold][1]
         found = np.empty(len(values))
         if self._scorer is not None:

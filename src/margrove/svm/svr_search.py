@@ -115,7 +115,11 @@ engine_, certificate_
         n = len(values.z)
         splits = self._splits(X, y, groups, is_classifier=False)
         own = np.ones(n) if values.weight is None else values.weight
-        folds = tuple(Fold(np.where(np.isin(np.arange(n), train), own, 0.0), test) for train, test in splits)
+        folds = []
+        for train, test in splits:
+            weight = np.zeros(n)
+            np.add.at(weight, train, own[train])  # a row may be drawn several times
+            folds.append(Fold(weight, test))
         dual = regression(values.z, own, 0.0)
         grid = {
             "C": spread * default_cs() if Cs is None else Cs,
@@ -124,7 +128,7 @@ engine_, certificate_
         }
         told = _Told()
 
-        def scores(fold: int, found: NDArray[np.float32]) -> NDArray[np.float64]:
+        def scores(fold: int, found: NDArray[np.float64]) -> NDArray[np.float64]:
             test = splits[fold][1]
             weight = None if values.weight is None else values.weight[test]
             if self.scoring is None:
@@ -136,7 +140,7 @@ engine_, certificate_
 
         searched = ("C", "epsilon") if self._is_without_gamma else ("C", "epsilon", "gamma")
         ladder = Ladder(dual.y, dual.p, dual.point)
-        self._fill(template, values.X, np.arange(n), (ladder,), folds, grid, scores, searched, sample_weight)
+        self._fill(template, values.X, np.arange(n), (ladder,), tuple(folds), grid, scores, searched, sample_weight)
         self._refit(template, X, y, sample_weight)
         self._finish_checkpoint()
         return self
@@ -163,12 +167,12 @@ engine_, certificate_
 class _Told(SVR):
     """An SVR whose values on some rows are known: what a scorer asks."""
 
-    _values: NDArray[np.float32]
+    _values: NDArray[np.float64]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def saying(self, values: NDArray[np.float32]) -> Self:
+    def saying(self, values: NDArray[np.float64]) -> Self:
         self._values = values
         return self
 

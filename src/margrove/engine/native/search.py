@@ -20,9 +20,11 @@ from margrove.errors import EngineError
 from margrove.progress import Progress, report
 from margrove.status import Status
 from margrove.svm.grid import SearchProblem, UnitSolution
+from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, DualProblem, DualSolution, LeaveOneOutProblem, LeftOut
 
 _TILE = 4096  # variables, core/svm/search.cpp: such machines have their own copy of the kernel values
+_MOST_SHARE = 1e-4  # of the rounding of float32 that C times a kernel value may be
 _MOST_ROUNDING = 1e-3  # of an exponent γ‖x − z‖², where it comes from inner products
 
 
@@ -62,7 +64,9 @@ def _(problem: SearchProblem, effort: Effort) -> Status:
 @solve.register
 def _(problem: LeaveOneOutProblem, effort: Effort) -> tuple[LeftOut, ...]:
     threads = threads_for(effort.n_jobs)
-    gram, is_double = problem.X, problem.precision == "double"
+    gram = problem.X
+    bounds = max((float(machine.upper.max()) for machine in problem.machines), default=0.0)
+    is_double = _needs_double(problem.X, (problem.kernel,), problem.precision, bounds)
     widest = max((len(machine.y) for machine in problem.machines), default=0)
     needed = (8 if is_double else 4) * (problem.X.shape[0] ** 2 + widest**2)
     if needed > problem.cache_bytes:
@@ -128,7 +132,25 @@ def has_room(problem: SearchProblem, threads: int) -> bool:
 
 
 def _itemsize(problem: SearchProblem) -> int:
-    return 8 if problem.precision == "double" else 4
+    largest = max((float(unit.Cs.max()) for unit in problem.units), default=0.0)
+    weight = max((float(fold.weight.max(initial=0)) for fold in problem.folds), default=0.0)
+    return 8 if _needs_double(problem.X, problem.kernels, problem.precision, largest * weight) else 4
+
+
+def _needs_double(X: Any, kernels: tuple[Kernel, ...], precision: str, largest: float) -> bool:
+    """Whether kernel values in float32 would spoil the answer: nothing is checked in double afterwards. Their rounding
+    enters f by up to C times, and an exponent γ‖x − z‖² of sparse rows, which are not centred, by γ‖x‖² times."""
+    if precision != "auto" or kernels[0].name == "precomputed":
+        return precision == "double"
+    rounding = float(np.finfo(np.float32).eps)
+    for kernel in kernels:
+        values = np.abs(kernel.diagonal(X)) if kernel.name != "chi2" else np.ones(1)
+        if not rounding * largest * float(values.max()) <= _MOST_SHARE:
+            return True
+        norm = float(squared_norms(X).max()) if kernel.name == "rbf" and sp.issparse(X) else 0.0
+        if not rounding * kernel.gamma * norm <= _MOST_ROUNDING:
+            return True
+    return False
 
 
 def _search(problem: SearchProblem, threads: int) -> Any:
