@@ -609,6 +609,10 @@ def test_a_refit_goes_on_without_a_search(noise, path, entered, monkeypatch):
     assert os.listdir(path.parent) == []
 
 
+def accuracy_by_name(model, X, y):
+    return accuracy_score(y, model.predict(X))
+
+
 def test_another_search_is_refused(noise, path):
     X, y = noise
     model = SVCCV(**GRID, checkpoint=path, time_limit=1e-3, refit=False)
@@ -629,7 +633,7 @@ def test_another_search_is_refused(noise, path):
         ({"class_weight": "balanced"}, (X[1:], y[1:])),
         ({"scoring": "f1"}, (X, y)),
         ({"scoring": make_scorer(fbeta_score, beta=2)}, (X, y)),
-        ({"scoring": lambda model, X, y: accuracy_score(y, model.predict(X))}, (X, y)),
+        ({"scoring": accuracy_by_name}, (X, y)),
         ({}, (X, y, weight)),
         ({}, (X, y + 1)),
     ]

@@ -507,3 +507,13 @@ def test_a_second_fit_forgets_the_first(overlapping):
     search.set_params(refit=False).fit(X, y)
     with pytest.raises(NotFittedError):
         search.predict(X)
+
+
+def test_scores_that_are_all_nan_are_told(overlapping):
+    with pytest.warns(ConvergenceWarning, match="every score is NaN, so no cell is the best one"):
+        SVCCV(Cs=[1.0], gammas=[0.1], scoring=lambda *given: np.nan).fit(*overlapping)
+
+
+def test_a_checkpoint_needs_a_scorer_with_a_name(overlapping, tmp_path):
+    with pytest.raises(ParameterError, match="which a checkpoint cannot tell from others"):
+        SVCCV(Cs=[1.0], gammas=[0.1], scoring=lambda *given: 1.0, checkpoint=tmp_path / "c").fit(*overlapping)

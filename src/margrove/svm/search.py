@@ -267,6 +267,10 @@ class SupportVectorSearch(BaseEstimator):
                 f"{name}: {early} of {len(is_complete)} cells ended before the violation was within tol={self.tol:g}; "
                 "cv_results_['is_converged'] says which."
             )
+        elif not is_complete.any():
+            message = (
+                f"{name}: every score is NaN, so no cell is the best one and there is no model; check scoring and cv."
+            )
         else:
             return
         warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
@@ -347,6 +351,11 @@ def _name_of(scoring: Any) -> str:
     if scoring is None or isinstance(scoring, str | _BaseScorer):
         return str(scoring)
     named = scoring if hasattr(scoring, "__qualname__") else type(scoring)
+    if "<" in named.__qualname__:  # <lambda>, <locals>: many may have this name
+        raise ParameterError(
+            f"scoring is {named.__qualname__}, which a checkpoint cannot tell from others of that name. "
+            "Define it by name at the top of a module."
+        )
     return f"{named.__module__}.{named.__qualname__}"
 
 
