@@ -10,7 +10,6 @@ of the same held-out rows. No times are measured.
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 from unittest.mock import patch
 
@@ -21,7 +20,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from margrove import SVC, TableEncoder, read_table
-from measure import RESULTS, machine
+from measure import keep, machine
 from svm import DATA
 
 BAR = "no set on which Brier score or log loss is worse than scikit-learn's by more than noise"
@@ -151,13 +150,6 @@ def main() -> None:
         print(f"{name:16s} the law moved {found['moved']:.2%}", flush=True)
         if not arguments.only:
             keep(record)
-
-
-def keep(record: dict[str, Any]) -> None:
-    """Write after every set: a run may be broken off."""
-    RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    (RESULTS / "calibration.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

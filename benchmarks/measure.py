@@ -54,7 +54,11 @@ def write(benchmark: str, bar: str, cases: list[dict[str, Any]], *packages: str)
                 f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in case.items()
             )
         )
-    record = {"benchmark": benchmark, "bar": bar, "machine": machine(*packages), "cases": cases}
+    keep({"benchmark": benchmark, "bar": bar, "machine": machine(*packages), "cases": cases})
+
+
+def keep(record: dict[str, Any]) -> None:
+    """Put a record into benchmarks/results/NAME.json; a long run does so after every case, for it may be broken off."""
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    (RESULTS / f"{benchmark}.json").write_text(text, encoding="utf-8")
+    (RESULTS / f"{record['benchmark']}.json").write_text(text, encoding="utf-8")

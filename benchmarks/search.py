@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from measure import RESULTS, machine
+from measure import RESULTS, keep, machine
 from svm import DATA, load
 
 BAR = (
@@ -183,12 +183,6 @@ def leave_one_out(record: dict[str, Any], skip: list[str]) -> None:
 
 
 PARTS = {"search": search, "path": path, "leave_one_out": leave_one_out}
-
-
-def keep(record: dict[str, Any]) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    (RESULTS / "search.json").write_text(text, encoding="utf-8")
 
 
 def main() -> None:

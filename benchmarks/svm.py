@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from measure import RESULTS, machine
+from measure import RESULTS, keep, machine
 
 DATA = Path(os.environ.get("MARGROVE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 LIMIT = 300.0  # seconds
@@ -259,13 +259,6 @@ def scaling(sides: tuple[str, ...], record: dict[str, Any]) -> None:
 
 
 PARTS = {"binary": binary, "multiclass": multiclass, "scaling": scaling}
-
-
-def keep(record: dict[str, Any]) -> None:
-    """Write after every case: a run takes an hour, and may be broken off."""
-    RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    (RESULTS / "svm.json").write_text(text, encoding="utf-8")
 
 
 def main() -> None:

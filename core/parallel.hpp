@@ -2,8 +2,12 @@
 // of threads, so results do not either.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <vector>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -43,6 +47,34 @@ void parallel_for(std::int64_t pieces, int threads, Body&& body) {
   (void)threads;
 #endif
   for (std::int64_t piece = 0; piece < pieces; ++piece) body(piece);
+}
+
+// Each worker on a thread of its own: it takes the next of `size` jobs when it is idle and goes on with it until it is
+// done or the time is over, and so on. True when no job is left and none is under way.
+//   is_idle(worker), take(worker, job), advance(worker) -> whether its job is done
+template <class Worker, class IsIdle, class Take, class Advance>
+bool take_turns(std::vector<std::unique_ptr<Worker>>& workers, std::atomic<std::size_t>& next, std::size_t size,
+                std::chrono::steady_clock::time_point until, IsIdle is_idle, Take take, Advance advance) {
+  std::atomic<bool> is_unfinished{false};
+  parallel_for(static_cast<std::int64_t>(workers.size()), static_cast<int>(workers.size()), [&](std::int64_t w) {
+    Worker& worker = *workers[static_cast<std::size_t>(w)];
+    while (true) {
+      if (is_idle(worker)) {
+        if (std::chrono::steady_clock::now() >= until) break;
+        const std::size_t job = next.fetch_add(1);
+        if (job >= size) return;
+        take(worker, job);
+      }
+      if (!advance(worker)) break;
+    }
+    is_unfinished = true;
+  });
+  return !is_unfinished;
+}
+
+inline std::chrono::steady_clock::time_point in_seconds(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace margrove

@@ -1,8 +1,6 @@
 // Support vector machines for Python: one resumable set of machines for every dual.
 #include <nanobind/stl/unique_ptr.h>
 
-#include <numeric>
-
 #include "bind/arrays.hpp"
 #include "kernel/duplicates.hpp"
 #include "svm/dual_set.hpp"
@@ -19,10 +17,19 @@ std::vector<T> copy_of(const Vector<T>& v) {
   return {v.data(), v.data() + v.size()};
 }
 
-std::vector<std::int64_t> all_rows(std::int64_t n) {
-  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
+void require_points(const Vector<std::int64_t>& point, std::int64_t n) {
+  for (std::size_t t = 0; t < point.size(); ++t)
+    require(point.data()[t] >= 0 && point.data()[t] < n, "a variable stands for no point");
+}
+
+Dual dual_of(const Vector<std::int8_t>& y, const Vector<double>& p, const Vector<double>& upper,
+             const Vector<double>& alpha, const Vector<std::int64_t>& point, std::int64_t n) {
+  const std::size_t m = y.size();
+  require(p.size() == m && upper.size() == m && alpha.size() == m && point.size() == m,
+          "y, p, upper, alpha and point must be of one length");
+  require(m > 0, "a machine needs variables");
+  require_points(point, n);
+  return {copy_of(y), copy_of(p), copy_of(upper), copy_of(alpha), copy_of(point)};
 }
 
 // Keeps what the machines look at alive.
@@ -86,18 +93,15 @@ std::unique_ptr<BoundDuals> duals_on_gram(Matrix<T> gram, double tol, double hul
 
 void add_dual(BoundDuals& duals, Vector<std::int8_t> y, Vector<double> p, Vector<double> upper, Vector<double> alpha,
               Vector<std::int64_t> point, bool by_sign, bool hulls, Matrix<double> uppers) {
+  Dual dual = dual_of(y, p, upper, alpha, point, duals.n);
+  dual.by_sign = by_sign;
+  dual.hulls = hulls;
   const std::size_t m = y.size();
-  require(p.size() == m && upper.size() == m && alpha.size() == m && point.size() == m,
-          "y, p, upper, alpha and point must be of one length");
-  require(m > 0, "a machine needs variables");
-  for (std::size_t t = 0; t < m; ++t)
-    require(point.data()[t] >= 0 && point.data()[t] < duals.n, "a variable stands for no point");
   require(uppers.shape(0) == 0 || (uppers.shape(1) == m && !by_sign), "a path is along the bounds of all variables");
   std::vector<std::vector<double>> rungs;
   for (std::size_t r = 0; r < uppers.shape(0); ++r)
     rungs.emplace_back(uppers.data() + r * m, uppers.data() + (r + 1) * m);
-  duals.set->add({copy_of(y), copy_of(p), copy_of(upper), copy_of(alpha), copy_of(point), by_sign, hulls},
-                 std::move(rungs));
+  duals.set->add(std::move(dual), std::move(rungs));
 }
 
 nb::dict state_of(BoundDuals& duals, std::int64_t k, std::int64_t rung) {
@@ -221,8 +225,7 @@ void add_ladder(BoundSearch& search, Vector<std::int8_t> y, Vector<double> p, Ve
   require(!search.is_running(), "the search has begun");
   const std::size_t m = y.size();
   require(p.size() == m && point.size() == m, "y, p and point must be of one length");
-  for (std::size_t t = 0; t < m; ++t)
-    require(point.data()[t] >= 0 && point.data()[t] < search.n, "a variable stands for no point");
+  require_points(point, search.n);
   search.ladders.push_back({copy_of(y), copy_of(p), copy_of(point)});
 }
 
@@ -251,23 +254,19 @@ nb::object take_unit(BoundSearch& search, std::int64_t unit) {
   const std::size_t n_C = search.units[static_cast<std::size_t>(unit)].C.size();
   const std::size_t machines = n_C > 0 ? result.cells.size() / n_C : 0;
   const std::size_t held = result.cells.empty() ? 0 : result.values.size() / result.cells.size();
-  std::vector<double> offset, violation, seconds;
-  std::vector<std::int64_t> steps, support;
+  std::vector<double> violation, seconds;
+  std::vector<std::int64_t> support;
   std::vector<std::uint8_t> is_converged;
   for (const SearchCell& cell : result.cells) {
-    offset.push_back(cell.offset);
     violation.push_back(cell.violation);
     seconds.push_back(cell.seconds);
-    steps.push_back(cell.steps);
     support.push_back(cell.support);
     is_converged.push_back(cell.ending == BlockEnding::converged);
   }
   nb::dict out;
   out["values"] = to_numpy(std::move(result.values), {n_C, machines, held});
-  out["offset"] = to_numpy(offset.data(), {n_C, machines});
   out["violation"] = to_numpy(violation.data(), {n_C, machines});
   out["seconds"] = to_numpy(seconds.data(), {n_C, machines});
-  out["steps"] = to_numpy(steps.data(), {n_C, machines});
   out["support"] = to_numpy(support.data(), {n_C, machines});
   out["is_converged"] = to_numpy(is_converged.data(), {n_C, machines});
   return out;
@@ -289,12 +288,7 @@ std::unique_ptr<BoundLeaveOneOut<T>> leave_one_out_on_gram(Matrix<T> gram, Vecto
                                                            std::int64_t max_steps, int threads) {
   require(gram.shape(0) == gram.shape(1), "a Gram matrix must be square");
   const auto n = static_cast<std::int64_t>(gram.shape(0));
-  const std::size_t m = y.size();
-  require(p.size() == m && upper.size() == m && alpha.size() == m && point.size() == m,
-          "y, p, upper, alpha and point must be of one length");
-  for (std::size_t t = 0; t < m; ++t)
-    require(point.data()[t] >= 0 && point.data()[t] < n, "a variable stands for no point");
-  Dual dual{copy_of(y), copy_of(p), copy_of(upper), copy_of(alpha), copy_of(point), false, false};
+  Dual dual = dual_of(y, p, upper, alpha, point, n);
   auto bound = std::make_unique<BoundLeaveOneOut<T>>();
   bound->owner = nb::cast(gram);
   nb::gil_scoped_release unlocked;
@@ -332,15 +326,8 @@ nb::ndarray<nb::numpy, T> gram_matrix(const Points& points, nb::tuple kernel, in
     nb::gil_scoped_release unlocked;
     const auto gram = gram_of_points<T>(rows, all_rows(n), spec, borrowed_blas<T>(), borrowed_blas<double>(), threads);
     constexpr std::int64_t kRows = 256;
-    for (std::int64_t from = 0; from < n; from += kRows) {
-      std::vector<std::int64_t> wanted;
-      std::vector<T*> rooms;
-      for (std::int64_t i = from; i < std::min(n, from + kRows); ++i) {
-        wanted.push_back(i);
-        rooms.push_back(values.get() + i * n);
-      }
-      gram->rows(wanted, nullptr, rooms.data(), nullptr, threads);
-    }
+    for (std::int64_t from = 0; from < n; from += kRows)
+      fill_rows(*gram, from, std::min(n, from + kRows), values.get(), threads);
   }
   nb::capsule owner(values.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
   const std::size_t shape[2] = {static_cast<std::size_t>(n), static_cast<std::size_t>(n)};

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,25 @@ class Gram {
   // The kernel matrix of some of the points.
   virtual std::shared_ptr<const Gram<T>> part(std::span<const std::int64_t> chosen) const = 0;
 };
+
+// 0 … n - 1
+inline std::vector<std::int64_t> all_rows(std::int64_t n) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// Rows `from` … `to` - 1 of the whole matrix, into their places in `values` (n, n).
+template <class T>
+void fill_rows(const Gram<T>& gram, std::int64_t from, std::int64_t to, T* values, int threads) {
+  std::vector<std::int64_t> wanted;
+  std::vector<T*> rooms;
+  for (std::int64_t i = from; i < to; ++i) {
+    wanted.push_back(i);
+    rooms.push_back(values + i * gram.size());
+  }
+  gram.rows(wanted, nullptr, rooms.data(), nullptr, threads);
+}
 
 // The points `chosen` of `points`, dense or sparse. The points are looked at for as long as the result lives.
 template <class T>

@@ -11,8 +11,7 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLeastCurvature = 1e-12;  // of the largest K(x, x): duplicates have none, and the box cuts the step
-constexpr double kInnerShare = 0.1;        // the block is solved to this share of the present violation
+constexpr double kInnerShare = 0.1;  // the block is solved to this share of the present violation
 constexpr std::int64_t kMostInnerSteps = 100000;
 constexpr std::int64_t kLeastWorkingSet = 256, kWorkingShare = 2;
 constexpr std::int64_t kStretch = 2048;     // columns of kept rows read at a time
@@ -52,13 +51,6 @@ BlockSmo<T>::BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowSt
 }
 
 template <class T>
-void BlockSmo<T>::restart(const std::vector<double>& upper, double ray) {
-  on_ray(dual_, v_, upper, ray);
-  dual_.upper = upper;
-  begin_again();
-}
-
-template <class T>
 void BlockSmo<T>::resume(std::vector<double> upper, std::vector<double> alpha, std::vector<double> v, double tol) {
   dual_.upper = std::move(upper);
   dual_.alpha = std::move(alpha);
@@ -66,11 +58,6 @@ void BlockSmo<T>::resume(std::vector<double> upper, std::vector<double> alpha, s
   settings_.tol = tol;
   std::fill(moved_.begin(), moved_.end(), 0.0);
   steps_ = rounds_ = rows_computed_ = 0;
-  begin_again();
-}
-
-template <class T>
-void BlockSmo<T>::begin_again() {
   for (std::size_t t = 0; t < v_.size(); ++t) mark(t);
   pending_.is_open = false;
   ending_ = BlockEnding::running;
@@ -339,7 +326,7 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
   std::vector<std::int8_t> y(width, 1);
   std::vector<double> upper(width, 0.0), alpha(width, 0.0), own(width, 0.0);
   std::vector<T> up[2], low[2];
-  PairProblem<T, T> pairs{groups_, {}, y.data(), upper.data(), own.data(), kLeastCurvature / measure, alpha.data()};
+  PairProblem<T> pairs{groups_, {}, y.data(), upper.data(), own.data(), alpha.data()};
   for (std::int64_t g = 0; g < groups_; ++g) {
     up[g].assign(width, static_cast<T>(-kInfinity));
     low[g].assign(width, static_cast<T>(kInfinity));

@@ -54,15 +54,12 @@ class BlockSmo {
   // Goes on until it ends, `max_steps` pair steps have been made in all, or the time is over.
   BlockEnding run(std::int64_t max_steps, Clock::time_point until);
 
-  // The same problem with other bounds, from the point ray · α: see `on_ray`.
-  void restart(const std::vector<double>& upper, double ray);
-  // The same with its α and v as they are given, to another tolerance; counted anew.
+  // The same problem with other bounds, from this α and its v, to another tolerance; steps are counted anew.
   void resume(std::vector<double> upper, std::vector<double> alpha, std::vector<double> v, double tol);
 
   // At any time a feasible α and its v.
   std::vector<double> alpha() const;
   const std::vector<double>& v() const { return v_; }
-  double objective() const;
   double violation() const;  // relative to the objective for `hulls`
   // How far β of each point has moved in all, back and forth: what rounding of kernel values has entered v by.
   const std::vector<double>& moved() const { return moved_; }
@@ -80,10 +77,10 @@ class BlockSmo {
     bool is_open = false;
   };
 
-  void begin_again();
   bool is_up(std::size_t t) const { return flags_[t] & 1; }
   bool is_low(std::size_t t) const { return flags_[t] & 2; }
   void mark(std::size_t t);
+  double objective() const;
   double unit() const;  // what the violation is measured in
   Extremes extremes() const;
   void open_pending();

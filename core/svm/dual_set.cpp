@@ -1,7 +1,6 @@
 #include "svm/dual_set.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -29,7 +28,7 @@ struct DualSet::Machine {
   std::unique_ptr<DualSolver<double>> twice;
   std::vector<MachineState> ended;  // rungs
   std::int64_t float_steps = 0;     // of the present rung, before it went on in double
-  bool has_ended = false;
+  bool is_in_double = false, has_ended = false;
   double violation = std::numeric_limits<double>::infinity();
 
   void merge(const std::vector<std::int64_t>& first_equal) {
@@ -202,7 +201,7 @@ bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps,
   DualSettings settings = settings_;
   settings.threads = worker.threads;
   while (!machine.has_ended) {
-    if (source_.single && !machine.twice) {
+    if (source_.single && !machine.is_in_double) {
       if (!machine.single) {
         family.twice_rows.reset();
         family.twice.reset();
@@ -220,8 +219,7 @@ bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps,
         machine.single.reset();
         family.single_rows.reset();
         family.single.reset();
-        family.twice = source_.twice(machine.rows, worker.threads);
-        machine.twice = solver_of(family, family.twice, family.twice_rows, worker.arena, machine.merged, settings);
+        machine.is_in_double = true;
         continue;
       }
       if (ending == Ending::running && machine.single->steps() < max_steps) return false;
@@ -244,33 +242,23 @@ bool DualSet::advance(Worker& worker, Family& family, std::int64_t max_steps,
 }
 
 bool DualSet::run(std::int64_t max_steps, double seconds) {
-  using Clock = DualSolver<float>::Clock;
-  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const auto until = in_seconds(seconds);
   if (workers_.empty()) gather_families();
-  std::atomic<std::size_t> next{next_family_};
-  std::atomic<bool> is_unfinished{false};
-  parallel_for(static_cast<std::int64_t>(workers_.size()), static_cast<int>(workers_.size()), [&](std::int64_t w) {
-    Worker& worker = *workers_[static_cast<std::size_t>(w)];
-    while (true) {
-      if (!worker.family) {
-        if (Clock::now() >= until) break;
-        const std::size_t at = next.fetch_add(1);
-        if (at >= families_.size()) return;
-        worker.family = families_[at].get();
-      }
-      if (!advance(worker, *worker.family, max_steps, until)) break;
-      if (++worker.family->now == worker.family->machines.size()) {
-        worker.family->single.reset();
-        worker.family->single_rows.reset();
-        worker.family->twice.reset();
-        worker.family->twice_rows.reset();
-        worker.family = nullptr;
-      }
-    }
-    is_unfinished = true;
-  });
-  next_family_ = std::min(next.load(), families_.size());
-  return !is_unfinished;
+  return take_turns(
+      workers_, next_family_, families_.size(), until, [](const Worker& worker) { return !worker.family; },
+      [&](Worker& worker, std::size_t job) { worker.family = families_[job].get(); },
+      [&](Worker& worker) {
+        Family& family = *worker.family;
+        if (!advance(worker, family, max_steps, until)) return false;
+        if (++family.now == family.machines.size()) {
+          family.single.reset();
+          family.single_rows.reset();
+          family.twice.reset();
+          family.twice_rows.reset();
+          worker.family = nullptr;
+        }
+        return true;
+      });
 }
 
 std::int64_t DualSet::ended() const {

@@ -8,6 +8,7 @@
 // allowed.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -74,7 +75,7 @@ class DualSet {
   std::vector<std::unique_ptr<Machine>> machines_;
   std::vector<std::unique_ptr<Family>> families_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::size_t next_family_ = 0;
+  std::atomic<std::size_t> next_family_{0};
 };
 
 }  // namespace margrove

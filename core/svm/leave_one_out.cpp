@@ -73,22 +73,10 @@ bool LeaveOneOut<T>::advance(Worker& worker, Clock::time_point until) {
 
 template <class T>
 bool LeaveOneOut<T>::run(double seconds) {
-  const auto until =
-      Clock::now() + std::chrono::duration_cast<typename Clock::duration>(std::chrono::duration<double>(seconds));
-  std::atomic<bool> is_unfinished{false};
-  parallel_for(static_cast<std::int64_t>(workers_.size()), static_cast<int>(workers_.size()), [&](std::int64_t w) {
-    Worker& worker = *workers_[static_cast<std::size_t>(w)];
-    while (true) {
-      if (!worker.is_busy) {
-        if (Clock::now() >= until) break;
-        worker.at = next_.fetch_add(1);
-        if (worker.at >= carriers_.size()) return;
-      }
-      if (!advance(worker, until)) break;
-    }
-    is_unfinished = true;
-  });
-  return !is_unfinished;
+  const auto until = in_seconds(seconds);
+  return take_turns(
+      workers_, next_, carriers_.size(), until, [](const Worker& worker) { return !worker.is_busy; },
+      [](Worker& worker, std::size_t job) { worker.at = job; }, [&](Worker& worker) { return advance(worker, until); });
 }
 
 template class LeaveOneOut<float>;

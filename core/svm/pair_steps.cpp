@@ -12,9 +12,10 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLeastCurvature = 1e-12;  // of the largest K(x, x): duplicates have none, and the box cuts the step
 
 // 64 bytes of v, as many scores, and places as wide as each: comparisons and choices are between vectors of one width.
-template <class V>
+template <class T>
 struct Vectors;
 template <>
 struct Vectors<double> {
@@ -52,16 +53,11 @@ template <class W, class T>
 MARGROVE_INLINE void store(T* to, const W& values) {
   std::memcpy(to, &values, sizeof values);
 }
-// Kernel values as v counts them, and as scores do.
-template <class V, class T>
-MARGROVE_INLINE typename Vectors<V>::Values kernel_values(const T* row) {
-  typedef T Row __attribute__((vector_size(Vectors<V>::kLanes * sizeof(T))));
-  return __builtin_convertvector(load<Row>(row), typename Vectors<V>::Values);
-}
-template <class V, class T>
-MARGROVE_INLINE typename Vectors<V>::Scores short_values(const T* row, double unit) {
-  typedef T Row __attribute__((vector_size(Vectors<V>::kLanes * sizeof(T))));
-  return __builtin_convertvector(load<Row>(row) * static_cast<T>(unit), typename Vectors<V>::Scores);
+// Kernel values as scores count them.
+template <class T>
+MARGROVE_INLINE typename Vectors<T>::Scores short_values(const T* row, double unit) {
+  return __builtin_convertvector(load<typename Vectors<T>::Values>(row) * static_cast<T>(unit),
+                                 typename Vectors<T>::Scores);
 }
 
 // Each lane against the one `apart` from it; of equals the first member wins, so that the answer does not depend on the
@@ -103,10 +99,10 @@ MARGROVE_INLINE W least_of_all(W least) {
   return lesser(least, turned<1>(least));
 }
 
-template <class T, class V>
-MARGROVE_INLINE Found worst_up_body(const WorkingBlock<T, V>& block) {
-  using Set = Vectors<V>;
-  typename Set::Values best = typename Set::Values{} - static_cast<V>(kInfinity);
+template <class T>
+MARGROVE_INLINE Found worst_up_body(const WorkingBlock<T>& block) {
+  using Set = Vectors<T>;
+  typename Set::Values best = typename Set::Values{} - static_cast<T>(kInfinity);
   typename Set::Places where = {}, place = first_places<typename Set::Places>();
   for (std::int64_t t = 0; t < block.size; t += Set::kLanes, place += Set::kLanes) {
     const auto up = load<typename Set::Values>(block.up + t);
@@ -118,10 +114,10 @@ MARGROVE_INLINE Found worst_up_body(const WorkingBlock<T, V>& block) {
   return {where[0], best[0]};
 }
 
-template <class T, class V>
-MARGROVE_INLINE Found worst_low_body(const WorkingBlock<T, V>& block) {
-  using Set = Vectors<V>;
-  typename Set::Values best = typename Set::Values{} - static_cast<V>(kInfinity);
+template <class T>
+MARGROVE_INLINE Found worst_low_body(const WorkingBlock<T>& block) {
+  using Set = Vectors<T>;
+  typename Set::Values best = typename Set::Values{} - static_cast<T>(kInfinity);
   typename Set::Places where = {}, place = first_places<typename Set::Places>();
   for (std::int64_t t = 0; t < block.size; t += Set::kLanes, place += Set::kLanes) {
     const auto low = -load<typename Set::Values>(block.low + t);
@@ -134,16 +130,16 @@ MARGROVE_INLINE Found worst_low_body(const WorkingBlock<T, V>& block) {
 }
 
 // Scores fall² / curve are compared as fractions, a/b > c/d as a d > c b: a division would take half of the time.
-template <class T, class V>
-MARGROVE_INLINE Found best_partner_body(const WorkingBlock<T, V>& block, std::int64_t i, double v_i) {
-  using Set = Vectors<V>;
+template <class T>
+MARGROVE_INLINE Found best_partner_body(const WorkingBlock<T>& block, std::int64_t i, double v_i) {
+  using Set = Vectors<T>;
   using Scores = typename Set::Scores;
   const T* row = block.kernel + i * block.stride;
   const float own = block.diagonal[i];
-  const V mine = static_cast<V>(v_i), fall_unit = static_cast<V>(block.fall_unit);
+  const T mine = static_cast<T>(v_i), fall_unit = static_cast<T>(block.fall_unit);
   // Two chains: one would wait for its own comparisons.
-  typename Set::Values least[2] = {typename Set::Values{} + static_cast<V>(kInfinity),
-                                   typename Set::Values{} + static_cast<V>(kInfinity)};
+  typename Set::Values least[2] = {typename Set::Values{} + static_cast<T>(kInfinity),
+                                   typename Set::Values{} + static_cast<T>(kInfinity)};
   Scores best[2] = {}, under[2] = {Scores{} + 1, Scores{} + 1};
   typename Set::ScorePlaces where[2] = {typename Set::ScorePlaces{} - 1, typename Set::ScorePlaces{} - 1},
                             place = first_places<typename Set::ScorePlaces>();
@@ -155,7 +151,7 @@ MARGROVE_INLINE Found best_partner_body(const WorkingBlock<T, V>& block, std::in
       const Scores fall = __builtin_convertvector((mine - low) * fall_unit, Scores);  // -inf outside I_low
       const Scores positive = fall > 0 ? fall : Scores{};
       const Scores square = positive * positive;
-      Scores curve = own + load<Scores>(block.diagonal + at) - 2 * short_values<V>(row + at, block.unit);
+      Scores curve = own + load<Scores>(block.diagonal + at) - 2 * short_values(row + at, block.unit);
       curve = curve > 1e-12f ? curve : Scores{} + 1e-12f;
       const Scores ours = square * under[chain], theirs = best[chain] * curve;
       best[chain] = ours > theirs ? square : best[chain];
@@ -169,18 +165,18 @@ MARGROVE_INLINE Found best_partner_body(const WorkingBlock<T, V>& block, std::in
   return {where[0][0], least_of_all(lesser(least[0], least[1]))[0]};
 }
 
-template <class T, class V>
-MARGROVE_INLINE Found move_pair_body(const WorkingBlock<T, V>& block, std::int64_t i, std::int64_t j, double step) {
-  using Set = Vectors<V>;
+template <class T>
+MARGROVE_INLINE Found move_pair_body(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {
+  using Set = Vectors<T>;
   using Values = typename Set::Values;
   const T *row_i = block.kernel + i * block.stride, *row_j = block.kernel + j * block.stride;
-  const V by = static_cast<V>(step);
-  Values best[2] = {Values{} - static_cast<V>(kInfinity), Values{} - static_cast<V>(kInfinity)};
+  const T by = static_cast<T>(step);
+  Values best[2] = {Values{} - static_cast<T>(kInfinity), Values{} - static_cast<T>(kInfinity)};
   typename Set::Places where[2] = {}, place = first_places<typename Set::Places>();
   for (std::int64_t t = 0; t < block.size; t += 2 * Set::kLanes)
     for (int chain = 0; chain < 2; ++chain, place += Set::kLanes) {
       const std::int64_t at = t + chain * Set::kLanes;
-      const Values fall = by * (kernel_values<V>(row_i + at) - kernel_values<V>(row_j + at));
+      const Values fall = by * (load<Values>(row_i + at) - load<Values>(row_j + at));
       const Values up = load<Values>(block.up + at) - fall;
       store(block.up + at, up);
       store(block.low + at, load<Values>(block.low + at) - fall);
@@ -219,21 +215,15 @@ MARGROVE_INLINE void gather_row_body(const T* row, const std::int32_t* index, st
   for (std::int64_t k = 0; k < count; ++k) out[k] = row[index[k]];
 }
 
-#define MARGROVE_PAIR_STEPS(T, V)                                                                                    \
-  MARGROVE_CLONES Found worst_up_of(const WorkingBlock<T, V>& block) { return worst_up_body(block); }                \
-  MARGROVE_CLONES Found worst_low_of(const WorkingBlock<T, V>& block) { return worst_low_body(block); }              \
-  MARGROVE_CLONES Found best_partner_of(const WorkingBlock<T, V>& block, std::int64_t i, double v_i) {               \
-    return best_partner_body(block, i, v_i);                                                                         \
-  }                                                                                                                  \
-  MARGROVE_CLONES Found move_pair_of(const WorkingBlock<T, V>& block, std::int64_t i, std::int64_t j, double step) { \
-    return move_pair_body(block, i, j, step);                                                                        \
-  }
-MARGROVE_PAIR_STEPS(float, float)
-MARGROVE_PAIR_STEPS(float, double)
-MARGROVE_PAIR_STEPS(double, double)
-#undef MARGROVE_PAIR_STEPS
-
-#define MARGROVE_ROW_STEPS(T)                                                                                         \
+#define MARGROVE_PAIR_STEPS(T)                                                                                        \
+  MARGROVE_CLONES Found worst_up_of(const WorkingBlock<T>& block) { return worst_up_body(block); }                    \
+  MARGROVE_CLONES Found worst_low_of(const WorkingBlock<T>& block) { return worst_low_body(block); }                  \
+  MARGROVE_CLONES Found best_partner_of(const WorkingBlock<T>& block, std::int64_t i, double v_i) {                   \
+    return best_partner_body(block, i, v_i);                                                                          \
+  }                                                                                                                   \
+  MARGROVE_CLONES Found move_pair_of(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {     \
+    return move_pair_body(block, i, j, step);                                                                         \
+  }                                                                                                                   \
   MARGROVE_CLONES void add_rows_of(const T* const* rows, const double* change, std::int64_t count, std::int64_t from, \
                                    std::int64_t to, double* sums) {                                                   \
     add_rows_body(rows, change, count, from, to, sums);                                                               \
@@ -241,42 +231,42 @@ MARGROVE_PAIR_STEPS(double, double)
   MARGROVE_CLONES void gather_row_of(const T* row, const std::int32_t* index, std::int64_t count, T* out) {           \
     gather_row_body(row, index, count, out);                                                                          \
   }
-MARGROVE_ROW_STEPS(float)
-MARGROVE_ROW_STEPS(double)
-#undef MARGROVE_ROW_STEPS
+MARGROVE_PAIR_STEPS(float)
+MARGROVE_PAIR_STEPS(double)
+#undef MARGROVE_PAIR_STEPS
 
 }  // namespace
 
-template <class T, class V>
-Found worst_up(const WorkingBlock<T, V>& block) {
+template <class T>
+Found worst_up(const WorkingBlock<T>& block) {
   return worst_up_of(block);
 }
-template <class T, class V>
-Found worst_low(const WorkingBlock<T, V>& block) {
+template <class T>
+Found worst_low(const WorkingBlock<T>& block) {
   return worst_low_of(block);
 }
-template <class T, class V>
-Found best_partner(const WorkingBlock<T, V>& block, std::int64_t i, double v_i) {
+template <class T>
+Found best_partner(const WorkingBlock<T>& block, std::int64_t i, double v_i) {
   return best_partner_of(block, i, v_i);
 }
-template <class T, class V>
-Found move_pair(const WorkingBlock<T, V>& block, std::int64_t i, std::int64_t j, double step) {
+template <class T>
+Found move_pair(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {
   return move_pair_of(block, i, j, step);
 }
 
-template <class T, class V>
-void PairProblem<T, V>::set(std::int64_t k, double v) const {
-  const WorkingBlock<T, V>& block = blocks[groups == 2 && y[k] < 0 ? 1 : 0];
+template <class T>
+void PairProblem<T>::set(std::int64_t k, double v) const {
+  const WorkingBlock<T>& block = blocks[groups == 2 && y[k] < 0 ? 1 : 0];
   const bool can_grow = alpha[k] < upper[k], can_fall = alpha[k] > 0;
-  block.up[k] = static_cast<V>((y[k] > 0 ? can_grow : can_fall) ? v : -kInfinity);
-  block.low[k] = static_cast<V>((y[k] > 0 ? can_fall : can_grow) ? v : kInfinity);
+  block.up[k] = static_cast<T>((y[k] > 0 ? can_grow : can_fall) ? v : -kInfinity);
+  block.low[k] = static_cast<T>((y[k] > 0 ? can_fall : can_grow) ? v : kInfinity);
 }
 
-template <class T, class V>
-std::int64_t solve_pairs(PairProblem<T, V>& problem, double tolerance, std::int64_t most_steps) {
+template <class T>
+std::int64_t solve_pairs(PairProblem<T>& problem, double tolerance, std::int64_t most_steps) {
   Found top[2];
   for (std::int64_t g = 0; g < problem.groups; ++g) {
-    WorkingBlock<T, V>& block = problem.blocks[g];
+    WorkingBlock<T>& block = problem.blocks[g];
     top[g] = worst_up(block);
     const double gap = top[g].value - worst_low(block).value;
     block.fall_unit = gap > 0 && gap < kInfinity ? 1 / gap : 1.0;
@@ -290,7 +280,7 @@ std::int64_t solve_pairs(PairProblem<T, V>& problem, double tolerance, std::int6
       g = gap1 > gap0 ? 1 : 0;
     }
     if (top[g].value == -kInfinity) break;
-    const WorkingBlock<T, V>& block = problem.blocks[g];
+    const WorkingBlock<T>& block = problem.blocks[g];
     const std::int64_t i = top[g].at;
     const Found partner = best_partner(block, i, top[g].value);
     const std::int64_t j = partner.at;
@@ -302,7 +292,7 @@ std::int64_t solve_pairs(PairProblem<T, V>& problem, double tolerance, std::int6
     const double room_j = grows_j ? problem.upper[j] - alpha_j : alpha_j;
     const double curve = problem.own[i] + problem.own[j] - 2 * static_cast<double>(block.kernel[i * block.stride + j]);
     const double v_i = static_cast<double>(block.up[i]), v_j = static_cast<double>(block.low[j]);
-    const double step = std::min({(v_i - v_j) / std::max(curve, problem.least_curvature), room_i, room_j});
+    const double step = std::min({(v_i - v_j) / std::max(curve, kLeastCurvature / block.unit), room_i, room_j});
     // a + (C - a) is not always C: who takes all its room is put on its bound.
     if (step == room_i)
       alpha_i = grows_i ? problem.upper[i] : 0.0;
@@ -331,20 +321,14 @@ void gather_row(const T* row, const std::int32_t* index, std::int64_t count, T* 
   gather_row_of(row, index, count, out);
 }
 
-#define MARGROVE_INSTANCES(T, V)                                                \
-  template struct PairProblem<T, V>;                                            \
-  template std::int64_t solve_pairs(PairProblem<T, V>&, double, std::int64_t);  \
-  template Found worst_up(const WorkingBlock<T, V>&);                           \
-  template Found worst_low(const WorkingBlock<T, V>&);                          \
-  template Found best_partner(const WorkingBlock<T, V>&, std::int64_t, double); \
-  template Found move_pair(const WorkingBlock<T, V>&, std::int64_t, std::int64_t, double);
-MARGROVE_INSTANCES(float, float)
-MARGROVE_INSTANCES(float, double)
-MARGROVE_INSTANCES(double, double)
-#undef MARGROVE_INSTANCES
-
-#define MARGROVE_INSTANCES(T)                                                \
-  template void gather_row(const T*, const std::int32_t*, std::int64_t, T*); \
+#define MARGROVE_INSTANCES(T)                                                           \
+  template struct PairProblem<T>;                                                       \
+  template std::int64_t solve_pairs(PairProblem<T>&, double, std::int64_t);             \
+  template Found worst_up(const WorkingBlock<T>&);                                      \
+  template Found worst_low(const WorkingBlock<T>&);                                     \
+  template Found best_partner(const WorkingBlock<T>&, std::int64_t, double);            \
+  template Found move_pair(const WorkingBlock<T>&, std::int64_t, std::int64_t, double); \
+  template void gather_row(const T*, const std::int32_t*, std::int64_t, T*);            \
   template void add_rows(const T* const*, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
 MARGROVE_INSTANCES(float)
 MARGROVE_INSTANCES(double)

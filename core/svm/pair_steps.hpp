@@ -13,8 +13,8 @@ namespace margrove {
 
 constexpr std::int64_t kPadding = 32;  // two vectors of the narrower kind
 
-// T is the type of kernel values, V that of v.
-template <class T, class V>
+// T is the type of kernel values and of v.
+template <class T>
 struct WorkingBlock {
   std::int64_t size;      // padded
   std::int64_t stride;    // of the kernel's rows
@@ -22,7 +22,7 @@ struct WorkingBlock {
   double unit;            // what kernel values are measured in where pairs are scored: 1 / the largest K(x, x)
   const float* diagonal;  // (size), in that unit
   double fall_unit;       // and differences of v: 1 / the largest there is
-  V *up, *low;            // (size)
+  T *up, *low;            // (size)
 };
 
 struct Found {
@@ -31,27 +31,26 @@ struct Found {
 };
 
 // The member of the largest `up`.
-template <class T, class V>
-Found worst_up(const WorkingBlock<T, V>& block);
+template <class T>
+Found worst_up(const WorkingBlock<T>& block);
 // The member of the smallest `low`.
-template <class T, class V>
-Found worst_low(const WorkingBlock<T, V>& block);
+template <class T>
+Found worst_low(const WorkingBlock<T>& block);
 // The partner of i by whose pair the objective falls most: (v_i - v_t)^2 / curvature is largest; -1 if there is none.
 // `value` is the smallest low. Scores are float: they choose, they do not decide.
-template <class T, class V>
-Found best_partner(const WorkingBlock<T, V>& block, std::int64_t i, double v_i);
+template <class T>
+Found best_partner(const WorkingBlock<T>& block, std::int64_t i, double v_i);
 // v_t <- v_t - step (K_ti - K_tj), and the member of the largest `up` after it.
-template <class T, class V>
-Found move_pair(const WorkingBlock<T, V>& block, std::int64_t i, std::int64_t j, double step);
+template <class T>
+Found move_pair(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step);
 
 // A working set and what its members are, place by place. A place without a member has upper = 0.
-template <class T, class V>
+template <class T>
 struct PairProblem {
   std::int64_t groups;  // 1, or 2: the signs of y, and pairs are of one sign
-  WorkingBlock<T, V> blocks[2];
+  WorkingBlock<T> blocks[2];
   const std::int8_t* y;
   const double *upper, *own;  // own: K(x, x)
-  double least_curvature;
   double* alpha;
 
   // Place k enters the block of its group with its v.
@@ -60,8 +59,8 @@ struct PairProblem {
 
 // SMO: steps of the pair by which the objective falls most, until no pair violates by more than `tolerance`. Invariant:
 // y'α and the bounds hold after each step; the objective never rises. Returns the steps made.
-template <class T, class V>
-std::int64_t solve_pairs(PairProblem<T, V>& problem, double tolerance, std::int64_t most_steps);
+template <class T>
+std::int64_t solve_pairs(PairProblem<T>& problem, double tolerance, std::int64_t most_steps);
 
 // out_k = row[index_k]
 template <class T>

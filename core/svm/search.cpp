@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <thread>
 
 #include "kernel/fast_exp.hpp"
@@ -108,8 +107,8 @@ class LadderSolver {
         cell_.steps = small_.steps();
         cell_.violation = small_.violation();
       } else {
-        cell_.ending = block_->run(steps_before_ + max_steps, until);
-        cell_.steps = block_->steps() - steps_before_;
+        cell_.ending = block_->run(max_steps, until);
+        cell_.steps = block_->steps();
         cell_.violation = block_->violation();
       }
     }
@@ -142,12 +141,11 @@ class LadderSolver {
       small_.begin(settings_.tol);
     } else {
       if (block_)
-        block_->restart(upper_, ray);
+        block_->resume(upper_, dual.alpha, state_.v, settings_.tol);
       else
         block_ = std::make_unique<BlockSmo<T>>(
             gram_, std::make_shared<RowStore<T>>(std::make_shared<Arena>(0), gram_->size(), false), dual, state_.v,
             settings_);
-      steps_before_ = block_->steps();
     }
     C_ = C;
     cell_ = {};
@@ -191,7 +189,6 @@ class LadderSolver {
   Tile<T> tile_;
   TileSmo<T> small_;
   std::unique_ptr<BlockSmo<T>> block_;
-  std::int64_t steps_before_ = 0;
 };
 
 }  // namespace
@@ -234,12 +231,8 @@ struct Search<T>::Worker {
     held_stride = (count + kHeldLanes - 1) / kHeldLanes * kHeldLanes;
     const auto needed = static_cast<std::size_t>(gram.size() * held_stride);
     if (needed > held_room) held = large_memory<T>(held_room = needed);
-    std::vector<std::pair<std::int64_t, std::int64_t>> runs;  // of rows held out that follow one another
-    for (std::int64_t from = 0, to = 0; from < count; from = to) {
-      const auto row = [&](std::int64_t h) { return fold.held_out[static_cast<std::size_t>(h)]; };
-      for (to = from + 1; to < count && row(to) == row(to - 1) + 1;) ++to;
-      runs.push_back({from, to});
-    }
+    Runs runs;
+    find_runs(fold.held_out, runs);
     for (std::int64_t i = 0; i < gram.size(); ++i) {
       const T* row = gram.ready(i);
       T* out = held.get() + i * held_stride;
@@ -340,8 +333,6 @@ bool Search<T>::build(Matrix& matrix, Clock::time_point until) {
     matrix.rows_per_batch = std::clamp<std::int64_t>(kBatchCells / n_, 1, 256);
     matrix.batches = (n_ + matrix.rows_per_batch - 1) / matrix.rows_per_batch;
   });
-  std::vector<std::int64_t> wanted;
-  std::vector<T*> rooms;
   for (std::int64_t batch; (batch = matrix.next.fetch_add(1)) < matrix.batches;) {
     const std::int64_t from = batch * matrix.rows_per_batch, to = std::min(n_, from + matrix.rows_per_batch);
     if (is_gaussian) {
@@ -351,11 +342,7 @@ bool Search<T>::build(Matrix& matrix, Clock::time_point until) {
         finish_distances(products_->whole->ready(i), squared.data(), squared[static_cast<std::size_t>(i)], gamma, n_,
                          matrix.values.get() + i * n_);
     } else {
-      wanted.resize(static_cast<std::size_t>(to - from));
-      std::iota(wanted.begin(), wanted.end(), from);
-      rooms.clear();
-      for (std::int64_t i = from; i < to; ++i) rooms.push_back(matrix.values.get() + i * n_);
-      matrix.source->rows(wanted, nullptr, rooms.data(), nullptr, inner_threads_);
+      fill_rows(*matrix.source, from, to, matrix.values.get(), inner_threads_);
     }
     matrix.done.fetch_add(1);
     if (Clock::now() >= until) return false;
@@ -366,9 +353,7 @@ bool Search<T>::build(Matrix& matrix, Clock::time_point until) {
   }
   std::call_once(matrix.is_whole, [&] {
     if (matrix.whole) return;
-    std::vector<std::int64_t> all(static_cast<std::size_t>(n_));
-    std::iota(all.begin(), all.end(), 0);
-    matrix.whole = gram_given<T>({matrix.values.get(), n_, n_}, std::move(all));
+    matrix.whole = gram_given<T>({matrix.values.get(), n_, n_}, all_rows(n_));
     matrix.source.reset();
   });
   return true;
@@ -418,8 +403,6 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
 
 template <class T>
 bool Search<T>::run(double seconds) {
-  const auto until =
-      Clock::now() + std::chrono::duration_cast<typename Clock::duration>(std::chrono::duration<double>(seconds));
   if (workers_.empty()) {
     const std::int64_t side_by_side = std::clamp<std::int64_t>(size(), 1, settings_.threads);
     for (std::int64_t w = 0; w < side_by_side; ++w) workers_.push_back(std::make_unique<Worker>());
@@ -427,21 +410,11 @@ bool Search<T>::run(double seconds) {
     results_.resize(units_.size());
     has_ended_ = std::make_unique<std::atomic<bool>[]>(units_.size());
   }
-  std::atomic<bool> is_unfinished{false};
-  parallel_for(static_cast<std::int64_t>(workers_.size()), static_cast<int>(workers_.size()), [&](std::int64_t w) {
-    Worker& worker = *workers_[static_cast<std::size_t>(w)];
-    while (true) {
-      if (worker.unit < 0) {
-        if (Clock::now() >= until) break;
-        const std::size_t at = next_unit_.fetch_add(1);
-        if (at >= units_.size()) return;
-        worker.unit = static_cast<std::int64_t>(at);
-      }
-      if (!advance(worker, until)) break;
-    }
-    is_unfinished = true;
-  });
-  return !is_unfinished;
+  const auto until = in_seconds(seconds);
+  return take_turns(
+      workers_, next_unit_, units_.size(), until, [](const Worker& worker) { return worker.unit < 0; },
+      [](Worker& worker, std::size_t job) { worker.unit = static_cast<std::int64_t>(job); },
+      [&](Worker& worker) { return advance(worker, until); });
 }
 
 template class Search<float>;

@@ -10,10 +10,9 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLeastCurvature = 1e-12;  // of the largest K(x, x)
-constexpr double kInnerShare = 0.9;        // of tol: what is asked of SMO in T at first,
-constexpr double kLeastShare = 1.0 / 16;   // and in the end
-constexpr std::int64_t kLarge = 768;       // variables: below, all are looked at in every step
+constexpr double kInnerShare = 0.9;       // of tol: what is asked of SMO in T at first,
+constexpr double kLeastShare = 1.0 / 16;  // and in the end
+constexpr std::int64_t kLarge = 768;      // variables: below, all are looked at in every step
 constexpr std::int64_t kWholeSteps = 2;  // times the variables: so many steps over all of them, before a part is copied
 constexpr double kFew = 0.6;             // of all: so many are worth a tile of their own
 constexpr double kPartShare = 0.1;       // of the violation: so far a part is solved
@@ -48,11 +47,7 @@ template <class T>
 void Tile<T>::open(const Gram<T>& gram, const Dual& dual) {
   resize(static_cast<std::int64_t>(dual.y.size()));
   const auto point = [&](std::int64_t t) { return dual.point[static_cast<std::size_t>(t)]; };
-  runs_.clear();  // points that follow one another are copied in one piece
-  for (std::int64_t from = 0, to = 0; from < size_; from = to) {
-    for (to = from + 1; to < size_ && point(to) == point(to - 1) + 1;) ++to;
-    runs_.push_back({from, to});
-  }
+  find_runs(dual.point, runs_);
   const bool is_scattered = static_cast<std::int64_t>(runs_.size()) * kShortestRun > size_;
   index_.assign(dual.point.begin(), dual.point.end());
   for (std::int64_t r = 0; r < size_; ++r) {
@@ -119,13 +114,12 @@ template <class T>
 std::int64_t TileSmo<T>::make_steps(const Tile<T>& tile, DualState& state, double tolerance, std::int64_t most_steps) {
   const double measure = tile.largest() > 0 ? 1 / tile.largest() : 1.0;
   Dual& dual = state.dual;
-  PairProblem<T, T> pairs{
+  PairProblem<T> pairs{
       1,
       {{tile.width(), tile.stride(), tile.row(0), measure, tile.diagonal().data(), 1.0, up_.data(), low_.data()}, {}},
       dual.y.data(),
       dual.upper.data(),
       tile.own().data(),
-      kLeastCurvature / measure,
       dual.alpha.data()};
   const Extremes extremes = state.extremes();
   const double between = (extremes.up[0] + extremes.low[0]) / 2, middle = std::isfinite(between) ? between : 0.0;

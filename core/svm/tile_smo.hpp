@@ -27,6 +27,16 @@ struct DualState {
   }
 };
 
+// Places [from, to) of a list whose numbers follow one another: what they stand for is copied in one piece.
+using Runs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+inline void find_runs(const std::vector<std::int64_t>& numbers, Runs& runs) {
+  runs.clear();
+  for (std::size_t from = 0, to = 0; from < numbers.size(); from = to) {
+    for (to = from + 1; to < numbers.size() && numbers[to] == numbers[to - 1] + 1;) ++to;
+    runs.push_back({static_cast<std::int64_t>(from), static_cast<std::int64_t>(to)});
+  }
+}
+
 // The kernel values of a machine's variables with each other. Opened again and again: its memory stays.
 template <class T>
 class Tile {
@@ -54,7 +64,7 @@ class Tile {
   std::vector<double> own_;
   std::vector<float> diagonal_;
   double largest_ = 0;
-  std::vector<std::pair<std::int64_t, std::int64_t>> runs_;
+  Runs runs_;
   std::vector<std::int32_t> index_;
 };
 

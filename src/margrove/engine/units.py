@@ -39,8 +39,8 @@ def _solve_unit(problem: SearchProblem, unit: Unit, answer: Answer, decide: Deci
     fold, kernel = problem.folds[unit.fold], problem.kernels[unit.kernel]
     shape = len(unit.Cs), len(problem.ladders)
     values = np.zeros((*shape, len(fold.held_out)))
-    table: dict[str, Any] = {name: np.zeros(shape) for name in ("offset", "violation", "seconds")}
-    table |= {name: np.zeros(shape, np.int64) for name in ("steps", "support")}
+    table: dict[str, Any] = {name: np.zeros(shape) for name in ("violation", "seconds")}
+    table["support"] = np.zeros(shape, np.int64)
     is_converged = np.ones(shape, np.bool_)
     duals = [rung(ladder, fold, float(unit.Cs[0]), unit.epsilon) for ladder in problem.ladders]
     there = [k for k, dual in enumerate(duals) if len(dual.y)]  # a fold may leave a machine nothing
@@ -66,9 +66,8 @@ def _solve_unit(problem: SearchProblem, unit: Unit, answer: Answer, decide: Deci
                 return solution.status
             solutions[k] = solution
             dual, alpha = duals[k], solution.alpha
-            table["offset"][c, k] = offset(solution.v, alpha, dual.upper, dual.y)
-            table["violation"][c, k], table["steps"][c, k] = solution.violation, solution.n_iter
-            table["support"][c, k], table["seconds"][c, k] = np.count_nonzero(alpha), elapsed / len(there)
+            table["violation"][c, k], table["seconds"][c, k] = solution.violation, elapsed / len(there)
+            table["support"][c, k] = np.count_nonzero(alpha)
             is_converged[c, k] = solution.status is Status.CONVERGED
             carriers = np.flatnonzero(alpha)
             rows, beta = dual.point[carriers], (dual.y * alpha)[carriers]
@@ -76,7 +75,7 @@ def _solve_unit(problem: SearchProblem, unit: Unit, answer: Answer, decide: Deci
                 sums = problem.X[np.ix_(fold.held_out, rows)] @ beta
             else:
                 sums = decide(kernel, problem.X[fold.held_out], problem.X[rows], beta)
-            values[c, k] = sums + table["offset"][c, k]
+            values[c, k] = sums + offset(solution.v, alpha, dual.upper, dual.y)
     return UnitSolution(values, is_converged=is_converged, **table)
 
 

@@ -11,6 +11,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from margrove.data.sample import Sample, check_class_weight
 from margrove.svm.grid import Fold, Ladder
+from margrove.svm.kernels import Matrix
+from margrove.svm.solved import Ground
 
 Splits: TypeAlias = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]  # rows to train on, rows held out
 
@@ -52,7 +54,19 @@ def folds_of(
         share = own[train]
         if isinstance(class_weight, str):
             share = share * compute_sample_weight("balanced", sample.codes[train])
-        weight = np.zeros(n)
-        np.add.at(weight, train, share)  # a row may be drawn several times
-        folds.append(Fold(weight[order], place[test]))
+        folds.append(Fold(weight_in_fold(share, train, n)[order], place[test]))
     return tuple(folds)
+
+
+def weight_in_fold(share: NDArray[np.float64], train: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+    """The weight of each of n rows, of the shares of those that a fold trains on: one may be drawn several times."""
+    weight = np.zeros(n)
+    np.add.at(weight, train, share)
+    return weight
+
+
+def points_in_order(ground: Ground, order: NDArray[np.int64]) -> Matrix:
+    """The points that a problem is solved on, or their Gram matrix, with the rows in ``order``."""
+    if np.array_equal(order, np.arange(len(order))):
+        return ground.points
+    return ground.points[np.ix_(order, order)] if ground.solved.name == "precomputed" else ground.points[order]

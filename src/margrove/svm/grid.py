@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.errors import check_number
 from margrove.svm.kernels import Kernel, Matrix
 from margrove.svm.problem import MOST_STEPS, Dual
 
@@ -50,9 +52,7 @@ class UnitSolution:
     """What became of a unit, for each C and machine."""
 
     values: NDArray[np.float64]  # (Cs, machines, held out): f on the rows held out
-    offset: NDArray[np.float64]  # (Cs, machines)
-    violation: NDArray[np.float64]
-    steps: NDArray[np.int64]
+    violation: NDArray[np.float64]  # (Cs, machines)
     support: NDArray[np.int64]
     seconds: NDArray[np.float64]
     is_converged: NDArray[np.bool_]
@@ -89,3 +89,10 @@ def rung(ladder: Ladder, fold: Fold, C: float, epsilon: float) -> Dual:
     weight = fold.weight[ladder.point]
     part = np.flatnonzero(weight > 0)
     return Dual(ladder.y[part], ladder.p[part] + epsilon, C * weight[part], np.zeros(len(part)), ladder.point[part])
+
+
+def ascending(name: str, values: list[Any], *, least: float | None = None) -> NDArray[np.float64]:
+    """Checked, sorted, each once."""
+    for value in values:
+        check_number(name, value, least=least) if least is not None else check_number(name, value, above=0)
+    return np.unique(np.asarray(values, dtype=np.float64))

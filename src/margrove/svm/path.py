@@ -11,10 +11,11 @@ from sklearn.base import clone
 
 from margrove.data.sample import read_sample
 from margrove.engine import settle_engine, solve
-from margrove.errors import ParameterError, check_number, shown
+from margrove.errors import ParameterError, shown
 from margrove.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.certificate import certify_svc
+from margrove.svm.grid import ascending
 from margrove.svm.problem import DualSolution, PathProblem
 
 _DEFAULT = 10.0 ** np.linspace(-2, 3, 20)
@@ -86,6 +87,4 @@ def _settled(Cs: Any) -> NDArray[np.float64]:
         return _DEFAULT.copy()
     if isinstance(Cs, str) or not np.iterable(Cs) or len(list(Cs)) == 0:
         raise ParameterError(f"Cs is {shown(Cs)}; it must be a list of values, or None for a default.")
-    for C in Cs:
-        check_number("Cs", C, above=0)
-    return np.unique(np.asarray(Cs, dtype=np.float64))
+    return ascending("Cs", list(Cs))

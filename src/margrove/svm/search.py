@@ -24,13 +24,13 @@ from margrove.errors import (
     InputError,
     ParameterError,
     check_flag,
-    check_number,
     level_of_caller,
     shown,
 )
 from margrove.progress import overheard, part_of
 from margrove.status import Status, worst
-from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution
+from margrove.svm.folds import points_in_order
+from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution, ascending
 from margrove.svm.kernels import Kernel, Matrix, settle_kernel
 from margrove.svm.live_line import LiveLine
 from margrove.svm.machine import SupportVectorMachine
@@ -49,6 +49,8 @@ Scorer = Callable[[int, NDArray[np.float64]], NDArray[np.float64]]
 
 class SupportVectorSearch(BaseEstimator):
     """What the searches share. Not a learner by itself."""
+
+    _machine: Any  # the class of what is searched for
 
     cv_results_: dict[str, Any]
     best_params_: dict[str, float]
@@ -102,9 +104,10 @@ class SupportVectorSearch(BaseEstimator):
         self.precision = precision
         self.checkpoint = checkpoint
 
-    def _template(self) -> SupportVectorMachine:
-        """The machine that is searched for; the grid is not in it yet."""
-        raise NotImplementedError
+    def _template(self) -> Any:
+        """The machine that is searched for, with the parameters that it has too; the grid is not in it yet."""
+        names = self._machine().get_params()
+        return self._machine(**{name: value for name, value in self.get_params(deep=False).items() if name in names})
 
     def _check(self, template: SupportVectorMachine) -> None:
         template._check_shared()
@@ -159,9 +162,7 @@ class SupportVectorSearch(BaseEstimator):
         """Fill the table; ``status_`` says whether to its end. Ladders and folds speak of X in ``order``. ``weight``
         is that of the rows in scoring."""
         ground = template._ground(X)
-        points = ground.points
-        if not np.array_equal(order, np.arange(len(order))):
-            points = points[np.ix_(order, order)] if ground.solved.name == "precomputed" else points[order]
+        points = points_in_order(ground, order)
         kernels: tuple[Kernel, ...] = (ground.solved,)
         if ground.solved.name != "precomputed":
             settings = {"degree": self.degree, "coef0": self.coef0}
@@ -399,10 +400,3 @@ def listed_values(name: str, values: Any) -> list[Any]:
     if not found:
         raise ParameterError(f"{name} is empty; it must be a list of values, or None for a default.")
     return found
-
-
-def ascending(name: str, values: list[Any], *, least: float | None = None) -> NDArray[np.float64]:
-    """Checked, sorted, each once."""
-    for value in values:
-        check_number(name, value, least=least) if least is not None else check_number(name, value, above=0)
-    return np.unique(np.asarray(values, dtype=np.float64))

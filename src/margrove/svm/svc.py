@@ -27,7 +27,7 @@ from margrove.status import Status
 from margrove.svm.certificate import certify_nu_svc, certify_svc
 from margrove.svm.classifier import SupportVectorClassifier
 from margrove.svm.examination import CLASSIFICATION, NU_CLASSIFICATION
-from margrove.svm.folds import Splits, folds_of, ladders_of, row_order
+from margrove.svm.folds import Splits, folds_of, ladders_of, points_in_order, row_order
 from margrove.svm.grid import SearchProblem, Unit, UnitSolution
 from margrove.svm.layout import code_matrix
 from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
@@ -258,9 +258,6 @@ class SVC(SupportVectorClassifier):
         order = row_order(sample, splits)
         code = code_matrix(self.multiclass, len(sample.classes))
         folds = folds_of(sample, self.class_weight, sample_weight, splits, order)
-        points = ground.points
-        if not np.array_equal(order, np.arange(len(order))):
-            points = points[np.ix_(order, order)] if ground.solved.name == "precomputed" else points[order]
         values = np.full((len(sample.codes), code.shape[1]), np.nan)
 
         def take(number: int, solution: UnitSolution) -> None:
@@ -268,7 +265,7 @@ class SVC(SupportVectorClassifier):
 
         C = np.array([_FINITE if self._is_hard else float(self.C)])
         problem = SearchProblem(
-            points,
+            points_in_order(ground, order),
             (ground.solved,),
             ladders_of(code, sample.codes[order]),
             folds,

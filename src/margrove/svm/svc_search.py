@@ -15,8 +15,9 @@ from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import Sample, read_sample
 from margrove.errors import InputError, shown
 from margrove.svm.folds import Splits, folds_of, ladders_of, row_order
+from margrove.svm.grid import ascending
 from margrove.svm.layout import check_code, code_matrix
-from margrove.svm.search import SupportVectorSearch, ascending, asked, default_cs, listed_values
+from margrove.svm.search import SupportVectorSearch, asked, default_cs, listed_values
 from margrove.svm.svc import SVC
 
 
@@ -73,8 +74,9 @@ multiclass, n_jobs, engine, precision
 
     Notes
     -----
-    Cells are solved to ``tol`` with kernel values in float32 (in float64 with ``precision="double"``) and not checked
-    again; the refitted model is. Ctrl-C ends the search and keeps the table so far, without a refit.
+    Cells are solved to ``tol`` and not checked again; the refitted model is. Kernel values are float32 where C times
+    them leaves enough digits, and float64 elsewhere or with ``precision="double"``. Ctrl-C ends the search and keeps
+    the table so far, without a refit.
 
     Examples
     --------
@@ -86,6 +88,8 @@ multiclass, n_jobs, engine, precision
     >>> search.certificate_.holds
     True
     """
+
+    _machine = SVC
 
     def __init__(
         self,
@@ -164,26 +168,6 @@ multiclass, n_jobs, engine, precision
         self._finish_checkpoint()
         return self
 
-    def _template(self) -> SVC:
-        return SVC(
-            kernel=self.kernel,
-            degree=self.degree,
-            coef0=self.coef0,
-            tol=self.tol,
-            cache_size=self.cache_size,
-            class_weight=self.class_weight,
-            verbose=self.verbose,
-            max_iter=self.max_iter,
-            decision_function_shape=self.decision_function_shape,
-            break_ties=self.break_ties,
-            multiclass=self.multiclass,
-            time_limit=self.time_limit,
-            n_jobs=self.n_jobs,
-            engine=self.engine,
-            precision=self.precision,
-            checkpoint=self.checkpoint,
-        )
-
     score = SupportVectorSearch.score  # by ``scoring``; the mixin's is accuracy, whatever was asked
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -229,8 +213,7 @@ class _Judge:
         self._absent = [
             np.flatnonzero(np.bincount(sample.codes[train], minlength=n_classes) == 0) for train, _ in splits
         ]
-        self._is_by_class = search.multiclass == "ovr" if isinstance(search.multiclass, str) else False
-        self._is_by_class = self._is_by_class and n_classes > 2
+        self._is_by_class = isinstance(search.multiclass, str) and search.multiclass == "ovr" and n_classes > 2
 
     def scores(self, fold: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
         test = self._splits[fold][1]

@@ -13,9 +13,10 @@ from sklearn.utils import _safe_indexing
 
 from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_values
-from margrove.svm.grid import Fold, Ladder
+from margrove.svm.folds import weight_in_fold
+from margrove.svm.grid import Fold, Ladder, ascending
 from margrove.svm.problem import regression
-from margrove.svm.search import SupportVectorSearch, ascending, asked, default_cs, listed_values
+from margrove.svm.search import SupportVectorSearch, asked, default_cs, listed_values
 from margrove.svm.svr import SVR
 
 _EPSILONS = np.array([0.01, 0.1, 0.3])  # times the deviation of y
@@ -55,6 +56,8 @@ engine_, certificate_
     >>> sorted(search.best_params_)
     ['C', 'epsilon', 'gamma']
     """
+
+    _machine = SVR
 
     def __init__(
         self,
@@ -115,11 +118,7 @@ engine_, certificate_
         n = len(values.z)
         splits = self._splits(X, y, groups, is_classifier=False)
         own = np.ones(n) if values.weight is None else values.weight
-        folds = []
-        for train, test in splits:
-            weight = np.zeros(n)
-            np.add.at(weight, train, own[train])  # a row may be drawn several times
-            folds.append(Fold(weight, test))
+        folds = tuple(Fold(weight_in_fold(own[train], train, n), test) for train, test in splits)
         dual = regression(values.z, own, 0.0)
         grid = {
             "C": spread * default_cs() if Cs is None else Cs,
@@ -140,28 +139,12 @@ engine_, certificate_
 
         searched = ("C", "epsilon") if self._is_without_gamma else ("C", "epsilon", "gamma")
         ladder = Ladder(dual.y, dual.p, dual.point)
-        self._fill(template, values.X, np.arange(n), (ladder,), tuple(folds), grid, scores, searched, sample_weight)
+        self._fill(template, values.X, np.arange(n), (ladder,), folds, grid, scores, searched, sample_weight)
         self._refit(template, X, y, sample_weight)
         self._finish_checkpoint()
         return self
 
     score = SupportVectorSearch.score  # by ``scoring``; the mixin's is R², whatever was asked
-
-    def _template(self) -> SVR:
-        return SVR(
-            kernel=self.kernel,
-            degree=self.degree,
-            coef0=self.coef0,
-            tol=self.tol,
-            cache_size=self.cache_size,
-            verbose=self.verbose,
-            max_iter=self.max_iter,
-            time_limit=self.time_limit,
-            n_jobs=self.n_jobs,
-            engine=self.engine,
-            precision=self.precision,
-            checkpoint=self.checkpoint,
-        )
 
 
 class _Told(SVR):

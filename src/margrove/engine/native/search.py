@@ -25,15 +25,17 @@ from margrove.svm.problem import Dual, DualProblem, DualSolution, LeaveOneOutPro
 
 _TILE = 4096  # variables, core/svm/search.cpp: such machines have their own copy of the kernel values
 _MOST_SHARE = 1e-4  # of the rounding of float32 that C times a kernel value may be
+_UNIT = ("rbf", "laplacian", "chi2")  # K(x, x) = 1
 _MOST_ROUNDING = 1e-3  # of an exponent γ‖x − z‖², where it comes from inner products
 
 
 @solve.register
 def _(problem: SearchProblem, effort: Effort) -> Status:
     threads = threads_for(effort.n_jobs)
-    if not has_room(problem, threads):
+    is_double = _is_double(problem)
+    if not has_room(problem, threads, 8 if is_double else 4):
         return _row_by_row(problem, effort)
-    search = _search(problem, threads)
+    search = _search(problem, threads, is_double)
     for ladder in problem.ladders:
         search.add_ladder(ladder.y, ladder.p, ladder.point)
     for fold in problem.folds:
@@ -81,7 +83,7 @@ def _(problem: LeaveOneOutProblem, effort: Effort) -> tuple[LeftOut, ...]:
         gram = np.ascontiguousarray(gram)
         found: list[LeftOut] = []
         total = sum(int((machine.alpha > 0).sum()) for machine in problem.machines)
-        left = None if effort.time_limit is None else effort.time_limit
+        left = effort.time_limit
         for machine in problem.machines:
             start = time.monotonic()
             found.append(_left_out(problem, machine, gram, threads, left, total))
@@ -121,20 +123,21 @@ def _left_out(
     return LeftOut(values, bool(solver.is_converged().all()), status)
 
 
-def has_room(problem: SearchProblem, threads: int) -> bool:
+def has_room(problem: SearchProblem, threads: int, itemsize: int) -> bool:
     """Whether all values of the kernels that are at work at once fit into ``cache_bytes``."""
     at_once = min(threads, len(problem.kernels)) + 1  # and the products that they are made of
-    itemsize = problem.X.dtype.itemsize if problem.kernels[0].name == "precomputed" else _itemsize(problem)
     held = max((len(fold.held_out) for fold in problem.folds), default=0)
     tile = min(_TILE, max((len(ladder.y) for ladder in problem.ladders), default=0))
     n = int(problem.X.shape[0])
-    return n * n * itemsize * at_once + threads * (4 * n * held + itemsize * tile * tile) <= problem.cache_bytes
+    return itemsize * (n * n * at_once + threads * (n * held + tile * tile)) <= problem.cache_bytes
 
 
-def _itemsize(problem: SearchProblem) -> int:
+def _is_double(problem: SearchProblem) -> bool:
+    if problem.kernels[0].name == "precomputed":
+        return bool(problem.X.dtype == np.float64)
     largest = max((float(unit.Cs.max()) for unit in problem.units), default=0.0)
     weight = max((float(fold.weight.max(initial=0)) for fold in problem.folds), default=0.0)
-    return 8 if _needs_double(problem.X, problem.kernels, problem.precision, largest * weight) else 4
+    return _needs_double(problem.X, problem.kernels, problem.precision, largest * weight)
 
 
 def _needs_double(X: Any, kernels: tuple[Kernel, ...], precision: str, largest: float) -> bool:
@@ -143,24 +146,22 @@ def _needs_double(X: Any, kernels: tuple[Kernel, ...], precision: str, largest: 
     if precision != "auto" or kernels[0].name == "precomputed":
         return precision == "double"
     rounding = float(np.finfo(np.float32).eps)
-    for kernel in kernels:
-        values = np.abs(kernel.diagonal(X)) if kernel.name != "chi2" else np.ones(1)
-        if not rounding * largest * float(values.max()) <= _MOST_SHARE:
+    if kernels[0].name == "rbf" and sp.issparse(X):
+        exponent = max(kernel.gamma for kernel in kernels) * float(squared_norms(X).max())
+        if not rounding * exponent <= _MOST_ROUNDING:
             return True
-        norm = float(squared_norms(X).max()) if kernel.name == "rbf" and sp.issparse(X) else 0.0
-        if not rounding * kernel.gamma * norm <= _MOST_ROUNDING:
-            return True
-    return False
+    values = max(1.0 if kernel.name in _UNIT else float(np.abs(kernel.diagonal(X)).max()) for kernel in kernels)
+    return not rounding * largest * values <= _MOST_SHARE
 
 
-def _search(problem: SearchProblem, threads: int) -> Any:
+def _search(problem: SearchProblem, threads: int, is_double: bool) -> Any:
     limits = (problem.tol, WORKING_SET, threads, problem.step_limit)
     if problem.kernels[0].name == "precomputed":
         return core.search_on_gram(np.ascontiguousarray(problem.X), *limits)
     if not all(kernel.is_native for kernel in problem.kernels):
         raise EngineError(f"engine='native' computes no {problem.kernels[0].name} kernel for a SearchProblem.")
     kernels = [kernel.native for kernel in problem.kernels]
-    X, is_double = problem.X, _itemsize(problem) == 8
+    X = problem.X
     by_products = len(kernels) > 1 and problem.kernels[0].name == "rbf"
     if by_products:
         X = _centred(X)
