@@ -25,7 +25,16 @@ def layer(module: str) -> int:
     if room == "data":
         return 1
     if room in FAMILIES:
-        stages = {"kernels": 2, "layout": 2, "problem": 2, "grid": 2, "examination": 3, "margins": 3, "reference": 3}
+        stages = {
+            "kernels": 2,
+            "layout": 2,
+            "problem": 2,
+            "model": 2,
+            "grid": 2,
+            "examination": 3,
+            "margins": 3,
+            "reference": 3,
+        }
         return {**stages, "certificate": 4}.get(stage, 5)
     return {"engine": 4, "store": 6, "plots": 6, "surface": 7}.get(room, 8)
 

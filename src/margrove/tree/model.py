@@ -1,0 +1,164 @@
+"""A grown tree as plain arrays, one entry per node, the root first, each subtree in one run (depth first, branches in
+order). Nothing here learns.
+
+=================  ===================  ==============================================================================
+``feature``        (m,) int32           the column tested, -1 at a leaf
+``threshold``      (m,) float64         θ of a test x ≤ θ (branch 0 if it holds, else 1); NaN where there is none
+``child_start``    (m + 1,) int32       node i's children are ``child[child_start[i] : child_start[i + 1]]``, by branch
+``child``          (m - 1,) int32       the children of all nodes, one after the other
+``level_start``    (m + 1,) int64       node i's levels are ``level_branch[level_start[i] : level_start[i + 1]]``
+``level_branch``   int32                the branch of each code of a category or interval; -1: it did not occur there
+``missing_branch`` (m,) int32           where a missing cell goes; -1 at a leaf
+``default_branch`` (m,) int32           where a code goes that did not occur in the node: the heaviest branch
+``n_rows``         (m,) int64           training rows in the node
+``weight``         (m,) float64         their weight
+``impurity``       (m,) float64         of the criterion
+``gain``           (m,) float64         of the node's test; NaN at a leaf
+``value``          (m, K) float64       weight of each class; for regression (m, 1), the mean (or median)
+=================  ===================  ==============================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.tree.problem import Cells, TreeColumn
+
+LEAF = -1
+
+
+@dataclass(frozen=True, eq=False)
+class TreeModel:
+    """A tree: see the head of this module."""
+
+    columns: tuple[TreeColumn, ...]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    child_start: NDArray[np.int32]
+    child: NDArray[np.int32]
+    level_start: NDArray[np.int64]
+    level_branch: NDArray[np.int32]
+    missing_branch: NDArray[np.int32]
+    default_branch: NDArray[np.int32]
+    n_rows: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    impurity: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+    @property
+    def n_nodes(self) -> int:
+        """Inner nodes and leaves."""
+        return len(self.feature)
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """A mask over the nodes."""
+        return np.asarray(self.feature == LEAF)
+
+    @property
+    def n_leaves(self) -> int:
+        """The number of leaves."""
+        return int(np.count_nonzero(self.is_leaf))
+
+    @cached_property
+    def parent(self) -> NDArray[np.int32]:
+        """The parent of each node, -1 for the root."""
+        parent = np.full(self.n_nodes, -1, dtype=np.int32)
+        parent[self.child] = np.repeat(np.arange(self.n_nodes, dtype=np.int32), np.diff(self.child_start))
+        return parent
+
+    @cached_property
+    def branch(self) -> NDArray[np.int32]:
+        """Which branch of its parent each node is, -1 for the root."""
+        branch = np.full(self.n_nodes, -1, dtype=np.int32)
+        branch[self.child] = np.arange(len(self.child)) - np.repeat(self.child_start[:-1], np.diff(self.child_start))
+        return branch
+
+    @cached_property
+    def depth(self) -> NDArray[np.int32]:
+        """The depth of each node, 0 for the root."""
+        depth = np.zeros(self.n_nodes, dtype=np.int32)
+        for node in range(1, self.n_nodes):  # a parent stands before its children
+            depth[node] = depth[self.parent[node]] + 1
+        return depth
+
+    @cached_property
+    def end(self) -> NDArray[np.int32]:
+        """One past the last node of each subtree: node i's subtree is ``range(i, end[i])``."""
+        end = np.arange(1, self.n_nodes + 1, dtype=np.int32)
+        for node in range(self.n_nodes - 1, 0, -1):  # children stand behind their parent
+            end[self.parent[node]] = max(end[self.parent[node]], end[node])
+        return end
+
+    @property
+    def max_depth(self) -> int:
+        """The depth of the deepest leaf."""
+        return int(self.depth.max())
+
+    def children(self, node: int) -> NDArray[np.int32]:
+        """The children of a node, by branch; empty at a leaf."""
+        return self.child[self.child_start[node] : self.child_start[node + 1]]
+
+    def levels(self, node: int) -> NDArray[np.int32]:
+        """The branch of each code of the node's column; empty where the test is a threshold, and at a leaf."""
+        return self.level_branch[self.level_start[node] : self.level_start[node + 1]]
+
+    def branches(self, node: int, cells: Cells, rows: NDArray[np.intp]) -> NDArray[np.int32]:
+        """The branch that each of these rows takes at a node."""
+        j = int(self.feature[node])
+        if self.columns[j].test == "threshold":
+            values = cells.column(j)[rows]
+            branch = np.where(values <= self.threshold[node], 0, 1).astype(np.int32)
+            return np.where(np.isnan(values), self.missing_branch[node], branch)
+        codes = cells.codes(j)[rows]
+        levels = self.levels(node)
+        is_known = (codes >= 0) & (codes < len(levels))
+        branch = np.full(len(rows), -1, dtype=np.int32)
+        branch[is_known] = levels[codes[is_known]]
+        branch[branch < 0] = self.default_branch[node]
+        branch[codes == -1] = self.missing_branch[node]
+        return branch
+
+    def rows_of_nodes(self, cells: Cells) -> list[NDArray[np.intp]]:
+        """The rows that reach each node, in ascending order."""
+        rows: list[NDArray[np.intp]] = [np.empty(0, np.intp)] * self.n_nodes
+        rows[0] = np.arange(cells.n_rows)
+        for node in np.flatnonzero(~self.is_leaf):
+            branch = self.branches(int(node), cells, rows[node])
+            for b, child in enumerate(self.children(int(node))):
+                rows[child] = rows[node][branch == b]
+        return rows
+
+    def apply(self, cells: Cells) -> NDArray[np.int32]:
+        """The leaf of each row."""
+        leaf = np.zeros(cells.n_rows, dtype=np.int32)
+        for node, rows in enumerate(self.rows_of_nodes(cells)):
+            leaf[rows] = node  # a child stands behind its parent, so the deepest comes last
+        return leaf
+
+    def cut(self, at: NDArray[np.bool_]) -> TreeModel:
+        """The tree with the subtrees below these nodes taken away: they become leaves."""
+        kept = np.ones(self.n_nodes, dtype=bool)
+        for node in np.flatnonzero(at & ~self.is_leaf):
+            kept[node + 1 : self.end[node]] = False
+        number = np.cumsum(kept) - 1
+        is_inner = kept & ~self.is_leaf & ~at
+        fan_out = np.where(is_inner, np.diff(self.child_start), 0)[kept]
+        n_levels = np.where(is_inner, np.diff(self.level_start), 0)[kept]
+        parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
+        for name in ("feature", "threshold", "missing_branch", "default_branch", "gain"):
+            parts[name] = parts[name][kept]
+            parts[name][~is_inner[kept]] = np.nan if parts[name].dtype.kind == "f" else -1
+        for name in ("n_rows", "weight", "impurity", "value"):
+            parts[name] = parts[name][kept]
+        parts["child_start"] = np.concatenate([[0], np.cumsum(fan_out)]).astype(np.int32)
+        parts["level_start"] = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
+        parts["child"] = number[self.child[np.repeat(is_inner, np.diff(self.child_start))]].astype(np.int32)
+        parts["level_branch"] = self.level_branch[np.repeat(is_inner, np.diff(self.level_start))]
+        return TreeModel(**parts)

@@ -1,0 +1,151 @@
+"""What a tree asks (THEORY T1 – T11), as data. No solver lives here.
+
+Given n rows of d columns, some cells missing, a target (classes numbered from 0, or numbers) and weights w_i > 0.
+A tree is grown from the root: a node holds the rows S that reach it, of total weight w(S). Each column offers *tests*
+that send the rows of S into branches S_1 … S_B, B ≥ 2, none empty:
+
+============  ======================================================================================================
+threshold     x ≤ θ or not; θ halfway between two neighbouring values of S. Missing cells go to the branch where the
+              gain is larger (the second, if equal); "present or missing" is a test too, with θ = ∞
+intervals     given cut points c_1 < … < c_m: x < c_1, c_1 ≤ x < c_2, …, c_m ≤ x; missing cells have a branch too
+multiway      a category: one branch for each level that occurs in S; missing cells are a level
+subset        a category: some levels against the others; missing cells are a level
+one_vs_rest   a category: one level against all others; missing cells are a level
+============  ======================================================================================================
+
+Of each column the test of largest *gain* is taken,
+
+    gain = imp(S) − Σ_b w(S_b)/w(S) imp(S_b),
+
+the first in order if several are equal; among the columns that of the largest *score* (`split_score`), the first if
+several are equal:
+
+- gain
+- gain_ratio      gain / I with the split information I = −Σ_b p_b log2 p_b, p_b = w(S_b)/w(S), among the columns whose
+                  gain is at least the mean gain of all columns that offer a test (T5)
+- skew_adjusted   imp(S) − [Σ_b p_b imp(S_b)] / I, as printed in lecture notes: it favours what it means to punish
+
+With `complexity` λ > 0 every gain is first charged for the bits that name the test: gain − λ (log2 d + log2 c)/w(S)
+where the column offers c tests at this node, and only what stays positive is a test. (c: the number of thresholds, 1 for
+multiway and intervals, 2^(L−1) − 1 for subsets of L levels, L for one_vs_rest, or 1 if L = 2.)
+
+A node stays a leaf if it is pure, at `max_depth`, of fewer than `min_samples_split` rows, if its largest class has the
+share `majority`, if no column offers a test whose branches have `min_samples_leaf` rows and `min_weight_leaf` weight
+each, or if the chosen test has gain < `min_gain` or w(S)/w · gain < `min_impurity_decrease`. A gain of zero is no
+reason to stop (XOR, T2).
+
+Impurities (T3), with class shares p_k or a target of mean μ and variance σ²:
+
+    entropy −Σ p_k log2 p_k · gini Σ p_k (1 − p_k) · error 1 − max p_k · squared_error σ² ·
+    gaussian_entropy ½ (1 + ln 2π + ln σ²), σ² at least 1e-9 of the variance of all rows · absolute_error, the mean
+    distance from the median (the lower one, of two)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Criterion = Literal["entropy", "gini", "error", "squared_error", "gaussian_entropy", "absolute_error"]
+SplitScore = Literal["gain", "gain_ratio", "skew_adjusted"]
+Test = Literal["threshold", "intervals", "multiway", "subset", "one_vs_rest"]
+Thresholds = Literal["exact", "histogram", "gaussian", "logistic"]
+
+CLASS_CRITERIA: tuple[Criterion, ...] = ("entropy", "gini", "error")
+VALUE_CRITERIA: tuple[Criterion, ...] = ("squared_error", "gaussian_entropy", "absolute_error")
+TESTS: tuple[Test, ...] = ("threshold", "intervals", "multiway", "subset", "one_vs_rest")
+
+VARIANCE_FLOOR = 1e-9  # of the variance of all rows: where a node's is smaller, gaussian entropy takes this
+EQUAL_GAIN = 1e-12  # gains that differ by less, relative to the impurity, are equal: rounding
+MISSING = -1  # the code of a missing cell of a category
+
+
+@dataclass(frozen=True)
+class TreeColumn:
+    """What a column is to a tree."""
+
+    name: str
+    test: Test = "threshold"
+    levels: tuple[Any, ...] = ()  # of a category; False and True of a boolean
+    cuts: tuple[float, ...] = ()  # of intervals
+    monotone: int = 0  # +1: the prediction must not fall as the column grows; -1: must not rise
+
+    @property
+    def n_codes(self) -> int:
+        """How many codes its cells can have: levels or intervals; 0 for thresholds, whose cells are numbers."""
+        return len(self.cuts) + 1 if self.test == "intervals" else len(self.levels)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of n rows, column by column: numbers with NaN for missing (threshold, intervals), or int32 codes with
+    -1 for missing (categories)."""
+
+    columns: tuple[TreeColumn, ...]
+    n_rows: int
+    values: tuple[NDArray[Any], ...] = ()  # each (n,): float32, float64 or int32, of any stride
+    sparse: Any = None  # or all columns as one CSC matrix of numbers
+
+    def column(self, j: int) -> NDArray[Any]:
+        """The cells of column j; of a sparse matrix, made dense."""
+        if self.sparse is not None:
+            return np.asarray(self.sparse[:, [j]].toarray().ravel())
+        return self.values[j]
+
+    def codes(self, j: int) -> NDArray[np.int32]:
+        """The codes of column j, which has intervals or levels; -1 where missing."""
+        column, values = self.columns[j], self.column(j)
+        if column.test != "intervals":
+            return values
+        codes = np.searchsorted(np.asarray(column.cuts), values, side="right").astype(np.int32)
+        codes[np.isnan(values)] = MISSING
+        return codes
+
+    def take(self, rows: Any) -> Cells:
+        """The same columns with only these rows."""
+        n_rows = len(np.arange(self.n_rows)[rows])
+        if self.sparse is not None:
+            return Cells(self.columns, n_rows, sparse=self.sparse.tocsr()[rows].tocsc())
+        return Cells(self.columns, n_rows, tuple(values[rows] for values in self.values))
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a tree is grown: see the head of this module."""
+
+    criterion: Criterion = "gini"
+    split_score: SplitScore = "gain"
+    thresholds: Thresholds = "exact"
+    max_depth: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    max_leaf_nodes: int | None = None  # if given, the node whose split gains most (w(S) · gain) is split next
+    max_features: int | None = None  # columns looked at in each node, drawn at random; None means all
+    min_impurity_decrease: float = 0.0
+    min_gain: float = 0.0
+    majority: float = 1.0
+    complexity: float = 0.0
+    n_bins: int = 255  # of thresholds="histogram"
+    seed: int | None = (
+        None  # None: columns in their order, so the first of equals wins; else in a random order per node
+    )
+
+
+@dataclass(frozen=True)
+class TreeProblem:
+    """Rows, target, weights and how to grow."""
+
+    cells: Cells
+    target: NDArray[Any]  # (n,): int32 classes, or float64 numbers
+    n_classes: int  # 0 for numbers
+    weight: NDArray[np.float64] | None = None  # (n,), all > 0; None where all are one
+    growth: Growth = field(default_factory=Growth)
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the target is a number."""
+        return self.n_classes == 0
