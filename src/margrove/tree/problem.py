@@ -26,8 +26,8 @@ several are equal:
 - skew_adjusted   imp(S) − [Σ_b p_b imp(S_b)] / I, as printed in lecture notes: it favours what it means to punish
 
 With `complexity` λ > 0 every gain is first charged for the bits that name the test: gain − λ (log2 d + log2 c)/w(S)
-where the column offers c tests at this node, and only what stays positive is a test. (c: the number of thresholds, 1 for
-multiway and intervals, 2^(L−1) − 1 for subsets of L levels, L for one_vs_rest, or 1 if L = 2.)
+where the column offers c tests at this node, and only what stays positive is a test. (c: the number of thresholds; 1
+for multiway and intervals; 2^(L−1) − 1 for subsets of L levels; L for one_vs_rest, or 1 if L = 2.)
 
 A node stays a leaf if it is pure, at `max_depth`, of fewer than `min_samples_split` rows, if its largest class has the
 share `majority`, if no column offers a test whose branches have `min_samples_leaf` rows and `min_weight_leaf` weight
