@@ -14,6 +14,8 @@ order). Nothing here learns.
 ``weight``         (m,) float64         their weight
 ``impurity``       (m,) float64         of the criterion
 ``gain``           (m,) float64         of the node's test; NaN at a leaf
+``n_tests``        (m,) float64         how many tests the node's column offered there; 0 at a leaf
+``n_candidates``   (m,) float64         how many tests all columns offered there; 0 at a leaf
 ``value``          (m, K) float64       weight of each class; for regression (m, 1), the mean (or median)
 =================  ===================  ==============================================================================
 """
@@ -49,6 +51,8 @@ class TreeModel:
     weight: NDArray[np.float64]
     impurity: NDArray[np.float64]
     gain: NDArray[np.float64]
+    n_tests: NDArray[np.float64]
+    n_candidates: NDArray[np.float64]
     value: NDArray[np.float64]
 
     @property
@@ -84,16 +88,21 @@ class TreeModel:
     def depth(self) -> NDArray[np.int32]:
         """The depth of each node, 0 for the root."""
         depth = np.zeros(self.n_nodes, dtype=np.int32)
-        for node in range(1, self.n_nodes):  # a parent stands before its children
-            depth[node] = depth[self.parent[node]] + 1
+        above = self.parent.copy()
+        while (is_below := above >= 0).any():
+            depth += is_below
+            above[is_below] = self.parent[above[is_below]]
         return depth
 
     @cached_property
     def end(self) -> NDArray[np.int32]:
         """One past the last node of each subtree: node i's subtree is ``range(i, end[i])``."""
+        # The subtree of a node ends where the next node of its depth or less begins: of its last child, then, likewise.
         end = np.arange(1, self.n_nodes + 1, dtype=np.int32)
-        for node in range(self.n_nodes - 1, 0, -1):  # children stand behind their parent
-            end[self.parent[node]] = max(end[self.parent[node]], end[node])
+        last = self.child[self.child_start[1:] - 1] if len(self.child) else np.empty(0, np.int32)
+        for level in range(self.max_depth - 1, -1, -1):
+            inner = np.flatnonzero((self.depth == level) & ~self.is_leaf)
+            end[inner] = end[last[inner]]
         return end
 
     @property
@@ -157,6 +166,8 @@ class TreeModel:
             parts[name][~is_inner[kept]] = np.nan if parts[name].dtype.kind == "f" else -1
         for name in ("n_rows", "weight", "impurity", "value"):
             parts[name] = parts[name][kept]
+        for name in ("n_tests", "n_candidates"):
+            parts[name] = np.where(is_inner[kept], parts[name][kept], 0.0)
         parts["child_start"] = np.concatenate([[0], np.cumsum(fan_out)]).astype(np.int32)
         parts["level_start"] = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
         parts["child"] = number[self.child[np.repeat(is_inner, np.diff(self.child_start))]].astype(np.int32)
