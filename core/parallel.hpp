@@ -24,6 +24,15 @@ inline int max_threads() {
 #endif
 }
 
+// Which of the threads of a parallel_for this is, from 0.
+inline int thread_number() {
+#ifdef _OPENMP
+  return omp_get_thread_num();
+#else
+  return 0;
+#endif
+}
+
 // body(piece) for piece = 0 .. pieces-1, each once, on at most `threads` threads. An exception may not leave
 // a parallel region, so the last one thrown waits and is thrown again behind it.
 template <class Body>

@@ -272,4 +272,5 @@ NB_MODULE(_core, m) {
         "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
 
   bind_svm(m);
+  bind_tree(m);
 }

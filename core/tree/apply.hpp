@@ -1,0 +1,30 @@
+// Sending rows down a tree.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rows.hpp"
+#include "tree/lists.hpp"
+
+namespace margrove::tree {
+
+// The arrays of model.py that decide.
+struct TreeView {
+  std::span<const std::int32_t> feature;  // (m)
+  std::span<const double> threshold;
+  std::span<const std::int32_t> child_start;  // (m + 1)
+  std::span<const std::int32_t> child;
+  std::span<const std::int64_t> level_start;  // (m + 1)
+  std::span<const std::int32_t> level_branch;
+  std::span<const std::int32_t> missing_branch, default_branch;
+};
+
+// The leaf of each row, by thresholds alone.
+void apply_rows(const TreeView& tree, const AnyRows& rows, int threads, std::int32_t* leaf);
+// The leaf of each row, by tests of any kind.
+void apply_columns(const TreeView& tree, std::span<const Column> columns, std::int64_t n, int threads,
+                   std::int32_t* leaf);
+
+}  // namespace margrove::tree

@@ -1,0 +1,677 @@
+#include "tree/grower.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "parallel.hpp"
+#include "tree/absolute.hpp"
+#include "tree/partition.hpp"
+
+namespace margrove::tree {
+namespace {
+
+constexpr double kEqualGain = 1e-12;       // EQUAL_GAIN of problem.py
+constexpr double kSharedWork = 40000;      // cells of a node; with fewer, threads cost more than they bring
+constexpr std::int64_t kJobShare = 16;     // a node of less than this part of all rows is a job of its own
+
+// A number that looks random, of a node's path and a column.
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+// A node's piece of a column's list. Column d stands for the list of all rows.
+struct Grower::Range {
+  std::uint32_t column, begin, size;
+};
+
+struct Grower::Open {
+  NodeSums sums;
+  double mass = 0;  // w(S) imp(S): what gains are compared with
+  bool is_pure = false;
+  std::vector<Range> ranges;  // of the columns that are not constant here
+  Range rows{};               // where the target is a number
+  std::int64_t depth = 0, parent = -1;
+  std::uint32_t branch = 0;
+  std::uint64_t path = 0;
+  bool is_open = false;  // it may be split, if there is a test worth it
+  bool is_leaf = true;   // there is none
+  std::int64_t order = 0;
+  std::uint32_t column = 0;
+  Candidate test;
+  double n_candidates = 0;
+};
+
+struct Grower::Space {
+  ScanSpace scan;
+  RowMarks marks;
+  struct Run {
+    std::uint32_t branch, begin, end;
+  };
+  std::vector<Run> runs;  // of the tested column's piece
+  std::vector<std::uint32_t> spare, branch_of_row, ends, marked;
+  std::vector<Range> parts;
+  Candidate candidate;
+  Job* job = nullptr;
+  explicit Space(std::int64_t n) : marks(n), spare(2 * (static_cast<std::size_t>(n) + 16)) {}
+};
+
+struct Grower::Job {
+  std::vector<Open> stack;
+  Output output;
+  std::int64_t parent;
+  std::uint32_t branch;
+};
+
+// Where the rows of a node go: those of one branch, `implied`, are known by not being marked. With two branches rows are
+// marked, with more they are numbered, in the order of `place`: the implied branch is number 0.
+struct Grower::Branches {
+  std::uint32_t count = 2, implied = 0;
+  std::uint32_t place(std::uint32_t b) const { return b == implied ? 0 : b < implied ? b + 1 : b; }
+};
+
+// Takes the columns' candidates one by one, in order, and keeps the best: see `split_score` in problem.py.
+struct Grower::Chooser {
+  const GrowthRules& growth;
+  const Open& node;
+  const double column_bits;
+  Candidate best;
+  double best_excess = -std::numeric_limits<double>::infinity();
+  std::uint32_t column = 0;
+  double n_candidates = 0;
+  std::vector<std::pair<std::uint32_t, Candidate>> all;
+
+  Chooser(const GrowthRules& g, const Open& n, std::size_t columns)
+      : growth(g), node(n), column_bits(std::log2(static_cast<double>(columns))) {}
+
+  void add(std::uint32_t j, Candidate& candidate) {
+    n_candidates += candidate.n_tests;
+    if (!candidate.found()) return;
+    double excess = candidate.excess;
+    if (growth.complexity > 0) {
+      excess -= growth.complexity * (column_bits + std::log2(std::max(candidate.n_tests, 1.0)));
+      if (excess <= 0) return;
+    }
+    if (growth.score != SplitScore::gain) {
+      all.emplace_back(j, candidate);
+      all.back().second.excess = excess;
+      return;
+    }
+    if (excess > best_excess + kEqualGain * node.mass || !best.found()) {
+      best_excess = excess;
+      column = j;
+      std::swap(best, candidate);
+    }
+  }
+
+  bool has_any() const { return best.found() || !all.empty(); }
+
+  void decide() {
+    if (all.empty()) return;
+    double mean = 0;
+    for (const auto& [j, candidate] : all) mean += candidate.excess / static_cast<double>(all.size());
+    double best_score = -std::numeric_limits<double>::infinity();
+    for (auto& [j, candidate] : all) {
+      double score;
+      if (growth.score == SplitScore::gain_ratio) {
+        if (candidate.excess < mean - kEqualGain * node.mass) continue;
+        score = candidate.excess / candidate.split_information;
+      } else {
+        score = node.mass - (node.mass - candidate.excess) / candidate.split_information;
+      }
+      if (best.found() && !(score > best_score + kEqualGain * std::abs(best_score))) continue;
+      best_score = score;
+      column = j;
+      best = candidate;
+    }
+  }
+};
+
+Grower::Grower(std::vector<Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
+               ScanRules rules, GrowthRules growth, int threads)
+    : columns_(std::move(columns)),
+      n_(n),
+      label_(label),
+      n_classes_(n_classes),
+      rules_(std::move(rules)),
+      growth_(growth),
+      threads_(std::max(threads, 1)) {
+  if (static_cast<double>(n) * static_cast<double>(columns_.size()) < kSharedWork) threads_ = 1;
+}
+
+Grower::~Grower() = default;
+
+const List& Grower::list(std::uint32_t column) const {
+  return column == columns_.size() ? rows_ : lists_->lists()[column];
+}
+
+Piece Grower::piece(const Range& range) const {
+  const List& l = list(range.column);
+  return {l.key + range.begin, l.tag + range.begin, range.size};
+}
+
+void Grower::scan_range(const Range& range, const Open& node, Space& space, Candidate& found) const {
+  scan(rules_, columns_[range.column], list(range.column).mode, piece(range), node.sums, space.scan, found);
+}
+
+bool Grower::is_closed(const Open& node) const {
+  const NodeSums& sums = node.sums;
+  if (node.is_pure || node.depth >= growth_.max_depth || sums.rows < growth_.min_rows_to_split) return true;
+  if (sums.rows < 2 * rules_.min_rows || sums.weight < 2 * rules_.min_weight) return true;
+  return n_classes_ && growth_.majority < 1 &&
+         *std::max_element(sums.sum.begin(), sums.sum.end()) >= growth_.majority * sums.weight;
+}
+
+bool Grower::can_share(const Open& node) const {
+  return threads_ > 1 && static_cast<double>(node.sums.rows) * static_cast<double>(node.ranges.size()) >= kSharedWork;
+}
+
+void Grower::start() {
+  lists_ = std::make_unique<Lists>(columns_, n_, label_, n_classes_,
+                                   rules_.measure.criterion != Criterion::absolute_error, threads_);
+  rules_.tags = lists_->tags();
+  rules_.prepare(n_);
+  for (int t = 0; t < threads_; ++t) spaces_.push_back(std::make_unique<Space>(n_));
+  Open root;
+  root.path = mixed(growth_.seed);
+  root.sums.sum.assign(n_classes_ ? static_cast<std::size_t>(n_classes_) : 2, 0.0);
+  if (n_classes_) {
+    if (!rules_.weight.empty()) root.sums.seen.assign(static_cast<std::size_t>(n_classes_), 0);
+    for (std::int64_t i = 0; i < n_; ++i) {
+      const double w = rules_.weight.empty() ? 1.0 : rules_.weight[static_cast<std::size_t>(i)];
+      const auto k = static_cast<std::size_t>(label_[static_cast<std::size_t>(i)]);
+      root.sums.sum[k] += w;
+      root.sums.weight += w;
+      if (!root.sums.seen.empty()) ++root.sums.seen[k];
+    }
+    root.sums.rows = n_;
+  } else {
+    row_memory_.resize(2 * static_cast<std::size_t>(n_));
+    rows_ = {row_memory_.data(), row_memory_.data() + n_, static_cast<std::uint32_t>(n_), kNoMode, 0};
+    std::iota(rows_.tag, rows_.tag + n_, 0u);
+    root.rows = {static_cast<std::uint32_t>(columns_.size()), 0, static_cast<std::uint32_t>(n_)};
+  }
+  summarise(root);
+  weight_ = root.sums.weight;
+  if (rules_.measure.criterion == Criterion::gaussian_entropy)
+    rules_.measure.floor *= root.sums.sum[1] / root.sums.weight;  // it came as a share of the variance of all rows
+  if (!n_classes_) summarise(root);
+  for (std::uint32_t j = 0; j < columns_.size(); ++j) root.ranges.push_back({j, 0, lists_->lists()[j].size});
+  if (!is_closed(root)) search(root, *spaces_[0]);
+  stack_.push_back(std::move(root));
+}
+
+// From the class weights, or from the rows themselves where the target is a number: what the criterion makes of a node.
+void Grower::summarise(Open& node) const {
+  NodeSums& sums = node.sums;
+  const Criterion criterion = rules_.measure.criterion;
+  if (n_classes_) {
+    sums.purity = rules_.measure.purity(sums.sum.data(), sums.weight);
+    node.mass = criterion == Criterion::entropy ? -sums.purity : sums.weight - sums.purity;
+    if (sums.seen.empty())
+      node.is_pure = *std::max_element(sums.sum.begin(), sums.sum.end()) >= sums.weight;
+    else
+      node.is_pure = *std::max_element(sums.seen.begin(), sums.seen.end()) >= sums.rows;
+    return;
+  }
+  const std::uint32_t* row = rows_.tag + node.rows.begin;
+  double mean = 0, least = rules_.number[row[0]], most = least;
+  sums.rows = node.rows.size;
+  sums.weight = 0;
+  for (std::uint32_t i = 0; i < node.rows.size; ++i) {
+    const double w = rules_.weight.empty() ? 1.0 : rules_.weight[row[i]], y = rules_.number[row[i]];
+    sums.weight += w;
+    mean += w * y;
+    least = std::min(least, y);
+    most = std::max(most, y);
+  }
+  sums.shift = mean / sums.weight;
+  sums.sum = {0.0, 0.0};
+  for (std::uint32_t i = 0; i < node.rows.size; ++i) {
+    const double w = rules_.weight.empty() ? 1.0 : rules_.weight[row[i]], y = rules_.number[row[i]] - sums.shift;
+    sums.sum[0] += w * y;
+    sums.sum[1] += w * y * y;
+  }
+  node.is_pure = least == most;
+  node.mass = sums.sum[1];
+  if (criterion == Criterion::absolute_error) {
+    std::vector<Weighted> rows;
+    for (std::uint32_t i = 0; i < node.rows.size; ++i)
+      rows.emplace_back(rules_.number[row[i]] - sums.shift, rules_.weight.empty() ? 1.0 : rules_.weight[row[i]]);
+    node.mass = absolute_error(rows);
+    sums.purity = -node.mass;
+  } else {
+    sums.purity = rules_.measure.purity(sums.sum.data(), sums.weight);
+    if (criterion == Criterion::gaussian_entropy) node.mass = sums.weight;
+  }
+}
+
+// The node's test, from scratch: of the root, and of all nodes where columns are drawn at random.
+void Grower::search(Open& node, Space& space) {
+  Chooser chooser(growth_, node, columns_.size());
+  std::vector<Range> kept;
+  if (growth_.is_shuffled) {
+    std::vector<std::pair<std::uint64_t, Range>> order;
+    for (const Range& range : node.ranges) order.emplace_back(mixed(node.path ^ mixed(range.column)), range);
+    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::int64_t looked_at = 0;
+    for (const auto& [unused, range] : order) {
+      if (growth_.max_columns && looked_at >= growth_.max_columns && chooser.has_any()) {
+        kept.push_back(range);
+        continue;
+      }
+      scan_range(range, node, space, space.candidate);
+      if (space.candidate.is_constant) continue;
+      kept.push_back(range);
+      ++looked_at;
+      chooser.add(range.column, space.candidate);
+    }
+    std::sort(kept.begin(), kept.end(), [](const Range& a, const Range& b) { return a.column < b.column; });
+  } else {
+    std::vector<Candidate> found(node.ranges.size());
+    parallel_for(static_cast<std::int64_t>(found.size()), can_share(node) ? threads_ : 1, [&](std::int64_t r) {
+      const auto at = static_cast<std::size_t>(r);
+      scan_range(node.ranges[at], node, *spaces_[static_cast<std::size_t>(thread_number())], found[at]);
+    });
+    for (std::size_t r = 0; r < found.size(); ++r) {
+      if (found[r].is_constant) continue;
+      kept.push_back(node.ranges[r]);
+      chooser.add(node.ranges[r].column, found[r]);
+    }
+  }
+  node.ranges = std::move(kept);
+  settle(node, chooser);
+}
+
+// The chosen test, unless it is not worth it.
+void Grower::settle(Open& node, Chooser& chooser) const {
+  chooser.decide();
+  if (!chooser.best.found()) return;
+  const double gain = chooser.best.excess / node.sums.weight, slack = kEqualGain * node.mass / node.sums.weight;
+  if (gain + slack < growth_.min_gain) return;
+  if (node.sums.weight / weight_ * (gain + slack) < growth_.min_impurity_decrease) return;
+  node.is_leaf = false;
+  node.column = chooser.column;
+  node.test = std::move(chooser.best);
+  node.n_candidates = chooser.n_candidates;
+}
+
+// ---- splitting
+
+// Finds out where the rows go, marks them, and adds up the children.
+Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<Open>& children) const {
+  const Range& range = *std::find_if(node.ranges.begin(), node.ranges.end(),
+                                     [&](const Range& r) { return r.column == node.column; });
+  const Column& column = columns_[node.column];
+  const Candidate& test = node.test;
+  const List& list = this->list(node.column);
+  const Piece part = piece(range);
+  const bool has_rest = node.sums.rows > part.size;
+  Branches branches;
+  const auto branch_of_key = [&](std::uint32_t key) -> std::uint32_t {
+    if (column.test == Test::threshold) {
+      if (key == kMissing) return test.is_missing_left ? 0 : 1;
+      return key <= test.cut_key ? 0 : 1;
+    }
+    return test.branch[static_cast<std::size_t>(std::lower_bound(test.keys.begin(), test.keys.end(), key) -
+                                                test.keys.begin())];
+  };
+  if (column.test != Test::threshold)
+    branches.count = *std::max_element(test.branch.begin(), test.branch.end()) + 1;
+  const std::uint32_t rest = has_rest ? branch_of_key(list.mode) : branches.count;
+
+  // The runs of equal branches in the piece.
+  std::vector<std::int64_t> rows(branches.count, 0);
+  space.runs.clear();
+  for (std::uint32_t i = 0; i < part.size;) {
+    const std::uint32_t b = branch_of_key(part.key[i]);
+    std::uint32_t end;
+    if (column.test == Test::threshold && part.key[i] != kMissing) {
+      end = b == 0 ? static_cast<std::uint32_t>(std::upper_bound(part.key + i, part.key + part.size, test.cut_key) - part.key)
+                   : static_cast<std::uint32_t>(std::lower_bound(part.key + i, part.key + part.size, kMissing) - part.key);
+    } else {
+      end = static_cast<std::uint32_t>(std::upper_bound(part.key + i, part.key + part.size, part.key[i]) - part.key);
+    }
+    space.runs.push_back({b, i, end});
+    rows[b] += end - i;
+    i = end;
+  }
+  children.assign(branches.count, Open{});
+  if (has_rest) rows[rest] = node.sums.rows - std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+
+  // Class weights: added up, except for the branch with the rows that are not listed (or, without such, the longest).
+  const std::uint32_t implied =
+      has_rest ? rest : static_cast<std::uint32_t>(std::max_element(rows.begin(), rows.end()) - rows.begin());
+  for (Open& child : children) {
+    child.sums.sum.assign(node.sums.sum.size(), 0.0);
+    child.sums.seen.assign(node.sums.seen.size(), 0);
+  }
+  if (branches.count > 2 && space.branch_of_row.empty()) space.branch_of_row.assign(static_cast<std::size_t>(n_), 0);
+  branches.implied = implied;
+  space.marked.clear();
+  for (const auto& [b, begin, end] : space.runs) {
+    if (b == implied) continue;
+    for (std::uint32_t i = begin; i < end; ++i) {
+      const std::uint32_t row = rules_.tags.row(part.tag[i]);
+      space.marked.push_back(row);
+      if (branches.count == 2)
+        space.marks.set(row);
+      else
+        space.branch_of_row[row] = branches.place(b);
+    }
+    if (n_classes_) add_rows(children[b].sums, part.tag + begin, end - begin);
+  }
+  if (n_classes_) {
+    NodeSums& sums = children[implied].sums;
+    sums.sum = node.sums.sum;
+    sums.seen = node.sums.seen;
+    sums.weight = node.sums.weight;
+    for (std::uint32_t b = 0; b < branches.count; ++b) {
+      if (b == implied) continue;
+      sums.weight -= children[b].sums.weight;
+      for (std::size_t k = 0; k < sums.sum.size(); ++k) sums.sum[k] -= children[b].sums.sum[k];
+      for (std::size_t k = 0; k < sums.seen.size(); ++k) sums.seen[k] -= children[b].sums.seen[k];
+    }
+    for (std::size_t k = 0; k < sums.seen.size(); ++k)
+      if (!sums.seen[k]) sums.sum[k] = 0;  // and not what rounding has left
+  }
+  for (std::uint32_t b = 0; b < branches.count; ++b) children[b].sums.rows = rows[b];
+  return branches;
+}
+
+void Grower::add_rows(NodeSums& sums, const std::uint32_t* tag, std::uint32_t size) const {
+  if (rules_.weight.empty()) {
+    for (std::uint32_t i = 0; i < size; ++i) sums.sum[rules_.tags.label_of(tag[i])] += 1;
+    sums.weight += size;
+    return;
+  }
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::uint32_t k = rules_.tags.label_of(tag[i]);
+    const double w = rules_.weight[rules_.tags.row(tag[i])];
+    sums.sum[k] += w;
+    sums.weight += w;
+    ++sums.seen[k];
+  }
+}
+
+// The parts of a piece that belong to the branches.
+void Grower::partition(const Range& range, const Branches& branches, const Space& marker, Space& space) const {
+  const List& l = list(range.column);
+  std::uint32_t* key = l.key + range.begin;
+  std::uint32_t* tag = l.tag + range.begin;
+  space.parts.resize(branches.count);
+  if (branches.count == 2) {
+    const std::uint32_t left = partition_two(key, tag, range.size, marker.marks, branches.implied == 1,
+                                             rules_.tags.shift, space.spare.data());
+    space.parts[0] = {range.column, range.begin, left};
+    space.parts[1] = {range.column, range.begin + left, range.size - left};
+    return;
+  }
+  space.ends.resize(branches.count);
+  partition_many(key, tag, range.size, marker.branch_of_row.data(), rules_.tags.shift, space.spare.data(), space.ends);
+  for (std::uint32_t b = 0; b < branches.count; ++b) {
+    const std::uint32_t at = branches.place(b), begin = at ? space.ends[at - 1] : 0;
+    space.parts[b] = {range.column, range.begin + begin, space.ends[at] - begin};
+  }
+}
+
+void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children) {
+  const Branches branches = branch_out(node, space, children);
+  write(node, branches, children, output);
+  const auto id = static_cast<std::int64_t>(output.size()) - 1;
+  if (!n_classes_) {
+    partition(node.rows, branches, space, space);
+    for (std::uint32_t b = 0; b < branches.count; ++b) children[b].rows = space.parts[b];
+  }
+  bool is_any_open = false;
+  for (std::uint32_t b = 0; b < branches.count; ++b) {
+    Open& child = children[b];
+    child.depth = node.depth + 1;
+    child.parent = id;
+    child.branch = b;
+    child.path = mixed(node.path + b + 1);
+    child.sums.least = node.sums.least;
+    child.sums.most = node.sums.most;
+    summarise(child);
+    child.is_open = !is_closed(child);
+    is_any_open |= child.is_open;
+  }
+  if (rules_.is_monotone) bound_children(node, children);
+  if (is_any_open) search_children(node, branches, children, space, is_shared);
+  for (const std::uint32_t row : space.marked) {
+    if (branches.count == 2)
+      space.marks.clear_word(row);
+    else
+      space.branch_of_row[row] = 0;
+  }
+}
+
+// The prediction of one side of a monotone test bounds everything on the other: both stay on their side of the middle.
+void Grower::bound_children(const Open& node, std::vector<Open>& children) const {
+  const int direction = columns_[node.column].monotone;
+  if (direction == 0) return;
+  const auto value = [&](const NodeSums& sums) {
+    return n_classes_ ? sums.sum[1] / sums.weight : sums.shift;
+  };
+  const double middle = (value(children[0].sums) + value(children[1].sums)) / 2;
+  NodeSums& low = children[direction > 0 ? 0 : 1].sums;
+  NodeSums& high = children[direction > 0 ? 1 : 0].sums;
+  low.most = std::min(low.most, middle);
+  high.least = std::max(high.least, middle);
+}
+
+void Grower::search_children(const Open& node, const Branches& branches, std::vector<Open>& children, Space& space,
+                             bool is_shared) {
+  if (growth_.is_shuffled) {
+    for (const Range& range : node.ranges) {
+      partition(range, branches, space, space);
+      for (std::uint32_t b = 0; b < branches.count; ++b)
+        if (children[b].is_open) children[b].ranges.push_back(space.parts[b]);
+    }
+    for (Open& child : children)
+      if (child.is_open) search(child, space);
+    return;
+  }
+  std::vector<Chooser> choosers;
+  choosers.reserve(branches.count);
+  for (const Open& child : children) choosers.emplace_back(growth_, child, columns_.size());
+  if (!is_shared) {
+    for (const Range& range : node.ranges) {
+      partition(range, branches, space, space);
+      for (std::uint32_t b = 0; b < branches.count; ++b) {
+        if (!children[b].is_open) continue;
+        scan_range(space.parts[b], children[b], space, space.candidate);
+        if (space.candidate.is_constant) continue;
+        children[b].ranges.push_back(space.parts[b]);
+        choosers[b].add(range.column, space.candidate);
+      }
+    }
+  } else {
+    std::vector<Candidate> found(node.ranges.size() * branches.count);
+    std::vector<Range> parts(found.size());
+    parallel_for(static_cast<std::int64_t>(node.ranges.size()), threads_, [&](std::int64_t r) {
+      Space& own = *spaces_[static_cast<std::size_t>(thread_number())];
+      const std::size_t first = static_cast<std::size_t>(r) * branches.count;
+      partition(node.ranges[static_cast<std::size_t>(r)], branches, space, own);
+      std::copy_n(own.parts.begin(), branches.count, parts.begin() + static_cast<std::ptrdiff_t>(first));
+      for (std::uint32_t b = 0; b < branches.count; ++b)
+        if (children[b].is_open) scan_range(parts[first + b], children[b], own, found[first + b]);
+    });
+    for (std::size_t at = 0; at < found.size(); ++at) {
+      const std::size_t b = at % branches.count;
+      if (!children[b].is_open || found[at].is_constant) continue;
+      children[b].ranges.push_back(parts[at]);
+      choosers[b].add(parts[at].column, found[at]);
+    }
+  }
+  for (std::uint32_t b = 0; b < branches.count; ++b)
+    if (children[b].is_open) settle(children[b], choosers[b]);
+}
+
+// ---- the finished tree
+
+void Grower::leave(const Open& node, Output& output) {
+  Node leaf;
+  leaf.parent = node.parent;
+  leaf.branch = node.branch;
+  leaf.rows = node.sums.rows;
+  leaf.weight = node.sums.weight;
+  if (n_classes_) leaf.value = node.sums.sum;
+  output.push_back(std::move(leaf));
+  settled_ += node.sums.rows;
+}
+
+void Grower::write(const Open& node, const Branches& branches, const std::vector<Open>& children, Output& output) const {
+  const Column& column = columns_[node.column];
+  Node inner;
+  inner.parent = node.parent;
+  inner.branch = node.branch;
+  inner.rows = node.sums.rows;
+  inner.weight = node.sums.weight;
+  if (n_classes_) inner.value = node.sums.sum;
+  inner.column = static_cast<std::int32_t>(node.column);
+  inner.n_branches = branches.count;
+  inner.gain = node.test.excess / node.sums.weight;
+  inner.n_tests = node.test.n_tests;
+  inner.n_candidates = node.n_candidates;
+  std::int64_t heaviest = 0;
+  for (std::uint32_t b = 1; b < branches.count; ++b)
+    if (children[b].sums.weight > children[static_cast<std::size_t>(heaviest)].sums.weight) heaviest = b;
+  inner.default_branch = inner.missing_branch = static_cast<std::int32_t>(heaviest);
+  if (column.test == Test::threshold) {
+    const Candidate& test = node.test;
+    inner.threshold = test.is_present_test
+                          ? std::numeric_limits<double>::infinity()
+                          : lists_->threshold(node.column, test.cut_key, test.left_row, test.right_row);
+    if (test.has_missing) inner.missing_branch = test.is_missing_left ? 0 : 1;
+  } else {
+    inner.level_branch.assign(static_cast<std::size_t>(column.n_codes), -1);
+    for (std::size_t i = 0; i < node.test.keys.size(); ++i) {
+      const auto b = static_cast<std::int32_t>(node.test.branch[i]);
+      if (node.test.keys[i] == kMissing)
+        inner.missing_branch = b;
+      else
+        inner.level_branch[node.test.keys[i]] = b;
+    }
+  }
+  output.push_back(std::move(inner));
+}
+
+bool Grower::run(double seconds) {
+  const Time until = in_seconds(seconds);
+  if (!is_started_) start();
+  is_started_ = true;
+  if (growth_.max_leaves) return run_best_first(until);
+  std::vector<Open> children;
+  while (!stack_.empty()) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    Open node = std::move(stack_.back());
+    stack_.pop_back();
+    if (node.is_leaf) {
+      leave(node, output_);
+    } else if (threads_ > 1 && node.sums.rows < n_ / kJobShare) {
+      auto job = std::make_unique<Job>();
+      job->parent = node.parent;
+      job->branch = node.branch;
+      node.parent = -1;
+      job->stack.push_back(std::move(node));
+      jobs_.push_back(std::move(job));
+    } else {
+      split(node, output_, *spaces_[0], can_share(node), children);
+      for (auto child = children.rbegin(); child != children.rend(); ++child) stack_.push_back(std::move(*child));
+    }
+  }
+  return take_turns(
+      spaces_, next_job_, jobs_.size(), until, [](const Space& space) { return space.job == nullptr; },
+      [&](Space& space, std::size_t job) { space.job = jobs_[job].get(); },
+      [&](Space& space) {
+        std::vector<Open> found;
+        Job& job = *space.job;
+        while (!job.stack.empty()) {
+          if (std::chrono::steady_clock::now() >= until) return false;
+          Open node = std::move(job.stack.back());
+          job.stack.pop_back();
+          if (node.is_leaf) {
+            leave(node, job.output);
+            continue;
+          }
+          split(node, job.output, space, false, found);
+          for (auto child = found.rbegin(); child != found.rend(); ++child) job.stack.push_back(std::move(*child));
+        }
+        space.job = nullptr;
+        return true;
+      });
+}
+
+// The node whose split gains most comes first. `stack_` is a heap.
+bool Grower::run_best_first(Time until) {
+  const auto is_less = [](const Open& a, const Open& b) {
+    const double gain_a = a.is_leaf ? -1 : a.test.excess, gain_b = b.is_leaf ? -1 : b.test.excess;
+    return gain_a != gain_b ? gain_a < gain_b : a.order > b.order;
+  };
+  std::vector<Open> children;
+  while (!stack_.empty()) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::pop_heap(stack_.begin(), stack_.end(), is_less);
+    Open node = std::move(stack_.back());
+    stack_.pop_back();
+    const std::int64_t more =
+        node.is_leaf ? 0 : node.test.branch.empty() ? 1 : *std::max_element(node.test.branch.begin(), node.test.branch.end());
+    if (node.is_leaf || leaves_ + more > growth_.max_leaves) {
+      leave(node, output_);
+      continue;
+    }
+    leaves_ += more;
+    split(node, output_, *spaces_[0], can_share(node), children);
+    for (Open& child : children) {
+      child.order = ++opened_;
+      stack_.push_back(std::move(child));
+      std::push_heap(stack_.begin(), stack_.end(), is_less);
+    }
+  }
+  return true;
+}
+
+std::vector<Node> Grower::take() {
+  for (const Open& node : stack_) leave(node, output_);
+  stack_.clear();
+  for (auto& job : jobs_) {
+    for (const Open& node : job->stack) leave(node, job->output);
+    const auto first = static_cast<std::int64_t>(output_.size());
+    for (Node& node : job->output) {
+      if (node.parent < 0) {
+        node.parent = job->parent;
+        node.branch = job->branch;
+      } else {
+        node.parent += first;
+      }
+      output_.push_back(std::move(node));
+    }
+  }
+  jobs_.clear();
+  // Depth first: a parent stands before its children here, but not always right before.
+  std::vector<std::vector<std::size_t>> children(output_.size());
+  for (std::size_t i = 0; i < output_.size(); ++i) children[i].resize(output_[i].n_branches);
+  for (std::size_t i = 0; i < output_.size(); ++i)
+    if (output_[i].parent >= 0) children[static_cast<std::size_t>(output_[i].parent)][output_[i].branch] = i;
+  std::vector<Node> ordered;
+  ordered.reserve(output_.size());
+  std::vector<std::pair<std::size_t, std::int64_t>> waiting{{0, -1}};
+  while (!waiting.empty()) {
+    const auto [i, parent] = waiting.back();
+    waiting.pop_back();
+    output_[i].parent = parent;
+    const auto id = static_cast<std::int64_t>(ordered.size());
+    ordered.push_back(std::move(output_[i]));
+    for (auto child = children[i].rbegin(); child != children[i].rend(); ++child) waiting.emplace_back(*child, id);
+  }
+  output_.clear();
+  return ordered;
+}
+
+}  // namespace margrove::tree

@@ -1,0 +1,113 @@
+// Growing a tree: src/margrove/tree/problem.py says what is asked.
+//
+// Every open node owns a piece of each column's list. To split it, the rows of one branch are marked, each piece is
+// partitioned, and its parts are at once searched for the branches' own tests while they are in the cache. Large nodes
+// share the columns among the threads; the subtrees below them are jobs, each done by one thread. What becomes of a node
+// depends on its rows alone, so the tree is the same for any number of threads.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tree/lists.hpp"
+#include "tree/scan.hpp"
+
+namespace margrove::tree {
+
+enum class SplitScore { gain, gain_ratio, skew_adjusted };
+
+struct GrowthRules {
+  SplitScore score = SplitScore::gain;
+  std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min_rows_to_split = 2;
+  std::int64_t max_leaves = 0;   // 0: no limit
+  std::int64_t max_columns = 0;  // looked at in each node; 0: all
+  double min_impurity_decrease = 0, min_gain = 0, majority = 1, complexity = 0;
+  bool is_shuffled = false;  // each node looks at the columns in an order of its own
+  std::uint64_t seed = 0;
+};
+
+// One node of the finished tree; the arrays of model.py are made of these.
+struct Node {
+  std::int64_t parent = -1;
+  std::uint32_t branch = 0, n_branches = 0;
+  std::int32_t column = -1, missing_branch = -1, default_branch = -1;
+  double threshold = std::numeric_limits<double>::quiet_NaN(), gain = std::numeric_limits<double>::quiet_NaN();
+  double n_tests = 0, n_candidates = 0, weight = 0;
+  std::int64_t rows = 0;
+  std::vector<std::int32_t> level_branch;
+  std::vector<double> value;  // of classes: the weight of each
+};
+
+class Grower {
+ public:
+  // The spans are looked at for as long as the grower lives. `label` is empty where the target is a number.
+  Grower(std::vector<Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
+         ScanRules rules, GrowthRules growth, int threads);
+  ~Grower();
+
+  // Goes on for about so many seconds. True when the tree is done.
+  bool run(double seconds);
+  // Rows that have come to a leaf.
+  std::int64_t rows_settled() const { return settled_.load(); }
+  // The tree, depth first. What was open stays a leaf.
+  std::vector<Node> take();
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  using Output = std::vector<Node>;
+  struct Range;
+  struct Open;
+  struct Space;
+  struct Chooser;
+  struct Job;
+  struct Branches;
+
+  void start();
+  bool run_best_first(Time until);
+  void summarise(Open& node) const;
+  bool is_closed(const Open& node) const;
+  bool can_share(const Open& node) const;
+  void search(Open& node, Space& space);
+  void scan_range(const Range& range, const Open& node, Space& space, Candidate& found) const;
+  void settle(Open& node, Chooser& chooser) const;
+  // Writes the node with its test down, and finds its children with theirs.
+  void split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children);
+  Branches branch_out(const Open& node, Space& space, std::vector<Open>& children) const;
+  void add_rows(NodeSums& sums, const std::uint32_t* tag, std::uint32_t size) const;
+  void bound_children(const Open& node, std::vector<Open>& children) const;
+  void search_children(const Open& node, const Branches& branches, std::vector<Open>& children, Space& space,
+                       bool is_shared);
+  void partition(const Range& range, const Branches& branches, const Space& marker, Space& space) const;
+  void leave(const Open& node, Output& output);
+  void write(const Open& node, const Branches& branches, const std::vector<Open>& children, Output& output) const;
+  const List& list(std::uint32_t column) const;
+  Piece piece(const Range& range) const;
+
+  std::vector<Column> columns_;
+  std::int64_t n_;
+  std::span<const std::int32_t> label_;
+  int n_classes_;
+  ScanRules rules_;
+  GrowthRules growth_;
+  int threads_;
+  std::unique_ptr<Lists> lists_;
+  List rows_;  // all rows in their order, where the target is a number
+  std::vector<std::uint32_t> row_memory_;
+  double weight_ = 0;
+  std::vector<std::unique_ptr<Space>> spaces_;  // one for each thread
+  std::vector<Open> stack_;
+  Output output_;
+  std::vector<std::unique_ptr<Job>> jobs_;
+  std::atomic<std::size_t> next_job_{0};
+  std::atomic<std::int64_t> settled_{0};
+  std::int64_t leaves_ = 1, opened_ = 0;
+  bool is_started_ = false;
+};
+
+}  // namespace margrove::tree

@@ -1,0 +1,260 @@
+#include "tree/lists.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "parallel.hpp"
+
+namespace margrove::tree {
+namespace {
+
+// Bits whose order as whole numbers is the order of the floats; -0 is 0. Missing cells come last.
+std::uint32_t ordered_bits(float x) {
+  if (std::isnan(x)) return kMissing;
+  const auto bits = std::bit_cast<std::uint32_t>(x + 0.0f);
+  return bits ^ (bits >> 31 ? 0xFFFFFFFFu : 0x80000000u);
+}
+std::uint64_t ordered_bits(double x) {
+  if (std::isnan(x)) return ~std::uint64_t{0};
+  const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);
+  return bits ^ (bits >> 63 ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
+}
+
+constexpr int kDigitBits = 11, kDigits = 3;  // 11 + 11 + 10 bits: counters of a digit fit into the first cache
+constexpr std::size_t kDigitSize = std::size_t{1} << kDigitBits;
+constexpr std::size_t kFewRows = 256;  // below, comparing beats counting digits
+
+// Sorts `pairs` (n of them) by their high 32 bits, stably; `other` is room for as many. Returns where they end up.
+std::uint64_t* sort_pairs(std::uint64_t* pairs, std::uint64_t* other, std::size_t n) {
+  if (n < kFewRows) {
+    std::stable_sort(pairs, pairs + n, [](std::uint64_t a, std::uint64_t b) { return a >> 32 < b >> 32; });
+    return pairs;
+  }
+  std::array<std::array<std::uint32_t, kDigitSize>, kDigits> count{};
+  for (std::size_t i = 0; i < n; ++i)
+    for (int digit = 0; digit < kDigits; ++digit)
+      ++count[digit][pairs[i] >> (32 + kDigitBits * digit) & (kDigitSize - 1)];
+  for (int digit = 0; digit < kDigits; ++digit) {
+    const int shift = 32 + kDigitBits * digit;
+    auto& place = count[digit];
+    if (place[pairs[0] >> shift & (kDigitSize - 1)] == n) continue;  // all the same: nothing to do
+    std::uint32_t next = 0;
+    for (std::uint32_t& c : place) next += std::exchange(c, next);
+    for (std::size_t i = 0; i < n; ++i) other[place[pairs[i] >> shift & (kDigitSize - 1)]++] = pairs[i];
+    std::swap(pairs, other);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+double Column::cell(std::int64_t i) const {
+  if (!is_sparse(cells)) return number(i);
+  const std::int32_t* at = std::lower_bound(row, row + stored, static_cast<std::int32_t>(i));
+  return at != row + stored && *at == i ? number(at - row) : 0.0;
+}
+
+struct Lists::Scratch {
+  std::vector<std::uint64_t> pairs, other;
+  explicit Scratch(std::size_t n) : pairs(n), other(n) {}
+};
+
+Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
+             bool may_leave_out, int threads)
+    : columns_(columns), n_(n), label_(label), may_leave_out_(may_leave_out), lists_(columns.size()), mode_value_(columns.size()) {
+  if (!label.empty()) {
+    const int bits = std::bit_width(static_cast<unsigned>(std::max(n_classes - 1, 1)));
+    if (std::bit_width(static_cast<std::uint64_t>(n)) + bits <= 32) {
+      tags_.shift = bits;
+      tags_.mask = (1u << bits) - 1;
+    } else {
+      tags_.label = label.data();
+    }
+  }
+  std::size_t total = 0;
+  std::vector<std::size_t> start(columns.size());
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    start[j] = total;
+    total += 2 * static_cast<std::size_t>(is_sparse(columns[j].cells) ? columns[j].stored : n);
+  }
+  memory_ = large_memory<std::uint32_t>(total);
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    lists_[j].key = memory_.get() + start[j];
+    lists_[j].tag = lists_[j].key + (is_sparse(columns[j].cells) ? columns[j].stored : n);
+  }
+  // Columns of one table lie side by side: some of them are fetched in one go, row by row, as bits in the lists' own
+  // memory, since going through the rows once for each column would fetch every line once for each.
+  constexpr std::size_t kTogether = 16;
+  parallel_for(static_cast<std::int64_t>((columns.size() + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
+    Scratch scratch(static_cast<std::size_t>(n));
+    const std::size_t first = static_cast<std::size_t>(g) * kTogether, last = std::min(first + kTogether, columns.size());
+    std::vector<std::size_t> together;
+    for (std::size_t j = first; j < last; ++j)
+      if (columns[j].cells == CellKind::f32 && columns[j].cuts.empty()) together.push_back(j);
+    for (std::int64_t i = 0; i < n; ++i)
+      for (const std::size_t j : together)
+        lists_[j].key[i] = ordered_bits(static_cast<const float*>(columns[j].data)[i * columns[j].stride]);
+    for (std::size_t j = first; j < last; ++j) {
+      if (is_sparse(columns[j].cells))
+        sort_sparse(j);
+      else if (columns[j].cells == CellKind::code || !columns[j].cuts.empty())
+        sort_codes(j, scratch);
+      else
+        sort_numbers(j, scratch);
+    }
+  });
+}
+
+// Numbers, dense: keys are ranks.
+void Lists::sort_numbers(std::size_t j, Scratch& scratch) {
+  const Column& column = columns_[j];
+  List& list = lists_[j];
+  const auto n = static_cast<std::size_t>(n_);
+  bool is_single = column.cells == CellKind::f32;  // whose bits the constructor has fetched
+  if (!is_single) {
+    is_single = true;  // numbers that are no wider than a float are sorted as floats
+    for (std::size_t i = 0; i < n; ++i) {
+      const double x = column.number(static_cast<std::int64_t>(i));
+      const auto narrow = static_cast<float>(x);
+      is_single &= std::isnan(x) || narrow == x;
+      list.key[i] = ordered_bits(narrow);
+    }
+  }
+  std::uint64_t* pairs = scratch.pairs.data();
+  if (is_single) {
+    for (std::size_t i = 0; i < n; ++i) pairs[i] = std::uint64_t{list.key[i]} << 32 | i;
+    pairs = sort_pairs(pairs, scratch.other.data(), n);
+    std::uint32_t key = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto bits = static_cast<std::uint32_t>(pairs[i] >> 32);
+      if (i && bits != static_cast<std::uint32_t>(pairs[i - 1] >> 32)) ++key;
+      list.key[i] = bits == kMissing ? kMissing : key;
+      list.tag[i] = static_cast<std::uint32_t>(pairs[i]);
+    }
+  } else {
+    const auto bits_of = [&](std::uint32_t row) { return ordered_bits(column.number(row)); };
+    for (std::size_t i = 0; i < n; ++i) pairs[i] = bits_of(static_cast<std::uint32_t>(i)) << 32 | i;
+    pairs = sort_pairs(pairs, scratch.other.data(), n);
+    std::uint64_t* other = pairs == scratch.pairs.data() ? scratch.other.data() : scratch.pairs.data();
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto row = static_cast<std::uint32_t>(pairs[i]);
+      pairs[i] = (bits_of(row) >> 32 << 32) | row;
+    }
+    pairs = sort_pairs(pairs, other, n);
+    std::uint32_t key = 0;
+    std::uint64_t before = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto row = static_cast<std::uint32_t>(pairs[i]);
+      const std::uint64_t bits = bits_of(row);
+      if (i && bits != before) ++key;
+      before = bits;
+      list.key[i] = bits == ~std::uint64_t{0} ? kMissing : key;
+      list.tag[i] = row;
+    }
+  }
+  settle(j, static_cast<std::uint32_t>(n));
+}
+
+// Codes, intervals and bins: keys are known beforehand, rows are counted into place.
+void Lists::sort_codes(std::size_t j, Scratch& scratch) {
+  const Column& column = columns_[j];
+  List& list = lists_[j];
+  const auto n = static_cast<std::size_t>(n_);
+  const auto n_keys =
+      column.cells == CellKind::code ? static_cast<std::size_t>(column.n_codes) : column.cuts.size() + 1;
+  const auto key_of = [&](std::size_t i) -> std::uint32_t {
+    if (column.cells == CellKind::code) {
+      const std::int32_t code = static_cast<const std::int32_t*>(column.data)[static_cast<std::int64_t>(i) * column.stride];
+      return code < 0 ? kMissing : static_cast<std::uint32_t>(code);
+    }
+    const double x = column.number(static_cast<std::int64_t>(i));
+    if (std::isnan(x)) return kMissing;
+    // An interval begins with its cut, c ≤ x; a threshold ends with it, x ≤ θ.
+    const auto at = column.test == Test::intervals ? std::upper_bound(column.cuts.begin(), column.cuts.end(), x)
+                                                   : std::lower_bound(column.cuts.begin(), column.cuts.end(), x);
+    return static_cast<std::uint32_t>(at - column.cuts.begin());
+  };
+  std::vector<std::uint32_t> place(n_keys + 1);
+  auto* key = reinterpret_cast<std::uint32_t*>(scratch.pairs.data());
+  for (std::size_t i = 0; i < n; ++i) ++place[std::min<std::size_t>(key[i] = key_of(i), n_keys)];
+  std::uint32_t next = 0;
+  for (std::uint32_t& c : place) next += std::exchange(c, next);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t at = place[std::min<std::size_t>(key[i], n_keys)]++;
+    list.key[at] = key[i];
+    list.tag[at] = static_cast<std::uint32_t>(i);
+  }
+  settle(j, static_cast<std::uint32_t>(n));
+  list.n_keys = static_cast<std::uint32_t>(n_keys);
+}
+
+// Stored numbers of a sparse column; all other cells are zero, the mode.
+void Lists::sort_sparse(std::size_t j) {
+  const Column& column = columns_[j];
+  List& list = lists_[j];
+  std::vector<std::uint32_t> order;
+  for (std::int64_t i = 0; i < column.stored; ++i)
+    if (column.number(i) != 0) order.push_back(static_cast<std::uint32_t>(i));
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return ordered_bits(column.number(a)) < ordered_bits(column.number(b));
+  });
+  const bool has_zeros = order.size() < static_cast<std::size_t>(n_);
+  std::uint32_t key = 0;
+  double before = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const double x = column.number(order[i]);
+    if (has_zeros && before < 0 && !(x < 0)) {  // zero comes between
+      if (i) ++key;
+      list.mode = key;
+    }
+    if ((i || list.mode == key) && x != before) ++key;
+    before = x;
+    list.key[i] = std::isnan(x) ? kMissing : key;
+    list.tag[i] = tag_of(static_cast<std::uint32_t>(column.row[order[i]]));
+  }
+  if (has_zeros && list.mode == kNoMode) list.mode = order.empty() ? 0 : ++key;
+  list.n_keys = key + 1;
+  list.size = static_cast<std::uint32_t>(order.size());
+  mode_value_[j] = 0;
+}
+
+// Rows become tags, and the mode is left out.
+void Lists::settle(std::size_t j, std::uint32_t size) {
+  List& list = lists_[j];
+  list.size = size;
+  list.n_keys = 0;
+  std::uint32_t longest = 0, longest_end = 0;
+  for (std::uint32_t i = 0, begin = 0; i < size; ++i) {
+    if (list.key[i] != kMissing) list.n_keys = list.key[i] + 1;
+    if (i + 1 < size && list.key[i + 1] == list.key[i]) continue;
+    if (i + 1 - begin > longest) longest = i + 1 - begin, longest_end = i + 1;
+    begin = i + 1;
+  }
+  if (may_leave_out_ && longest > size / 2) {
+    const std::uint32_t begin = longest_end - longest;
+    list.mode = list.key[begin];
+    if (columns_[j].cells != CellKind::code) mode_value_[j] = columns_[j].number(list.tag[begin]);
+    std::memmove(list.key + begin, list.key + longest_end, (size - longest_end) * sizeof(std::uint32_t));
+    std::memmove(list.tag + begin, list.tag + longest_end, (size - longest_end) * sizeof(std::uint32_t));
+    list.size = size - longest;
+  }
+  for (std::uint32_t i = 0; i < list.size; ++i) list.tag[i] = tag_of(list.tag[i]);
+}
+
+double Lists::threshold(std::size_t j, std::uint32_t left_key, std::uint32_t left_row,
+                        std::uint32_t right_row) const {
+  const Column& column = columns_[j];
+  if (!column.cuts.empty()) return column.cuts[left_key];
+  const double a = left_row == kModeRow ? mode_value_[j] : column.cell(left_row);
+  const double b = right_row == kModeRow ? mode_value_[j] : column.cell(right_row);
+  const double middle = std::midpoint(a, b);
+  return middle < b ? middle : a;  // neighbouring numbers have no number between them
+}
+
+}  // namespace margrove::tree

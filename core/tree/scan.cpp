@@ -1,0 +1,514 @@
+#include "tree/scan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "dispatch.hpp"
+
+namespace margrove::tree {
+namespace {
+
+constexpr std::uint32_t kEnd = kNoMode;  // in place of a following key: nothing follows
+constexpr std::uint32_t kChunk = 128;    // elements whose scores are compared with the best in one go
+constexpr double kAlmost = 1 - 1e-12;    // a chunk with a score this near to the best is looked at one by one
+
+// Where the best threshold so far lies.
+struct Place {
+  std::uint32_t key = 0, left_row = 0, right_row = 0;
+  std::int64_t left_rows = 0;
+  double left_weight = 0;
+  bool is_present_test = false, is_missing_left = false;
+};
+
+// What the kernels below share. A kernel walks a node's rows in the order of a column, adding each to the left branch.
+// Between two rows of different keys it compares the score of the test that cuts there with the best.
+struct Walk {
+  const ScanRules& rules;
+  const NodeSums& node;
+  Place place;
+  bool is_missing_left = false;
+  std::uint64_t boundaries = 0;
+
+  Walk(const ScanRules& r, const NodeSums& s) : rules(r), node(s) {}
+
+  bool has_room(std::int64_t left_rows) const {
+    return left_rows >= rules.min_rows && node.rows - left_rows >= rules.min_rows;
+  }
+  void record(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row,
+              std::int64_t left_rows, double left_weight) {
+    place = {key, left_row, right_row, left_rows, left_weight, next_key == kMissing, is_missing_left};
+  }
+};
+
+template <bool IsPacked>
+MARGROVE_INLINE std::uint32_t label_of(const Tags& tags, std::uint32_t tag) {
+  if constexpr (IsPacked) return tag & tags.mask;
+  return static_cast<std::uint32_t>(tags.label[tag]);
+}
+
+// ---- Two classes, gini, all weights one.
+// With l_1 of the n_l rows on the left of class 1:  w · gain = 2 D² / (n n_l n_r),  D = l_1 n − n_l t_1, whole numbers.
+
+struct ChunkAnswer {
+  bool may_win;
+  std::uint32_t boundaries, ones;
+};
+
+template <bool IsPacked>
+MARGROVE_INLINE ChunkAnswer look_at_two_classes(const Tags& tags, const std::uint32_t* key, const std::uint32_t* tag,
+                                                double l1, double nl, double n, double t1, double best) {
+  std::int32_t ones[kChunk], sum = 0;
+  for (std::uint32_t i = 0; i < kChunk; ++i) ones[i] = sum += static_cast<std::int32_t>(label_of<IsPacked>(tags, tag[i]));
+  std::int32_t wins = 0, boundaries = 0;
+  for (std::uint32_t i = 0; i < kChunk; ++i) {
+    const double left = nl + static_cast<double>(static_cast<std::int32_t>(i + 1));
+    const double d = (l1 + static_cast<double>(ones[i])) * n - left * t1;
+    const std::int32_t is_boundary = key[i] != key[i + 1];
+    wins |= static_cast<std::int32_t>(d * d > best * left * (n - left)) & is_boundary;
+    boundaries += is_boundary;
+  }
+  return {wins != 0, static_cast<std::uint32_t>(boundaries), static_cast<std::uint32_t>(sum)};
+}
+
+MARGROVE_CLONES ChunkAnswer look_packed(const Tags& tags, const std::uint32_t* key, const std::uint32_t* tag, double l1,
+                                        double nl, double n, double t1, double best) {
+  return look_at_two_classes<true>(tags, key, tag, l1, nl, n, t1, best);
+}
+
+template <bool IsPacked>
+struct TwoClasses : Walk {
+  double n, t1, best = -1;
+  std::int64_t l1 = 0, nl = 0;
+
+  TwoClasses(const ScanRules& r, const NodeSums& s, ScanSpace&)
+      : Walk(r, s), n(static_cast<double>(s.rows)), t1(s.sum[1]) {}
+
+  void begin(const double* left, std::int64_t rows) {
+    l1 = left ? static_cast<std::int64_t>(left[1]) : 0;
+    nl = left ? rows : 0;
+  }
+  void add_block(const double* sum, std::int64_t rows) {
+    l1 += static_cast<std::int64_t>(sum[1]);
+    nl += rows;
+  }
+  void add(std::uint32_t tag) {
+    l1 += label_of<IsPacked>(rules.tags, tag);
+    ++nl;
+  }
+  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
+    ++boundaries;
+    const auto left = static_cast<double>(nl);
+    const double d = static_cast<double>(l1) * n - left * t1, size = left * (n - left);
+    if (d * d > best * size && has_room(nl)) {
+      best = d * d / size;
+      record(key, left_row, next_key, right_row, nl, left);
+    }
+  }
+  std::uint32_t skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    if (IsPacked && size > kChunk) {
+      const ChunkAnswer answer = look_packed(rules.tags, key, tag, static_cast<double>(l1), static_cast<double>(nl), n,
+                                             t1, best * kAlmost);
+      if (!answer.may_win) {
+        l1 += answer.ones;
+        nl += kChunk;
+        boundaries += answer.boundaries;
+        return kChunk;
+      }
+    }
+    return 0;
+  }
+  double excess() const { return 2 * best / n; }
+};
+
+// ---- K classes, gini, all weights one.
+// L2 = Σ l_k², M = Σ t_k l_k, R2 = Σ (t_k − l_k)² = T2 − 2 M + L2, whole numbers; the score is L2 / n_l + R2 / n_r.
+
+MARGROVE_CLONES std::uint64_t look_at_gini(const std::uint32_t* key, const std::int64_t* l2, const std::int64_t* m,
+                                           double t2, double nl, double n, double best) {
+  std::int32_t wins = 0, boundaries = 0;
+  for (std::uint32_t i = 0; i < kChunk; ++i) {
+    const double left = nl + static_cast<double>(static_cast<std::int32_t>(i + 1));
+    const double score = static_cast<double>(l2[i]) * n + (t2 - 2 * static_cast<double>(m[i])) * left;
+    const std::int32_t is_boundary = key[i] != key[i + 1];
+    wins |= static_cast<std::int32_t>(score > best * left * (n - left)) & is_boundary;
+    boundaries += is_boundary;
+  }
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(boundaries)) << 1 | (wins != 0);
+}
+
+template <bool IsPacked>
+struct ManyClasses : Walk {
+  ScanSpace& space;
+  double n, t2 = 0, best = -1;
+  std::int64_t l2 = 0, m = 0, nl = 0;
+
+  ManyClasses(const ScanRules& r, const NodeSums& s, ScanSpace& w) : Walk(r, s), space(w), n(static_cast<double>(s.rows)) {
+    space.total.resize(node.sum.size());
+    for (std::size_t k = 0; k < node.sum.size(); ++k) {
+      space.total[k] = static_cast<std::uint32_t>(node.sum[k]);
+      t2 += node.sum[k] * node.sum[k];
+    }
+    space.first.resize(kChunk);
+    space.second.resize(kChunk);
+  }
+  void begin(const double* left, std::int64_t rows) {
+    space.left.assign(node.sum.size(), 0);
+    l2 = m = nl = 0;
+    if (left) add_block(left, rows);
+  }
+  void add_block(const double* sum, std::int64_t rows) {
+    l2 = m = 0;
+    for (std::size_t k = 0; k < node.sum.size(); ++k) {
+      const std::int64_t l = space.left[k] += static_cast<std::uint32_t>(sum[k]);
+      l2 += l * l;
+      m += l * space.total[k];
+    }
+    nl += rows;
+  }
+  void add(std::uint32_t tag) {
+    const std::uint32_t k = label_of<IsPacked>(rules.tags, tag);
+    l2 += 2 * std::int64_t{space.left[k]++} + 1;
+    m += space.total[k];
+    ++nl;
+  }
+  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
+    ++boundaries;
+    const auto left = static_cast<double>(nl);
+    const double score = static_cast<double>(l2) / left + (t2 - 2 * static_cast<double>(m) + static_cast<double>(l2)) / (n - left);
+    if (score > best && has_room(nl)) {
+      best = score;
+      record(key, left_row, next_key, right_row, nl, left);
+    }
+  }
+  std::uint32_t skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    if (size <= kChunk) return 0;
+    const auto before = static_cast<double>(nl);
+    const std::int64_t l2_before = l2, m_before = m;
+    for (std::uint32_t i = 0; i < kChunk; ++i) {
+      add(tag[i]);
+      space.first[i] = l2;
+      space.second[i] = m;
+    }
+    const std::uint64_t answer =
+        look_at_gini(key, space.first.data(), space.second.data(), t2, before, n, best * kAlmost);
+    if (answer & 1) {  // back, and one by one
+      for (std::uint32_t i = 0; i < kChunk; ++i) --space.left[label_of<IsPacked>(rules.tags, tag[i])];
+      l2 = l2_before;
+      m = m_before;
+      nl -= kChunk;
+      return 0;
+    }
+    boundaries += answer >> 1;
+    return kChunk;
+  }
+  double excess() const { return best - t2 / n; }
+};
+
+// ---- Entropy, all weights one.
+// With F(x) = x log2 x in fixed point the score Σ F(l_k) − F(n_l) + Σ F(r_k) − F(n_r) is a whole number.
+
+MARGROVE_CLONES std::uint64_t look_at_entropy(const std::uint32_t* key, const std::int64_t* sum, const std::int64_t* f_left,
+                                              const std::int64_t* f_right, std::int64_t best) {
+  std::int32_t boundaries = 0;
+  std::int64_t wins = 0;
+  for (std::uint32_t i = 0; i < kChunk; ++i) {
+    const std::int64_t score = sum[i] - f_left[i] - f_right[-static_cast<std::int64_t>(i)];
+    const std::int32_t is_boundary = key[i] != key[i + 1];
+    wins |= static_cast<std::int64_t>(score > best) & is_boundary;
+    boundaries += is_boundary;
+  }
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(boundaries)) << 1 | (wins != 0);
+}
+
+template <bool IsPacked>
+struct Entropy : Walk {
+  ScanSpace& space;
+  const std::int64_t* f;
+  std::int64_t sum = 0, start = 0, nl = 0, best = std::numeric_limits<std::int64_t>::min();
+
+  Entropy(const ScanRules& r, const NodeSums& s, ScanSpace& w) : Walk(r, s), space(w), f(r.x_log_x.data()) {
+    space.total.resize(node.sum.size());
+    for (std::size_t k = 0; k < node.sum.size(); ++k) {
+      space.total[k] = static_cast<std::uint32_t>(node.sum[k]);
+      start += f[space.total[k]];
+    }
+    space.first.resize(kChunk);
+  }
+  void begin(const double* left, std::int64_t rows) {
+    space.left.assign(node.sum.size(), 0);
+    sum = start;
+    nl = 0;
+    if (left) add_block(left, rows);
+  }
+  void add_block(const double* block, std::int64_t rows) {
+    sum = 0;
+    for (std::size_t k = 0; k < node.sum.size(); ++k) {
+      space.left[k] += static_cast<std::uint32_t>(block[k]);
+      sum += f[space.left[k]] + f[space.total[k] - space.left[k]];
+    }
+    nl += rows;
+  }
+  void add(std::uint32_t tag) {
+    const std::uint32_t k = label_of<IsPacked>(rules.tags, tag), l = space.left[k]++, r = space.total[k] - l;
+    sum += f[l + 1] - f[l] - f[r] + f[r - 1];
+    ++nl;
+  }
+  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
+    ++boundaries;
+    const std::int64_t score = sum - f[nl] - f[node.rows - nl];
+    if (score > best && has_room(nl)) {
+      best = score;
+      record(key, left_row, next_key, right_row, nl, static_cast<double>(nl));
+    }
+  }
+  std::uint32_t skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    if (size <= kChunk) return 0;
+    const std::int64_t before = sum;
+    for (std::uint32_t i = 0; i < kChunk; ++i) {
+      add(tag[i]);
+      space.first[i] = sum;
+    }
+    const std::int64_t first = nl - kChunk + 1;
+    const std::uint64_t answer = look_at_entropy(key, space.first.data(), f + first, f + (node.rows - first), best);
+    if (answer & 1) {
+      for (std::uint32_t i = 0; i < kChunk; ++i) --space.left[label_of<IsPacked>(rules.tags, tag[i])];
+      sum = before;
+      nl -= kChunk;
+      return 0;
+    }
+    boundaries += answer >> 1;
+    return kChunk;
+  }
+  double excess() const { return static_cast<double>(best - start + f[node.rows]) * rules.x_log_x_unit; }
+};
+
+// ---- Everything else: weights, numbers, class error, monotone columns.
+
+struct Sums : Walk {
+  const Column& column;
+  ScanSpace& space;
+  const bool is_of_classes_, is_weighted;
+  double best = -std::numeric_limits<double>::infinity(), wl = 0;
+  std::int64_t nl = 0;
+
+  Sums(const ScanRules& r, const NodeSums& s, ScanSpace& w, const Column& c)
+      : Walk(r, s),
+        column(c),
+        space(w),
+        is_of_classes_(is_of_classes(r.measure.criterion)),
+        is_weighted(!r.weight.empty()) {}
+
+  void begin(const double* left, std::int64_t rows, double weight) {
+    space.left_sum.assign(node.sum.size(), 0.0);
+    nl = 0;
+    wl = 0;
+    if (left) add_block(left, rows, weight);
+  }
+  void add_block(const double* sum, std::int64_t rows, double weight) {
+    for (std::size_t k = 0; k < node.sum.size(); ++k) space.left_sum[k] += sum[k];
+    nl += rows;
+    wl += weight;
+  }
+  void add(std::uint32_t tag) {
+    const std::uint32_t row = rules.tags.row(tag);
+    const double w = is_weighted ? rules.weight[row] : 1.0;
+    if (is_of_classes_) {
+      space.left_sum[rules.tags.label_of(tag)] += w;
+    } else {
+      const double y = rules.number[row] - node.shift;
+      space.left_sum[0] += w * y;
+      space.left_sum[1] += w * y * y;
+    }
+    wl += w;
+    ++nl;
+  }
+  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
+    ++boundaries;
+    const double wr = node.weight - wl;
+    if (!has_room(nl) || wl < rules.min_weight || wr < rules.min_weight) return;
+    const std::size_t width = node.sum.size();
+    space.block_sum.resize(2 * width);  // its upper half is free for the right branch
+    double* right = space.block_sum.data() + width;
+    for (std::size_t k = 0; k < width; ++k) right[k] = node.sum[k] - space.left_sum[k];
+    const double score =
+        rules.measure.purity(space.left_sum.data(), wl) + rules.measure.purity(right, wr) - node.purity;
+    if (score > best && (!rules.is_monotone || is_allowed(right, wr))) {
+      best = score;
+      record(key, left_row, next_key, right_row, nl, wl);
+    }
+  }
+  bool is_allowed(const double* right, double wr) const {
+    const int at = is_of_classes_ ? 1 : 0;
+    const double shift = is_of_classes_ ? 0.0 : node.shift;
+    const double low = shift + space.left_sum[at] / wl, high = shift + right[at] / wr;
+    return low >= node.least && low <= node.most && high >= node.least && high <= node.most &&
+           (high - low) * column.monotone >= 0;
+  }
+  std::uint32_t skip(const std::uint32_t*, const std::uint32_t*, std::uint32_t) const { return 0; }
+  double excess() const { return best; }
+};
+
+// ---- The walk.
+
+// The sums of some elements.
+void add_up(const ScanRules& rules, const NodeSums& node, const std::uint32_t* tag, std::uint32_t size, double* sum,
+            double& weight) {
+  const bool has_classes = is_of_classes(rules.measure.criterion);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::uint32_t row = rules.tags.row(tag[i]);
+    const double w = rules.weight.empty() ? 1.0 : rules.weight[row];
+    weight += w;
+    if (has_classes) {
+      sum[rules.tags.label_of(tag[i])] += w;
+    } else {
+      const double y = rules.number[row] - node.shift;
+      sum[0] += w * y;
+      sum[1] += w * y * y;
+    }
+  }
+}
+
+// A node's rows by one column: listed rows with a key, rows left out of the list, rows without a value.
+struct Parts {
+  std::uint32_t present;  // listed, with a value
+  std::int64_t block_rows = 0, missing_rows = 0;
+  double block_weight = 0, missing_weight = 0;
+  std::uint32_t before_block = 0;  // listed with keys below the mode's
+};
+
+template <class Kernel, class Begin, class AddBlock>
+void walk(Kernel& kernel, const Tags& tags, const Piece& piece, const Parts& parts, std::uint32_t mode, Begin begin,
+          AddBlock add_block) {
+  const auto run = [&](std::uint32_t from, std::uint32_t to, std::uint32_t next_key, std::uint32_t next_row) {
+    std::uint32_t i = from;
+    while (i + 1 < to) {
+      const std::uint32_t skipped = kernel.skip(piece.key + i, piece.tag + i, to - i);
+      i += skipped;
+      const std::uint32_t stop = std::min(skipped ? i : i + kChunk, to - 1);
+      for (; i < stop; ++i) {
+        kernel.add(piece.tag[i]);
+        if (piece.key[i] != piece.key[i + 1])
+          kernel.consider(piece.key[i], tags.row(piece.tag[i]), piece.key[i + 1], tags.row(piece.tag[i + 1]));
+      }
+    }
+    if (i < to) {
+      kernel.add(piece.tag[i]);
+      if (next_key != kEnd) kernel.consider(piece.key[i], tags.row(piece.tag[i]), next_key, next_row);
+    }
+  };
+  for (int route = 0; route < (parts.missing_rows ? 2 : 1); ++route) {  // missing cells right, then left
+    kernel.is_missing_left = route == 1;
+    begin(route == 1);
+    const std::uint32_t last_key = parts.missing_rows && route == 0 ? kMissing : kEnd;
+    if (!parts.block_rows) {
+      run(0, parts.present, last_key, 0);
+      continue;
+    }
+    const std::uint32_t b = parts.before_block;
+    run(0, b, mode, kModeRow);
+    add_block();
+    if (b < parts.present)
+      kernel.consider(mode, kModeRow, piece.key[b], tags.row(piece.tag[b]));
+    else if (last_key != kEnd)
+      kernel.consider(mode, kModeRow, last_key, 0);
+    run(b, parts.present, last_key, 0);
+  }
+}
+
+template <class Kernel>
+void keep(const Kernel& kernel, const Parts& parts, Candidate& found) {
+  // With missing cells every threshold was tried twice, and "present or missing" once.
+  found.n_tests = static_cast<double>(parts.missing_rows ? (kernel.boundaries + 1) / 2 : kernel.boundaries);
+  if (kernel.place.left_rows == 0) return;
+  const Place& place = kernel.place;
+  found.excess = kernel.excess();
+  found.cut_key = place.key;
+  found.left_row = place.left_row;
+  found.right_row = place.right_row;
+  found.is_present_test = place.is_present_test;
+  found.is_missing_left = place.is_missing_left;
+  found.split_information = kernel.rules.needs_split_information
+                                ? split_information(place.left_weight, kernel.node.weight - place.left_weight)
+                                : 0.0;
+}
+
+}  // namespace
+
+void ScanRules::prepare(std::int64_t n) {
+  if (measure.criterion != Criterion::entropy || !weight.empty()) return;
+  const double largest = margrove::tree::x_log_x(static_cast<double>(n));
+  const int bits = 61 - std::ilogb(largest + 2);
+  x_log_x_unit = std::ldexp(1.0, -bits);
+  x_log_x.resize(static_cast<std::size_t>(n) + 1);
+  for (std::size_t x = 0; x < x_log_x.size(); ++x)
+    x_log_x[x] = std::llround(std::ldexp(margrove::tree::x_log_x(static_cast<double>(x)), bits));
+}
+
+void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, const Piece& piece, const NodeSums& node,
+          ScanSpace& space, Candidate& found) {
+  found.excess = -std::numeric_limits<double>::infinity();
+  found.n_tests = 0;
+  Parts parts{piece.size};
+  while (parts.present > 0 && piece.key[parts.present - 1] == kMissing) --parts.present;
+  const std::int64_t left_out = node.rows - piece.size;
+  parts.missing_rows = piece.size - parts.present;
+  (mode == kMissing ? parts.missing_rows : parts.block_rows) += left_out;
+  const bool is_one_key = parts.present == 0 || (!parts.block_rows && piece.key[0] == piece.key[parts.present - 1]);
+  const bool has_present = parts.present > 0 || parts.block_rows > 0;
+  found.has_missing = parts.missing_rows > 0;
+  found.is_constant = parts.missing_rows ? !has_present : is_one_key;
+  if (found.is_constant) return;
+  if (column.test != Test::threshold) return scan_levels(rules, column, mode, piece, node, space, found);
+  if (rules.measure.criterion == Criterion::absolute_error)
+    return scan_absolute(rules, piece, node, space, found);
+
+  const std::size_t width = node.sum.size();
+  if (parts.block_rows || parts.missing_rows) {
+    space.missing_sum.assign(width, 0.0);
+    add_up(rules, node, piece.tag + parts.present, piece.size - parts.present, space.missing_sum.data(),
+           parts.missing_weight);
+    if (left_out) {
+      space.block_sum.assign(2 * width, 0.0);
+      double listed = parts.missing_weight;
+      std::copy(space.missing_sum.begin(), space.missing_sum.end(), space.block_sum.begin());
+      add_up(rules, node, piece.tag, parts.present, space.block_sum.data(), listed);
+      for (std::size_t k = 0; k < width; ++k) space.block_sum[k] = node.sum[k] - space.block_sum[k];
+      (mode == kMissing ? parts.missing_weight : parts.block_weight) = node.weight - listed;
+      if (mode == kMissing) std::copy_n(space.block_sum.begin(), width, space.missing_sum.begin());
+      parts.before_block =
+          static_cast<std::uint32_t>(std::lower_bound(piece.key, piece.key + parts.present, mode) - piece.key);
+    }
+  }
+  const auto go = [&](auto&& kernel) {
+    walk(
+        kernel, rules.tags, piece, parts, mode,
+        [&](bool is_missing_left) {
+          kernel.begin(is_missing_left ? space.missing_sum.data() : nullptr, parts.missing_rows);
+        },
+        [&] { kernel.add_block(space.block_sum.data(), parts.block_rows); });
+    keep(kernel, parts, found);
+  };
+  const bool is_plain = rules.weight.empty() && !rules.is_monotone && rules.min_weight <= 0;
+  const Criterion criterion = rules.measure.criterion;
+  const bool is_packed = !rules.tags.label;
+  constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // n² is a whole double
+  if (is_plain && criterion == Criterion::gini && width == 2 && node.rows < kExactSquares) {
+    is_packed ? go(TwoClasses<true>(rules, node, space)) : go(TwoClasses<false>(rules, node, space));
+  } else if (is_plain && criterion == Criterion::gini) {
+    is_packed ? go(ManyClasses<true>(rules, node, space)) : go(ManyClasses<false>(rules, node, space));
+  } else if (is_plain && criterion == Criterion::entropy) {
+    is_packed ? go(Entropy<true>(rules, node, space)) : go(Entropy<false>(rules, node, space));
+  } else {
+    Sums kernel(rules, node, space, column);
+    walk(
+        kernel, rules.tags, piece, parts, mode,
+        [&](bool is_missing_left) {
+          kernel.begin(is_missing_left ? space.missing_sum.data() : nullptr, parts.missing_rows, parts.missing_weight);
+        },
+        [&] { kernel.add_block(space.block_sum.data(), parts.block_rows, parts.block_weight); });
+    keep(kernel, parts, found);
+  }
+}
+
+}  // namespace margrove::tree

@@ -1,0 +1,91 @@
+// The best test of one column at one node: a walk through the column's list.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "tree/lists.hpp"
+#include "tree/measure.hpp"
+
+namespace margrove::tree {
+
+// The rows of a node as the criterion sees them.
+struct NodeSums {
+  std::int64_t rows = 0;
+  double weight = 0;
+  std::vector<double> sum;          // weight of each class; for numbers {Σ w (y − shift), Σ w (y − shift)²}
+  std::vector<std::uint32_t> seen;  // rows of each class, which tell an empty class from a weight that rounding left
+  double shift = 0;                 // the mean of the node's numbers, around which sums lose no digits
+  double purity = 0;                // U(S)
+  double least = -std::numeric_limits<double>::infinity();  // bounds on the prediction, of monotone columns above
+  double most = std::numeric_limits<double>::infinity();
+};
+
+// One column's best test at a node. `excess` is w · gain = Σ_b U(S_b) − U(S).
+struct Candidate {
+  double excess = -std::numeric_limits<double>::infinity();
+  double split_information = 0;
+  double n_tests = 0;
+  std::uint32_t cut_key = 0;                            // of a threshold: keys up to this one go left
+  std::uint32_t left_row = 0, right_row = 0;            // of a threshold: rows of its two neighbours
+  bool is_present_test = false;                         // of a threshold: present cells left, missing ones right
+  bool is_missing_left = false;                         // of a threshold, where the node has missing cells
+  std::vector<std::uint32_t> keys;                      // of categories and intervals: the keys that occur, ...
+  std::vector<std::uint32_t> branch;                    // ... and the branch of each; missing is kMissing
+  bool has_missing = false;                             // some rows of the node have no value
+  bool is_constant = true;                              // all rows of the node have the same key
+  bool found() const { return excess > -std::numeric_limits<double>::infinity(); }
+};
+
+// What is the same for all columns and nodes of a tree.
+struct ScanRules {
+  Measure measure;
+  Tags tags;
+  std::span<const double> weight;  // (n) or empty: all one
+  std::span<const double> number;  // (n), the target where it is a number
+  std::int64_t min_rows = 1;       // in each branch
+  double min_weight = 0;
+  bool is_monotone = false;        // whether any column is
+  bool needs_split_information = false;
+  enum class Thresholds { every, gaussian, logistic } thresholds = Thresholds::every;
+  std::vector<std::int64_t> x_log_x;  // x log2 x in fixed point, x = 0 .. n: exact and the same in any order
+  double x_log_x_unit = 1;
+
+  void prepare(std::int64_t n);
+};
+
+// What a thread needs to scan; nothing in it outlives a scan.
+struct ScanSpace {
+  std::vector<std::uint32_t> left, total;   // rows of each class
+  std::vector<double> left_sum, block_sum, missing_sum;
+  std::vector<std::int64_t> first, second;  // a chunk's running sums
+  std::vector<double> level_sum;            // of categories: the sums of each level
+  std::vector<double> ahead;                // of absolute error
+  std::vector<std::uint32_t> order;
+};
+
+// A part of a column's list that belongs to one node.
+struct Piece {
+  const std::uint32_t* key;
+  const std::uint32_t* tag;
+  std::uint32_t size;
+};
+
+void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, const Piece& piece, const NodeSums& node,
+          ScanSpace& space, Candidate& best);
+
+// The tests on categories and intervals (levels.cpp).
+void scan_levels(const ScanRules& rules, const Column& column, std::uint32_t mode, const Piece& piece,
+                 const NodeSums& node, ScanSpace& space, Candidate& best);
+// Thresholds under absolute error (absolute.cpp).
+void scan_absolute(const ScanRules& rules, const Piece& piece, const NodeSums& node, ScanSpace& space,
+                   Candidate& best);
+
+inline double split_information(double left, double right) {
+  const double w = left + right;
+  return (x_log_x(w) - x_log_x(left) - x_log_x(right)) / w;
+}
+
+}  // namespace margrove::tree
