@@ -31,8 +31,12 @@ def layer(module: str) -> int:
             "problem": 2,
             "model": 2,
             "grid": 2,
+            "impurity": 2,
             "examination": 3,
             "margins": 3,
+            "parts": 3,
+            "split": 3,
+            "thresholds": 3,
             "reference": 3,
         }
         return {**stages, "certificate": 4}.get(stage, 5)

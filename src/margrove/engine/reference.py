@@ -22,6 +22,9 @@ from margrove.status import Status
 from margrove.svm import reference as svm
 from margrove.svm.grid import SearchProblem
 from margrove.svm.problem import DualProblem, DualSolution, LeaveOneOutProblem, LeftOut, PathProblem
+from margrove.tree import reference as tree
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import TreeProblem
 
 
 @singledispatch
@@ -81,3 +84,9 @@ def _(problem: SearchProblem, effort: Effort) -> Status:
 def _(problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolution:
     _refuse_time_limit(effort)
     return linear.kernel_perceptron(problem)
+
+
+@solve.register
+def _(problem: TreeProblem, effort: Effort) -> TreeModel:
+    _refuse_time_limit(effort)
+    return tree.grow(problem)

@@ -1,0 +1,108 @@
+"""Sets of rows of a node: how many, of what weight, how impure, of what value; for groups of rows and for prefixes of
+groups, all at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.tree.impurity import (
+    absolute_error,
+    class_impurity,
+    gaussian_entropy_of_variance,
+    median,
+    running_absolute_error,
+)
+from margrove.tree.problem import Criterion
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Sets of rows, in arrays of one shape; ``value`` has one axis more."""
+
+    n_rows: NDArray[np.int64]
+    weight: Floats
+    impurity: Floats
+    value: Floats  # (…, K): weight of each class; (…, 1): the mean or median
+
+    def __getitem__(self, index: Any) -> Parts:
+        return Parts(self.n_rows[index], self.weight[index], self.impurity[index], self.value[index])
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How sets of rows are measured. Groups are numbered from 0 and none is empty."""
+
+    criterion: Criterion
+    n_classes: int  # 0 for numbers
+    variance_floor: float = 0.0  # of the Gaussian entropy
+
+    def groups(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
+        """Each group by itself: shape (n_groups,)."""
+        n_rows, total = np.bincount(group, minlength=n_groups), _sums(group, weight, n_groups)
+        if self.n_classes > 0:
+            return self._of_classes(n_rows, self._class_table(target, weight, group, n_groups))
+        if self.criterion == "absolute_error":
+            members = [group == g for g in range(n_groups)]
+            impurity = np.array([absolute_error(target[mine], weight[mine]) for mine in members])
+            value = np.array([median(target[mine], weight[mine]) for mine in members])
+        else:
+            value = target[0] + _sums(group, weight * (target - target[0]), n_groups) / total
+            variance = _sums(group, weight * (target - value[group]) ** 2, n_groups) / total
+            impurity = self._of_variance(variance)
+        return Parts(n_rows, total, impurity, value[:, None])
+
+    def prefixes(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
+        """The groups 0 … g together, for each g: shape (n_groups,)."""
+        n_rows = np.cumsum(np.bincount(group, minlength=n_groups))
+        if self.n_classes > 0:
+            return self._of_classes(n_rows, np.cumsum(self._class_table(target, weight, group, n_groups), axis=0))
+        own = _sums(group, weight, n_groups)
+        total = np.cumsum(own)
+        if self.criterion == "absolute_error":
+            order = np.argsort(group, kind="stable")
+            impurity, value = running_absolute_error(target[order], weight[order])
+            return Parts(n_rows, total, impurity[n_rows - 1], value[n_rows - 1, None])
+        # Σ w (y − mean)² grows, from one prefix to the next, by that of the group itself and by what the two means lie
+        # apart: w W/(w + W) (m − M)² (Chan, Golub, LeVeque). Nothing cancels.
+        centred = target - target[0]
+        mean = _sums(group, weight * centred, n_groups) / own
+        running = np.cumsum(own * mean) / total
+        inside = _sums(group, weight * (centred - mean[group]) ** 2, n_groups)
+        apart = np.zeros(n_groups)
+        apart[1:] = own[1:] * total[:-1] / total[1:] * (mean[1:] - running[:-1]) ** 2
+        impurity = self._of_variance(np.cumsum(inside + apart) / total)
+        return Parts(n_rows, total, impurity, (running + target[0])[:, None])
+
+    def two_way(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
+        """Groups 0 … g against the others, for each g but the last: shape (2, n_groups − 1)."""
+        first = self.prefixes(target, weight, group, n_groups)[:-1]
+        second = self.prefixes(target, weight, n_groups - 1 - group, n_groups)[:-1][::-1]
+        return Parts(
+            np.stack([first.n_rows, second.n_rows]),
+            np.stack([first.weight, second.weight]),
+            np.stack([first.impurity, second.impurity]),
+            np.stack([first.value, second.value]),
+        )
+
+    def _class_table(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Floats:
+        cell = group * self.n_classes + target.astype(np.intp)
+        table = _sums(cell, weight, n_groups * self.n_classes)
+        return table.reshape(n_groups, self.n_classes)
+
+    def _of_classes(self, n_rows: NDArray[np.int64], table: Floats) -> Parts:
+        return Parts(n_rows, table.sum(axis=-1), class_impurity(self.criterion, table), table)
+
+    def _of_variance(self, variance: Floats) -> Floats:
+        if self.criterion == "squared_error":
+            return variance
+        return gaussian_entropy_of_variance(variance, self.variance_floor)
+
+
+def _sums(group: NDArray[np.intp], weight: Floats, n_groups: int) -> Floats:
+    return np.bincount(group, weight, n_groups).astype(np.float64)

@@ -1,0 +1,434 @@
+"""The best test of a node (THEORY T1, T4 – T6, T10, T11; the words and formulas are `problem.py`'s), in plain NumPy.
+
+A column parts the rows of a node into *groups* that no test of it can part: the distinct values of a number (or the
+bins between its candidate thresholds), the levels of a category, the given intervals; the missing cells are a group of
+their own, the last. Then
+
+threshold     the groups in a row: every prefix against the rest, the missing cells on either side
+intervals,    every group a branch
+multiway
+subset        the groups ordered by the share of class 1 or by the mean of the target: every prefix against the rest.
+              No other subset is better for two classes (Breiman 1984) and for the squared error (Fisher 1958), unless
+              a limit on the leaves forbids the best; for the other two criteria of a regression it is a search. For
+              more classes: one such order for the share of each class, the best prefix of all of them
+one_vs_rest   every group against the rest
+
+Monotone constraints are scikit-learn's: the value of a node is its share of class 1, its mean or its median; along a
+constrained column the values of the branches must be in order, and where that column splits, the value halfway between
+two branches bounds both for all their descendants. A missing cell has no place in that order: "present or missing" is
+free, and so is the branch of the missing cells of intervals, within the bounds that the node has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf, log2, nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.errors import ParameterError
+from margrove.tree.impurity import entropy, moments
+from margrove.tree.parts import Measure, Parts
+from margrove.tree.problem import EQUAL_GAIN, MISSING, VARIANCE_FLOOR, TreeProblem
+from margrove.tree.thresholds import gaussian_cuts, halfway, logistic_cuts, quantile_cuts
+
+Floats = NDArray[np.float64]
+Bounds = tuple[float, float]  # the values that a node and its descendants may have
+FREE: Bounds = (-inf, inf)
+
+
+@dataclass(frozen=True)
+class Node:
+    """The rows that reach a node, and what is to be known of them."""
+
+    rows: NDArray[np.intp]
+    target: NDArray[np.float64]  # classes or numbers, of these rows
+    row_weight: Floats
+    weight: float
+    impurity: float
+    value: Floats  # (K,) or (1,)
+    bounds: Bounds
+    gain_unit: float  # in which gains are measured: they are equal if they differ by EQUAL_GAIN of it
+
+    @property
+    def n_rows(self) -> int:
+        """How many they are."""
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The rows of a node by the groups of a column."""
+
+    group: NDArray[np.intp]  # (n,): 0 … n_groups − 1, ascending with the value, the level, the interval
+    n_groups: int
+    has_missing: bool  # the last group are the missing cells
+    thresholds: Floats  # between the groups of present cells of a number
+    codes: NDArray[np.int32]  # of the groups of present cells of a category or of intervals
+
+    @property
+    def n_present(self) -> int:
+        """The groups of present cells."""
+        return self.n_groups - self.has_missing
+
+
+@dataclass(frozen=True)
+class Split:
+    """One test at one node."""
+
+    column: int
+    gain: float  # imp(S) − Σ_b p_b imp(S_b)
+    charge: float  # λ (log2 d + log2 c)/w(S)
+    information: float  # −Σ_b p_b log2 p_b
+    threshold: float
+    level_branch: NDArray[np.int32]
+    missing_branch: int
+    default_branch: int
+    branch: NDArray[np.int32]  # of each row of the node
+    branches: Parts  # (B,)
+    bounds: tuple[Bounds, ...]  # of each branch
+
+    @property
+    def charged_gain(self) -> float:
+        """What counts wherever gains are compared."""
+        return self.gain - self.charge
+
+
+def check_asked(problem: TreeProblem) -> None:
+    """Raise `ParameterError` for what no tree can do."""
+    growth = problem.growth
+    if problem.is_regression and growth.thresholds in ("gaussian", "logistic"):
+        raise ParameterError(
+            f"thresholds is {growth.thresholds!r}, which fits classes; a regression tree takes 'exact' or 'histogram'"
+        )
+    for column in problem.cells.columns:
+        if column.monotone != 0 and problem.n_classes > 2:
+            raise ParameterError(
+                f"column {column.name!r} is monotone and there are {problem.n_classes} classes; "
+                "monotone constraints are for two classes and for regression. Leave them out."
+            )
+        if column.monotone != 0 and column.test not in ("threshold", "intervals"):
+            raise ParameterError(
+                f"column {column.name!r} is monotone and a category, whose levels have no order. "
+                "Leave its constraint out, or make it a number."
+            )
+
+
+class SplitSearch:
+    """The tests of a problem's columns at any node, and which is best.
+
+    Parameters
+    ----------
+    problem : TreeProblem
+    slack : float
+        By how much, relative, a limit may be missed (weight of a leaf, monotone order, mean gain): rounding. A negative
+        slack leaves out what rounding might.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.tree.problem import Cells, Growth, TreeColumn, TreeProblem
+    >>> from margrove.tree.split import SplitSearch
+    >>> weight, is_heavy = np.array([15.0, 16, 19, 22, 27, 29]), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32)
+    >>> problem = TreeProblem(Cells((TreeColumn("weight"),), 6, (weight,)), is_heavy, 2, growth=Growth("entropy"))
+    >>> search = SplitSearch(problem)
+    >>> split = search.best_split(search.node(np.arange(6)))
+    >>> split.threshold, split.gain
+    (20.5, 1.0)
+    """
+
+    def __init__(self, problem: TreeProblem, slack: float = EQUAL_GAIN) -> None:
+        check_asked(problem)
+        self.problem, self.slack = problem, slack
+        cells, growth = problem.cells, problem.growth
+        self._weight = np.ones(cells.n_rows) if problem.weight is None else problem.weight.astype(np.float64)
+        self._is_monotone = any(column.monotone for column in cells.columns)
+        floor, self._value_unit = 0.0, 1.0
+        if problem.is_regression:
+            floor = VARIANCE_FLOOR * moments(problem.target, self._weight)[1]
+            self._value_unit = float(np.abs(problem.target).max())
+        self._measure = Measure(growth.criterion, problem.n_classes, floor)
+        self._cuts: dict[int, Floats] = {}
+        if growth.thresholds == "histogram":
+            numbers = [j for j, column in enumerate(cells.columns) if column.test == "threshold"]
+            self._cuts = {j: quantile_cuts(cells.column(j).astype(np.float64), growth.n_bins) for j in numbers}
+
+    def node(self, rows: NDArray[np.intp], bounds: Bounds = FREE) -> Node:
+        """The node that holds these rows."""
+        target, weight = self.problem.target[rows].astype(np.float64), self._weight[rows]
+        whole = self._measure.groups(target, weight, np.zeros(len(rows), np.intp), 1)[0]
+        impurity = float(whole.impurity)
+        gain_unit = abs(impurity) + (self.problem.growth.criterion == "gaussian_entropy")  # that of nats, which cross 0
+        return Node(rows, target, weight, float(whole.weight), impurity, whole.value, bounds, gain_unit)
+
+    # ---------------------------------------------------------------------------------------------- when to stop
+
+    def is_final(self, node: Node, depth: int) -> bool:
+        """Whether the node stays a leaf whatever its columns offer."""
+        growth = self.problem.growth
+        if self.problem.is_regression:
+            is_settled = node.target.min() == node.target.max()
+        else:
+            is_settled = node.value.max() >= growth.majority * (1 - self.slack) * node.weight
+        is_deep = growth.max_depth is not None and depth >= growth.max_depth
+        return bool(is_settled or is_deep or node.n_rows < growth.min_samples_split)
+
+    def is_worthwhile(self, node: Node, split: Split) -> bool:
+        """Whether the chosen test gains enough."""
+        growth = self.problem.growth
+        rounding = self.slack * node.gain_unit
+        share = node.weight / self._weight.sum()
+        return (
+            split.charged_gain >= growth.min_gain - rounding
+            and share * split.charged_gain >= growth.min_impurity_decrease - share * rounding
+        )
+
+    # ------------------------------------------------------------------------------------------ the best of columns
+
+    def best_split(
+        self, node: Node, columns: Iterable[int] | None = None, max_features: int | None = None
+    ) -> Split | None:
+        """The best column's best test; None where no column offers one.
+
+        With ``max_features`` only so many columns are looked at, in their order, or more until one offers a test.
+        """
+        splits: list[Split] = []
+        for n_looked, j in enumerate(range(len(self.problem.cells.columns)) if columns is None else columns):
+            if max_features is not None and n_looked >= max_features and splits:
+                break
+            split = self.best_test(node, j)
+            if split is not None:
+                splits.append(split)
+        splits = self.eligible(node, splits)
+        if not splits:
+            return None
+        scores = np.array([self.score(node, split) for split in splits])
+        unit = max(node.gain_unit, abs(scores.max()))
+        return splits[int(np.argmax(scores >= scores.max() - EQUAL_GAIN * unit))]
+
+    def eligible(self, node: Node, splits: list[Split]) -> list[Split]:
+        """Those that compete by score: for the gain ratio, of at least the mean gain (T5)."""
+        if self.problem.growth.split_score != "gain_ratio" or not splits:
+            return splits
+        mean = sum(split.charged_gain for split in splits) / len(splits)
+        return [split for split in splits if split.charged_gain >= mean - self.slack * node.gain_unit]
+
+    def score(self, node: Node, split: Split) -> float:
+        """By which columns compete."""
+        kind = self.problem.growth.split_score
+        if kind == "gain":
+            return split.charged_gain
+        if kind == "gain_ratio":
+            return split.charged_gain / split.information
+        return node.impurity - (node.impurity - split.charged_gain) / split.information
+
+    # -------------------------------------------------------------------------------------------- the best of a column
+
+    def best_test(self, node: Node, j: int) -> Split | None:
+        """The allowed test of largest gain that column j offers; None if there is none."""
+        groups = self.groups(node, j)
+        if groups.n_groups < 2:
+            return None
+        kind = self.problem.cells.columns[j].test
+        best = {
+            "threshold": self._best_threshold,
+            "intervals": self._every_group,
+            "multiway": self._every_group,
+            "subset": self._best_subset,
+            "one_vs_rest": self._best_one_vs_rest,
+        }[kind](node, j, groups)
+        if best is None:
+            return None
+        branch_of_group, threshold = best
+        split = self.describe(node, j, groups, branch_of_group[groups.group], threshold)
+        is_paid = self.problem.growth.complexity == 0 or split.charged_gain > abs(self.slack) * node.gain_unit
+        return split if is_paid else None
+
+    def groups(self, node: Node, j: int) -> Groups:
+        """The rows of the node as column j parts them."""
+        cells = self.problem.cells
+        if cells.columns[j].test == "threshold":
+            return self._groups_of_numbers(node, j)
+        all_codes = cells.codes(j)[node.rows]
+        is_missing = all_codes == MISSING
+        codes, group = np.unique(np.where(is_missing, np.iinfo(np.int32).max, all_codes), return_inverse=True)
+        has_missing = bool(is_missing.any())
+        return Groups(group, len(codes), has_missing, np.empty(0), codes[: len(codes) - has_missing].astype(np.int32))
+
+    def _groups_of_numbers(self, node: Node, j: int) -> Groups:
+        x = self.problem.cells.column(j)[node.rows].astype(np.float64)
+        is_present = ~np.isnan(x)
+        present, kind = x[is_present], self.problem.growth.thresholds
+        if kind == "exact":
+            distinct, bins = np.unique(present, return_inverse=True)
+            thresholds = halfway(distinct)
+        else:
+            if kind == "histogram":
+                cuts = self._cuts[j]
+            else:
+                fit = gaussian_cuts if kind == "gaussian" else logistic_cuts
+                cuts = fit(present, node.target[is_present].astype(np.intp), node.row_weight[is_present])
+            occupied, bins = np.unique(np.searchsorted(cuts, present), return_inverse=True)
+            thresholds = cuts[occupied[:-1]]  # of cuts that part these rows alike the first
+        has_missing = len(present) < len(x)
+        n_groups = len(thresholds) + int(len(present) > 0) + has_missing
+        group = np.full(len(x), n_groups - 1, dtype=np.intp)
+        group[is_present] = bins
+        return Groups(group, n_groups, has_missing, thresholds, np.empty(0, np.int32))
+
+    def _best_threshold(self, node: Node, j: int, groups: Groups) -> tuple[NDArray[np.int32], float] | None:
+        m = groups.n_present
+        sign = np.full(groups.n_groups - 1, self.problem.cells.columns[j].monotone)
+        sign[m - 1 :] = 0  # "present or missing", if there are both
+        missing_second = self._measure.two_way(node.target, node.row_weight, groups.group, groups.n_groups)
+        gain = self._gain_where_allowed(node, missing_second, sign)  # of the thresholds; then of "present or missing"
+        goes_first = np.zeros(len(gain), dtype=bool)
+        if groups.has_missing:
+            turned = (groups.group + 1) % groups.n_groups  # the missing cells before all others
+            missing_first = self._measure.two_way(node.target, node.row_weight, turned, groups.n_groups)[
+                :, 1:
+            ]  # without "missing or present"
+            gain_first = self._gain_where_allowed(node, missing_first, sign[: m - 1])
+            goes_first[: m - 1] = gain_first > gain[: m - 1] + EQUAL_GAIN * node.gain_unit
+            gain[: m - 1] = np.where(goes_first[: m - 1], gain_first, gain[: m - 1])
+        at = _first_best(node, gain)
+        if at is None:
+            return None
+        branch_of_group = (np.arange(groups.n_groups) > at).astype(np.int32)
+        if goes_first[at]:
+            branch_of_group[-1] = 0
+        return branch_of_group, float(groups.thresholds[at]) if at < len(groups.thresholds) else inf
+
+    def _every_group(self, node: Node, j: int, groups: Groups) -> tuple[NDArray[np.int32], float] | None:
+        each = self._measure.groups(node.target, node.row_weight, groups.group, groups.n_groups)[:, None]
+        sign = np.array([self.problem.cells.columns[j].monotone])
+        gain = self._gain_where_allowed(node, each, sign, n_ordered=groups.n_present)
+        return None if _first_best(node, gain) is None else (np.arange(groups.n_groups, dtype=np.int32), nan)
+
+    def _best_subset(self, node: Node, j: int, groups: Groups) -> tuple[NDArray[np.int32], float] | None:
+        each = self._measure.groups(node.target, node.row_weight, groups.group, groups.n_groups)
+        value = each.value if self.problem.is_regression else each.value / each.weight[:, None]
+        keys = value.T[1:] if self.problem.n_classes == 2 else value.T  # (orders, groups)
+        places = [np.argsort(np.argsort(key, kind="stable")) for key in keys]
+        gains = [
+            self._gain_where_allowed(
+                node, self._measure.two_way(node.target, node.row_weight, place[groups.group], groups.n_groups)
+            )
+            for place in places
+        ]
+        at = _first_best(node, np.concatenate(gains))
+        if at is None:
+            return None
+        order, prefix = divmod(at, groups.n_groups - 1)
+        return (places[order] > prefix).astype(np.int32), nan
+
+    def _best_one_vs_rest(self, node: Node, j: int, groups: Groups) -> tuple[NDArray[np.int32], float] | None:
+        n_tests = _n_tests("one_vs_rest", groups)
+        gains = []
+        for one in range(n_tests):
+            is_other = (groups.group != one).astype(np.intp)
+            gains.append(
+                self._gain_where_allowed(node, self._measure.two_way(node.target, node.row_weight, is_other, 2))
+            )
+        at = _first_best(node, np.concatenate(gains))
+        return None if at is None else ((np.arange(groups.n_groups) != at).astype(np.int32), nan)
+
+    def describe(self, node: Node, j: int, groups: Groups, branch: NDArray[np.int32], threshold: float = nan) -> Split:
+        """Everything about the test of column j that sends the rows of the node into these branches."""
+        column = self.problem.cells.columns[j]
+        branches = self._measure.groups(node.target, node.row_weight, branch.astype(np.intp), int(branch.max()) + 1)
+        share = branches.weight / node.weight
+        heaviest = int(np.argmax(share >= share.max() * (1 - EQUAL_GAIN)))
+        first_row = np.unique(groups.group, return_index=True)[1]
+        level_branch = np.full(column.n_codes, -1, dtype=np.int32)
+        level_branch[groups.codes] = branch[first_row[: len(groups.codes)]]
+        bits = log2(len(self.problem.cells.columns)) + log2(_n_tests(column.test, groups))
+        return Split(
+            column=j,
+            gain=float(self._gain(node, branches)),
+            charge=self.problem.growth.complexity * bits / node.weight,
+            information=float(entropy(branches.weight)),
+            threshold=threshold,
+            level_branch=level_branch,
+            missing_branch=int(branch[first_row[-1]]) if groups.has_missing else heaviest,
+            default_branch=heaviest,
+            branch=branch,
+            branches=branches,
+            bounds=self._bounds_of_branches(node, j, branches, groups.n_present, threshold),
+        )
+
+    def is_allowed(self, node: Node, split: Split) -> bool:
+        """Whether the branches are large enough and in monotone order."""
+        column = self.problem.cells.columns[split.column]
+        n_branches = len(split.branches.weight)
+        n_ordered = n_branches
+        if column.test == "intervals":
+            n_ordered = int(split.level_branch.max()) + 1
+        sign = np.array([0 if split.threshold == inf else column.monotone])
+        return bool(np.isfinite(self._gain_where_allowed(node, split.branches[:, None], sign, n_ordered))[0])
+
+    # ------------------------------------------------------------------------------------------- gains and limits
+
+    @staticmethod
+    def _gain(node: Node, branches: Parts) -> Floats:
+        """imp(S) − Σ_b p_b imp(S_b); the branches are the first axis."""
+        return np.asarray(node.impurity - (branches.weight * branches.impurity).sum(axis=0) / node.weight)
+
+    def _gain_where_allowed(
+        self, node: Node, branches: Parts, sign: NDArray[np.int_] | None = None, n_ordered: int | None = None
+    ) -> Floats:
+        """The gain of each candidate, −∞ where a branch is too small or the monotone order broken.
+
+        ``branches`` is (B, candidates); the first ``n_ordered`` of them ascend with the column, ``sign`` says how their
+        values must go.
+        """
+        growth = self.problem.growth
+        is_allowed = (branches.n_rows >= growth.min_samples_leaf).all(axis=0)
+        is_allowed &= (branches.weight >= growth.min_weight_leaf * (1 - self.slack)).all(axis=0)
+        if self._is_monotone:
+            value, rounding = self._levels(branches), self.slack * self._value_unit
+            low, high = node.bounds
+            is_allowed &= ((value >= low - rounding) & (value <= high + rounding)).all(axis=0)
+            if sign is not None:
+                is_allowed &= (sign * np.diff(value[:n_ordered], axis=0) >= -rounding).all(axis=0) | (sign == 0)
+        return np.where(is_allowed, self._gain(node, branches), -inf)
+
+    def _levels(self, parts: Parts) -> Floats:
+        """What a monotone constraint compares: the share of class 1, or the mean or median."""
+        return parts.value[..., 0] if self.problem.is_regression else parts.value[..., 1] / parts.weight
+
+    def _bounds_of_branches(
+        self, node: Node, j: int, branches: Parts, n_present: int, threshold: float
+    ) -> tuple[Bounds, ...]:
+        """What the branches' values are held to from here on: halfway to the neighbours."""
+        column, n_branches = self.problem.cells.columns[j], len(branches.weight)
+        if column.monotone == 0 or threshold == inf:
+            return (node.bounds,) * n_branches
+        n_ordered = 2 if column.test == "threshold" else n_present
+        level = self._levels(branches)[:n_ordered]
+        middle = (level[:-1] + level[1:]) / 2
+        low, high = node.bounds
+        if column.monotone > 0:
+            bounds = zip([low, *middle], [*middle, high], strict=True)
+        else:
+            bounds = zip([*middle, low], [high, *middle], strict=True)
+        return (*((float(a), float(b)) for a, b in bounds), *(node.bounds,) * (n_branches - n_ordered))
+
+
+def _n_tests(kind: str, groups: Groups) -> int:
+    """How many tests the column offers: what naming one of them costs."""
+    if kind == "threshold":
+        return max(1, groups.n_groups - 1)  # thresholds; "present or missing" is one more
+    if kind == "subset":
+        return max(1, (1 << (groups.n_groups - 1)) - 1)
+    if kind == "one_vs_rest":
+        return 1 if groups.n_groups == 2 else groups.n_groups
+    return 1
+
+
+def _first_best(node: Node, gain: Floats) -> int | None:
+    """The first candidate whose gain is the largest, up to rounding; None if none is allowed."""
+    best = float(gain.max(initial=-inf))
+    return None if best == -inf else int(np.argmax(gain >= best - EQUAL_GAIN * node.gain_unit))

@@ -1,0 +1,151 @@
+"""Where a number may be cut (THEORY T6): the candidates θ of a test x ≤ θ.
+
+exact       halfway between two neighbouring values of the node's rows
+histogram   the same of all training rows, but only at quantiles: at most ``n_bins`` bins. With the present values
+            sorted, the cut b = 1 … n_bins − 1 lies behind the value at which a share b/n_bins of the rows is reached
+gaussian    for each pair of classes of the node, normal densities times the weight of the class; where they cross
+            between the two means. A variance below VARIANCE_FLOOR of the column's counts as that
+logistic    for each class of the node against the others (for two, once): the point where a logistic regression of the
+            class on the column gives one half. The column is standardised and its slope pays RIDGE/2 · slope², beside
+            the mean loss: so the fit is finite where a cut separates the classes
+
+The last two fit the present cells of the node, so they need classes. What remains to be known of a candidate, its gain,
+is computed from the rows like that of any other.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.tree.problem import VARIANCE_FLOOR
+
+RIDGE = 1e-3  # on the slope of a standardised column: its logistic regression stays finite
+_NEWTON_STEPS = 100  # enough for any one-dimensional fit; most take five
+_FLAT = 1e-12  # of a gradient per unit of weight: there is nothing left to gain
+_ROUNDING = 1e-14  # of a mean loss: near the end the gradient still tells what the loss no longer can
+
+Floats = NDArray[np.float64]
+
+
+def halfway(values: Floats) -> Floats:
+    """The midpoints of ascending values; x ≤ midpoint parts each from the next though rounding would not."""
+    low, high = values[:-1], values[1:]
+    with np.errstate(invalid="ignore"):
+        middle = low / 2 + high / 2
+        return np.asarray(np.where((low <= middle) & (middle < high), middle, low))
+
+
+def quantile_cuts(values: Floats, n_bins: int) -> Floats:
+    """The cut points of ``thresholds="histogram"``, ascending, at most n_bins − 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.tree.thresholds import quantile_cuts
+    >>> quantile_cuts(np.array([1.0, 1.0, 1.0, 2.0, 3.0, np.nan, 4.0]), 3).tolist()
+    [1.5, 2.5]
+    """
+    distinct, count = np.unique(values[~np.isnan(values)], return_counts=True)
+    if len(distinct) <= n_bins:
+        return halfway(distinct)
+    reached = np.cumsum(count)
+    wanted = np.arange(1, n_bins) * reached[-1]  # n_bins times the rank: whole numbers
+    at = np.unique(np.searchsorted(reached * n_bins, wanted))
+    return np.asarray(halfway(distinct)[at[at < len(distinct) - 1]])
+
+
+def gaussian_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
+    """The crossings of the classes' normal densities between their means, ascending.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.tree.thresholds import gaussian_cuts
+    >>> gaussian_cuts(np.array([0.0, 2.0, 6.0, 8.0]), np.array([0, 0, 1, 1]), np.ones(4)).tolist()
+    [4.0]
+    """
+    z, centre, spread = _standardised(x, w)
+    if spread == 0:
+        return np.empty(0)
+    fits = []
+    for k in np.unique(classes):
+        mine = classes == k
+        weight = w[mine].sum()
+        mean = w[mine] @ z[mine] / weight
+        variance = max(w[mine] @ (z[mine] - mean) ** 2 / weight, VARIANCE_FLOOR)
+        fits.append((weight, mean, variance))
+    found = [root for one, other in combinations(fits, 2) for root in _crossings(*one, *other)]
+    return centre + spread * np.unique(np.asarray(found, dtype=np.float64))
+
+
+def _crossings(w1: float, m1: float, v1: float, w2: float, m2: float, v2: float) -> list[float]:
+    """Where log w − ½ log v − (x − m)²/2v is equal for both: a x² + b x + c = 0, between the means."""
+    a = 0.5 / v2 - 0.5 / v1
+    b = m1 / v1 - m2 / v2
+    c = 0.5 * m2**2 / v2 - 0.5 * m1**2 / v1 + np.log(w1 / w2) - 0.5 * np.log(v1 / v2)
+    discriminant = b * b - 4 * a * c
+    if m1 == m2 or discriminant < 0:
+        return []
+    q = -0.5 * (b + np.copysign(np.sqrt(discriminant), b))  # of b's sign turned: nothing cancels
+    roots = [part / whole for part, whole in ((q, a), (c, q)) if whole != 0]
+    return [root for root in roots if min(m1, m2) <= root <= max(m1, m2)]
+
+
+def logistic_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
+    """Where each class's logistic regression against the others gives one half, ascending.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.tree.thresholds import logistic_cuts
+    >>> logistic_cuts(np.array([0.0, 2.0, 6.0, 8.0]), np.array([0, 0, 1, 1]), np.ones(4)).round(9).tolist()
+    [4.0]
+    """
+    z, centre, spread = _standardised(x, w)
+    present = np.unique(classes)
+    if spread == 0 or len(present) < 2:
+        return np.empty(0)
+    halves = [
+        _one_half(z, (classes == k).astype(np.float64), w) for k in (present[1:] if len(present) == 2 else present)
+    ]
+    return centre + spread * np.unique([half for half in halves if np.isfinite(half)])
+
+
+def _one_half(z: Floats, is_one: Floats, w: Floats) -> float:
+    """−intercept/slope of the logistic regression of is_one on z, by Newton's method with halved steps."""
+    share = w / w.sum()
+    design = np.column_stack([np.ones_like(z), z])
+    ridge = np.diag([0.0, RIDGE])
+    mean = share @ is_one
+
+    def loss(coef: Floats) -> float:
+        line = design @ coef
+        return float(share @ (np.logaddexp(0, line) - is_one * line) + 0.5 * coef @ ridge @ coef)
+
+    coef = np.array([np.log(mean / (1 - mean)), 0.0])
+    for _ in range(_NEWTON_STEPS):
+        p = 0.5 * (1 + np.tanh(0.5 * (design @ coef)))
+        gradient = design.T @ (share * (p - is_one)) + ridge @ coef
+        if np.abs(gradient).max() <= _FLAT:
+            break
+        hessian = (design * (share * p * (1 - p))[:, None]).T @ design + ridge
+        step = np.linalg.solve(hessian, gradient)
+        here, length = loss(coef), 1.0
+        while length > _FLAT and loss(coef - length * step) > here + _ROUNDING - 1e-4 * length * gradient @ step:
+            length /= 2
+        coef = coef - length * step
+    return float(-coef[0] / coef[1]) if coef[1] != 0 else np.nan
+
+
+def _standardised(x: Floats, w: Floats) -> tuple[Floats, float, float]:
+    """(x − mean)/deviation, the mean and the deviation; 0 for a constant column, and for none."""
+    if len(x) == 0 or x.min() == x.max():
+        return np.zeros_like(x), 0.0, 0.0
+    size = float(np.abs(x - x[0]).max())  # first made small, so that no square overflows or vanishes
+    z, share = (x - x[0]) / size, w / w.sum()
+    z = z - share @ z
+    spread = float(np.sqrt(share @ z**2))
+    return z / spread, float(x[0] - size * z[0]), size * spread
