@@ -73,7 +73,7 @@ def grow(problem: TreeProblem) -> TreeModel:
             grown.children.append(child)
             n_made += 1
             _wait(waiting, child, n_made)
-    return _as_arrays(problem, root)
+    return _as_arrays(search, root)
 
 
 def _wait(waiting: list[tuple[float, int, _Grown]], grown: _Grown, number: int) -> None:
@@ -81,7 +81,7 @@ def _wait(waiting: list[tuple[float, int, _Grown]], grown: _Grown, number: int) 
         heappush(waiting, (-grown.node.weight * grown.split.charged_gain, number, grown))
 
 
-def _as_arrays(problem: TreeProblem, root: _Grown) -> TreeModel:
+def _as_arrays(search: SplitSearch, root: _Grown) -> TreeModel:
     """The nodes depth first, each with its parts of the arrays that `model.py` describes."""
     nodes: list[_Grown] = []
     stack = [root]
@@ -94,7 +94,7 @@ def _as_arrays(problem: TreeProblem, root: _Grown) -> TreeModel:
     levels = [np.empty(0, np.int32) if split is None else split.level_branch for split in splits]
     n_children = [len(grown.children) for grown in nodes]
     return TreeModel(
-        columns=problem.cells.columns,
+        columns=search.problem.cells.columns,
         feature=np.array([LEAF if split is None else split.column for split in splits], dtype=np.int32),
         threshold=np.array([nan if split is None else split.threshold for split in splits]),
         child_start=np.concatenate([[0], np.cumsum(n_children)]).astype(np.int32),
@@ -107,5 +107,5 @@ def _as_arrays(problem: TreeProblem, root: _Grown) -> TreeModel:
         weight=np.array([grown.node.weight for grown in nodes]),
         impurity=np.array([grown.node.impurity for grown in nodes]),
         gain=np.array([nan if split is None else split.gain for split in splits]),
-        value=np.stack([grown.node.value for grown in nodes]),
+        value=np.stack([search.held_value(grown.node) for grown in nodes]),
     )

@@ -13,10 +13,12 @@ subset        the groups ordered by the share of class 1 or by the mean of the t
               more classes: one such order for the share of each class, the best prefix of all of them
 one_vs_rest   every group against the rest
 
-Monotone constraints are scikit-learn's: the value of a node is its share of class 1, its mean or its median; along a
-constrained column the values of the branches must be in order, and where that column splits, the value halfway between
-two branches bounds both for all their descendants. A missing cell has no place in that order: "present or missing" is
-free, and so is the branch of the missing cells of intervals, within the bounds that the node has.
+Monotone constraints are scikit-learn's: the value of a node is its share of class 1, its mean or its median. A test of
+a constrained column needs branches whose values are in order and within the bounds of the node; the value halfway
+between two branches then bounds both, with all their descendants. Tests of other columns are free and hand the bounds
+on; a value beyond its bounds is set to the bound (`held_value`), gains are those of the rows as they are. A missing
+cell has no place in the order: "present or missing" is a free test, and the branch of missing cells of intervals only
+has to keep the bounds of the node.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class Node:
     row_weight: Floats
     weight: float
     impurity: float
-    value: Floats  # (K,) or (1,)
+    value: Floats  # (K,) or (1,), of the rows as they are
     bounds: Bounds
     gain_unit: float  # in which gains are measured: they are equal if they differ by EQUAL_GAIN of it
 
@@ -144,7 +146,6 @@ class SplitSearch:
         self.problem, self.slack = problem, slack
         cells, growth = problem.cells, problem.growth
         self._weight = np.ones(cells.n_rows) if problem.weight is None else problem.weight.astype(np.float64)
-        self._is_monotone = any(column.monotone for column in cells.columns)
         floor, self._value_unit = 0.0, 1.0
         if problem.is_regression:
             floor = VARIANCE_FLOOR * moments(problem.target, self._weight)[1]
@@ -162,6 +163,15 @@ class SplitSearch:
         impurity = float(whole.impurity)
         gain_unit = abs(impurity) + (self.problem.growth.criterion == "gaussian_entropy")  # that of nats, which cross 0
         return Node(rows, target, weight, float(whole.weight), impurity, whole.value, bounds, gain_unit)
+
+    def held_value(self, node: Node) -> Floats:
+        """The value that the node has as a leaf: within its bounds."""
+        if node.bounds == FREE:
+            return node.value
+        if self.problem.is_regression:
+            return np.clip(node.value, *node.bounds)
+        ones = float(np.clip(node.value[1] / node.weight, *node.bounds)) * node.weight
+        return np.array([node.weight - ones, ones])
 
     # ---------------------------------------------------------------------------------------------- when to stop
 
@@ -287,10 +297,8 @@ class SplitSearch:
         goes_first = np.zeros(len(gain), dtype=bool)
         if groups.has_missing:
             turned = (groups.group + 1) % groups.n_groups  # the missing cells before all others
-            missing_first = self._measure.two_way(node.target, node.row_weight, turned, groups.n_groups)[
-                :, 1:
-            ]  # without "missing or present"
-            gain_first = self._gain_where_allowed(node, missing_first, sign[: m - 1])
+            missing_first = self._measure.two_way(node.target, node.row_weight, turned, groups.n_groups)
+            gain_first = self._gain_where_allowed(node, missing_first[:, 1:], sign[: m - 1])  # but for "missing or not"
             goes_first[: m - 1] = gain_first > gain[: m - 1] + EQUAL_GAIN * node.gain_unit
             gain[: m - 1] = np.where(goes_first[: m - 1], gain_first, gain[: m - 1])
         at = _first_best(node, gain)
@@ -387,12 +395,12 @@ class SplitSearch:
         growth = self.problem.growth
         is_allowed = (branches.n_rows >= growth.min_samples_leaf).all(axis=0)
         is_allowed &= (branches.weight >= growth.min_weight_leaf * (1 - self.slack)).all(axis=0)
-        if self._is_monotone:
+        if sign is not None and sign.any():
             value, rounding = self._levels(branches), self.slack * self._value_unit
             low, high = node.bounds
-            is_allowed &= ((value >= low - rounding) & (value <= high + rounding)).all(axis=0)
-            if sign is not None:
-                is_allowed &= (sign * np.diff(value[:n_ordered], axis=0) >= -rounding).all(axis=0) | (sign == 0)
+            is_within = ((value >= low - rounding) & (value <= high + rounding)).all(axis=0)
+            is_ordered = (sign * np.diff(value[:n_ordered], axis=0) >= -rounding).all(axis=0)
+            is_allowed &= (is_within & is_ordered) | (sign == 0)
         return np.where(is_allowed, self._gain(node, branches), -inf)
 
     def _levels(self, parts: Parts) -> Floats:
