@@ -107,5 +107,7 @@ def _as_arrays(search: SplitSearch, root: _Grown) -> TreeModel:
         weight=np.array([grown.node.weight for grown in nodes]),
         impurity=np.array([grown.node.impurity for grown in nodes]),
         gain=np.array([nan if split is None else split.gain for split in splits]),
+        n_tests=np.array([0.0 if split is None else split.n_tests for split in splits]),
+        n_candidates=np.array([0.0 if split is None else split.n_candidates for split in splits]),
         value=np.stack([search.held_value(grown.node) for grown in nodes]),
     )

@@ -24,7 +24,7 @@ has to keep the bounds of the node.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log2, nan
 
 import numpy as np
@@ -33,12 +33,13 @@ from numpy.typing import NDArray
 from margrove.errors import ParameterError
 from margrove.tree.impurity import entropy, moments
 from margrove.tree.parts import Measure, Parts
-from margrove.tree.problem import EQUAL_GAIN, MISSING, VARIANCE_FLOOR, TreeProblem
+from margrove.tree.problem import EQUAL_GAIN, MISSING, VARIANCE_FLOOR, Test, TreeProblem
 from margrove.tree.thresholds import gaussian_cuts, halfway, logistic_cuts, quantile_cuts
 
 Floats = NDArray[np.float64]
 Bounds = tuple[float, float]  # the values that a node and its descendants may have
 FREE: Bounds = (-inf, inf)
+_MOST_BITS = 1000  # that name a subset: 2 to that power is still a float64
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Node:
 class Groups:
     """The rows of a node by the groups of a column."""
 
+    kind: Test
     group: NDArray[np.intp]  # (n,): 0 … n_groups − 1, ascending with the value, the level, the interval
     n_groups: int
     has_missing: bool  # the last group are the missing cells
@@ -75,6 +77,18 @@ class Groups:
         """The groups of present cells."""
         return self.n_groups - self.has_missing
 
+    @property
+    def n_tests(self) -> float:
+        """How many tests the column offers: what naming one of them costs."""
+        n = self.n_groups
+        if self.kind in ("intervals", "multiway"):
+            return float(n > 1)
+        if self.kind == "subset":
+            return 2.0 ** min(n - 1, _MOST_BITS) - 1
+        if self.kind == "one_vs_rest" and n > 2:
+            return float(n)
+        return max(0.0, n - 1.0)  # thresholds, and "present or missing"; one of two levels
+
 
 @dataclass(frozen=True)
 class Split:
@@ -82,6 +96,8 @@ class Split:
 
     column: int
     gain: float  # imp(S) − Σ_b p_b imp(S_b)
+    n_tests: float  # c: how many the column offered
+    n_candidates: float  # how many all columns looked at offered
     charge: float  # λ (log2 d + log2 c)/w(S)
     information: float  # −Σ_b p_b log2 p_b
     threshold: float
@@ -205,10 +221,13 @@ class SplitSearch:
         With ``max_features`` only so many columns are looked at, in their order, or more until one offers a test.
         """
         splits: list[Split] = []
+        n_candidates = 0.0
         for n_looked, j in enumerate(range(len(self.problem.cells.columns)) if columns is None else columns):
             if max_features is not None and n_looked >= max_features and splits:
                 break
-            split = self.best_test(node, j)
+            groups = self.groups(node, j)
+            n_candidates += groups.n_tests
+            split = self._best_test(node, j, groups)
             if split is not None:
                 splits.append(split)
         splits = self.eligible(node, splits)
@@ -216,7 +235,8 @@ class SplitSearch:
             return None
         scores = np.array([self.score(node, split) for split in splits])
         unit = max(node.gain_unit, abs(scores.max()))
-        return splits[int(np.argmax(scores >= scores.max() - EQUAL_GAIN * unit))]
+        best = splits[int(np.argmax(scores >= scores.max() - EQUAL_GAIN * unit))]
+        return replace(best, n_candidates=n_candidates)
 
     def eligible(self, node: Node, splits: list[Split]) -> list[Split]:
         """Those that compete by score: for the gain ratio, of at least the mean gain (T5)."""
@@ -238,7 +258,9 @@ class SplitSearch:
 
     def best_test(self, node: Node, j: int) -> Split | None:
         """The allowed test of largest gain that column j offers; None if there is none."""
-        groups = self.groups(node, j)
+        return self._best_test(node, j, self.groups(node, j))
+
+    def _best_test(self, node: Node, j: int, groups: Groups) -> Split | None:
         if groups.n_groups < 2:
             return None
         kind = self.problem.cells.columns[j].test
@@ -265,7 +287,14 @@ class SplitSearch:
         is_missing = all_codes == MISSING
         codes, group = np.unique(np.where(is_missing, np.iinfo(np.int32).max, all_codes), return_inverse=True)
         has_missing = bool(is_missing.any())
-        return Groups(group, len(codes), has_missing, np.empty(0), codes[: len(codes) - has_missing].astype(np.int32))
+        return Groups(
+            kind=cells.columns[j].test,
+            group=group,
+            n_groups=len(codes),
+            has_missing=has_missing,
+            thresholds=np.empty(0),
+            codes=codes[: len(codes) - has_missing].astype(np.int32),
+        )
 
     def _groups_of_numbers(self, node: Node, j: int) -> Groups:
         x = self.problem.cells.column(j)[node.rows].astype(np.float64)
@@ -286,7 +315,7 @@ class SplitSearch:
         n_groups = len(thresholds) + int(len(present) > 0) + has_missing
         group = np.full(len(x), n_groups - 1, dtype=np.intp)
         group[is_present] = bins
-        return Groups(group, n_groups, has_missing, thresholds, np.empty(0, np.int32))
+        return Groups("threshold", group, n_groups, has_missing, thresholds, np.empty(0, np.int32))
 
     def _best_threshold(self, node: Node, j: int, groups: Groups) -> tuple[NDArray[np.int32], float] | None:
         m = groups.n_present
@@ -333,9 +362,8 @@ class SplitSearch:
         return (places[order] > prefix).astype(np.int32), nan
 
     def _best_one_vs_rest(self, node: Node, j: int, groups: Groups) -> tuple[NDArray[np.int32], float] | None:
-        n_tests = _n_tests("one_vs_rest", groups)
         gains = []
-        for one in range(n_tests):
+        for one in range(int(groups.n_tests)):
             is_other = (groups.group != one).astype(np.intp)
             gains.append(
                 self._gain_where_allowed(node, self._measure.two_way(node.target, node.row_weight, is_other, 2))
@@ -352,10 +380,12 @@ class SplitSearch:
         first_row = np.unique(groups.group, return_index=True)[1]
         level_branch = np.full(column.n_codes, -1, dtype=np.int32)
         level_branch[groups.codes] = branch[first_row[: len(groups.codes)]]
-        bits = log2(len(self.problem.cells.columns)) + log2(_n_tests(column.test, groups))
+        bits = log2(len(self.problem.cells.columns)) + log2(groups.n_tests)
         return Split(
             column=j,
             gain=float(self._gain(node, branches)),
+            n_tests=groups.n_tests,
+            n_candidates=groups.n_tests,
             charge=self.problem.growth.complexity * bits / node.weight,
             information=float(entropy(branches.weight)),
             threshold=threshold,
@@ -423,17 +453,6 @@ class SplitSearch:
         else:
             bounds = zip([*middle, low], [high, *middle], strict=True)
         return (*((float(a), float(b)) for a, b in bounds), *(node.bounds,) * (n_branches - n_ordered))
-
-
-def _n_tests(kind: str, groups: Groups) -> int:
-    """How many tests the column offers: what naming one of them costs."""
-    if kind == "threshold":
-        return max(1, groups.n_groups - 1)  # thresholds; "present or missing" is one more
-    if kind == "subset":
-        return max(1, (1 << (groups.n_groups - 1)) - 1)
-    if kind == "one_vs_rest":
-        return 1 if groups.n_groups == 2 else groups.n_groups
-    return 1
 
 
 def _first_best(node: Node, gain: Floats) -> int | None:
