@@ -88,7 +88,6 @@ class BoundGrower {
     rules.number = span_of(number);
     rules.min_rows = nb::cast<std::int64_t>(growth["min_samples_leaf"]);
     rules.min_weight = nb::cast<double>(growth["min_weight_leaf"]);
-    for (const Column& column : views) rules.is_monotone |= column.monotone != 0;
     tree::GrowthRules how;
     how.score = static_cast<tree::SplitScore>(nb::cast<int>(growth["split_score"]));
     rules.needs_split_information = how.score != tree::SplitScore::gain;
@@ -120,7 +119,8 @@ class BoundGrower {
     }
     const std::size_t m = nodes.size(), width = n_classes_ ? static_cast<std::size_t>(n_classes_) : 0;
     std::vector<std::int32_t> feature(m), child_start(m + 1), child(m - 1), missing(m), other(m), level_branch;
-    std::vector<double> threshold(m), gain(m), n_tests(m), n_candidates(m), weight(m), value(m * width);
+    std::vector<double> threshold(m), gain(m), n_tests(m), n_candidates(m), weight(m), least(m), most(m),
+        value(m * width);
     std::vector<std::int64_t> level_start(m + 1), rows(m);
     for (std::size_t i = 0; i < m; ++i) {
       const tree::Node& node = nodes[i];
@@ -130,6 +130,8 @@ class BoundGrower {
       n_tests[i] = node.n_tests;
       n_candidates[i] = node.n_candidates;
       weight[i] = node.weight;
+      least[i] = node.least;
+      most[i] = node.most;
       rows[i] = node.rows;
       missing[i] = node.missing_branch;
       other[i] = node.default_branch;
@@ -153,6 +155,8 @@ class BoundGrower {
     arrays["default_branch"] = to_numpy(std::move(other), {m});
     arrays["n_rows"] = to_numpy(std::move(rows), {m});
     arrays["weight"] = to_numpy(std::move(weight), {m});
+    arrays["least"] = to_numpy(std::move(least), {m});
+    arrays["most"] = to_numpy(std::move(most), {m});
     arrays["gain"] = to_numpy(std::move(gain), {m});
     arrays["n_tests"] = to_numpy(std::move(n_tests), {m});
     arrays["n_candidates"] = to_numpy(std::move(n_candidates), {m});

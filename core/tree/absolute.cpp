@@ -41,7 +41,7 @@ void scan_absolute(const ScanRules& rules, const Piece& piece, const NodeSums& n
       if (rows < rules.min_rows || node.rows - rows < rules.min_rows) continue;
       if (weight_right < rules.min_weight || node.weight - weight_right < rules.min_weight) continue;
       const double excess = -median.error() - space.ahead[i + 1] - node.purity;
-      if (excess <= found.excess) continue;
+      if (found.found() && excess <= found.excess + node.tolerance) continue;
       found.excess = excess;
       found.cut_key = piece.key[i];
       found.left_row = rules.tags.row(piece.tag[i]);

@@ -84,7 +84,12 @@ struct Grower::Chooser {
   double best_excess = -std::numeric_limits<double>::infinity();
   std::uint32_t column = 0;
   double n_candidates = 0;
-  std::vector<std::pair<std::uint32_t, Candidate>> all;
+  struct Charged {
+    std::uint32_t column;
+    double excess;  // less what the test's description costs
+    Candidate candidate;
+  };
+  std::vector<Charged> all;
 
   Chooser(const GrowthRules& g, const Open& n, std::size_t columns)
       : growth(g), node(n), column_bits(std::log2(static_cast<double>(columns))) {}
@@ -95,14 +100,13 @@ struct Grower::Chooser {
     double excess = candidate.excess;
     if (growth.complexity > 0) {
       excess -= growth.complexity * (column_bits + std::log2(std::max(candidate.n_tests, 1.0)));
-      if (excess <= 0) return;
+      if (excess <= node.sums.tolerance) return;
     }
     if (growth.score != SplitScore::gain) {
-      all.emplace_back(j, candidate);
-      all.back().second.excess = excess;
+      all.push_back({j, excess, candidate});
       return;
     }
-    if (excess > best_excess + kEqualGain * node.mass || !best.found()) {
+    if (excess > best_excess + node.sums.tolerance || !best.found()) {
       best_excess = excess;
       column = j;
       std::swap(best, candidate);
@@ -114,18 +118,19 @@ struct Grower::Chooser {
   void decide() {
     if (all.empty()) return;
     double mean = 0;
-    for (const auto& [j, candidate] : all) mean += candidate.excess / static_cast<double>(all.size());
+    for (const Charged& charged : all) mean += charged.excess / static_cast<double>(all.size());
     double best_score = -std::numeric_limits<double>::infinity();
-    for (auto& [j, candidate] : all) {
+    for (const auto& [j, excess, candidate] : all) {
       double score;
       if (growth.score == SplitScore::gain_ratio) {
-        if (candidate.excess < mean - kEqualGain * node.mass) continue;
-        score = candidate.excess / candidate.split_information;
+        if (excess < mean - node.sums.tolerance) continue;
+        score = excess / candidate.split_information;
       } else {
-        score = node.mass - (node.mass - candidate.excess) / candidate.split_information;
+        score = node.mass - (node.mass - excess) / candidate.split_information;
       }
       if (best.found() && !(score > best_score + kEqualGain * std::abs(best_score))) continue;
       best_score = score;
+      best_excess = excess;
       column = j;
       best = candidate;
     }
@@ -164,7 +169,7 @@ bool Grower::is_closed(const Open& node) const {
   if (node.is_pure || node.depth >= growth_.max_depth || sums.rows < growth_.min_rows_to_split) return true;
   if (sums.rows < 2 * rules_.min_rows || sums.weight < 2 * rules_.min_weight) return true;
   return n_classes_ && growth_.majority < 1 &&
-         *std::max_element(sums.sum.begin(), sums.sum.end()) >= growth_.majority * sums.weight;
+         *std::max_element(sums.sum.begin(), sums.sum.end()) >= growth_.majority * (1 - kEqualGain) * sums.weight;
 }
 
 bool Grower::can_share(const Open& node) const {
@@ -208,6 +213,11 @@ void Grower::start() {
 
 // From the class weights, or from the rows themselves where the target is a number: what the criterion makes of a node.
 void Grower::summarise(Open& node) const {
+  measure(node);
+  node.sums.tolerance = kEqualGain * node.mass;
+}
+
+void Grower::measure(Open& node) const {
   NodeSums& sums = node.sums;
   const Criterion criterion = rules_.measure.criterion;
   if (n_classes_) {
@@ -292,7 +302,7 @@ void Grower::search(Open& node, Space& space) {
 void Grower::settle(Open& node, Chooser& chooser) const {
   chooser.decide();
   if (!chooser.best.found()) return;
-  const double gain = chooser.best.excess / node.sums.weight, slack = kEqualGain * node.mass / node.sums.weight;
+  const double gain = chooser.best_excess / node.sums.weight, slack = node.sums.tolerance / node.sums.weight;
   if (gain + slack < growth_.min_gain) return;
   if (node.sums.weight / weight_ * (gain + slack) < growth_.min_impurity_decrease) return;
   node.is_leaf = false;
@@ -342,7 +352,7 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
     i = end;
   }
   children.assign(branches.count, Open{});
-  if (has_rest) rows[rest] = node.sums.rows - std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+  if (has_rest) rows[rest] += node.sums.rows - std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
 
   // Class weights: added up, except for the branch with the rows that are not listed (or, without such, the longest).
   const std::uint32_t implied =
@@ -422,8 +432,7 @@ void Grower::partition(const Range& range, const Branches& branches, const Space
 
 void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children) {
   const Branches branches = branch_out(node, space, children);
-  write(node, branches, children, output);
-  const auto id = static_cast<std::int64_t>(output.size()) - 1;
+  const auto id = static_cast<std::int64_t>(output.size());
   if (!n_classes_) {
     partition(node.rows, branches, space, space);
     for (std::uint32_t b = 0; b < branches.count; ++b) children[b].rows = space.parts[b];
@@ -441,7 +450,8 @@ void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std
     child.is_open = !is_closed(child);
     is_any_open |= child.is_open;
   }
-  if (rules_.is_monotone) bound_children(node, children);
+  write(node, branches, children, output);
+  bound_children(node, children);
   if (is_any_open) search_children(node, branches, children, space, is_shared);
   for (const std::uint32_t row : space.marked) {
     if (branches.count == 2)
@@ -451,18 +461,20 @@ void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std
   }
 }
 
-// The prediction of one side of a monotone test bounds everything on the other: both stay on their side of the middle.
+// The branches of a monotone test are held apart from here on: each stays on its side of the middle between its value
+// and its neighbour's.
 void Grower::bound_children(const Open& node, std::vector<Open>& children) const {
   const int direction = columns_[node.column].monotone;
-  if (direction == 0) return;
-  const auto value = [&](const NodeSums& sums) {
-    return n_classes_ ? sums.sum[1] / sums.weight : sums.shift;
+  if (direction == 0 || node.test.is_present_test) return;
+  const auto value = [&](const Open& child) {
+    return n_classes_ ? child.sums.sum[1] / child.sums.weight : child.sums.shift;
   };
-  const double middle = (value(children[0].sums) + value(children[1].sums)) / 2;
-  NodeSums& low = children[direction > 0 ? 0 : 1].sums;
-  NodeSums& high = children[direction > 0 ? 1 : 0].sums;
-  low.most = std::min(low.most, middle);
-  high.least = std::max(high.least, middle);
+  const bool has_missing_branch = !node.test.keys.empty() && node.test.keys.back() == kMissing;
+  for (std::size_t b = 0; b + 1 < children.size() - has_missing_branch; ++b) {
+    const double middle = (value(children[b]) + value(children[b + 1])) / 2;
+    (direction > 0 ? children[b].sums.most : children[b].sums.least) = middle;
+    (direction > 0 ? children[b + 1].sums.least : children[b + 1].sums.most) = middle;
+  }
 }
 
 void Grower::search_children(const Open& node, const Branches& branches, std::vector<Open>& children, Space& space,
@@ -521,6 +533,8 @@ void Grower::leave(const Open& node, Output& output) {
   leaf.branch = node.branch;
   leaf.rows = node.sums.rows;
   leaf.weight = node.sums.weight;
+  leaf.least = node.sums.least;
+  leaf.most = node.sums.most;
   if (n_classes_) leaf.value = node.sums.sum;
   output.push_back(std::move(leaf));
   settled_ += node.sums.rows;
@@ -533,6 +547,8 @@ void Grower::write(const Open& node, const Branches& branches, const std::vector
   inner.branch = node.branch;
   inner.rows = node.sums.rows;
   inner.weight = node.sums.weight;
+  inner.least = node.sums.least;
+  inner.most = node.sums.most;
   if (n_classes_) inner.value = node.sums.sum;
   inner.column = static_cast<std::int32_t>(node.column);
   inner.n_branches = branches.count;

@@ -39,6 +39,7 @@ struct Node {
   std::int32_t column = -1, missing_branch = -1, default_branch = -1;
   double threshold = std::numeric_limits<double>::quiet_NaN(), gain = std::numeric_limits<double>::quiet_NaN();
   double n_tests = 0, n_candidates = 0, weight = 0;
+  double least = 0, most = 0;  // what monotone columns above hold its prediction to
   std::int64_t rows = 0;
   std::vector<std::int32_t> level_branch;
   std::vector<double> value;  // of classes: the weight of each
@@ -71,6 +72,7 @@ class Grower {
   void start();
   bool run_best_first(Time until);
   void summarise(Open& node) const;
+  void measure(Open& node) const;
   bool is_closed(const Open& node) const;
   bool can_share(const Open& node) const;
   void search(Open& node, Space& space);

@@ -116,20 +116,27 @@ bool is_large_enough(const ScanRules& rules, std::int64_t rows, double weight) {
   return rows >= rules.min_rows && weight >= rules.min_weight;
 }
 
-// The prediction of a branch, which bounds of monotone columns above must allow.
-bool is_within(const ScanRules& rules, const NodeSums& node, double share_or_mean) {
-  const double value = is_of_classes(rules.measure.criterion) ? share_or_mean : node.shift + share_or_mean;
-  return value >= node.least && value <= node.most;
+// Whether the values of a monotone column's intervals go its way, within the bounds of columns above.
+bool is_monotone(const ScanRules& rules, const Column& column, const NodeSums& node, const Levels& levels) {
+  double before = 0;
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    const double value =
+        is_of_classes(rules.measure.criterion) ? levels.share(l, 1) : node.shift + levels.share(l, 0);
+    if (value < node.least || value > node.most) return false;
+    if (levels[l].key == kMissing) continue;
+    if (l > 0 && (value - before) * column.monotone < 0) return false;
+    before = value;
+  }
+  return true;
 }
 
-std::size_t predicted(const ScanRules& rules) { return is_of_classes(rules.measure.criterion) ? 1 : 0; }
-
-void try_multiway(const ScanRules& rules, const NodeSums& node, const Levels& levels, Candidate& found) {
+void try_multiway(const ScanRules& rules, const Column& column, const NodeSums& node, const Levels& levels,
+                  Candidate& found) {
   found.n_tests = 1;
+  if (column.monotone && !is_monotone(rules, column, node, levels)) return;
   double total = 0, information = x_log_x(node.weight);
   for (std::uint32_t l = 0; l < levels.size(); ++l) {
     if (!is_large_enough(rules, levels[l].rows, levels[l].weight)) return;
-    if (rules.is_monotone && !is_within(rules, node, levels.share(l, predicted(rules)))) return;
     total += levels.purity(&l, 1);
     information -= x_log_x(levels[l].weight);
   }
@@ -170,11 +177,7 @@ void try_two(const ScanRules& rules, const NodeSums& node, const Levels& levels,
     for (std::size_t k = 0; k < right.sum.size(); ++k) right.sum[k] = node.sum[k] - left.sum[k];
     excess += rules.measure.purity(left.sum.data(), left.weight) + rules.measure.purity(right.sum.data(), right.weight);
   }
-  if (excess <= found.excess) return;
-  const std::size_t at = predicted(rules);
-  if (rules.is_monotone && (!is_within(rules, node, left.sum[at] / left.weight) ||
-                            !is_within(rules, node, right.sum[at] / right.weight)))
-    return;
+  if (found.found() && excess <= found.excess + node.tolerance) return;
   found.excess = excess;
   found.split_information = split_information(left.weight, right.weight);
   found.keys.resize(levels.size());
@@ -194,7 +197,6 @@ void try_subsets(const ScanRules& rules, const NodeSums& node, const Levels& lev
   const std::size_t first = has_classes && n_classes == 2 ? 1 : 0, last = has_classes ? n_classes : 1;
   Half right{node.sum};
   for (std::size_t k = first; k < last; ++k) {
-    if (has_classes && node.sum[k] <= 0) continue;
     for (std::size_t l = 0; l < levels.size(); ++l)
       by[l] = rules.measure.criterion == Criterion::absolute_error ? levels.median(l) : levels.share(l, k);
     std::iota(order.begin(), order.end(), 0u);
@@ -231,7 +233,7 @@ void scan_levels(const ScanRules& rules, const Column& column, std::uint32_t mod
   else if (column.test == Test::one_vs_rest)
     try_one_against_rest(rules, node, levels, found);
   else
-    try_multiway(rules, node, levels, found);
+    try_multiway(rules, column, node, levels, found);
 }
 
 }  // namespace margrove::tree

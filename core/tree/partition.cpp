@@ -4,6 +4,7 @@
 #include <cstring>
 
 #if defined(__x86_64__) && defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC's own header: undefined lanes are meant to be (bug 105593)
 #include <immintrin.h>
 #define MARGROVE_HAS_COMPRESS 1
 #endif

@@ -333,7 +333,8 @@ struct Sums : Walk {
     for (std::size_t k = 0; k < width; ++k) right[k] = node.sum[k] - space.left_sum[k];
     const double score =
         rules.measure.purity(space.left_sum.data(), wl) + rules.measure.purity(right, wr) - node.purity;
-    if (score > best && (!rules.is_monotone || is_allowed(right, wr))) {
+    const bool is_better = place.left_rows == 0 || score > best + node.tolerance;
+    if (is_better && (column.monotone == 0 || next_key == kMissing || is_allowed(right, wr))) {
       best = score;
       record(key, left_row, next_key, right_row, nl, wl);
     }
@@ -489,7 +490,7 @@ void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, cons
         [&] { kernel.add_block(space.block_sum.data(), parts.block_rows); });
     keep(kernel, parts, found);
   };
-  const bool is_plain = rules.weight.empty() && !rules.is_monotone && rules.min_weight <= 0;
+  const bool is_plain = rules.weight.empty() && column.monotone == 0 && rules.min_weight <= 0;
   const Criterion criterion = rules.measure.criterion;
   const bool is_packed = !rules.tags.label;
   constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // n² is a whole double

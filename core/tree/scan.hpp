@@ -19,6 +19,7 @@ struct NodeSums {
   std::vector<std::uint32_t> seen;  // rows of each class, which tell an empty class from a weight that rounding left
   double shift = 0;                 // the mean of the node's numbers, around which sums lose no digits
   double purity = 0;                // U(S)
+  double tolerance = 0;             // excesses that differ by less are equal
   double least = -std::numeric_limits<double>::infinity();  // bounds on the prediction, of monotone columns above
   double most = std::numeric_limits<double>::infinity();
 };
@@ -47,7 +48,6 @@ struct ScanRules {
   std::span<const double> number;  // (n), the target where it is a number
   std::int64_t min_rows = 1;       // in each branch
   double min_weight = 0;
-  bool is_monotone = false;        // whether any column is
   bool needs_split_information = false;
   enum class Thresholds { every, gaussian, logistic } thresholds = Thresholds::every;
   std::vector<std::int64_t> x_log_x;  // x log2 x in fixed point, x = 0 .. n: exact and the same in any order

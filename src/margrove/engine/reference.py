@@ -23,7 +23,7 @@ from margrove.svm import reference as svm
 from margrove.svm.grid import SearchProblem
 from margrove.svm.problem import DualProblem, DualSolution, LeaveOneOutProblem, LeftOut, PathProblem
 from margrove.tree import reference as tree
-from margrove.tree.model import TreeModel
+from margrove.tree.model import TreeSolution
 from margrove.tree.problem import TreeProblem
 
 
@@ -87,6 +87,6 @@ def _(problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolut
 
 
 @solve.register
-def _(problem: TreeProblem, effort: Effort) -> TreeModel:
+def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
     _refuse_time_limit(effort)
-    return tree.grow(problem)
+    return TreeSolution(tree.grow(problem))

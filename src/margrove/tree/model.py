@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.status import Status
 from margrove.tree.problem import Cells, TreeColumn
 
 LEAF = -1
@@ -173,3 +174,11 @@ class TreeModel:
         parts["child"] = number[self.child[np.repeat(is_inner, np.diff(self.child_start))]].astype(np.int32)
         parts["level_branch"] = self.level_branch[np.repeat(is_inner, np.diff(self.level_start))]
         return TreeModel(**parts)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSolution:
+    """What an engine has grown, and why it stopped: where it was broken off, open nodes are leaves."""
+
+    model: TreeModel
+    status: Status = Status.CONVERGED

@@ -88,6 +88,7 @@ class Cells:
     n_rows: int
     values: tuple[NDArray[Any], ...] = ()  # each (n,): float32, float64 or int32, of any stride
     sparse: Any = None  # or all columns as one CSC matrix of numbers
+    block: NDArray[Any] | None = None  # the (n, d) array with contiguous rows whose columns `values` are, if so
 
     def column(self, j: int) -> NDArray[Any]:
         """The cells of column j; of a sparse matrix, made dense."""

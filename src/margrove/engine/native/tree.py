@@ -1,0 +1,185 @@
+"""Trees in the core."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.engine import Effort
+from margrove.engine.native.core import core, points_of, threads_for
+from margrove.engine.native.dispatch import solve
+from margrove.engine.slices import run_in_slices
+from margrove.errors import EngineError
+from margrove.progress import Progress, report
+from margrove.status import Status
+from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
+from margrove.tree.model import TreeModel, TreeSolution
+from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, TreeProblem
+from margrove.tree.thresholds import quantile_cuts
+
+_CRITERIA = ("gini", "entropy", "error", "squared_error", "gaussian_entropy", "absolute_error")
+_SCORES = ("gain", "gain_ratio", "skew_adjusted")
+_NONE = np.empty(0, np.float64)
+
+
+@solve.register
+def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
+    growth, cells = problem.growth, problem.cells
+    if growth.thresholds in ("gaussian", "logistic"):
+        raise EngineError(f"engine='native' has no thresholds={growth.thresholds!r}. Use engine='reference'.")
+    if cells.sparse is not None and growth.criterion == "absolute_error":
+        raise EngineError("criterion='absolute_error' takes no sparse matrix. Use X.toarray(), or 'squared_error'.")
+    cuts = None
+    if growth.thresholds == "histogram":
+        cuts = [
+            quantile_cuts(np.asarray(cells.column(j), np.float64), growth.n_bins) for j in range(len(cells.columns))
+        ]
+    how = asdict(growth) | {"variance_floor": VARIANCE_FLOOR, "split_score": _SCORES.index(growth.split_score)}
+    if growth.max_features is not None and growth.seed is None:
+        how["seed"] = 0
+    grower = core.TreeGrower(
+        _columns(cells, cuts),
+        cells.n_rows,
+        np.empty(0, np.int32) if problem.is_regression else np.ascontiguousarray(problem.target, np.int32),
+        problem.n_classes,
+        np.ascontiguousarray(problem.target, np.float64) if problem.is_regression else _NONE,
+        _NONE if problem.weight is None else np.ascontiguousarray(problem.weight, np.float64),
+        _CRITERIA.index(growth.criterion),
+        how,
+        threads_for(effort.n_jobs),
+    )
+
+    def advance(seconds: float) -> Status | None:
+        is_done = grower.run(seconds)
+        report(Progress("tree", done=grower.rows_settled(), total=cells.n_rows))
+        return Status.CONVERGED if is_done else None
+
+    status = run_in_slices(advance, time_limit=effort.time_limit)
+    arrays = grower.take()
+    return TreeSolution(_finished(problem, arrays, effort.n_jobs), status)
+
+
+def _columns(cells: Cells, cuts: list[NDArray[np.float64]] | None = None) -> list[tuple[Any, ...]]:
+    """The columns in the core's words: test, monotone, cells, number of codes, cut points, rows of a sparse column."""
+    found = []
+    for j, column in enumerate(cells.columns):
+        rows = None
+        if cells.sparse is not None:
+            run = slice(cells.sparse.indptr[j], cells.sparse.indptr[j + 1])
+            values, rows = cells.sparse.data[run], cells.sparse.indices[run].astype(np.int32, copy=False)
+        else:
+            values = cells.values[j]
+        at = np.asarray(column.cuts, np.float64) if column.test == "intervals" else _NONE
+        if cuts is not None and column.test == "threshold":
+            at = cuts[j]
+        found.append((TESTS.index(column.test), column.monotone, values, column.n_codes, at, rows))
+    return found
+
+
+def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[np.int32]:
+    """The leaf of each row, by the core."""
+    arrays = (
+        model.feature,
+        model.threshold,
+        model.child_start,
+        model.child,
+        model.level_start,
+        model.level_branch,
+        model.missing_branch,
+        model.default_branch,
+    )
+    threads = threads_for(n_jobs)
+    leaves: NDArray[np.int32]
+    if cells.sparse is not None:
+        leaves = core.apply_tree_to_rows(arrays, points_of(sp.csr_matrix(cells.sparse)), threads)
+    elif cells.block is not None and all(column.test == "threshold" for column in model.columns):
+        leaves = core.apply_tree_to_rows(arrays, points_of(cells.block), threads)
+    else:
+        leaves = core.apply_tree_to_columns(arrays, _columns(cells), cells.n_rows, threads)
+    return leaves
+
+
+def _finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int | None) -> TreeModel:
+    """The tree with the value and impurity of each node, from the rows of its leaves where they are not counts."""
+    m, n_classes = len(arrays["feature"]), problem.n_classes
+    least, most = arrays.pop("least"), arrays.pop("most")
+    model = TreeModel(columns=problem.cells.columns, impurity=np.zeros(m), **arrays)
+    if problem.is_regression or problem.weight is not None:
+        leaf = apply(model, problem.cells, n_jobs)
+        weight = np.ones(problem.cells.n_rows) if problem.weight is None else problem.weight
+        if problem.is_regression:
+            arrays |= _of_numbers(problem, model, leaf, weight)
+        else:
+            table = np.bincount(leaf.astype(np.int64) * n_classes + problem.target, weight, m * n_classes)
+            arrays["value"] = _summed_up(model, table.astype(np.float64).reshape(m, n_classes))
+            arrays["weight"] = arrays["value"].sum(axis=1)
+    if not problem.is_regression:
+        arrays["impurity"] = class_impurity(problem.growth.criterion, arrays["value"])
+    if any(column.monotone for column in problem.cells.columns):
+        arrays["value"] = _held(arrays["value"], arrays["weight"], least, most)
+    return TreeModel(columns=problem.cells.columns, **arrays)
+
+
+def _held(
+    value: NDArray[np.float64], weight: NDArray[np.float64], least: NDArray[np.float64], most: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The values within what monotone columns above allow: the mean, or the share of class 1."""
+    if value.shape[1] == 1:
+        return np.clip(value, least[:, None], most[:, None])
+    ones = np.clip(value[:, 1] / weight, least, most) * weight
+    is_moved = ones != value[:, 1]
+    return np.where(is_moved[:, None], np.column_stack([weight - ones, ones]), value)
+
+
+def _summed_up(model: TreeModel, of_leaves: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sums of the leaves below each node, added from the bottom up: no difference of large sums."""
+    total = of_leaves.copy()
+    for level in range(model.max_depth, 0, -1):
+        nodes = np.flatnonzero(model.depth == level)
+        np.add.at(total, model.parent[nodes], total[nodes])
+    return total
+
+
+def _of_numbers(
+    problem: TreeProblem, model: TreeModel, leaf: NDArray[np.int32], weight: NDArray[np.float64]
+) -> dict[str, NDArray[Any]]:
+    """Mean (or median), weight and impurity of each node."""
+    if problem.growth.criterion == "absolute_error":
+        return _of_medians(problem.target, model, leaf, weight)
+    m, y, w = model.n_nodes, problem.target - problem.target.mean(), weight
+    total = np.bincount(leaf, w, m)
+    at_leaf = total > 0
+    mean = np.divide(np.bincount(leaf, w * y, m), total, out=np.zeros(m), where=at_leaf)
+    square = np.bincount(leaf, w * (y - mean[leaf]) ** 2, m)
+    for level in range(model.max_depth, 0, -1):
+        # Σ w (y − mean)² of a node: those of its children, and what their means lie apart from its own.
+        nodes = np.flatnonzero(model.depth == level)
+        above = model.parent[nodes]
+        parents = np.unique(above)
+        np.add.at(total, above, total[nodes])
+        np.add.at(mean, above, total[nodes] * mean[nodes])
+        mean[parents] /= total[parents]
+        np.add.at(square, above, square[nodes] + total[nodes] * (mean[nodes] - mean[above]) ** 2)
+    impurity = square / total
+    if problem.growth.criterion == "gaussian_entropy":
+        impurity = gaussian_entropy_of_variance(impurity, VARIANCE_FLOOR * impurity[0])
+    return {"value": (mean + problem.target.mean())[:, None], "impurity": impurity, "weight": total}
+
+
+def _of_medians(
+    target: NDArray[np.float64], model: TreeModel, leaf: NDArray[np.int32], weight: NDArray[np.float64]
+) -> dict[str, NDArray[Any]]:
+    """The same by the median. Sorted by leaf, the rows of a subtree are one run."""
+    order = np.argsort(leaf, kind="stable")
+    y, w = target[order], weight[order]
+    first, last = (np.searchsorted(leaf[order], at) for at in (np.arange(model.n_nodes), model.end))
+    runs = [slice(begin, end) for begin, end in zip(first, last, strict=True)]
+    return {
+        "value": np.array([[median(y[run], w[run])] for run in runs]),
+        "impurity": np.array([absolute_error(y[run], w[run]) for run in runs]),
+        "weight": np.array([w[run].sum() for run in runs]),
+    }
