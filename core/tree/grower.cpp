@@ -11,7 +11,8 @@
 namespace margrove::tree {
 namespace {
 
-constexpr double kEqualGain = 1e-12;       // EQUAL_GAIN of problem.py
+constexpr double kEqualGain = 1e-12;    // EQUAL_GAIN of problem.py
+constexpr double kNoFloor = -std::numeric_limits<double>::infinity();
 constexpr double kSharedWork = 40000;      // cells of a node; with fewer, threads cost more than they bring
 constexpr std::int64_t kJobShare = 16;     // a node of less than this part of all rows is a job of its own
 
@@ -72,6 +73,8 @@ struct Grower::Job {
 // marked, with more they are numbered, in the order of `place`: the implied branch is number 0.
 struct Grower::Branches {
   std::uint32_t count = 2, implied = 0;
+  std::uint32_t column = 0, left = 0;  // of a threshold, the tested column's own piece: its left rows come first ...
+  bool is_in_place = false;            // ... unless missing cells, which stand behind, go left
   std::uint32_t place(std::uint32_t b) const { return b == implied ? 0 : b < implied ? b + 1 : b; }
 };
 
@@ -111,6 +114,12 @@ struct Grower::Chooser {
       column = j;
       std::swap(best, candidate);
     }
+  }
+
+  // What a further column must surpass, where nothing but the largest gain is wanted.
+  double floor() const {
+    const bool is_plain = growth.score == SplitScore::gain && growth.complexity <= 0;
+    return is_plain && best.found() ? best_excess + node.sums.tolerance : kNoFloor;
   }
 
   bool has_any() const { return best.found() || !all.empty(); }
@@ -160,8 +169,8 @@ Piece Grower::piece(const Range& range) const {
   return {l.key + range.begin, l.tag + range.begin, range.size};
 }
 
-void Grower::scan_range(const Range& range, const Open& node, Space& space, Candidate& found) const {
-  scan(rules_, columns_[range.column], list(range.column).mode, piece(range), node.sums, space.scan, found);
+void Grower::scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const {
+  scan(rules_, columns_[range.column], list(range.column).mode, piece(range), node.sums, floor, space.scan, found);
 }
 
 bool Grower::is_closed(const Open& node) const {
@@ -186,13 +195,13 @@ void Grower::start() {
   root.path = mixed(growth_.seed);
   root.sums.sum.assign(n_classes_ ? static_cast<std::size_t>(n_classes_) : 2, 0.0);
   if (n_classes_) {
-    if (!rules_.weight.empty()) root.sums.seen.assign(static_cast<std::size_t>(n_classes_), 0);
+    root.sums.seen.assign(static_cast<std::size_t>(n_classes_), 0);
     for (std::int64_t i = 0; i < n_; ++i) {
       const double w = rules_.weight.empty() ? 1.0 : rules_.weight[static_cast<std::size_t>(i)];
       const auto k = static_cast<std::size_t>(label_[static_cast<std::size_t>(i)]);
       root.sums.sum[k] += w;
       root.sums.weight += w;
-      if (!root.sums.seen.empty()) ++root.sums.seen[k];
+      ++root.sums.seen[k];
     }
     root.sums.rows = n_;
   } else {
@@ -223,10 +232,10 @@ void Grower::measure(Open& node) const {
   if (n_classes_) {
     sums.purity = rules_.measure.purity(sums.sum.data(), sums.weight);
     node.mass = criterion == Criterion::entropy ? -sums.purity : sums.weight - sums.purity;
-    if (sums.seen.empty())
-      node.is_pure = *std::max_element(sums.sum.begin(), sums.sum.end()) >= sums.weight;
-    else
-      node.is_pure = *std::max_element(sums.seen.begin(), sums.seen.end()) >= sums.rows;
+    node.is_pure = *std::max_element(sums.seen.begin(), sums.seen.end()) >= sums.rows;
+    sums.whole = 0;
+    for (const std::uint32_t count : sums.seen)
+      sums.whole += rules_.x_log_x.empty() ? std::int64_t{count} * count : rules_.x_log_x[count];
     return;
   }
   const std::uint32_t* row = rows_.tag + node.rows.begin;
@@ -275,7 +284,7 @@ void Grower::search(Open& node, Space& space) {
         kept.push_back(range);
         continue;
       }
-      scan_range(range, node, space, space.candidate);
+      scan_range(range, node, chooser.floor(), space, space.candidate);
       if (space.candidate.is_constant) continue;
       kept.push_back(range);
       ++looked_at;
@@ -286,7 +295,7 @@ void Grower::search(Open& node, Space& space) {
     std::vector<Candidate> found(node.ranges.size());
     parallel_for(static_cast<std::int64_t>(found.size()), can_share(node) ? threads_ : 1, [&](std::int64_t r) {
       const auto at = static_cast<std::size_t>(r);
-      scan_range(node.ranges[at], node, *spaces_[static_cast<std::size_t>(thread_number())], found[at]);
+      scan_range(node.ranges[at], node, kNoFloor, *spaces_[static_cast<std::size_t>(thread_number())], found[at]);
     });
     for (std::size_t r = 0; r < found.size(); ++r) {
       if (found[r].is_constant) continue;
@@ -351,6 +360,9 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
     rows[b] += end - i;
     i = end;
   }
+  branches.column = node.column;
+  branches.is_in_place = column.test == Test::threshold && !(test.has_missing && test.is_missing_left);
+  branches.left = static_cast<std::uint32_t>(rows[0]);
   children.assign(branches.count, Open{});
   if (has_rest) rows[rest] += node.sums.rows - std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
 
@@ -396,7 +408,8 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
 
 void Grower::add_rows(NodeSums& sums, const std::uint32_t* tag, std::uint32_t size) const {
   if (rules_.weight.empty()) {
-    for (std::uint32_t i = 0; i < size; ++i) sums.sum[rules_.tags.label_of(tag[i])] += 1;
+    for (std::uint32_t i = 0; i < size; ++i) ++sums.seen[rules_.tags.label_of(tag[i])];
+    std::copy(sums.seen.begin(), sums.seen.end(), sums.sum.begin());
     sums.weight += size;
     return;
   }
@@ -411,6 +424,12 @@ void Grower::add_rows(NodeSums& sums, const std::uint32_t* tag, std::uint32_t si
 
 // The parts of a piece that belong to the branches.
 void Grower::partition(const Range& range, const Branches& branches, const Space& marker, Space& space) const {
+  if (range.column == branches.column && branches.is_in_place) {
+    space.parts.resize(2);
+    space.parts[0] = {range.column, range.begin, branches.left};
+    space.parts[1] = {range.column, range.begin + branches.left, range.size - branches.left};
+    return;
+  }
   const List& l = list(range.column);
   std::uint32_t* key = l.key + range.begin;
   std::uint32_t* tag = l.tag + range.begin;
@@ -497,7 +516,7 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
       partition(range, branches, space, space);
       for (std::uint32_t b = 0; b < branches.count; ++b) {
         if (!children[b].is_open) continue;
-        scan_range(space.parts[b], children[b], space, space.candidate);
+        scan_range(space.parts[b], children[b], choosers[b].floor(), space, space.candidate);
         if (space.candidate.is_constant) continue;
         children[b].ranges.push_back(space.parts[b]);
         choosers[b].add(range.column, space.candidate);
@@ -512,7 +531,7 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
       partition(node.ranges[static_cast<std::size_t>(r)], branches, space, own);
       std::copy_n(own.parts.begin(), branches.count, parts.begin() + static_cast<std::ptrdiff_t>(first));
       for (std::uint32_t b = 0; b < branches.count; ++b)
-        if (children[b].is_open) scan_range(parts[first + b], children[b], own, found[first + b]);
+        if (children[b].is_open) scan_range(parts[first + b], children[b], kNoFloor, own, found[first + b]);
     });
     for (std::size_t at = 0; at < found.size(); ++at) {
       const std::size_t b = at % branches.count;

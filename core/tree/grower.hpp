@@ -76,7 +76,7 @@ class Grower {
   bool is_closed(const Open& node) const;
   bool can_share(const Open& node) const;
   void search(Open& node, Space& space);
-  void scan_range(const Range& range, const Open& node, Space& space, Candidate& found) const;
+  void scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const;
   void settle(Open& node, Chooser& chooser) const;
   // Writes the node with its test down, and finds its children with theirs.
   void split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "dispatch.hpp"
+#include "tree/wide.hpp"
 
 namespace margrove::tree {
 namespace {
@@ -50,18 +51,11 @@ MARGROVE_INLINE std::uint32_t label_of(const Tags& tags, std::uint32_t tag) {
 // ---- Two classes, gini, all weights one.
 // With l_1 of the n_l rows on the left of class 1:  w · gain = 2 D² / (n n_l n_r),  D = l_1 n − n_l t_1, whole numbers.
 
-struct ChunkAnswer {
-  bool may_win;
-  std::uint32_t boundaries, ones;
-};
-
-template <bool IsPacked>
-MARGROVE_INLINE ChunkAnswer look_at_two_classes(const Tags& tags, const std::uint32_t* key, const std::uint32_t* tag,
-                                                double l1, double nl, double n, double t1, double best) {
-  std::int32_t ones[kChunk], sum = 0;
-  for (std::uint32_t i = 0; i < kChunk; ++i) ones[i] = sum += static_cast<std::int32_t>(label_of<IsPacked>(tags, tag[i]));
-  std::int32_t wins = 0, boundaries = 0;
-  for (std::uint32_t i = 0; i < kChunk; ++i) {
+MARGROVE_CLONES Sight look_at_two(const Tags& tags, const std::uint32_t* key, const std::uint32_t* tag,
+                                  std::uint32_t size, double l1, double nl, double n, double t1, double best) {
+  std::int32_t ones[kChunk], sum = 0, wins = 0, boundaries = 0;
+  for (std::uint32_t i = 0; i < size; ++i) ones[i] = sum += static_cast<std::int32_t>(tag[i] & tags.mask);
+  for (std::uint32_t i = 0; i < size; ++i) {
     const double left = nl + static_cast<double>(static_cast<std::int32_t>(i + 1));
     const double d = (l1 + static_cast<double>(ones[i])) * n - left * t1;
     const std::int32_t is_boundary = key[i] != key[i + 1];
@@ -71,18 +65,13 @@ MARGROVE_INLINE ChunkAnswer look_at_two_classes(const Tags& tags, const std::uin
   return {wins != 0, static_cast<std::uint32_t>(boundaries), static_cast<std::uint32_t>(sum)};
 }
 
-MARGROVE_CLONES ChunkAnswer look_packed(const Tags& tags, const std::uint32_t* key, const std::uint32_t* tag, double l1,
-                                        double nl, double n, double t1, double best) {
-  return look_at_two_classes<true>(tags, key, tag, l1, nl, n, t1, best);
-}
-
 template <bool IsPacked>
 struct TwoClasses : Walk {
-  double n, t1, best = -1;
+  double n, t1, best;
   std::int64_t l1 = 0, nl = 0;
 
-  TwoClasses(const ScanRules& r, const NodeSums& s, ScanSpace&)
-      : Walk(r, s), n(static_cast<double>(s.rows)), t1(s.sum[1]) {}
+  TwoClasses(const ScanRules& r, const NodeSums& s, ScanSpace&, double floor)
+      : Walk(r, s), n(static_cast<double>(s.rows)), t1(s.sum[1]), best(std::max(-1.0, floor * n / 2)) {}
 
   void begin(const double* left, std::int64_t rows) {
     l1 = left ? static_cast<std::int64_t>(left[1]) : 0;
@@ -105,18 +94,16 @@ struct TwoClasses : Walk {
       record(key, left_row, next_key, right_row, nl, left);
     }
   }
-  std::uint32_t skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
-    if (IsPacked && size > kChunk) {
-      const ChunkAnswer answer = look_packed(rules.tags, key, tag, static_cast<double>(l1), static_cast<double>(nl), n,
-                                             t1, best * kAlmost);
-      if (!answer.may_win) {
-        l1 += answer.ones;
-        nl += kChunk;
-        boundaries += answer.boundaries;
-        return kChunk;
-      }
-    }
-    return 0;
+  bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    if (!IsPacked || best < 0) return false;
+    const auto l = static_cast<double>(l1), left = static_cast<double>(nl);
+    const Sight sight = has_sixteen() ? look_by_sixteen(key, tag, size, l, left, n, t1, best * kAlmost)
+                                      : look_at_two(rules.tags, key, tag, size, l, left, n, t1, best * kAlmost);
+    if (sight.may_win) return false;
+    l1 += sight.ones;
+    nl += size;
+    boundaries += sight.boundaries;
+    return true;
   }
   double excess() const { return 2 * best / n; }
 };
@@ -124,31 +111,27 @@ struct TwoClasses : Walk {
 // ---- K classes, gini, all weights one.
 // L2 = Σ l_k², M = Σ t_k l_k, R2 = Σ (t_k − l_k)² = T2 − 2 M + L2, whole numbers; the score is L2 / n_l + R2 / n_r.
 
-MARGROVE_CLONES std::uint64_t look_at_gini(const std::uint32_t* key, const std::int64_t* l2, const std::int64_t* m,
-                                           double t2, double nl, double n, double best) {
+MARGROVE_CLONES Sight look_at_gini(const std::uint32_t* key, const std::int64_t* l2, const std::int64_t* m,
+                                   std::uint32_t size, double t2, double nl, double n, double best) {
   std::int32_t wins = 0, boundaries = 0;
-  for (std::uint32_t i = 0; i < kChunk; ++i) {
+  for (std::uint32_t i = 0; i < size; ++i) {
     const double left = nl + static_cast<double>(static_cast<std::int32_t>(i + 1));
     const double score = static_cast<double>(l2[i]) * n + (t2 - 2 * static_cast<double>(m[i])) * left;
     const std::int32_t is_boundary = key[i] != key[i + 1];
     wins |= static_cast<std::int32_t>(score > best * left * (n - left)) & is_boundary;
     boundaries += is_boundary;
   }
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(boundaries)) << 1 | (wins != 0);
+  return {wins != 0, static_cast<std::uint32_t>(boundaries), 0};
 }
 
 template <bool IsPacked>
 struct ManyClasses : Walk {
   ScanSpace& space;
-  double n, t2 = 0, best = -1;
+  double n, t2, best;
   std::int64_t l2 = 0, m = 0, nl = 0;
 
-  ManyClasses(const ScanRules& r, const NodeSums& s, ScanSpace& w) : Walk(r, s), space(w), n(static_cast<double>(s.rows)) {
-    space.total.resize(node.sum.size());
-    for (std::size_t k = 0; k < node.sum.size(); ++k) {
-      space.total[k] = static_cast<std::uint32_t>(node.sum[k]);
-      t2 += node.sum[k] * node.sum[k];
-    }
+  ManyClasses(const ScanRules& r, const NodeSums& s, ScanSpace& w, double floor)
+      : Walk(r, s), space(w), n(static_cast<double>(s.rows)), t2(static_cast<double>(s.whole)), best(std::max(0.0, floor + s.purity)) {
     space.first.resize(kChunk);
     space.second.resize(kChunk);
   }
@@ -162,14 +145,14 @@ struct ManyClasses : Walk {
     for (std::size_t k = 0; k < node.sum.size(); ++k) {
       const std::int64_t l = space.left[k] += static_cast<std::uint32_t>(sum[k]);
       l2 += l * l;
-      m += l * space.total[k];
+      m += l * node.seen[k];
     }
     nl += rows;
   }
   void add(std::uint32_t tag) {
     const std::uint32_t k = label_of<IsPacked>(rules.tags, tag);
     l2 += 2 * std::int64_t{space.left[k]++} + 1;
-    m += space.total[k];
+    m += node.seen[k];
     ++nl;
   }
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
@@ -181,63 +164,62 @@ struct ManyClasses : Walk {
       record(key, left_row, next_key, right_row, nl, left);
     }
   }
-  std::uint32_t skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
-    if (size <= kChunk) return 0;
-    const auto before = static_cast<double>(nl);
-    const std::int64_t l2_before = l2, m_before = m;
-    for (std::uint32_t i = 0; i < kChunk; ++i) {
-      add(tag[i]);
-      space.first[i] = l2;
-      space.second[i] = m;
+  bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    std::int64_t squares = l2, products = m;
+    const Tags tags = rules.tags;
+    std::uint32_t* left = space.left.data();
+    const std::uint32_t* total = node.seen.data();
+    std::int64_t *first = space.first.data(), *second = space.second.data();
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::uint32_t k = label_of<IsPacked>(tags, tag[i]);
+      first[i] = squares += 2 * std::int64_t{left[k]++} + 1;
+      second[i] = products += total[k];
     }
-    const std::uint64_t answer =
-        look_at_gini(key, space.first.data(), space.second.data(), t2, before, n, best * kAlmost);
-    if (answer & 1) {  // back, and one by one
-      for (std::uint32_t i = 0; i < kChunk; ++i) --space.left[label_of<IsPacked>(rules.tags, tag[i])];
-      l2 = l2_before;
-      m = m_before;
-      nl -= kChunk;
-      return 0;
+    const Sight sight = look_at_gini(key, first, second, size, t2, static_cast<double>(nl), n, best * kAlmost);
+    if (sight.may_win) {  // back, and one by one
+      for (std::uint32_t i = 0; i < size; ++i) --left[label_of<IsPacked>(tags, tag[i])];
+      return false;
     }
-    boundaries += answer >> 1;
-    return kChunk;
+    l2 = squares;
+    m = products;
+    nl += size;
+    boundaries += sight.boundaries;
+    return true;
   }
-  double excess() const { return best - t2 / n; }
+  double excess() const { return best - node.purity; }
 };
 
 // ---- Entropy, all weights one.
 // With F(x) = x log2 x in fixed point the score Σ F(l_k) − F(n_l) + Σ F(r_k) − F(n_r) is a whole number.
 
-MARGROVE_CLONES std::uint64_t look_at_entropy(const std::uint32_t* key, const std::int64_t* sum, const std::int64_t* f_left,
-                                              const std::int64_t* f_right, std::int64_t best) {
+MARGROVE_CLONES Sight look_at_entropy(const std::uint32_t* key, const std::int64_t* sum, const std::int64_t* f_left,
+                                      const std::int64_t* f_right, std::uint32_t size, std::int64_t best) {
   std::int32_t boundaries = 0;
   std::int64_t wins = 0;
-  for (std::uint32_t i = 0; i < kChunk; ++i) {
+  for (std::uint32_t i = 0; i < size; ++i) {
     const std::int64_t score = sum[i] - f_left[i] - f_right[-static_cast<std::int64_t>(i)];
     const std::int32_t is_boundary = key[i] != key[i + 1];
     wins |= static_cast<std::int64_t>(score > best) & is_boundary;
     boundaries += is_boundary;
   }
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(boundaries)) << 1 | (wins != 0);
+  return {wins != 0, static_cast<std::uint32_t>(boundaries), 0};
 }
 
 template <bool IsPacked>
 struct Entropy : Walk {
   ScanSpace& space;
   const std::int64_t* f;
-  std::int64_t sum = 0, start = 0, nl = 0, best = std::numeric_limits<std::int64_t>::min();
+  std::int64_t sum = 0, nl = 0, best;
 
-  Entropy(const ScanRules& r, const NodeSums& s, ScanSpace& w) : Walk(r, s), space(w), f(r.x_log_x.data()) {
-    space.total.resize(node.sum.size());
-    for (std::size_t k = 0; k < node.sum.size(); ++k) {
-      space.total[k] = static_cast<std::uint32_t>(node.sum[k]);
-      start += f[space.total[k]];
-    }
+  Entropy(const ScanRules& r, const NodeSums& s, ScanSpace& w, double floor)
+      : Walk(r, s), space(w), f(r.x_log_x.data()), best(std::numeric_limits<std::int64_t>::min()) {
+    if (floor > 0) best = no_test() + static_cast<std::int64_t>(floor / r.x_log_x_unit);
     space.first.resize(kChunk);
   }
+  std::int64_t no_test() const { return node.whole - f[node.rows]; }
   void begin(const double* left, std::int64_t rows) {
     space.left.assign(node.sum.size(), 0);
-    sum = start;
+    sum = node.whole;
     nl = 0;
     if (left) add_block(left, rows);
   }
@@ -245,12 +227,12 @@ struct Entropy : Walk {
     sum = 0;
     for (std::size_t k = 0; k < node.sum.size(); ++k) {
       space.left[k] += static_cast<std::uint32_t>(block[k]);
-      sum += f[space.left[k]] + f[space.total[k] - space.left[k]];
+      sum += f[space.left[k]] + f[node.seen[k] - space.left[k]];
     }
     nl += rows;
   }
   void add(std::uint32_t tag) {
-    const std::uint32_t k = label_of<IsPacked>(rules.tags, tag), l = space.left[k]++, r = space.total[k] - l;
+    const std::uint32_t k = label_of<IsPacked>(rules.tags, tag), l = space.left[k]++, r = node.seen[k] - l;
     sum += f[l + 1] - f[l] - f[r] + f[r - 1];
     ++nl;
   }
@@ -262,25 +244,28 @@ struct Entropy : Walk {
       record(key, left_row, next_key, right_row, nl, static_cast<double>(nl));
     }
   }
-  std::uint32_t skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
-    if (size <= kChunk) return 0;
-    const std::int64_t before = sum;
-    for (std::uint32_t i = 0; i < kChunk; ++i) {
-      add(tag[i]);
-      space.first[i] = sum;
+  bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    std::int64_t running = sum;
+    const std::int64_t next = nl + 1;
+    const Tags tags = rules.tags;
+    std::uint32_t* left = space.left.data();
+    const std::uint32_t* total = node.seen.data();
+    std::int64_t* sums = space.first.data();
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::uint32_t k = label_of<IsPacked>(tags, tag[i]), l = left[k]++, r = total[k] - l;
+      sums[i] = running += f[l + 1] - f[l] - f[r] + f[r - 1];
     }
-    const std::int64_t first = nl - kChunk + 1;
-    const std::uint64_t answer = look_at_entropy(key, space.first.data(), f + first, f + (node.rows - first), best);
-    if (answer & 1) {
-      for (std::uint32_t i = 0; i < kChunk; ++i) --space.left[label_of<IsPacked>(rules.tags, tag[i])];
-      sum = before;
-      nl -= kChunk;
-      return 0;
+    const Sight sight = look_at_entropy(key, sums, f + next, f + (node.rows - next), size, best);
+    if (sight.may_win) {
+      for (std::uint32_t i = 0; i < size; ++i) --left[label_of<IsPacked>(tags, tag[i])];
+      return false;
     }
-    boundaries += answer >> 1;
-    return kChunk;
+    sum = running;
+    nl += size;
+    boundaries += sight.boundaries;
+    return true;
   }
-  double excess() const { return static_cast<double>(best - start + f[node.rows]) * rules.x_log_x_unit; }
+  double excess() const { return static_cast<double>(best - no_test()) * rules.x_log_x_unit; }
 };
 
 // ---- Everything else: weights, numbers, class error, monotone columns.
@@ -346,7 +331,7 @@ struct Sums : Walk {
     return low >= node.least && low <= node.most && high >= node.least && high <= node.most &&
            (high - low) * column.monotone >= 0;
   }
-  std::uint32_t skip(const std::uint32_t*, const std::uint32_t*, std::uint32_t) const { return 0; }
+  bool skip(const std::uint32_t*, const std::uint32_t*, std::uint32_t) const { return false; }
   double excess() const { return best; }
 };
 
@@ -384,9 +369,8 @@ void walk(Kernel& kernel, const Tags& tags, const Piece& piece, const Parts& par
   const auto run = [&](std::uint32_t from, std::uint32_t to, std::uint32_t next_key, std::uint32_t next_row) {
     std::uint32_t i = from;
     while (i + 1 < to) {
-      const std::uint32_t skipped = kernel.skip(piece.key + i, piece.tag + i, to - i);
-      i += skipped;
-      const std::uint32_t stop = std::min(skipped ? i : i + kChunk, to - 1);
+      const std::uint32_t stop = std::min(i + kChunk, to - 1);
+      if (kernel.skip(piece.key + i, piece.tag + i, stop - i)) i = stop;
       for (; i < stop; ++i) {
         kernel.add(piece.tag[i]);
         if (piece.key[i] != piece.key[i + 1])
@@ -447,7 +431,7 @@ void ScanRules::prepare(std::int64_t n) {
 }
 
 void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, const Piece& piece, const NodeSums& node,
-          ScanSpace& space, Candidate& found) {
+          double floor, ScanSpace& space, Candidate& found) {
   found.excess = -std::numeric_limits<double>::infinity();
   found.n_tests = 0;
   Parts parts{piece.size};
@@ -495,11 +479,11 @@ void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, cons
   const bool is_packed = !rules.tags.label;
   constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // n² is a whole double
   if (is_plain && criterion == Criterion::gini && width == 2 && node.rows < kExactSquares) {
-    is_packed ? go(TwoClasses<true>(rules, node, space)) : go(TwoClasses<false>(rules, node, space));
+    is_packed ? go(TwoClasses<true>(rules, node, space, floor)) : go(TwoClasses<false>(rules, node, space, floor));
   } else if (is_plain && criterion == Criterion::gini) {
-    is_packed ? go(ManyClasses<true>(rules, node, space)) : go(ManyClasses<false>(rules, node, space));
+    is_packed ? go(ManyClasses<true>(rules, node, space, floor)) : go(ManyClasses<false>(rules, node, space, floor));
   } else if (is_plain && criterion == Criterion::entropy) {
-    is_packed ? go(Entropy<true>(rules, node, space)) : go(Entropy<false>(rules, node, space));
+    is_packed ? go(Entropy<true>(rules, node, space, floor)) : go(Entropy<false>(rules, node, space, floor));
   } else {
     Sums kernel(rules, node, space, column);
     walk(

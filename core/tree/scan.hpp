@@ -16,7 +16,8 @@ struct NodeSums {
   std::int64_t rows = 0;
   double weight = 0;
   std::vector<double> sum;          // weight of each class; for numbers {Σ w (y − shift), Σ w (y − shift)²}
-  std::vector<std::uint32_t> seen;  // rows of each class, which tell an empty class from a weight that rounding left
+  std::vector<std::uint32_t> seen;  // rows of each class
+  std::int64_t whole = 0;           // Σ x² of these for gini, Σ x log2 x in fixed point for entropy
   double shift = 0;                 // the mean of the node's numbers, around which sums lose no digits
   double purity = 0;                // U(S)
   double tolerance = 0;             // excesses that differ by less are equal
@@ -58,7 +59,7 @@ struct ScanRules {
 
 // What a thread needs to scan; nothing in it outlives a scan.
 struct ScanSpace {
-  std::vector<std::uint32_t> left, total;   // rows of each class
+  std::vector<std::uint32_t> left;          // rows of each class
   std::vector<double> left_sum, block_sum, missing_sum;
   std::vector<std::int64_t> first, second;  // a chunk's running sums
   std::vector<double> level_sum;            // of categories: the sums of each level
@@ -73,8 +74,9 @@ struct Piece {
   std::uint32_t size;
 };
 
+// `floor` is an excess that a test must surpass to be of interest; a column may answer that it has none such.
 void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, const Piece& piece, const NodeSums& node,
-          ScanSpace& space, Candidate& best);
+          double floor, ScanSpace& space, Candidate& best);
 
 // The tests on categories and intervals (levels.cpp).
 void scan_levels(const ScanRules& rules, const Column& column, std::uint32_t mode, const Piece& piece,
