@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named
 from margrove.data.table import Table
-from margrove.errors import DataWarning, InputError
+from margrove.errors import DataWarning, InputError, UnseenCategoryWarning, level_of_caller
 
 UNSEEN = -2  # the code of a category that training did not know
 
@@ -67,6 +67,41 @@ def as_trained(table: Table, description: Mapping[str, Any]) -> Column:
         return column if column.kind == "boolean" else _booleans(column, table.source)
     levels = description["levels"]
     return Column(name, "category", _codes(column, levels), tuple(levels))
+
+
+def tell_unseen(table: Table, columns: Sequence[Column], how: str, consequence: str) -> None:
+    """One word about all cells of categories that training did not know, with their counts.
+
+    Parameters
+    ----------
+    table : Table
+        As it was given.
+    columns : sequence of Column
+        As `as_trained` gave them.
+    how : {"warn", "error", "ignore"}
+        What to do about them.
+    consequence : str
+        What becomes of them, as the end of a sentence.
+    """
+    if how == "ignore":
+        return
+    found = []
+    for column in columns:
+        if column.kind != "category" or not np.any(column.values == UNSEEN):
+            continue
+        given = table[column.name].take(column.values == UNSEEN)
+        values, counts = np.unique(given.labels(), return_counts=True)
+        found += [(column.name, str(value), int(times)) for value, times in zip(values, counts, strict=True)]
+    if not found:
+        return
+    total = sum(times for _, _, times in found)
+    shown = ", ".join(f"{name}={clip(value)!r} ({times:,})" for name, value, times in found[:6])
+    more = f" and {len(found) - 6:,} more" if len(found) > 6 else ""
+    message = f"{total:,} {'cell' if total == 1 else 'cells'} of categories unseen in training: {shown}{more}"
+    if how == "error":
+        cure = "Mend them, or say unseen='ignore' to read them as none of the known ones."
+        raise InputError(message, file=table.source, column=found[0][0], cure=cure)
+    warnings.warn(f"{message}; {consequence}.", UnseenCategoryWarning, stacklevel=level_of_caller())
 
 
 def sparse_as_trained(table: Table, names: Sequence[str]) -> Any:

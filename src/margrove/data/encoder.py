@@ -11,10 +11,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from margrove.data.alignment import UNSEEN, as_trained, check_names
-from margrove.data.columns import Column, clip, named
+from margrove.data.alignment import as_trained, check_names, tell_unseen
+from margrove.data.columns import Column, named
 from margrove.data.encoding import (
     Description,
     Origin,
@@ -26,11 +26,11 @@ from margrove.data.encoding import (
     origins,
     width,
 )
-from margrove.data.frames import as_array, as_table, is_frame
 from margrove.data.inspection import is_constant, is_identifier
+from margrove.data.sample import read_features
 from margrove.data.sparse_encoding import learn_sparse, scale_sparse
 from margrove.data.table import Table
-from margrove.errors import DataWarning, InputError, ParameterError, UnseenCategoryWarning
+from margrove.errors import DataWarning, InputError, ParameterError
 
 # "auto" makes the output sparse from this width on, when at most this share of it can be other than zero:
 # below, dense arithmetic is quicker and the memory saved is small.
@@ -159,7 +159,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if table.block is not None and self._is_plain():
             return self._scale_block(table, wanted)
         columns = [as_trained(table, description) for description in self.columns_]
-        self._tell_unseen(table, columns)
+        tell_unseen(table, columns, self.unseen, "each is read as none of the known ones")
         return self._encode(columns, table.n_rows)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
@@ -236,24 +236,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        """The table, with names as in training; an array is checked by scikit-learn, in its words."""
-        if isinstance(X, Table) or is_frame(X):
-            table = as_table(X)
-            if table.n_rows == 0 or table.n_columns == 0:
-                raise InputError(
-                    f"the table has {table.n_rows} row(s) and {table.n_columns} column(s)",
-                    file=table.source,
-                    cure="At least one of each is needed.",
-                )
-            if reset:
-                self.n_features_in_ = table.n_columns
-                self.feature_names_in_ = np.array(table.names, dtype=object)
-            return table
-        if not scipy.sparse.issparse(X):
-            X = as_array(X)
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
-        table = as_table(X)
-        return table if reset else table.renamed(self._names_in())
+        return read_features(self, X, names=None if reset else self._names_in())
 
     def _names_in(self) -> list[str]:
         everything = sorted((*self.columns_, *self.dropped_), key=lambda column: column["index"])
@@ -301,28 +284,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if names:
                 message = f"{source}: columns that {words} are left out: {named(names)}."
                 warnings.warn(message, DataWarning, stacklevel=3)
-
-    def _tell_unseen(self, table: Table, columns: list[Column]) -> None:
-        """One word about all categories that training did not know, with their counts."""
-        if self.unseen == "ignore":
-            return
-        found = []
-        for column in columns:
-            if column.kind != "category" or not np.any(column.values == UNSEEN):
-                continue
-            given = table[column.name].take(column.values == UNSEEN)
-            values, counts = np.unique(given.labels(), return_counts=True)
-            found += [(column.name, str(value), int(times)) for value, times in zip(values, counts, strict=True)]
-        if not found:
-            return
-        total = sum(times for _, _, times in found)
-        shown = ", ".join(f"{name}={clip(value)!r} ({times:,})" for name, value, times in found[:6])
-        more = f" and {len(found) - 6:,} more" if len(found) > 6 else ""
-        message = f"{total:,} {'cell' if total == 1 else 'cells'} of categories unseen in training: {shown}{more}"
-        if self.unseen == "error":
-            cure = "Mend them, or say unseen='ignore' to read them as none of the known ones."
-            raise InputError(message, file=table.source, column=found[0][0], cure=cure)
-        warnings.warn(f"{message}; each is read as none of the known ones.", UnseenCategoryWarning, stacklevel=3)
 
     def _is_plain(self) -> bool:
         """Whether the encoding is arithmetic alone: numbers in, the same number of numbers out."""

@@ -3,7 +3,7 @@ any work."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from margrove.data.frames import as_array, as_table, is_frame
 from margrove.data.table import Table
 from margrove.errors import InputError, check_number, listed, shown
 
@@ -43,6 +44,29 @@ def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X for prediction or certification: checked against what the estimator was fitted on."""
     refuse_tables(estimator, X)
     return merged(_validated(estimator, X, reset=reset))
+
+
+def read_features(estimator: Any, X: Any, *, names: Sequence[str] | None = None) -> Table:
+    """X as a table, for estimators that take columns of any kind: a frame or `Table` as it is, anything else through
+    scikit-learn's checks. ``names`` are those that training gave; None in training itself, which takes note of X's."""
+    reset = names is None
+    if isinstance(X, Table) or is_frame(X):
+        table = as_table(X)
+        if table.n_rows == 0 or table.n_columns == 0:
+            raise InputError(
+                f"the table has {table.n_rows} row(s) and {table.n_columns} column(s)",
+                file=table.source,
+                cure="At least one of each is needed.",
+            )
+        if reset:
+            estimator.n_features_in_ = table.n_columns
+            estimator.feature_names_in_ = np.array(table.names, dtype=object)
+        return table
+    if not sp.issparse(X):
+        X = as_array(X)
+    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+    table = as_table(X)
+    return table if names is None else table.renamed(names)
 
 
 def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Sample:
