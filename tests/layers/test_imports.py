@@ -38,6 +38,9 @@ def layer(module: str) -> int:
             "split": 3,
             "thresholds": 3,
             "reference": 3,
+            "by_hand": 3,
+            "significance": 3,
+            "description": 3,
         }
         return {**stages, "certificate": 4}.get(stage, 5)
     return {"engine": 4, "store": 6, "plots": 6, "surface": 7}.get(room, 8)

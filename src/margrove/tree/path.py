@@ -1,0 +1,189 @@
+"""Minimal cost-complexity pruning (THEORY T9; Breiman, Friedman, Olshen, Stone, "Classification and Regression Trees",
+1984, chapters 3 and 10).
+
+The cost of a node is R(t) = w(t)/w · imp(t), that of a tree R(T) = Σ_leaves R(t), and with a price α for each leaf
+
+    R_α(T) = R(T) + α |leaves of T|.
+
+The smallest subtree T(α) of the grown tree that has the least R_α shrinks as α grows. A node t becomes a leaf when it
+is no dearer than what is left below it, L leaves of cost R_below in all, at the *effective* α
+
+    α_t = (R(t) − R_below) / (L − 1).
+
+Cutting where α_t is least, again and again (the weakest link), is a walk over the whole tree for each cut. Here each
+node's α_t is found once, from the leaves to the root: the cuts below t are kept in a heap, the latest first. With all
+of them done L is the number of t's branches; while the latest cut comes no earlier than α_t, t is cut before it: undo
+it, and look again. What is undone is swallowed by t's own cut, so every cut is put in and taken out at most once.
+
+As in scikit-learn's ``cost_complexity_pruning_path``: one cut for each step, of several with the same α the first node
+in order, and a node before those below it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from margrove.errors import InputError
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import EQUAL_GAIN
+
+
+@dataclass(frozen=True, eq=False)
+class CostComplexityPath:
+    """The nested trees, from the grown one to the root alone.
+
+    Attributes
+    ----------
+    ccp_alphas : ndarray of shape (steps,)
+        From which α on each tree is the best one, ascending; the first is 0, for the grown tree.
+    impurities : ndarray of shape (steps,)
+        R(T) of each tree.
+    n_leaves : ndarray of shape (steps,)
+        Leaves of each tree.
+    nodes : ndarray of shape (steps,)
+        The node of the grown tree that became a leaf at each step; -1 at the first.
+    n_nodes : int
+        Nodes of the grown tree.
+    """
+
+    ccp_alphas: NDArray[np.float64]
+    impurities: NDArray[np.float64]
+    n_leaves: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    n_nodes: int
+
+    def cut_at_step(self, step: int) -> NDArray[np.bool_]:
+        """The nodes cut by then, as a mask for `TreeModel.cut`.
+
+        Examples
+        --------
+        >>> from margrove.tree.by_hand import by_hand
+        >>> from margrove.tree.path import cost_complexity_path
+        >>> tree = by_hand(([8, 0], ([1, 5], [0, 6])))
+        >>> tree.cut(cost_complexity_path(tree).cut_at_step(1)).n_leaves
+        2
+        """
+        mask = np.zeros(self.n_nodes, dtype=bool)
+        mask[self.nodes[1 : step + 1]] = True
+        return mask
+
+    def cut_at(self, alpha: float) -> NDArray[np.bool_]:
+        """The nodes whose effective α is at most this one, as a mask for `TreeModel.cut`.
+
+        Examples
+        --------
+        >>> from margrove.tree.by_hand import by_hand
+        >>> from margrove.tree.path import cost_complexity_path
+        >>> tree = by_hand(([8, 0], ([1, 5], [0, 6])))
+        >>> tree.cut(cost_complexity_path(tree).cut_at(0.5)).n_leaves
+        1
+        """
+        return self.cut_at_step(int(np.searchsorted(self.ccp_alphas, alpha, side="right")) - 1)
+
+
+def cost_complexity_path(model: TreeModel) -> CostComplexityPath:
+    """All trees that are the best for some α: see the head of this module.
+
+    Examples
+    --------
+    >>> from margrove.tree.by_hand import by_hand
+    >>> from margrove.tree.path import cost_complexity_path
+    >>> path = cost_complexity_path(by_hand(([8, 0], ([1, 5], [0, 6]))))
+    >>> path.ccp_alphas.round(4), path.n_leaves
+    (array([0.    , 0.0083, 0.4033]), array([3, 2, 1]))
+    """
+    cost = (model.weight * model.impurity / model.weight[0]).tolist()
+    children = np.split(model.child, model.child_start[1:-1])
+    cuts: list[list[_Cut]] = [[] for _ in range(model.n_nodes)]  # of each subtree, a heap, the latest first
+    for node in np.flatnonzero(~model.is_leaf)[::-1].tolist():  # children stand behind their parent
+        branches = children[node].tolist()
+        below = _merged([cuts[branch] for branch in branches])
+        cost_below, n_leaves = sum(cost[branch] for branch in branches), len(branches)
+        while True:
+            alpha = max((cost[node] - cost_below) / (n_leaves - 1), 0.0)  # rounding apart, no split costs
+            if not below or -below[0][0] < alpha * (1 - EQUAL_GAIN):
+                break
+            _, _, rise, fewer = heapq.heappop(below)
+            cost_below, n_leaves = cost_below - rise, n_leaves + fewer
+        heapq.heappush(below, (-alpha, -node, cost[node] - cost_below, n_leaves - 1))
+        cuts[node] = below
+    steps = sorted(cuts[0], reverse=True)
+    leaves_cost = sum(cost[leaf] for leaf in np.flatnonzero(model.is_leaf).tolist())
+    return CostComplexityPath(
+        ccp_alphas=np.array([0.0] + [-minus_alpha for minus_alpha, _, _, _ in steps]),
+        impurities=leaves_cost + np.cumsum([0.0] + [rise for _, _, rise, _ in steps]),
+        n_leaves=model.n_leaves - np.cumsum([0] + [fewer for _, _, _, fewer in steps]),
+        nodes=np.array([-1] + [-minus_node for _, minus_node, _, _ in steps], dtype=np.int32),
+        n_nodes=model.n_nodes,
+    )
+
+
+_Cut = tuple[float, int, float, int]  # -α, -node, by how much the cost rises, by how many the leaves fall
+
+
+def _merged(heaps: list[list[_Cut]]) -> list[_Cut]:
+    """One heap of several: the smaller ones go into the largest, so a cut moves only when its heap doubles."""
+    heaps = sorted(heaps, key=len)
+    largest = heaps.pop()
+    for heap in heaps:
+        for cut in heap:
+            heapq.heappush(largest, cut)
+    return largest
+
+
+def candidate_alphas(ccp_alphas: ArrayLike) -> NDArray[np.float64]:
+    """One α for each tree of a path, to try in cross-validation: √(α_k α_{k+1}), inside its stretch, as CART does.
+
+    The last tree's, the root alone, is its own α. Stretches of no length are left out.
+
+    Examples
+    --------
+    >>> from margrove.tree.path import candidate_alphas
+    >>> candidate_alphas([0.0, 0.01, 0.01, 0.04])
+    array([0.  , 0.02, 0.04])
+    """
+    alphas = np.unique(np.asarray(ccp_alphas, dtype=np.float64))
+    return np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
+
+
+def choose_alpha(alphas: ArrayLike, scores: ArrayLike, *, one_standard_error: bool = False) -> float:
+    """The α of the best mean score over folds; of equals the largest, for the smaller tree.
+
+    Parameters
+    ----------
+    alphas : array of shape (a,)
+        What was tried.
+    scores : array of shape (a, folds)
+        Larger is better.
+    one_standard_error : bool
+        CART's 1-SE rule: the largest α whose mean score is at least the best one less the standard error of the best,
+        s/√folds. A tree that is smaller and, as far as these folds can tell, not worse.
+
+    Examples
+    --------
+    >>> from margrove.tree.path import choose_alpha
+    >>> scores = [[0.90, 0.84], [0.91, 0.87], [0.90, 0.86], [0.6, 0.6]]
+    >>> choose_alpha([0.0, 0.01, 0.02, 0.3], scores)
+    0.01
+    >>> choose_alpha([0.0, 0.01, 0.02, 0.3], scores, one_standard_error=True)
+    0.02
+    """
+    tried, found = np.asarray(alphas, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    if tried.ndim != 1 or found.ndim != 2 or len(tried) != len(found) or found.size == 0:
+        raise InputError(
+            f"alphas has shape {tried.shape} and scores {found.shape}",
+            cure="Give one row of scores for each alpha and one column for each fold.",
+        )
+    if not np.isfinite(found).all():
+        raise InputError("scores has cells that are NaN or infinite", cure="Leave out the folds that failed.")
+    mean = found.mean(axis=1)
+    best = int(np.argmax(mean))
+    enough = float(mean[best])
+    if one_standard_error and found.shape[1] > 1:
+        enough -= float(found[best].std(ddof=1)) / np.sqrt(found.shape[1])
+    # Means that differ by rounding are equal.
+    return float(tried[mean >= enough - EQUAL_GAIN * max(abs(enough), 1.0)].max())

@@ -1,0 +1,358 @@
+"""Is a split more than chance? (THEORY T8)
+
+A split sends the rows of a node into branches b = 1 … B. Where the branch had nothing to do with the class, the counts
+O_bk of class k in branch b would be E_bk = n_b n_k / n but for chance, given their sums n_b and n_k, and
+
+    X² = Σ_bk (O_bk − E_bk)² / E_bk
+
+would follow χ² with (B − 1)(K − 1) degrees of freedom, K the classes present in the node; p is the probability of an
+X² as large as the one found. χ² is the limit of many rows. Where some E_bk is below `SMALL_EXPECTED`:
+
+- a 2 × 2 table gets Fisher's exact test: the probability of all tables with the same sums that are no more probable
+  than the one found.
+- a larger table gets the permutation test: the share of tables, drawn at random with the same sums, whose X² is as
+  large: (1 + how many) / (1 + `DRAWS`). The draws start from a fixed seed and depend on the sums alone, so the same
+  table has the same p wherever it stands.
+- draws cannot tell how small a p below `LEAST_OF_DRAWS` is. There, and in tables of more than `MOST_ROWS` rows or
+  `MOST_CELLS` cells, p comes from the gamma distribution that has the exact mean and variance of X² under permutation,
+  n/(n−1) (B−1)(K−1) and Dawson's formula (J. E. Dawson, Biometrika 41, 1954; also J. B. S. Haldane, 1940).
+
+The test was picked as the best of c that the node had to choose from. What the best of c independent tests of p would
+show by chance is 1 − (1 − p)^c (Šidák), the corrected p; candidates are not independent, so it is on the safe side.
+
+Counts are weights: with sample or class weights, p is that of rows repeated so often. Where weights are not whole
+numbers there is nothing to permute, and every p is that of χ².
+
+A number as target: the F test of one-way analysis of variance, from the node's and its branches' sums of squares
+(criteria squared_error and gaussian_entropy). The mean distance from the median does not give them: for absolute_error
+p is NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from margrove.errors import ParameterError, check_number, shown
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import VALUE_CRITERIA, Criterion
+
+SMALL_EXPECTED = 5.0  # the usual rule of thumb for χ²
+DRAWS = 999
+SEED = 20261115
+LEAST_OF_DRAWS = 0.01  # ten of the draws: fewer are too few to count
+MOST_ROWS = 100  # there, measured on random tables, gamma's p is 0.01 off on average; χ²'s twice that with 7 classes
+MOST_CELLS = 200  # what keeps a draw cheap
+EQUAL_TABLES = 1e-7  # tables whose probability differs by less are equally probable: rounding
+
+SmallCounts = Literal["exact", "chi2"]
+
+
+def split_tables(model: TreeModel, node: int) -> NDArray[np.float64]:
+    """The class counts of a node's branches, (branches, classes); they are weights where rows have weights.
+
+    Examples
+    --------
+    >>> from margrove.tree.by_hand import by_hand
+    >>> from margrove.tree.significance import split_tables
+    >>> split_tables(by_hand(([8, 2], [1, 9])), 0)
+    array([[8., 2.],
+           [1., 9.]])
+    """
+    return model.value[model.children(node)]
+
+
+def split_p_values(
+    model: TreeModel, *, criterion: Criterion = "gini", correct: bool = True, small: SmallCounts = "exact"
+) -> NDArray[np.float64]:
+    """How probable each node's split would be by chance: see the head of this module.
+
+    Parameters
+    ----------
+    model : TreeModel
+        A grown tree.
+    criterion : str
+        What the tree's impurity is. It tells numbers from classes, and how to read a node's variance.
+    correct : bool
+        Correct for the number of tests the node had to choose from (``model.n_candidates``).
+    small : {"exact", "chi2"}
+        What tests a table with small expected counts: Fisher's or the permutation test, or χ² as everywhere else.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        NaN at leaves, and everywhere for the criterion absolute_error.
+
+    Examples
+    --------
+    >>> from margrove.tree.by_hand import by_hand
+    >>> from margrove.tree.significance import split_p_values
+    >>> split_p_values(by_hand(([8, 2], [1, 9]), n_candidates=30), correct=False).round(5)
+    array([0.00548,     nan,     nan])
+    >>> split_p_values(by_hand(([8, 2], [1, 9]), n_candidates=30)).round(3)
+    array([0.152,   nan,   nan])
+    """
+    if small not in ("exact", "chi2"):
+        raise ParameterError(f"small is {shown(small)}; it must be 'exact' or 'chi2'.")
+    p = np.full(model.n_nodes, np.nan)
+    inner = np.flatnonzero(~model.is_leaf)
+    if len(inner) == 0:
+        return p
+    p[inner] = _p_of_numbers(model, inner, criterion) if criterion in VALUE_CRITERIA else _p_of_classes(model, inner)
+    if small == "exact" and criterion not in VALUE_CRITERIA:
+        _test_small_tables(model, inner, p)
+    return corrected(p, model.n_candidates) if correct else p
+
+
+def corrected(p: NDArray[np.float64], n_tests: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 − (1 − p)^c for the best of c tests, exact for tiny p and for huge c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.tree.significance import corrected
+    >>> corrected(np.array([0.05, 1e-20, 0.0]), np.array([2.0, 1e6, np.inf]))
+    array([9.75e-02, 1.00e-14, 0.00e+00])
+    """
+    chance = p.copy()
+    between = (p > 0) & (p < 1)  # at the ends it stays what it is, for any c
+    chance[between] = -np.expm1(np.maximum(n_tests[between], 1) * np.log1p(-p[between]))
+    return chance
+
+
+def stop_by_significance(
+    model: TreeModel, level: float, *, criterion: Criterion = "gini", correct: bool = True, small: SmallCounts = "exact"
+) -> NDArray[np.bool_]:
+    """The nodes that the rule "split only if p ≤ level" would have left leaves.
+
+    A mask for `TreeModel.cut`. All splits that are not significant are in it; the first of each path from the root
+    takes those below with it, as if growth had stopped there.
+
+    Examples
+    --------
+    >>> from margrove.tree.by_hand import by_hand
+    >>> from margrove.tree.significance import stop_by_significance
+    >>> tree = by_hand(([8, 2], [1, 9]), n_candidates=3)
+    >>> tree.cut(stop_by_significance(tree, level=0.05)).n_leaves
+    2
+    >>> tree.cut(stop_by_significance(tree, level=0.01)).n_leaves
+    1
+    """
+    return ~is_significant(model, level, criterion=criterion, correct=correct, small=small) & ~model.is_leaf
+
+
+def is_significant(
+    model: TreeModel, level: float, *, criterion: Criterion = "gini", correct: bool = True, small: SmallCounts = "exact"
+) -> NDArray[np.bool_]:
+    """Which nodes have a split of p ≤ level; no leaf has.
+
+    Examples
+    --------
+    >>> from margrove.tree.by_hand import by_hand
+    >>> from margrove.tree.significance import is_significant
+    >>> is_significant(by_hand(([8, 2], [1, 9])), 0.01)
+    array([ True, False, False])
+    """
+    check_share("level", level)
+    if criterion == "absolute_error":
+        raise ParameterError(
+            "criterion is 'absolute_error'; its splits have no significance test. "
+            "Use criterion='squared_error', or no significance level."
+        )
+    with np.errstate(invalid="ignore"):  # NaN at leaves
+        return np.asarray(split_p_values(model, criterion=criterion, correct=correct, small=small) <= level)
+
+
+def branch_chi2(model: TreeModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Each branch by itself against its parent: X² = Σ_k (O_k − E_k)² / E_k with E_k = n_b n_k / n, and its p.
+
+    K − 1 degrees of freedom, K the classes present in the parent. It is the test of whether this branch's classes could
+    be a sample with the parent's shares, as lecture notes have it; that the branch is itself a part of the parent is
+    left out of account, which makes p too large rather than too small. Class trees only; NaN at the root.
+
+    Examples
+    --------
+    >>> from margrove.tree.by_hand import by_hand
+    >>> from margrove.tree.significance import branch_chi2
+    >>> statistic, p = branch_chi2(by_hand(([8, 2], [2, 8])))
+    >>> statistic, p.round(3)
+    (array([nan, 3.6, 3.6]), array([  nan, 0.058, 0.058]))
+    """
+    statistic, p = np.full(model.n_nodes, np.nan), np.full(model.n_nodes, np.nan)
+    statistic[model.child] = _terms(model).sum(axis=1)
+    freedom = np.count_nonzero(model.value[model.parent[model.child]] > 0, axis=1) - 1
+    p[model.child] = _chi2_tail(statistic[model.child], freedom)
+    return statistic, p
+
+
+def target_variance(model: TreeModel, criterion: Criterion) -> NDArray[np.float64]:
+    """The variance of the target in each node of a regression tree, read back from its impurity; NaN where it cannot
+    be (absolute_error).
+
+    Examples
+    --------
+    >>> from margrove.tree.by_hand import by_hand
+    >>> from margrove.tree.significance import target_variance
+    >>> target_variance(by_hand(([8, 2], [1, 9])), "absolute_error")
+    array([nan, nan, nan])
+    """
+    if criterion == "squared_error":
+        return model.impurity
+    if criterion == "gaussian_entropy":  # ½ (1 + ln 2π + ln σ²)
+        return np.asarray(np.exp(2 * model.impurity - 1) / (2 * np.pi))
+    return np.full(model.n_nodes, np.nan)
+
+
+def check_share(name: str, value: float) -> None:
+    """Raise `ParameterError` unless the parameter is a number from 0 to 1.
+
+    Examples
+    --------
+    >>> from margrove.tree.significance import check_share
+    >>> check_share("level", 5)
+    Traceback (most recent call last):
+    margrove.errors.ParameterError: level is 5; it must be from 0 to 1, as 0.05 for five percent.
+    """
+    check_number(name, value, least=0, cure="It is a probability, as 0.05 for five percent.")
+    if value > 1:
+        raise ParameterError(f"{name} is {shown(value)}; it must be from 0 to 1, as 0.05 for five percent.")
+
+
+def _expected(model: TreeModel) -> NDArray[np.float64]:
+    """n_b n_k / n for each child, (m - 1, K), in the order of ``model.child``."""
+    parent = model.parent[model.child]
+    share = model.weight[model.child] / model.weight[parent]
+    return np.asarray(share[:, None] * model.value[parent])
+
+
+def _terms(model: TreeModel) -> NDArray[np.float64]:
+    """(O − E)²/E for each child and class; 0 for a class that the parent does not hold."""
+    expected = _expected(model)
+    terms = (model.value[model.child] - expected) ** 2
+    return np.divide(terms, expected, out=np.zeros_like(terms), where=expected > 0)
+
+
+def _chi2_tail(statistic: NDArray[np.float64], freedom: NDArray[np.intp]) -> NDArray[np.float64]:
+    """P(χ² ≥ statistic); 1 without a degree of freedom."""
+    return np.where(freedom > 0, special.chdtrc(np.maximum(freedom, 1), statistic), 1.0)
+
+
+def _p_of_classes(model: TreeModel, inner: NDArray[np.intp]) -> NDArray[np.float64]:
+    statistic = np.add.reduceat(_terms(model).sum(axis=1), model.child_start[inner])
+    branches = np.diff(model.child_start)[inner]
+    classes = np.count_nonzero(model.value[inner] > 0, axis=1)
+    return _chi2_tail(statistic, (branches - 1) * (classes - 1))
+
+
+def _p_of_numbers(model: TreeModel, inner: NDArray[np.intp], criterion: Criterion) -> NDArray[np.float64]:
+    """F = [SS_between / (B − 1)] / [SS_within / (n − B)]."""
+    squares = target_variance(model, criterion) * model.weight
+    within = np.add.reduceat(squares[model.child], model.child_start[inner])
+    between = np.maximum(squares[inner] - within, 0)
+    branches = np.diff(model.child_start)[inner]
+    rest = model.weight[inner] - branches
+    # With one row in each branch there is nothing to compare the difference of the means with.
+    is_testable = (rest > 0) & (between > 0)
+    with np.errstate(divide="ignore"):  # branches without any spread: F = ∞, p = 0
+        f = (between[is_testable] / (branches - 1)[is_testable]) / (within[is_testable] / rest[is_testable])
+    p = np.where(np.isnan(squares[inner]), np.nan, 1.0)
+    p[is_testable] = special.fdtrc((branches - 1)[is_testable], rest[is_testable], f)
+    return p
+
+
+def _test_small_tables(model: TreeModel, inner: NDArray[np.intp], p: NDArray[np.float64]) -> None:
+    """Put the exact or the permutation test's p in the place of χ²'s where an expected count is small."""
+    expected = _expected(model)
+    least = np.minimum.reduceat(np.where(expected > 0, expected, np.inf).min(axis=1), model.child_start[inner])
+    is_whole = (model.value == np.rint(model.value)).all(axis=1)
+    are_whole = np.logical_and.reduceat(is_whole[model.child], model.child_start[inner])
+    classes = np.count_nonzero(model.value[inner] > 0, axis=1)
+    branches = np.diff(model.child_start)[inner]
+    is_small = (least < SMALL_EXPECTED) & are_whole & (classes > 1)
+    is_fourfold = (branches == 2) & (classes == 2)
+    fourfold, larger = inner[is_small & is_fourfold], inner[is_small & ~is_fourfold]
+    if len(fourfold):
+        p[fourfold] = _fisher(*_fourfold_counts(model, fourfold))
+    if len(larger):
+        p[larger] = _permutation(model, larger)
+
+
+def _fourfold_counts(model: TreeModel, nodes: NDArray[np.intp]) -> tuple[NDArray[np.float64], ...]:
+    """For 2 × 2 tables [[x, ·], [·, ·]]: x, its row's sum, its column's sum, and the sum of all."""
+    first_class = np.argmax(model.value[nodes] > 0, axis=1)
+    first_branch = model.child[model.child_start[nodes]]
+    x = model.value[first_branch, first_class]
+    row = model.value[first_branch].sum(axis=1)
+    return x, row, model.value[nodes, first_class], model.value[nodes].sum(axis=1)
+
+
+def _fisher(
+    x: NDArray[np.float64], row: NDArray[np.float64], column: NDArray[np.float64], total: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Fisher's exact test, two-sided, for many tables: all tables of the same sums stand in one long array."""
+    low = np.maximum(0, row + column - total)
+    length = (np.minimum(row, column) - low + 1).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(length)[:-1]])
+    table = np.repeat(np.arange(len(x)), length)
+    y = low[table] + np.arange(len(table)) - start[table]
+    # A table's probability is 1 / (y! (row − y)! (column − y)! (total − row − column + y)!) but for a factor.
+    log_weight = -(
+        special.gammaln(y + 1)
+        + special.gammaln((row - low)[table] - (y - low[table]) + 1)
+        + special.gammaln((column - low)[table] - (y - low[table]) + 1)
+        + special.gammaln((total - row - column)[table] + y + 1)
+    )
+    log_weight -= np.maximum.reduceat(log_weight, start)[table]
+    weight = np.exp(log_weight)
+    found = weight[start + (x - low).astype(np.int64)]
+    as_rare = weight <= found[table] * (1 + EQUAL_TABLES)
+    return np.minimum(np.add.reduceat(weight * as_rare, start) / np.add.reduceat(weight, start), 1.0)
+
+
+def _permutation(model: TreeModel, nodes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The permutation test of X² by draws, or by gamma: see the head of this module."""
+    p = np.empty(len(nodes))
+    drawn: dict[tuple[tuple[int, ...], tuple[int, ...]], NDArray[np.float64]] = {}
+    for i, node in enumerate(nodes):
+        table = split_tables(model, int(node))
+        rows, columns = table.sum(axis=1), table.sum(axis=0)
+        columns = columns[columns > 0]
+        squares = np.divide(table**2, np.outer(rows, table.sum(axis=0)), out=np.zeros_like(table), where=table > 0)
+        statistic = rows.sum() * (squares.sum() - 1)  # X² = n (Σ O²/(n_b n_k) − 1)
+        p[i] = _gamma_tail(statistic, rows, columns)
+        if p[i] >= LEAST_OF_DRAWS and rows.sum() <= MOST_ROWS and len(rows) * len(columns) <= MOST_CELLS:
+            sums = tuple(sorted(rows.astype(int).tolist())), tuple(sorted(columns.astype(int).tolist()))
+            if sums not in drawn:
+                drawn[sums] = _draw_statistics(*sums)
+            as_large = DRAWS - np.searchsorted(drawn[sums], statistic - EQUAL_TABLES * (1 + statistic))
+            p[i] = (1 + as_large) / (1 + DRAWS)
+    return p
+
+
+def _draw_statistics(rows: tuple[int, ...], columns: tuple[int, ...]) -> NDArray[np.float64]:
+    """X² of random tables with these sums, ascending."""
+    tables = stats.random_table.rvs(rows, columns, size=DRAWS, method="patefield", random_state=SEED)
+    squares = (tables**2 / np.outer(rows, columns)).sum(axis=(1, 2))
+    return np.sort(sum(rows) * (squares - 1))
+
+
+def _gamma_tail(statistic: float, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> float:
+    """P(G ≥ statistic) for the gamma distribution G with X²'s mean and variance over all tables with these sums."""
+    n = rows.sum()
+    if n <= 3:  # larger than 2 × 2, and of three rows: every table with these sums has the same X²
+        return 1.0
+    mean = n / (n - 1) * (len(rows) - 1) * (len(columns) - 1)
+    v, w = zip(*(_dawson(n, sums) for sums in (rows, columns)), strict=True)
+    variance = 2 * n / (n - 3) * (v[0] - w[0]) * (v[1] - w[1]) + n**2 / (n - 1) * w[0] * w[1]
+    if variance <= EQUAL_TABLES * mean:
+        return 1.0
+    return float(special.gammaincc(mean**2 / variance, max(statistic, 0.0) * mean / variance))
+
+
+def _dawson(n: float, sums: NDArray[np.float64]) -> tuple[float, float]:
+    """The two terms of one margin in Dawson's formula."""
+    size = len(sums)
+    return (size - 1) * (n - size) / (n - 1), (n * (1 / sums).sum() - size**2) / (n - 2)
