@@ -11,7 +11,7 @@ from margrove.tree.problem import TreeColumn
 
 
 def from_sklearn(estimator: Any, n_candidates: float = 1.0) -> TreeModel:
-    """The arrays of a fitted DecisionTreeClassifier or DecisionTreeRegressor; it does not keep how many tests it had."""
+    """The arrays of a fitted tree. How many tests its nodes had it does not keep: ``n_candidates``, everywhere."""
     tree = estimator.tree_
     m, is_inner = tree.node_count, tree.children_left >= 0
     value = tree.value[:, 0, :].astype(np.float64)

@@ -168,7 +168,7 @@ def pessimistic(model: TreeModel, confidence: float = 0.25, *, criterion: Criter
     Examples
     --------
     Quinlan's subtree of democrats: 6, 9 and 1 rows without an error are worth 3.273 errors, the leaf of 16 rows with
-    one error 2.5.
+    one error 2.554.
 
     >>> from margrove.tree.by_hand import by_hand
     >>> from margrove.tree.prune import pessimistic
