@@ -22,6 +22,7 @@ from margrove.tree.significance import (
     branch_chi2,
     corrected,
     is_significant,
+    permutation_moments,
     split_p_values,
     split_tables,
     stop_by_significance,
@@ -92,24 +93,20 @@ def test_a_count_is_small_below_five_expected():
     assert p_of(below) != p_of(below, small="chi2")
 
 
-def enumerated(table):
-    """The exact permutation p of X²: every assignment of the labels to the rows of the branches."""
+def all_statistics(table):
+    """X² of the table, and of the tables of every assignment of its labels to its rows."""
     table = np.asarray(table)
     labels = np.repeat(np.arange(table.shape[1]), table.sum(axis=0))
     branch = np.repeat(np.arange(table.shape[0]), table.sum(axis=1))
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
 
-    def statistic(counts):
-        return ((counts - expected) ** 2 / expected).sum()
-
-    def count(order):
+    def statistic(order):
         counts = np.zeros(table.shape)
         np.add.at(counts, (branch, list(order)), 1)
-        return statistic(counts)
+        return ((counts - expected) ** 2 / expected).sum()
 
-    found = statistic(table)
-    every = np.array([count(order) for order in set(permutations(labels.tolist()))])
-    return np.mean(every >= found - 1e-9)
+    every = [statistic(order) for order in set(permutations(labels.tolist()))]
+    return ((table - expected) ** 2 / expected).sum(), np.array(every)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +114,15 @@ def enumerated(table):
     [[[2, 0, 1], [0, 2, 2]], [[2, 0], [0, 2], [1, 2]], [[1, 1, 1], [1, 1, 2]], [[2, 0, 0], [0, 2, 1], [0, 0, 2]]],
 )
 def test_permutation_test_agrees_with_all_permutations(table):
-    exact = enumerated(table)
-    assert p_of(table) == pytest.approx(exact, abs=4 * np.sqrt(0.25 / DRAWS))
+    found, every = all_statistics(table)
+    assert p_of(table) == pytest.approx(np.mean(every >= found - 1e-9), abs=4 * np.sqrt(0.25 / DRAWS))
+
+
+@pytest.mark.parametrize("table", [[[2, 0, 1], [0, 2, 2]], [[1, 0], [1, 0], [1, 4]], [[1, 0, 0], [0, 1, 4]]])
+def test_moments_are_those_of_all_permutations(table):
+    _, every = all_statistics(table)
+    moments = permutation_moments(*(np.sum(table, axis=axis).astype(float) for axis in (1, 0)))
+    assert moments == pytest.approx((every.mean(), every.var()))
 
 
 def test_permutation_p_depends_on_the_table_alone():

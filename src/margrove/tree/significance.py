@@ -129,7 +129,8 @@ def stop_by_significance(
     """The nodes that the rule "split only if p ≤ level" would have left leaves.
 
     A mask for `TreeModel.cut`. All splits that are not significant are in it; the first of each path from the root
-    takes those below with it, as if growth had stopped there.
+    takes those below with it, as if growth had stopped there. (With ``max_leaf_nodes`` growth that stops would have
+    spent its leaves elsewhere.)
 
     Examples
     --------
@@ -341,18 +342,33 @@ def _draw_statistics(rows: tuple[int, ...], columns: tuple[int, ...]) -> NDArray
 
 def _gamma_tail(statistic: float, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> float:
     """P(G ≥ statistic) for the gamma distribution G with X²'s mean and variance over all tables with these sums."""
-    n = rows.sum()
-    if n <= 3:  # larger than 2 × 2, and of three rows: every table with these sums has the same X²
+    if rows.sum() <= 3:  # larger than 2 × 2, and of three rows: every table with these sums has the same X²
         return 1.0
-    mean = n / (n - 1) * (len(rows) - 1) * (len(columns) - 1)
-    v, w = zip(*(_dawson(n, sums) for sums in (rows, columns)), strict=True)
-    variance = 2 * n / (n - 3) * (v[0] - w[0]) * (v[1] - w[1]) + n**2 / (n - 1) * w[0] * w[1]
+    mean, variance = permutation_moments(rows, columns)
     if variance <= EQUAL_TABLES * mean:
         return 1.0
     return float(special.gammaincc(mean**2 / variance, max(statistic, 0.0) * mean / variance))
 
 
+def permutation_moments(rows: NDArray[np.float64], columns: NDArray[np.float64]) -> tuple[float, float]:
+    """The exact mean and variance of X² over all permutations of more than three rows, given the sums of the table.
+
+    Examples
+    --------
+    Each class once: X² is the same however they are dealt.
+
+    >>> import numpy as np
+    >>> from margrove.tree.significance import permutation_moments
+    >>> permutation_moments(np.array([2.0, 2.0]), np.ones(4))
+    (4.0, 0.0)
+    """
+    n = float(rows.sum())
+    mean = n / (n - 1) * (len(rows) - 1) * (len(columns) - 1)
+    (v, w), (v_, w_) = _dawson(n, rows), _dawson(n, columns)
+    return mean, 2 * n / (n - 3) * (v - w) * (v_ - w_) + n**2 / (n - 1) * w * w_
+
+
 def _dawson(n: float, sums: NDArray[np.float64]) -> tuple[float, float]:
     """The two terms of one margin in Dawson's formula."""
     size = len(sums)
-    return (size - 1) * (n - size) / (n - 1), (n * (1 / sums).sum() - size**2) / (n - 2)
+    return (size - 1) * (n - size) / (n - 1), (n * float((1 / sums).sum()) - size**2) / (n - 2)
