@@ -16,6 +16,7 @@ from tests.tree.sklearn_tree import from_sklearn
 
 from margrove.errors import ParameterError
 from margrove.tree.by_hand import by_hand
+from margrove.tree.reference import grow
 from margrove.tree.significance import (
     DRAWS,
     MOST_ROWS,
@@ -306,3 +307,31 @@ def test_a_level_that_is_no_probability_is_refused(level):
 def test_an_unknown_small_test_is_refused():
     with pytest.raises(ParameterError, match="small is 'yates'"):
         split_p_values(stump([[1, 2], [2, 1]]), small="yates")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tables_are_those_of_the_rows_of_a_grown_tree(seed, ugly_problem):
+    problem = ugly_problem(seed, "gini", max_rows=40)
+    model = grow(problem)
+    weight = np.ones(problem.cells.n_rows) if problem.weight is None else problem.weight
+    rows = model.rows_of_nodes(problem.cells)
+    p = split_p_values(model, correct=False, small="chi2")
+    for node in np.flatnonzero(~model.is_leaf):
+        table = np.array(
+            [np.bincount(problem.target[rows[b]], weight[rows[b]], problem.n_classes) for b in model.children(node)]
+        )
+        np.testing.assert_allclose(split_tables(model, node), table)
+        table = table[:, table.sum(axis=0) > 0]
+        assert p[node] == pytest.approx(scipy.stats.chi2_contingency(table, correction=False).pvalue)
+    assert (split_p_values(model)[~model.is_leaf] <= 1).all()
+
+
+def test_what_monotone_constraints_hold_back_is_tested_as_predicted():
+    # A parent held at (4, 4) over branches that sum to (6, 2): the test is that of the branches.
+    model = stump([[4, 0], [2, 2]])
+    held = replace(model, value=np.array([[4.0, 4.0], [4.0, 0.0], [2.0, 2.0]]))
+    assert (
+        split_p_values(held)[0]
+        == split_p_values(model)[0]
+        == pytest.approx(scipy.stats.fisher_exact([[4, 0], [2, 2]])[1])
+    )

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.tree.impurity import class_impurity
 from margrove.tree.model import LEAF, TreeModel
 from margrove.tree.problem import TreeColumn
 
@@ -69,7 +70,7 @@ def by_hand(
     else:
         value = np.array([rows for rows, _, _ in nodes])
         weight = value.sum(axis=1)
-        impurity = _impurity(value / weight[:, None], criterion)
+        impurity = class_impurity(criterion, value)
     child = 1 + np.argsort(parent[1:], kind="stable")
     gain = np.full(len(nodes), np.nan)
     gain[is_inner] = (impurity - np.bincount(parent[1:], (weight * impurity)[1:], len(nodes)) / weight)[is_inner]
@@ -102,11 +103,3 @@ def _at_splits(number: float | Sequence[float], is_inner: NDArray[np.bool_]) -> 
     at_all = np.zeros(len(is_inner))
     at_all[is_inner] = number
     return at_all
-
-
-def _impurity(share: NDArray[np.float64], criterion: WrittenCriterion) -> NDArray[np.float64]:
-    if criterion == "gini":
-        return np.asarray((share * (1 - share)).sum(axis=1))
-    if criterion == "error":
-        return np.asarray(1 - share.max(axis=1))
-    return np.asarray(-(share * np.log2(np.where(share > 0, share, 1))).sum(axis=1))

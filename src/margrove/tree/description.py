@@ -26,6 +26,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.tree.impurity import entropy
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import VALUE_CRITERIA, Criterion
 from margrove.tree.significance import target_variance
@@ -102,7 +103,7 @@ def leaf_bits(model: TreeModel, *, criterion: Criterion = "gini") -> tuple[NDArr
     if criterion in VALUE_CRITERIA:
         n_parameters, targets = PARAMETERS_OF_NUMBERS, _bits_of_numbers(model, criterion)
     else:
-        n_parameters, targets = int(np.count_nonzero(model.value[0] > 0)) - 1, _bits_of_classes(model)
+        n_parameters, targets = int(np.count_nonzero(model.value[0] > 0)) - 1, model.weight * entropy(model.value)
     return NODE_BITS + n_parameters / 2 * np.log2(np.maximum(model.weight, 1)), targets
 
 
@@ -122,13 +123,6 @@ def sums_of_subtrees(model: TreeModel, own: NDArray[np.float64]) -> NDArray[np.f
     for node in range(model.n_nodes - 1, 0, -1):  # children stand behind their parent
         total[parent[node]] += total[node]
     return total
-
-
-def _bits_of_classes(model: TreeModel) -> NDArray[np.float64]:
-    """n H = n log2 n − Σ_k n_k log2 n_k."""
-    n = model.value.sum(axis=1)
-    bits = n * np.log2(n) - (model.value * np.log2(np.where(model.value > 0, model.value, 1))).sum(axis=1)
-    return np.asarray(np.maximum(bits, 0))  # rounding
 
 
 def _bits_of_numbers(model: TreeModel, criterion: Criterion) -> NDArray[np.float64]:

@@ -21,7 +21,8 @@ The test was picked as the best of c that the node had to choose from. What the 
 show by chance is 1 − (1 − p)^c (Šidák), the corrected p; candidates are not independent, so it is on the safe side.
 
 Counts are weights: with sample or class weights, p is that of rows repeated so often. Where weights are not whole
-numbers there is nothing to permute, and every p is that of χ².
+numbers there is nothing to permute, and every p is that of χ². Under monotone constraints a node keeps the class
+weights that it predicts, held within bounds; p is then that of what the branches predict.
 
 A number as target: the F test of one-way analysis of variance, from the node's and its branches' sums of squares
 (criteria squared_error and gaussian_entropy). The mean distance from the median does not give them: for absolute_error
@@ -183,8 +184,9 @@ def branch_chi2(model: TreeModel) -> tuple[NDArray[np.float64], NDArray[np.float
     (array([nan, 3.6, 3.6]), array([  nan, 0.058, 0.058]))
     """
     statistic, p = np.full(model.n_nodes, np.nan), np.full(model.n_nodes, np.nan)
-    statistic[model.child] = _terms(model).sum(axis=1)
-    freedom = np.count_nonzero(model.value[model.parent[model.child]] > 0, axis=1) - 1
+    counts = _parent_counts(model)
+    statistic[model.child] = _terms(model, counts).sum(axis=1)
+    freedom = np.count_nonzero(counts[model.parent[model.child]] > 0, axis=1) - 1
     p[model.child] = _chi2_tail(statistic[model.child], freedom)
     return statistic, p
 
@@ -222,16 +224,26 @@ def check_share(name: str, value: float) -> None:
         raise ParameterError(f"{name} is {shown(value)}; it must be from 0 to 1, as 0.05 for five percent.")
 
 
-def _expected(model: TreeModel) -> NDArray[np.float64]:
+def _parent_counts(model: TreeModel) -> NDArray[np.float64]:
+    """The class counts of each node as the sum of its branches', (m, K); 0 at leaves. They are the node's own, but for
+    monotone constraints, which hold what a node predicts within bounds."""
+    inner = np.flatnonzero(~model.is_leaf)
+    counts = np.zeros_like(model.value)
+    if len(inner):
+        counts[inner] = np.add.reduceat(model.value[model.child], model.child_start[inner])
+    return counts
+
+
+def _expected(model: TreeModel, counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """n_b n_k / n for each child, (m - 1, K), in the order of ``model.child``."""
     parent = model.parent[model.child]
-    share = model.weight[model.child] / model.weight[parent]
-    return np.asarray(share[:, None] * model.value[parent])
+    share = model.value[model.child].sum(axis=1) / counts[parent].sum(axis=1)
+    return np.asarray(share[:, None] * counts[parent])
 
 
-def _terms(model: TreeModel) -> NDArray[np.float64]:
+def _terms(model: TreeModel, counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """(O − E)²/E for each child and class; 0 for a class that the parent does not hold."""
-    expected = _expected(model)
+    expected = _expected(model, counts)
     terms = (model.value[model.child] - expected) ** 2
     return np.divide(terms, expected, out=np.zeros_like(terms), where=expected > 0)
 
@@ -242,9 +254,10 @@ def _chi2_tail(statistic: NDArray[np.float64], freedom: NDArray[np.intp]) -> NDA
 
 
 def _p_of_classes(model: TreeModel, inner: NDArray[np.intp]) -> NDArray[np.float64]:
-    statistic = np.add.reduceat(_terms(model).sum(axis=1), model.child_start[inner])
+    counts = _parent_counts(model)
+    statistic = np.add.reduceat(_terms(model, counts).sum(axis=1), model.child_start[inner])
     branches = np.diff(model.child_start)[inner]
-    classes = np.count_nonzero(model.value[inner] > 0, axis=1)
+    classes = np.count_nonzero(counts[inner] > 0, axis=1)
     return _chi2_tail(statistic, (branches - 1) * (classes - 1))
 
 
@@ -266,28 +279,31 @@ def _p_of_numbers(model: TreeModel, inner: NDArray[np.intp], criterion: Criterio
 
 def _test_small_tables(model: TreeModel, inner: NDArray[np.intp], p: NDArray[np.float64]) -> None:
     """Put the exact or the permutation test's p in the place of χ²'s where an expected count is small."""
-    expected = _expected(model)
+    counts = _parent_counts(model)
+    expected = _expected(model, counts)
     least = np.minimum.reduceat(np.where(expected > 0, expected, np.inf).min(axis=1), model.child_start[inner])
     is_whole = (model.value == np.rint(model.value)).all(axis=1)
     are_whole = np.logical_and.reduceat(is_whole[model.child], model.child_start[inner])
-    classes = np.count_nonzero(model.value[inner] > 0, axis=1)
+    classes = np.count_nonzero(counts[inner] > 0, axis=1)
     branches = np.diff(model.child_start)[inner]
     is_small = (least < SMALL_EXPECTED) & are_whole & (classes > 1)
     is_fourfold = (branches == 2) & (classes == 2)
     fourfold, larger = inner[is_small & is_fourfold], inner[is_small & ~is_fourfold]
     if len(fourfold):
-        p[fourfold] = _fisher(*_fourfold_counts(model, fourfold))
+        p[fourfold] = _fisher(*_fourfold_counts(model, counts, fourfold))
     if len(larger):
         p[larger] = _permutation(model, larger)
 
 
-def _fourfold_counts(model: TreeModel, nodes: NDArray[np.intp]) -> tuple[NDArray[np.float64], ...]:
+def _fourfold_counts(
+    model: TreeModel, counts: NDArray[np.float64], nodes: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], ...]:
     """For 2 × 2 tables [[x, ·], [·, ·]]: x, its row's sum, its column's sum, and the sum of all."""
-    first_class = np.argmax(model.value[nodes] > 0, axis=1)
+    first_class = np.argmax(counts[nodes] > 0, axis=1)
     first_branch = model.child[model.child_start[nodes]]
     x = model.value[first_branch, first_class]
     row = model.value[first_branch].sum(axis=1)
-    return x, row, model.value[nodes, first_class], model.value[nodes].sum(axis=1)
+    return x, row, counts[nodes, first_class], counts[nodes].sum(axis=1)
 
 
 def _fisher(
