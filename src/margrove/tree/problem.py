@@ -72,6 +72,7 @@ class TreeColumn:
     levels: tuple[Any, ...] = ()  # of a category; False and True of a boolean
     cuts: tuple[float, ...] = ()  # of intervals
     monotone: int = 0  # +1: the prediction must not fall as the column grows; -1: must not rise
+    has_missing: bool = True  # False where no training cell was missing: words then do not say where one would go
 
     @property
     def n_codes(self) -> int:
