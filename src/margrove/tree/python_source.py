@@ -1,0 +1,116 @@
+"""A tree as statements of Python, or as a table with a loop over it.
+
+A comparison with NaN is False and one with None an error, so that a condition must ask for None first.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+from margrove.tree.model import TreeModel
+from margrove.tree.words import Allowed, branch_alone, branch_of_codes, branches_in_code, plain, stretch
+
+_INDENT = "    "
+
+
+def literal(value: Any) -> str:
+    value = plain(value) if not (isinstance(value, float) and abs(value) == inf) else value
+    return f"float({str(value)!r})" if isinstance(value, float) and abs(value) == inf else repr(value)
+
+
+def nested(model: TreeModel, outcomes: list[str]) -> list[str]:
+    lines: list[str] = []
+    waiting: list[tuple[int, int] | str] = [(0, 1)]  # nodes with their indentation, and lines, the next one last
+    while waiting:
+        step = waiting.pop()
+        if isinstance(step, str):
+            lines.append(step)
+            continue
+        node, depth = step
+        indent = _INDENT * depth
+        if model.feature[node] < 0:
+            lines.append(f"{indent}return {outcomes[node]}")
+            continue
+        lines.append(f"{indent}v = row[{model.columns[int(model.feature[node])].name!r}]")
+        *asked, last = branches_in_code(model, node)
+        children = model.children(node)
+        below: list[tuple[int, int] | str] = []
+        for branch in asked:
+            condition = _condition(branch_alone(model, node, branch))
+            below += [f"{indent}if {condition}:", (int(children[branch]), depth + 1)]
+        # Every branch returns, so that many of them need no chain of elifs, which the compiler would nest.
+        is_pair = len(asked) == 1
+        below += [f"{indent}else:" if is_pair else f"{indent}# any other", (int(children[last]), depth + is_pair)]
+        waiting += below[::-1]
+    return lines
+
+
+def _condition(allowed: Allowed) -> str:
+    """Over ``v``. A comparison with NaN is False, one with None an error."""
+    if allowed.is_everything:
+        return "True"
+    if allowed.column.test == "threshold":
+        theta = literal(allowed.high if allowed.high < inf else allowed.low)
+        if not allowed.has_numbers:
+            return "v is None or v != v"
+        if allowed.low == -inf and allowed.high == inf:
+            return "v is not None and v == v"
+        is_below = allowed.low == -inf
+        if allowed.missing:
+            return f"v is None or not v {'>' if is_below else '<='} {theta}"
+        return f"v is not None and v {'<=' if is_below else '>'} {theta}"
+    if allowed.column.test == "intervals":
+        pieces = [stretch("v", low, high, "and", literal) for low, high in allowed.runs()]
+        if allowed.missing:
+            return " or ".join(["v is None or v != v", *pieces])
+        return f"v is not None and ({' or '.join(pieces)})" if pieces else "False"
+    levels = [literal(allowed.column.levels[code]) for code in sorted(allowed.codes)]
+    pieces = [f"v in ({', '.join(levels)},)"] if levels else []
+    return " or ".join([*(["v is None or v != v"] if allowed.missing else []), *pieces]) or "False"
+
+
+LOOP = """\
+    node = {table}[0]
+    while len(node) > 1:
+        name, test, missing, other, children = node
+        v = row[name]
+        if v is None or v != v:
+            branch = missing
+        elif isinstance(test, dict):
+            branch = test.get(v, other)
+        elif isinstance(test, tuple):
+            branch = test[1][sum(v >= cut for cut in test[0])]
+        else:
+            branch = 0 if v <= test else 1
+        node = {table}[children[branch]]
+    return node[0]
+"""
+
+
+def node_table(model: TreeModel, outcomes: list[str], table: str) -> list[str]:
+    """A tuple for each node: (column, test, branch if missing, branch of other levels, children), or (prediction,)."""
+    lines = [
+        "# A node: (column, test, branch of missing cells, branch of other levels, children); a leaf: (prediction,).",
+        "# The test: x <= number takes branch 0, else 1; {level: branch}; or (cut points, branch of each interval).",
+        f"{table} = (",
+    ]
+    for node in range(model.n_nodes):
+        j = int(model.feature[node])
+        if j < 0:
+            lines.append(f"{_INDENT}({outcomes[node]},),")
+            continue
+        column, levels = model.columns[j], model.levels(node).tolist()
+        if column.test == "threshold":
+            test = literal(float(model.threshold[node]))
+        elif column.test == "intervals":
+            branches = branch_of_codes(model, node)
+            test = repr((tuple(map(float, column.cuts)), tuple(branches)))
+        else:
+            pairs = [f"{literal(column.levels[code])}: {b}" for code, b in enumerate(levels) if b >= 0]
+            test = f"{{{', '.join(pairs)}}}"
+        missing, other = int(model.missing_branch[node]), int(model.default_branch[node])
+        lines.append(
+            f"{_INDENT}({column.name!r}, {test}, {missing}, {other}, {tuple(model.children(node).tolist())!r}),"
+        )
+    return [*lines, ")"]

@@ -1,0 +1,137 @@
+"""A tree as a CASE expression of SQL.
+
+SQL's logic has three values. NULL <= θ is neither true nor false but NULL, and a WHEN takes its branch only if its
+condition is true: so a condition need not say that a cell is there, and a NULL falls through to the ELSE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Literal
+
+from margrove.errors import InputError
+from margrove.tree.model import TreeModel
+from margrove.tree.words import Allowed, branch_alone, branches_in_code, places, plain, stretch
+
+Dialect = Literal["standard", "mysql", "sqlserver"]
+
+_ALWAYS, _NEVER = "1 = 1", "1 = 0"  # not every dialect has TRUE and FALSE
+
+
+@dataclass(frozen=True)
+class Writer:
+    """How a dialect writes names and values."""
+
+    opening: str = '"'
+    closing: str = '"'
+    escapes_backslash: bool = False
+    text_mark: str = ""  # in front of text that is more than ASCII
+    has_booleans: bool = True
+
+    def identifier(self, name: str) -> str:
+        """A name, quoted; whatever is in it."""
+        _refuse_nul(name)
+        return f"{self.opening}{name.replace(self.closing, 2 * self.closing)}{self.closing}"
+
+    def literal(self, value: Any) -> str:
+        """A label, level or number."""
+        value = plain(value)
+        if isinstance(value, bool):
+            return str(value).upper() if self.has_booleans else str(int(value))
+        if isinstance(value, str):
+            _refuse_nul(value)
+            text = value.replace("\\", "\\\\") if self.escapes_backslash else value
+            return f"{self.text_mark}'{text.replace(chr(39), 2 * chr(39))}'"
+        return number(value) if isinstance(value, float) else str(value)
+
+
+DIALECTS: dict[Dialect, Writer] = {
+    "standard": Writer(),
+    "mysql": Writer("`", "`", escapes_backslash=True),
+    "sqlserver": Writer("[", "]", text_mark="N", has_booleans=False),
+}
+
+
+def number(value: float) -> str:
+    """A double: the fewest digits that give the same float64, with the exponent that makes it one and no decimal.
+
+    SQL is free in how it reads these digits: SQLite's own reading is one unit in the last place away for some of them.
+    """
+    text = repr(float(value))
+    return text.replace("e", "E") if "e" in text else f"{text}E0"
+
+
+def nested_case(model: TreeModel, outcomes: list[str], writer: Writer) -> str:
+    """A CASE for each test, inside that of the test above."""
+    if model.n_nodes == 1:
+        return outcomes[0]
+    lines: list[str] = []
+    waiting: list[tuple[int, int, str] | str] = [(0, 0, "")]  # node, indentation, what stands before it; or a line
+    while waiting:
+        step = waiting.pop()
+        if isinstance(step, str):
+            lines.append(step)
+            continue
+        node, depth, before = step
+        indent = "  " * depth
+        if model.feature[node] < 0:
+            lines.append(f"{indent}{before}{outcomes[node]}")
+            continue
+        lines.append(f"{indent}{before}CASE")
+        children = model.children(node).tolist()
+        *asked, last = branches_in_code(model, node)
+        below: list[tuple[int, int, str] | str] = []
+        for branch in asked:
+            when = condition(branch_alone(model, node, branch), writer)
+            below.append((children[branch], depth + 1, f"WHEN {when} THEN "))
+        below += [(children[last], depth + 1, "ELSE "), f"{indent}END"]
+        waiting += below[::-1]
+    return "\n".join(lines)
+
+
+def flat_case(model: TreeModel, outcomes: list[str], writer: Writer) -> str:
+    """One CASE, with a WHEN for each leaf: all that the path to it asks, column by column."""
+    lines = ["CASE"]
+    for place in places(model):
+        if model.feature[place.node] < 0:
+            asked = [condition(each, writer) for each in place.path.values()]
+            lines.append(f"  WHEN {' AND '.join(asked)} THEN {outcomes[place.node]}")
+    return "\n".join([*lines, "END"])
+
+
+def condition(allowed: Allowed, writer: Writer) -> str:
+    """True for the cells that belong to the set, and for no others."""
+    v = writer.identifier(allowed.column.name)
+    if allowed.is_everything:
+        return _ALWAYS
+    pieces = _present(allowed, v, writer)
+    if pieces is None:  # every cell that is there
+        return f"{v} IS NOT NULL"
+    pieces += [f"{v} IS NULL"] if allowed.missing else []
+    if not pieces:
+        return _NEVER
+    return pieces[0] if len(pieces) == 1 else f"({' OR '.join(pieces)})"
+
+
+def _present(allowed: Allowed, v: str, writer: Writer) -> list[str] | None:
+    """Conditions for cells that are there, to be joined by OR; None if there is none to ask of them."""
+    if allowed.column.test == "threshold":
+        if not allowed.has_numbers:
+            return []
+        bounds = [f"{v} > {number(allowed.low)}"] if allowed.low > -inf else []
+        bounds += [f"{v} <= {number(allowed.high)}"] if allowed.high < inf else []
+        return [" AND ".join(bounds)] if bounds else None
+    if allowed.column.test == "intervals":
+        return [stretch(v, low, high, "AND", number) for low, high in allowed.runs()] if allowed.excluded else None
+    levels = allowed.column.levels
+    if allowed.unseen:
+        left_out = [writer.literal(levels[code]) for code in sorted(allowed.excluded)]
+        return [f"{v} NOT IN ({', '.join(left_out)})"] if left_out else None
+    listed = [writer.literal(levels[code]) for code in sorted(allowed.codes)]
+    return [f"{v} IN ({', '.join(listed)})"] if listed else []
+
+
+def _refuse_nul(text: str) -> None:
+    if "\0" in text:
+        raise InputError(f"{text!r} holds a NUL character, which SQL cannot write", cure="Rename it.")

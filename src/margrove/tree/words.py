@@ -1,0 +1,273 @@
+"""A test and its branches in words, and the cells that a path through a tree lets through.
+
+A path of tests asks of each column that its cell is in a set: an interval of numbers, some codes, and perhaps a missing
+cell. `Allowed` is such a set; a branch narrows it, so that x > 1 and then x > 3 is x > 3. Words, rules and exported
+code are all written from these sets.
+
+What the words leave out, to stay readable:
+
+- "or missing" stands at the branch that missing cells take, if they can reach the test at all and some training cell of
+  the column was missing (`TreeColumn.has_missing`).
+- "or other" stands at the branch of the levels that occurred in training, can reach the test and did not occur there.
+  A level that training did not know takes the same branch, the heaviest; that goes without saying.
+
+Numbers are rounded to six digits, to the nearest. If that is above θ, x ≤ θ is written with < instead of ≤. So a value
+of at most six digits is always on the side that the words say: between θ and the rounded number there is none, and the
+number itself is on its side. Whole numbers up to 10⁹ have all their digits. Code (`export`) has every digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.errors import InputError
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import TreeColumn
+
+_ALL_DIGITS = 1e9  # below it, numbers of more than six digits before the point keep them
+_LISTED = 4  # levels; where a branch has more, and fewer are left out, these are named instead
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The cells of one column that reach a place in a tree."""
+
+    column: TreeColumn
+    low: float = -inf  # of thresholds: low < x ≤ high
+    high: float = inf
+    codes: frozenset[int] = frozenset()  # of levels or intervals
+    named: frozenset[int] = frozenset()  # those of them that occurred in training, test by test
+    unseen: bool = False  # whether levels belong to it that training did not know
+    missing: bool = True
+
+    @property
+    def has_numbers(self) -> bool:
+        """Of thresholds: whether any number belongs to it."""
+        return self.low < self.high
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether no cell is left out."""
+        if self.column.test == "threshold":
+            return self.missing and self.low == -inf and self.high == inf
+        return self.missing and not self.excluded and (self.unseen or self.column.test == "intervals")
+
+    @property
+    def excluded(self) -> frozenset[int]:
+        """The codes that do not belong to it."""
+        return frozenset(range(self.column.n_codes)) - self.codes
+
+    def runs(self) -> list[tuple[float, float]]:
+        """Of intervals: the stretches [from, to) that belong to it, neighbours joined."""
+        bounds = (-inf, *self.column.cuts, inf)
+        stretches: list[tuple[float, float]] = []
+        for code in sorted(self.codes):
+            if stretches and stretches[-1][1] == bounds[code]:
+                stretches[-1] = (stretches[-1][0], bounds[code + 1])
+            else:
+                stretches.append((bounds[code], bounds[code + 1]))
+        return stretches
+
+    def words(self, *, name: bool = True, most: int | None = None) -> str:
+        """The set as a condition: ``island in {Dream, Torgersen}``, ``x ≤ 3 or missing``.
+
+        Without its name: ``Dream, Torgersen``, ``≤ 3 or missing``. ``most`` levels at most are listed.
+        """
+        subject = self.column.name if name else ""
+        if self.is_everything:
+            return f"{subject} is anything".strip()
+        if self.column.test == "threshold":
+            said = self._number_words(subject)
+        elif self.column.test == "intervals":
+            said = _run_words(subject, self.runs()) if self.excluded else ""
+        else:
+            said = self._level_words(subject, most)
+        if not said:
+            is_absent = self.missing and not (self.has_numbers if self.column.test == "threshold" else self.codes)
+            said = ("is missing" if is_absent else "is present") if name else "missing" if is_absent else "present"
+            return f"{subject} {said}".strip()
+        return f"{said} or missing" if self.missing and self.column.has_missing else said
+
+    def _number_words(self, subject: str) -> str:
+        if not self.has_numbers:
+            return ""
+        above, below = ("" if abs(bound) == inf else rounded(bound) for bound in (self.low, self.high))
+        if above and below:
+            left = "<" if float(above) <= self.low else "≤"
+            right = "≤" if float(below) <= self.high else "<"
+            return f"{above} {left} {subject or 'x'} {right} {below}"
+        if above:
+            return f"{subject} {'>' if float(above) <= self.low else '≥'} {above}".strip()
+        return f"{subject} {'≤' if float(below) <= self.high else '<'} {below}".strip() if below else ""
+
+    def _level_words(self, subject: str, most: int | None) -> str:
+        levels, excluded = self.column.levels, sorted(self.excluded)
+        if not excluded and self.unseen:
+            return ""
+        if not self.named:
+            return f"{subject} is other".strip() if self.codes or self.unseen else ""
+        is_shorter_without = self.unseen and len(self.named) > _LISTED and 0 < len(excluded) < len(self.named)
+        shown = excluded if is_shorter_without else sorted(self.named)
+        texts = [level_text(levels[code]) for code in shown[:most]]
+        if len(shown) > len(texts):
+            texts.append(f"… {len(shown) - len(texts):,} more")
+        listing = ", ".join(texts)
+        if len(shown) == 1:
+            said = f"{subject} {'≠' if is_shorter_without else '='} {listing}"
+        else:
+            said = f"{subject} {'not in' if is_shorter_without else 'in'} {{{listing}}}"
+        if not subject:
+            said = f"not {listing}" if is_shorter_without else listing
+        has_others = not is_shorter_without and self.codes > self.named
+        return f"{said} or other" if has_others else said
+
+
+def _run_words(subject: str, runs: list[tuple[float, float]]) -> str:
+    said = []
+    for low, high in runs:
+        if low == -inf:
+            said.append(f"{subject} < {exact(high)}".strip())
+        elif high == inf:
+            said.append(f"{subject} ≥ {exact(low)}".strip())
+        else:
+            said.append(f"{exact(low)} ≤ {subject or 'x'} < {exact(high)}")
+    return " or ".join(said)
+
+
+def rounded(number: float) -> str:
+    """Six digits, for people; see the head of this module."""
+    text = f"{number:.0f}" if 1e6 <= abs(number) < _ALL_DIGITS else f"{number:.6g}"
+    return "0" if text == "-0" else text
+
+
+def exact(number: float) -> str:
+    """The fewest digits that give the same float64."""
+    return repr(float(number)).removesuffix(".0")
+
+
+def level_text(level: Any) -> str:
+    """A level as it is written in a list: quoted where it would not be told from its neighbours."""
+    text = exact(level) if isinstance(level, float) else str(level)
+    is_plain = text and text == text.strip() and text.isprintable() and not set(text) & set(",{}")
+    return text if is_plain else repr(text)
+
+
+def anything(column: TreeColumn) -> Allowed:
+    """What reaches the root: every cell."""
+    codes = frozenset(range(column.n_codes))
+    return Allowed(column, codes=codes, named=codes, unseen=column.test not in ("threshold", "intervals"))
+
+
+def narrowed(model: TreeModel, node: int, branch: int, before: Allowed) -> Allowed:
+    """What of the cells that reach a node takes this branch there."""
+    missing = before.missing and int(model.missing_branch[node]) == branch
+    if before.column.test == "threshold":
+        theta = float(model.threshold[node])
+        if branch == 0:
+            return replace(before, high=min(before.high, theta), missing=missing)
+        return replace(before, low=max(before.low, theta), missing=missing)
+    levels = model.levels(node)
+    here = frozenset(np.flatnonzero(levels == branch).tolist())
+    elsewhere = frozenset(np.flatnonzero((levels >= 0) & (levels != branch)).tolist())
+    is_default = int(model.default_branch[node]) == branch
+    codes = before.codes - elsewhere if is_default else before.codes & here
+    named = before.named & here
+    return replace(before, codes=codes, named=named, unseen=before.unseen and is_default, missing=missing)
+
+
+def branch_alone(model: TreeModel, node: int, branch: int, reaching: Allowed | None = None) -> Allowed:
+    """What one test asks of the cells that take this branch, whatever was asked of their numbers before.
+
+    Of the levels that were, and of missing cells, those are left out that the tests above keep from ``reaching`` it.
+    """
+    column = model.columns[int(model.feature[node])]
+    before = anything(column)
+    if reaching is not None:
+        before = replace(reaching, low=-inf, high=inf)
+    return narrowed(model, node, branch, before)
+
+
+def branches_in_code(model: TreeModel, node: int) -> list[int]:
+    """The branches in the order in which code asks for them; the last is what is left, and needs no condition."""
+    branches = list(range(len(model.children(node))))
+    if model.columns[int(model.feature[node])].test != "threshold":
+        branches.append(branches.pop(int(model.default_branch[node])))
+    return branches
+
+
+def branch_of_codes(model: TreeModel, node: int) -> list[int]:
+    """The branch of every code of the node's column, those that did not occur there included."""
+    levels = model.levels(node)
+    branches = np.full(model.columns[int(model.feature[node])].n_codes, model.default_branch[node], np.int64)
+    branches[: len(levels)] = np.where(levels >= 0, levels, model.default_branch[node])
+    return [int(branch) for branch in branches]
+
+
+def stretch(v: str, low: float, high: float, both: str, literal: Callable[[Any], str]) -> str:
+    """low ≤ v < high."""
+    bounds = [f"{v} >= {literal(low)}"] if low > -inf else []
+    bounds += [f"{v} < {literal(high)}"] if high < inf else []
+    return f"({f' {both} '.join(bounds)})" if len(bounds) > 1 else bounds[0]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node, the cells that reach it by column, and its own branch of its parent in words."""
+
+    node: int
+    path: dict[int, Allowed]  # only the columns that were asked
+    branch: Allowed | None  # None at the root
+
+
+def places(model: TreeModel, max_depth: int | None = None) -> Iterator[Place]:
+    """Every node down to a depth, in the model's order, with what leads to it. Needs no recursion."""
+    waiting = [Place(0, {}, None)]
+    while waiting:
+        place = waiting.pop()
+        yield place
+        node, j = place.node, int(model.feature[place.node])
+        if j < 0 or (max_depth is not None and model.depth[node] >= max_depth):
+            continue
+        reaching = place.path.get(j) or anything(model.columns[j])
+        below = []
+        for branch, child in enumerate(model.children(node).tolist()):
+            path = {**place.path, j: narrowed(model, node, branch, reaching)}
+            below.append(Place(child, path, branch_alone(model, node, branch, reaching)))
+        waiting += below[::-1]
+
+
+def labels_of(model: TreeModel, classes: Any) -> list[str | int | float | bool] | None:
+    """The class labels as plain values, or None for regression."""
+    if classes is None:
+        if model.value.shape[1] != 1:
+            raise InputError(
+                f"classes is None, and the tree has {model.value.shape[1]} classes: their labels are wanted"
+            )
+        return None
+    labels = [plain(label) for label in np.asarray(classes).ravel()]
+    if len(labels) != model.value.shape[1]:
+        raise InputError(f"classes holds {len(labels)} labels; the tree has {model.value.shape[1]} classes")
+    return labels
+
+
+def plain(value: Any) -> str | int | float | bool:
+    """A label or level as Python has it; only text, numbers and booleans can be written in rules and code."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (str, int, float)) or (isinstance(value, float) and not np.isfinite(value)):
+        raise InputError(
+            f"{value!r} is of type {type(value).__name__}; labels and levels in code must be text or finite numbers",
+            cure="Use such labels, or str() of them.",
+        )
+    return value
+
+
+def shares(model: TreeModel) -> NDArray[np.float64]:
+    """The share of each class in each node, (m, K)."""
+    return np.asarray(model.value / model.value.sum(axis=1, keepdims=True))

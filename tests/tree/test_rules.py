@@ -1,0 +1,244 @@
+"""Rules in words: each says what the tree does, and no more than a person needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import ROUND_HALF_EVEN, Context
+from html import unescape
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from trees_at_hand import Node, from_sklearn, random_cells, random_tree, tree_of
+
+from margrove.errors import InputError, ParameterError
+from margrove.tree.problem import TreeColumn
+from margrove.tree.rules import root_p_values, rules_text, tree_rules
+from margrove.tree.words import Allowed, anything, narrowed, places, rounded
+
+IRIS = load_iris()
+NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
+
+
+def iris(depth: int | None = 2):
+    return from_sklearn(DecisionTreeClassifier(max_depth=depth, random_state=0).fit(IRIS.data, IRIS.target), NAMES)
+
+
+ISLAND = TreeColumn("island", "multiway", ("Biscoe", "Dream", "Torgersen"))
+COUNT = TreeColumn("x", "intervals", cuts=(1.0, 3.0, 5.0))
+AGE = TreeColumn("age")
+
+
+def split(*values, **test):
+    total = np.sum(values, axis=0)
+    return Node(total, [Node(value) for value in values], **test)
+
+
+def branches(model):
+    return [place.branch.words() for place in places(model) if place.branch is not None]
+
+
+def test_a_tree_is_written_as_on_a_blackboard():
+    assert rules_text(iris(), IRIS.target_names) == (
+        "if petal width ≤ 0.8: setosa (50 rows, 100 %)\n"
+        "else (petal width > 0.8):\n"
+        "    if petal width ≤ 1.75: versicolor (54 rows, 90.7 %)\n"
+        "    else (petal width > 1.75): virginica (46 rows, 97.8 %)"
+    )
+
+
+def test_lines_merge_what_is_asked_of_one_column_and_come_by_support():
+    first, second, third = rules_text(iris(), IRIS.target_names, style="lines").splitlines()
+    assert first.startswith(
+        "IF 0.8 < petal width ≤ 1.75 THEN versicolor (support 54, share 36 %, confidence 90.7 %, p ="
+    )
+    assert second.startswith(
+        "IF petal width ≤ 0.8 THEN setosa (support 50, share 33.3 %, confidence 100 %, p = 1.9e-22)"
+    )
+    assert third.startswith("IF petal width > 1.75 THEN virginica (support 46")  # not: > 0.8 AND > 1.75
+
+
+def test_categories_intervals_and_missing_cells_in_words():
+    threshold = split([1, 0], [0, 1], feature=0, threshold=2.45, missing=1, default=0)
+    assert branches(tree_of(threshold, [AGE])) == ["age ≤ 2.45", "age > 2.45 or missing"]
+    assert branches(tree_of(threshold, [TreeColumn("age", has_missing=False)])) == ["age ≤ 2.45", "age > 2.45"]
+    present = split([1, 0], [0, 1], feature=0, threshold=np.inf, missing=1, default=0)
+    assert branches(tree_of(present, [AGE])) == ["age is present", "age is missing"]
+    multiway = split([1, 0], [0, 1], [1, 1], feature=0, levels=[0, 1, 1], missing=2, default=1)
+    assert branches(tree_of(multiway, [ISLAND])) == [
+        "island = Biscoe",
+        "island in {Dream, Torgersen}",
+        "island is missing",
+    ]
+    intervals = split([1, 0], [0, 1], [2, 1], feature=0, levels=[0, 1, -1, 2], missing=0, default=2)
+    assert branches(tree_of(intervals, [COUNT])) == ["x < 1 or missing", "1 ≤ x < 3", "x ≥ 3"]
+    apart = split([1, 0], [0, 1], feature=0, levels=[0, 1, 0, 1], missing=0, default=1)
+    assert branches(tree_of(apart, [COUNT])) == ["x < 1 or 3 ≤ x < 5 or missing", "1 ≤ x < 3 or x ≥ 5"]
+
+
+def test_other_levels_are_named_only_where_they_can_arrive():
+    # Torgersen is known, and did not occur at the root's test: with the unseen it goes where most rows went.
+    inner = Node([3, 1], [Node([2, 0]), Node([1, 1])], feature=0, levels=[0, 1, -1], missing=0, default=0)
+    assert branches(tree_of(inner, [ISLAND]))[0] == "island = Biscoe or other or missing"
+    above = Node([3, 5], [inner, Node([0, 4])], feature=0, levels=[0, 0, 1], missing=1, default=1)
+    assert branches(tree_of(above, [ISLAND])) == [
+        "island in {Biscoe, Dream}",
+        "island = Biscoe",
+        "island = Dream",
+        "island = Torgersen or missing",
+    ]
+
+
+def test_long_lists_are_told_by_what_they_leave_out():
+    city = TreeColumn("city", "subset", tuple("abcdefgh"), has_missing=False)
+    test = split([1, 0], [0, 9], feature=0, levels=[1, 0, 1, 1, 1, 1, 0, 1], missing=1, default=1)
+    left, right = (place.branch for place in places(tree_of(test, [city])) if place.branch)
+    assert (left.words(), right.words()) == ("city in {b, g}", "city not in {b, g}")
+    assert right.words(name=False) == "not b, g"
+    test = split([9, 0], [0, 1], feature=0, levels=[1, 0, 1, 1, 1, 1, 0, 1], missing=1, default=0)
+    right = list(places(tree_of(test, [city])))[-1].branch
+    assert right.words(most=3) == "city in {a, c, d, … 3 more}"  # an unseen city is not among them
+
+
+def test_conditions_with_or_stand_in_brackets_between_ands():
+    below = Node([2, 1], [Node([2, 0]), Node([0, 1])], feature=1, levels=[0, 1, 1], missing=0, default=0)
+    root = Node([2, 5], [below, Node([0, 4])], feature=0, threshold=1.5, missing=0, default=1)
+    lines = rules_text(tree_of(root, [AGE, ISLAND]), ["no", "yes"], style="lines").splitlines()
+    assert "IF (age ≤ 1.5 or missing) AND (island = Biscoe or missing) THEN no" in lines[1]
+
+
+def test_levels_that_would_not_be_told_apart_are_quoted():
+    odd = TreeColumn("c", "multiway", ("a, b", "", " x", "plain word"))
+    test = split([1, 0], [0, 1], feature=0, levels=[0, 0, 0, 1], missing=1, default=1)
+    assert branches(tree_of(test, [odd])) == ["c in {'a, b', '', ' x'}", "c = plain word or missing"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_row_meets_the_conditions_of_its_leaf_and_of_no_other(seed):
+    model = random_tree(seed)
+    cells, _ = random_cells(model, 200, seed)
+    leaf = model.apply(cells)
+    met = 0
+    for place in places(model):
+        if model.feature[place.node] >= 0:
+            continue
+        is_met = np.ones(cells.n_rows, bool)
+        for j, allowed in place.path.items():
+            is_met &= belongs(allowed, cells.column(j) if allowed.column.test == "threshold" else cells.codes(j))
+        np.testing.assert_array_equal(is_met, leaf == place.node)
+        met += is_met.sum()
+    assert met == cells.n_rows
+
+
+def belongs(allowed: Allowed, cells):
+    if allowed.column.test == "threshold":
+        is_in = (allowed.low < cells) & (cells <= allowed.high)
+        return np.where(np.isnan(cells), allowed.missing, is_in)
+    is_known = (cells >= 0) & (cells < allowed.column.n_codes)
+    return np.where(
+        cells == -1, allowed.missing, np.where(is_known, np.isin(cells, list(allowed.codes)), allowed.unseen)
+    )
+
+
+def test_a_value_of_six_digits_is_on_the_side_that_the_words_say(rng):
+    six = Context(prec=6, rounding=ROUND_HALF_EVEN)
+    for theta in [*rng.normal(size=200), *rng.normal(size=200) * 1e4, 2.4499999, 0.79999999, 1 / 3, -2.5000001]:
+        model = tree_of(split([1, 0], [0, 1], feature=0, threshold=theta, missing=0, default=0), [AGE])
+        left, right = (narrowed(model, 0, branch, anything(AGE)).words() for branch in (0, 1))
+        side, number = re.fullmatch(r"age ([≤<]) (\S+) or missing", left).groups()
+        assert right == f"age {'>' if side == '≤' else '≥'} {number}"
+        assert len(number.lstrip("-0.").replace(".", "").split("e")[0]) <= 6
+        for x in {float(six.create_decimal_from_float(theta * (1 + step))) for step in (0, 1e-9, -1e-9, 1e-5, -1e-5)}:
+            assert (x <= theta) == (x <= float(number) if side == "≤" else x < float(number))
+
+
+def test_large_whole_numbers_keep_their_digits():
+    assert [rounded(x) for x in (1234567.0, 0.5, 123456.5, 1e12, -0.0)] == ["1234567", "0.5", "123456", "1e+12", "0"]
+
+
+def test_a_depth_that_is_cut_says_how_much_is_below():
+    text = rules_text(iris(None), IRIS.target_names, max_depth=1)
+    assert (
+        text.splitlines()[1]
+        == f"else (petal width > 0.8): versicolor (100 rows, 50 %) … {iris(None).n_nodes - 3} nodes below not shown"
+    )
+    rules = tree_rules(iris(None), IRIS.target_names, max_depth=0)
+    assert [rule["nodes_below"] for rule in rules.data()] == [iris(None).n_nodes - 1]
+    assert str(tree_rules(iris(None), IRIS.target_names, max_depth=0, style="lines")).startswith(
+        "ALWAYS setosa (support 150"
+    )
+
+
+def test_p_values_are_those_of_a_chi_square_test_against_the_root():
+    model = iris(3)
+    found = root_p_values(model)
+    for node in range(model.n_nodes):
+        root = model.value[0] / model.weight[0] * model.weight[node]
+        assert found[node] == pytest.approx(chisquare(model.value[node], root).pvalue)
+    assert found[0] == 1.0
+
+
+def test_a_class_that_never_occurs_and_a_lone_class_have_p_values():
+    model = tree_of(split([3, 0, 0], [0, 3, 0], feature=0, threshold=0.0, missing=0, default=0), [AGE])
+    assert root_p_values(model)[1] == pytest.approx(chisquare([3, 0], [1.5, 1.5]).pvalue)
+    assert root_p_values(tree_of(Node([5, 0]), [AGE]))[0] == 1.0
+
+
+def test_given_p_values_are_used_and_their_number_is_checked():
+    assert "p = 0.25)" in rules_text(iris(), IRIS.target_names, style="lines", p_values=np.full(5, 0.25))
+    with pytest.raises(InputError, match="one for each of 5 nodes"):
+        tree_rules(iris(), IRIS.target_names, p_values=np.ones(3))
+
+
+def test_data_is_plain_and_says_the_same_in_both_styles():
+    nested, lines = (tree_rules(iris(), IRIS.target_names, style=style) for style in ("nested", "lines"))
+    assert json.loads(json.dumps(nested.data())) == lines.data()
+    assert lines.data()[0]["conditions"] == [
+        {"column": "petal width", "words": "0.8 < petal width ≤ 1.75", "missing": True}
+        | {"above": pytest.approx(0.8), "at_most": 1.75}
+    ]
+    assert sum(rule["support"] for rule in lines.data()) == 150
+    assert sum(rule["share"] for rule in lines.data()) == pytest.approx(1)
+    assert len(lines) == 3
+    for seed in range(3):
+        json.dumps(tree_rules(random_tree(seed), ["a", "b", "c"]).data())
+
+
+def test_regression_says_the_value_and_has_no_confidence():
+    fitted = DecisionTreeRegressor(max_depth=1).fit(IRIS.data, IRIS.data[:, 0] * 100)
+    model = from_sklearn(fitted, NAMES)
+    left, right = (f"{value:.6g}" for value in model.value[1:, 0])
+    lines = rules_text(model).splitlines()
+    assert lines[0].endswith(f": {left} ({model.n_rows[1]} rows)")
+    assert lines[1].endswith(f": {right} ({model.n_rows[2]} rows)")
+    assert tree_rules(model).data()[0]["confidence"] is None
+
+
+def test_html_escapes_names_and_shows_every_rule():
+    evil = TreeColumn("<script>")
+    model = tree_of(split([1, 0], [0, 1], feature=0, threshold=0.5, missing=0, default=0), [evil])
+    for style in ("nested", "lines"):
+        html = tree_rules(model, ["<b>", "&"], style=style)._repr_html_()
+        assert "<script>" not in html
+        assert "<b>" not in html
+        assert "<script> > 0.5" in unescape(html)
+
+
+def test_a_tree_a_thousand_deep_needs_no_recursion():
+    node = Node([1, 1])
+    for level in range(1_500):
+        node = Node([1, 1], [node, Node([1, 1])], feature=0, threshold=level + 1.0, missing=0, default=0)
+    lines = rules_text(tree_of(node, [AGE]), ["a", "b"], style="lines").splitlines()
+    assert len(lines) == 1_501
+    assert "IF 1 < age ≤ 2 THEN a" in "\n".join(lines)
+    assert len(rules_text(tree_of(node, [AGE]), ["a", "b"]).splitlines()) == 3_000
+
+
+def test_bad_options_are_named():
+    with pytest.raises(ParameterError, match="style is 'prolog'"):
+        tree_rules(iris(), IRIS.target_names, style="prolog")
+    with pytest.raises(ParameterError, match="max_depth is -1"):
+        tree_rules(iris(), IRIS.target_names, max_depth=-1)
