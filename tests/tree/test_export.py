@@ -18,7 +18,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_iris, make_classification
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from trees_at_hand import Node, from_sklearn, random_cells, random_tree, tree_of
+from tests.tree.trees_at_hand import Node, from_sklearn, random_cells, random_tree, tree_of
 
 from margrove.errors import InputError, MissingExtraError, ParameterError
 from margrove.tree.export import node_columns, to_c, to_dataframe, to_python, to_sql

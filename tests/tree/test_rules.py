@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chisquare
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from trees_at_hand import Node, from_sklearn, random_cells, random_tree, tree_of
+from tests.tree.trees_at_hand import Node, from_sklearn, random_cells, random_tree, tree_of
 
 from margrove.errors import InputError, ParameterError
 from margrove.tree.problem import TreeColumn

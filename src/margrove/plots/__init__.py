@@ -6,6 +6,8 @@ compare_linear     the linear classifiers side by side on the same points (THEOR
 plot_margins       how far on the right side the points lie, for any number of columns
 plot_search        the scores of a search over C and γ, the best cell marked
 plot_path          margin, support vectors and coefficients along C
+plot_tree          a tree: its tests in words, the rows and classes of each node
+plot_regions       the rectangles into which a tree cuts the plane of two columns
 =================  =======================================================================
 
 matplotlib is imported when a picture is drawn, not before. Every function draws on the axes it is given, or
@@ -17,6 +19,17 @@ from margrove.plots.boundary import plot_boundary
 from margrove.plots.compare import LINEAR_CLASSIFIERS, compare_linear
 from margrove.plots.margins import plot_margins
 from margrove.plots.path import plot_path
+from margrove.plots.regions import plot_regions
 from margrove.plots.search import plot_search
+from margrove.plots.tree import plot_tree
 
-__all__ = ["LINEAR_CLASSIFIERS", "compare_linear", "plot_boundary", "plot_margins", "plot_path", "plot_search"]
+__all__ = [
+    "LINEAR_CLASSIFIERS",
+    "compare_linear",
+    "plot_boundary",
+    "plot_margins",
+    "plot_path",
+    "plot_regions",
+    "plot_search",
+    "plot_tree",
+]

@@ -1,0 +1,243 @@
+"""The plane of two columns as a tree cuts it: rectangles, drawn from the tree itself and not from a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.data.columns import Column
+from margrove.data.frames import as_table
+from margrove.data.table import Table
+from margrove.errors import InputError, ParameterError
+from margrove.plots.boundary import draw_frame, draw_marks, draw_points
+from margrove.plots.judgement import judge, learner_of
+from margrove.plots.plane import Plane, read_plane
+from margrove.plots.style import colour_of, ink, legend_outside, marker_area, new_axes
+from margrove.plots.tree import tree_of
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import MISSING, Cells, TreeColumn
+from margrove.tree.words import branch_of_codes, level_text, rounded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_NAMED = 3  # columns held that the title names
+_COLOURS = "viridis"  # of values; readable without colours too
+
+Rectangle = tuple[int, tuple[float, float], tuple[float, float]]  # leaf, from and to along x, along y
+
+
+def plot_regions(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    features: Sequence[str | int] | None = None,
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+    legend: bool = True,
+) -> Axes:
+    """Draw the rectangles into which a tree cuts the plane of two numeric columns, with the points.
+
+    A rectangle has the colour of the class that the tree predicts there, or of the value. Borders are exact: they are
+    the tree's thresholds. If the tree asks for other columns too, the picture is the slice where these are held at a
+    value. Misclassified points are crossed out; they are judged by all of their own cells.
+
+    Parameters
+    ----------
+    model : a fitted tree
+    X : array, sparse matrix, data frame or Table
+        All columns that the tree was fitted on. A row with one of the two cells missing has no place in the plane; the
+        title says so.
+    y : labels or numbers of shape (n,)
+    features : pair of column names or positions, optional
+        The first along the x-axis. May be left out if ``X`` has just two.
+    at : mapping of column names to cells, optional
+        Where other columns are held. Those that are not named: at their median, or their most frequent level.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if left out.
+    legend : bool, default=True
+        A legend to the right of the axes, or a colour bar.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    InputError
+        If a column is not numeric, or ``at`` names none of the tree's other columns.
+    """
+    if hasattr(model, "steps"):
+        raise InputError(
+            "model is a pipeline, whose columns are not the tree's own", cure="Give the tree and its rows."
+        )
+    tree, classes = tree_of(model)
+    plane = read_plane(X, features)
+    axes = _columns_of(tree, plane)
+    held = _held_cells(tree, as_table(X), axes, dict(at or {}))
+    slices = rectangles(tree, axes, held)
+    ax = new_axes(6.8 if legend else 5.2, 4.4) if ax is None else ax
+    title = type(learner_of(model)).__name__
+    if classes is None:
+        _draw_values(ax, tree, plane, np.asarray(y, np.float64), slices, legend)
+        draw_frame(ax, model, plane, title + _in_words(tree, held))
+        return ax
+    for leaf, across, up in slices:
+        _shade(ax, plane, across, up, colour_of(int(tree.value[leaf].argmax())), alpha=0.22)
+    judgement = judge(model, X, y)
+    draw_points(ax, plane, judgement)
+    draw_marks(ax, plane, judgement)
+    draw_frame(ax, model, plane, f"{title}\n{judgement.in_words()}{_in_words(tree, held)}")
+    if legend:
+        legend_outside(ax)
+    return ax
+
+
+def rectangles(tree: TreeModel, axes: tuple[int, int], held: dict[int, Cells]) -> list[Rectangle]:
+    """The leaves that the slice meets, each with its stretches of both columns; together they are the whole plane."""
+    everywhere = (-inf, inf)
+    found: list[Rectangle] = []
+    waiting = [(0, everywhere, everywhere)]
+    while waiting:
+        node, across, up = waiting.pop()
+        j = int(tree.feature[node])
+        if j < 0:
+            found.append((node, across, up))
+        elif j in axes:
+            for child, (low, high) in _stretches(tree, node):
+                before = across if j == axes[0] else up
+                narrowed = max(before[0], low), min(before[1], high)
+                if narrowed[0] < narrowed[1]:
+                    waiting.append((child, narrowed, up) if j == axes[0] else (child, across, narrowed))
+        else:
+            branch = int(tree.branches(node, held[j], np.zeros(1, np.intp))[0])
+            waiting.append((int(tree.children(node)[branch]), across, up))
+    return found
+
+
+def _stretches(tree: TreeModel, node: int) -> list[tuple[int, tuple[float, float]]]:
+    """A child of a numeric test for each stretch of numbers that leads to it."""
+    column, children = tree.columns[int(tree.feature[node])], tree.children(node).tolist()
+    if column.test == "threshold":
+        theta = float(tree.threshold[node])
+        return [(children[0], (-inf, theta)), (children[1], (theta, inf))]
+    bounds = (-inf, *column.cuts, inf)
+    branches = branch_of_codes(tree, node)
+    return [(children[b], (bounds[code], bounds[code + 1])) for code, b in enumerate(branches)]
+
+
+def _columns_of(tree: TreeModel, plane: Plane) -> tuple[int, int]:
+    names = [column.name for column in tree.columns]
+    for name in plane.names:
+        if name not in names:
+            raise InputError(
+                f"the tree was not fitted on a column {name!r}", cure=f"It was on {', '.join(names[:10])}."
+            )
+    first, second = (names.index(name) for name in plane.names)
+    for j in (first, second):
+        if tree.columns[j].test not in ("threshold", "intervals"):
+            raise InputError(f"{names[j]!r} is a category to the tree; an axis needs numbers")
+    return first, second
+
+
+def _held_cells(tree: TreeModel, table: Table, axes: tuple[int, int], at: dict[str, Any]) -> dict[int, Cells]:
+    """One row for each column that the tree asks for and the plane does not have."""
+    asked = sorted(set(tree.feature[tree.feature >= 0].tolist()) - set(axes))
+    names = [tree.columns[j].name for j in range(len(tree.columns)) if j not in axes]
+    for name in at:
+        if name not in names:
+            raise ParameterError(f"at names {name!r}; the tree's other columns are {', '.join(names[:10])}.")
+    held = {}
+    for j in asked:
+        column = tree.columns[j]
+        cell = at[column.name] if column.name in at else _usual(table[column.name], column)
+        held[j] = _one_cell(tree, j, cell)
+    return held
+
+
+def _usual(cells: Column, column: TreeColumn) -> Any:
+    """The median, or the most frequent level; None if no cell is there."""
+    present = cells.take(~cells.is_missing)
+    if not len(present):
+        return None
+    if column.test in ("threshold", "intervals"):
+        return float(np.median(present.values))
+    labels, counts = np.unique(np.asarray(present.labels()), return_counts=True)
+    return labels[counts.argmax()].item()
+
+
+def _one_cell(tree: TreeModel, j: int, cell: Any) -> Cells:
+    """A row of which only column j is known. None is missing; an unknown level has a code behind all others."""
+    column = tree.columns[j]
+    is_missing = cell is None or cell != cell  # only NaN is not itself
+    value: NDArray[Any]
+    if column.test in ("threshold", "intervals"):
+        value = np.array([np.nan if is_missing else float(cell)])
+    else:
+        known = column.levels.index(cell) if cell in column.levels else len(column.levels)
+        value = np.array([MISSING if is_missing else known], np.int32)
+    return Cells(tree.columns, 1, tuple(value if i == j else np.zeros(1) for i in range(len(tree.columns))))
+
+
+def _in_words(tree: TreeModel, held: dict[int, Cells]) -> str:
+    """Where the other columns are held, for the title."""
+    said = []
+    for j, cells in held.items():
+        column, cell = tree.columns[j], cells.column(j)[0]
+        if column.test in ("threshold", "intervals"):
+            shown = "missing" if np.isnan(cell) else rounded(float(cell))
+        else:
+            levels = column.levels
+            shown = "missing" if cell == MISSING else "other" if cell >= len(levels) else level_text(levels[int(cell)])
+        said.append(f"{column.name} = {shown}")
+    more = len(said) - _MOST_NAMED
+    said = [*said[:_MOST_NAMED], *([f"{more} more held"] if more > 0 else [])]
+    return f"\nat {', '.join(said)}" if said else ""
+
+
+def _shade(
+    ax: Axes, plane: Plane, across: tuple[float, float], up: tuple[float, float], colour: Any, **look: Any
+) -> None:
+    """A rectangle, as far as it can be seen."""
+    from matplotlib.patches import Rectangle as Patch
+
+    (left, right), (bottom, top) = plane.limits
+    x, y = max(across[0], left), max(up[0], bottom)
+    width, height = min(across[1], right) - x, min(up[1], top) - y
+    if width > 0 and height > 0:
+        line = {"edgecolor": ink(), "linewidth": 0.0}
+        ax.add_patch(Patch((x, y), width, height, facecolor=colour, zorder=0, **line, **look))
+        outline: dict[str, Any] = {"facecolor": "none", "edgecolor": ink(), "linewidth": 0.8, "zorder": 1}
+        ax.add_patch(Patch((x, y), width, height, **outline))
+
+
+def _draw_values(
+    ax: Axes,
+    tree: TreeModel,
+    plane: Plane,
+    y: NDArray[np.float64],
+    slices: list[Rectangle],
+    legend: bool,
+) -> None:
+    """Rectangles and points coloured by value, on one scale."""
+    import matplotlib as mpl
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    if len(y) != len(plane.points):
+        raise InputError(f"X has {len(plane.points)} rows and y has {len(y)}")
+    scale = Normalize(float(y.min()), float(y.max()))
+    colours = ScalarMappable(scale, mpl.colormaps[_COLOURS])
+    for leaf, across, up in slices:
+        _shade(ax, plane, across, up, colours.to_rgba(tree.value[leaf, 0]), alpha=0.55)
+    x = plane.points[plane.is_complete]
+    look: dict[str, Any] = {"edgecolors": ink(), "linewidths": 0.5, "zorder": 2, "norm": scale, "cmap": _COLOURS}
+    ax.scatter(x[:, 0], x[:, 1], c=y[plane.is_complete], s=marker_area(len(x)), **look)
+    if legend:
+        figure: Any = ax.get_figure()
+        figure.colorbar(colours, ax=ax, label="value")
