@@ -94,7 +94,7 @@ def test_every_node_has_its_test_its_rows_and_its_classes_in_proportion():
 
 
 def test_no_two_boxes_and_no_two_words_overlap_on_paper():
-    for model in (iris(None), FittedTree(random_tree(3, n_nodes=70), np.array(["a", "b", "c"]))):
+    for model in (iris(None), FittedTree(random_tree(3, n_nodes=40), np.array(["a", "b", "c"]))):
         ax = plot_tree(model)
         ax.figure.canvas.draw()
         places = [patch.get_window_extent() for patch in boxes(ax)]
@@ -131,6 +131,12 @@ def test_a_depth_that_is_cut_says_how_many_nodes_are_below():
     assert dashed == [True, True, False]
     assert len(boxes(plot_tree(model, max_depth=None))) == model.tree_.n_nodes
     assert len(boxes(plot_tree(model, max_depth=0))) == 1
+
+
+def test_a_leaf_is_all_of_one_class_only_if_it_says_so():
+    root = Node([1000, 1000], [Node([999, 1]), Node([0, 1000])], feature=0, threshold=0.5, missing=1, default=0)
+    drawn = texts(plot_tree(tree_of(root, [TreeColumn("x")]), classes=["a", "b"]))
+    assert drawn.count("> 99 %") == drawn.count("100 %") == 1
 
 
 def test_p_values_stand_in_the_boxes_that_have_one():
@@ -175,6 +181,12 @@ def test_odd_names_are_written_as_they_are():
     ax.figure.canvas.draw()
     assert "$x_1$ & \\frac" in texts(ax)
     assert r"'new\nline'" in texts(ax)
+
+
+def test_where_missing_cells_go_stands_at_the_branch():
+    root = Node([3, 2], [Node([3, 0]), Node([0, 2])], feature=0, threshold=1234.5, missing=1, default=0)
+    drawn = texts(plot_tree(tree_of(root, [TreeColumn("x")]), classes=["a", "b"]))
+    assert {"≤ 1234.5", "> 1234.5", "or missing"} <= set(drawn)
 
 
 def test_draws_on_the_axes_it_is_given_to_their_size():

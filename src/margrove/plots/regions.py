@@ -86,6 +86,7 @@ def plot_regions(
     if classes is None:
         _draw_values(ax, tree, plane, np.asarray(y, np.float64), slices, legend)
         draw_frame(ax, model, plane, title + _in_words(tree, held))
+        ax.set_aspect("auto")  # a tree knows no angles: the axes need not have one scale
         return ax
     for leaf, across, up in slices:
         _shade(ax, plane, across, up, colour_of(int(tree.value[leaf].argmax())), alpha=0.22)
@@ -93,6 +94,7 @@ def plot_regions(
     draw_points(ax, plane, judgement)
     draw_marks(ax, plane, judgement)
     draw_frame(ax, model, plane, f"{title}\n{judgement.in_words()}{_in_words(tree, held)}")
+    ax.set_aspect("auto")
     if legend:
         legend_outside(ax)
     return ax

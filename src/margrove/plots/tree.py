@@ -187,7 +187,7 @@ def _boxes(
         else:
             box.shares = share_of_class[node]
             k = int(box.shares.argmax())
-            outcome, part = str(labels[k]), f"{100 * box.shares[k]:.0f} %"
+            outcome, part = str(labels[k]), _percent(float(box.shares[k]))
             box.code = k if is_end else None
             facts = [n, part] if is_end else [f"{n} · {part} {_clipped(outcome, _LONGEST_INSIDE)}"]
         head = outcome if is_end else tree.columns[int(tree.feature[node])].name
@@ -337,10 +337,16 @@ def _write(ax: Axes, x: float, y: float, text: str, size: float, **look: Any) ->
 
 def _label(words: str) -> list[str]:
     """A few short lines."""
-    lines = wrap(words.replace(" or ", " or\N{NO-BREAK SPACE}"), _LONGEST_LABEL, break_long_words=False)
+    joint = words.replace(" or ", " or\N{NO-BREAK SPACE}")  # "or missing" stays together
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrap(joint, _LONGEST_LABEL, break_long_words=False)]
     if len(lines) > _LABEL_LINES:
         lines = [*lines[: _LABEL_LINES - 1], f"{lines[_LABEL_LINES - 1]} …"]
     return [_clipped(line, _LONGEST_LABEL + 4) for line in lines]
+
+
+def _percent(share: float) -> str:
+    """Without digits behind the point; 100 % only if it is all."""
+    return "> 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def _clipped(text: str, most: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from margrove.tree.model import TreeModel
-from margrove.tree.words import Allowed, branch_alone, branches_in_code, plain, stretch
+from margrove.tree.words import Allowed, anything, branches_in_code, narrowed, plain, stretch
 
 # fmt: off
 KEYWORDS = frozenset((
@@ -62,10 +62,11 @@ def nested(model: TreeModel, outcomes: list[str]) -> list[str]:
             continue
         v = f"x[{int(model.feature[node])}]"
         *asked, last = branches_in_code(model, node)
+        reaching = anything(model.columns[int(model.feature[node])])
         children = model.children(node)
         below: list[tuple[int, int] | str] = []
         for branch in asked:
-            condition = _condition(branch_alone(model, node, branch), v)
+            condition = _condition(narrowed(model, node, branch, reaching), v)
             below += [f"{indent}if ({condition}) {{", (int(children[branch]), depth + 1), f"{indent}}}"]
         below.append((int(children[last]), depth))  # every branch returns
         waiting += below[::-1]

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from margrove.tree.model import TreeModel
-from margrove.tree.words import Allowed, branch_alone, branch_of_codes, branches_in_code, plain, stretch
+from margrove.tree.words import Allowed, anything, branch_of_codes, branches_in_code, narrowed, plain, stretch
 
 _INDENT = "    "
 
@@ -34,10 +34,11 @@ def nested(model: TreeModel, outcomes: list[str]) -> list[str]:
             continue
         lines.append(f"{indent}v = row[{model.columns[int(model.feature[node])].name!r}]")
         *asked, last = branches_in_code(model, node)
+        reaching = anything(model.columns[int(model.feature[node])])
         children = model.children(node)
         below: list[tuple[int, int] | str] = []
         for branch in asked:
-            condition = _condition(branch_alone(model, node, branch))
+            condition = _condition(narrowed(model, node, branch, reaching))
             below += [f"{indent}if {condition}:", (int(children[branch]), depth + 1)]
         # Every branch returns, so that many of them need no chain of elifs, which the compiler would nest.
         is_pair = len(asked) == 1

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from margrove.errors import InputError
 from margrove.tree.model import TreeModel
-from margrove.tree.words import Allowed, branch_alone, branches_in_code, places, plain, stretch
+from margrove.tree.words import Allowed, anything, branches_in_code, narrowed, places, plain, stretch
 
 Dialect = Literal["standard", "mysql", "sqlserver"]
 
@@ -81,9 +81,10 @@ def nested_case(model: TreeModel, outcomes: list[str], writer: Writer) -> str:
         lines.append(f"{indent}{before}CASE")
         children = model.children(node).tolist()
         *asked, last = branches_in_code(model, node)
+        reaching = anything(model.columns[int(model.feature[node])])
         below: list[tuple[int, int, str] | str] = []
         for branch in asked:
-            when = condition(branch_alone(model, node, branch), writer)
+            when = condition(narrowed(model, node, branch, reaching), writer)
             below.append((children[branch], depth + 1, f"WHEN {when} THEN "))
         below += [(children[last], depth + 1, "ELSE "), f"{indent}END"]
         waiting += below[::-1]
@@ -123,7 +124,9 @@ def _present(allowed: Allowed, v: str, writer: Writer) -> list[str] | None:
         bounds += [f"{v} <= {number(allowed.high)}"] if allowed.high < inf else []
         return [" AND ".join(bounds)] if bounds else None
     if allowed.column.test == "intervals":
-        return [stretch(v, low, high, "AND", number) for low, high in allowed.runs()] if allowed.excluded else None
+        if allowed.has_all_codes:
+            return None
+        return [stretch(v, low, high, "AND", number) for low, high in allowed.runs()]
     levels = allowed.column.levels
     if allowed.unseen:
         left_out = [writer.literal(levels[code]) for code in sorted(allowed.excluded)]

@@ -56,7 +56,12 @@ class Allowed:
         """Whether no cell is left out."""
         if self.column.test == "threshold":
             return self.missing and self.low == -inf and self.high == inf
-        return self.missing and not self.excluded and (self.unseen or self.column.test == "intervals")
+        return self.missing and self.has_all_codes and (self.unseen or self.column.test == "intervals")
+
+    @property
+    def has_all_codes(self) -> bool:
+        """Whether no code is left out."""
+        return len(self.codes) == self.column.n_codes
 
     @property
     def excluded(self) -> frozenset[int]:
@@ -85,7 +90,7 @@ class Allowed:
         if self.column.test == "threshold":
             said = self._number_words(subject)
         elif self.column.test == "intervals":
-            said = _run_words(subject, self.runs()) if self.excluded else ""
+            said = "" if self.has_all_codes else _run_words(subject, self.runs())
         else:
             said = self._level_words(subject, most)
         if not said:
@@ -107,12 +112,12 @@ class Allowed:
         return f"{subject} {'≤' if float(below) <= self.high else '<'} {below}".strip() if below else ""
 
     def _level_words(self, subject: str, most: int | None) -> str:
-        levels, excluded = self.column.levels, sorted(self.excluded)
-        if not excluded and self.unseen:
+        if self.has_all_codes and self.unseen:
             return ""
         if not self.named:
             return f"{subject} is other".strip() if self.codes or self.unseen else ""
-        is_shorter_without = self.unseen and len(self.named) > _LISTED and 0 < len(excluded) < len(self.named)
+        levels, excluded = self.column.levels, sorted(self.excluded) if self.unseen else []
+        is_shorter_without = len(self.named) > _LISTED and 0 < len(excluded) < len(self.named)
         shown = excluded if is_shorter_without else sorted(self.named)
         texts = [level_text(levels[code]) for code in shown[:most]]
         if len(shown) > len(texts):
@@ -174,23 +179,11 @@ def narrowed(model: TreeModel, node: int, branch: int, before: Allowed) -> Allow
         return replace(before, low=max(before.low, theta), missing=missing)
     levels = model.levels(node)
     here = frozenset(np.flatnonzero(levels == branch).tolist())
-    elsewhere = frozenset(np.flatnonzero((levels >= 0) & (levels != branch)).tolist())
+    codes, named = before.codes & here, before.named & here
     is_default = int(model.default_branch[node]) == branch
-    codes = before.codes - elsewhere if is_default else before.codes & here
-    named = before.named & here
+    if is_default:
+        codes = before.codes - frozenset(np.flatnonzero((levels >= 0) & (levels != branch)).tolist())
     return replace(before, codes=codes, named=named, unseen=before.unseen and is_default, missing=missing)
-
-
-def branch_alone(model: TreeModel, node: int, branch: int, reaching: Allowed | None = None) -> Allowed:
-    """What one test asks of the cells that take this branch, whatever was asked of their numbers before.
-
-    Of the levels that were, and of missing cells, those are left out that the tests above keep from ``reaching`` it.
-    """
-    column = model.columns[int(model.feature[node])]
-    before = anything(column)
-    if reaching is not None:
-        before = replace(reaching, low=-inf, high=inf)
-    return narrowed(model, node, branch, before)
 
 
 def branches_in_code(model: TreeModel, node: int) -> list[int]:
@@ -209,16 +202,20 @@ def branch_of_codes(model: TreeModel, node: int) -> list[int]:
     return [int(branch) for branch in branches]
 
 
-def stretch(v: str, low: float, high: float, both: str, literal: Callable[[Any], str]) -> str:
-    """low ≤ v < high."""
+def stretch(v: str, low: float, high: float, and_: str, literal: Callable[[Any], str]) -> str:
+    """low ≤ v < high as code; false if v is NaN."""
     bounds = [f"{v} >= {literal(low)}"] if low > -inf else []
     bounds += [f"{v} < {literal(high)}"] if high < inf else []
-    return f"({f' {both} '.join(bounds)})" if len(bounds) > 1 else bounds[0]
+    return f"({f' {and_} '.join(bounds)})" if len(bounds) > 1 else (bounds or [f"{v} == {v}"])[0]
 
 
 @dataclass(frozen=True)
 class Place:
-    """A node, the cells that reach it by column, and its own branch of its parent in words."""
+    """A node, the cells that reach it by column, and what the test above asks for its branch.
+
+    The latter knows nothing of the numbers that were asked before, but of levels and missing cells only has those that
+    can reach the test.
+    """
 
     node: int
     path: dict[int, Allowed]  # only the columns that were asked
@@ -235,10 +232,11 @@ def places(model: TreeModel, max_depth: int | None = None) -> Iterator[Place]:
         if j < 0 or (max_depth is not None and model.depth[node] >= max_depth):
             continue
         reaching = place.path.get(j) or anything(model.columns[j])
+        unbounded = replace(reaching, low=-inf, high=inf)
         below = []
         for branch, child in enumerate(model.children(node).tolist()):
             path = {**place.path, j: narrowed(model, node, branch, reaching)}
-            below.append(Place(child, path, branch_alone(model, node, branch, reaching)))
+            below.append(Place(child, path, narrowed(model, node, branch, unbounded)))
         waiting += below[::-1]
 
 
