@@ -23,7 +23,8 @@ from tests.tree.trees_at_hand import Node, from_sklearn, random_cells, random_tr
 from margrove.errors import InputError, MissingExtraError, ParameterError
 from margrove.tree.export import node_columns, to_c, to_dataframe, to_python, to_sql
 from margrove.tree.model import TreeModel
-from margrove.tree.problem import Cells, TreeColumn
+from margrove.tree.problem import Cells, Growth, TreeColumn, TreeProblem
+from margrove.tree.reference import grow
 
 LABELS = {
     "text": np.array(["it's", 'say "no"', "back\\slash ü */"], dtype=object),
@@ -148,6 +149,27 @@ def test_the_table_of_python_predicts_as_its_statements(seed, monkeypatch):
     source = to_python(model, LABELS["text"])
     assert "while" in source
     assert run_python(source, names_of(model), rows) == expected(model, LABELS["text"], cells)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_code_and_words_of_a_grown_tree_agree_with_it(seed, run_c):
+    """As trees are: every branch has rows, and the words name what they had."""
+    cells, _ = random_cells(random_tree(seed), 300, seed)
+    known = [
+        values if j in (0, 3, 5) else np.minimum(values, cells.columns[j].n_codes - 1)
+        for j, values in enumerate(cells.values)
+    ]
+    trained = Cells(cells.columns, 300, tuple(known))
+    target = np.random.default_rng(seed).integers(0, 3, 300).astype(np.int32)
+    model = grow(TreeProblem(trained, target, n_classes=3, growth=Growth(max_depth=6)))
+    new, rows = random_cells(model, 300, seed + 50)
+    wanted = expected(model, np.arange(3), new)
+    assert run_python(to_python(model, [0, 1, 2]), names_of(model), rows) == wanted
+    assert run_sql(to_sql(model, [0, 1, 2], table="t"), names_of(model), rows, "t") == wanted
+    assert run_c(to_c(model, [0, 1, 2]), new, ctypes.c_int) == wanted
+    words = node_columns(model, [0, 1, 2])["branch"][1:]
+    assert len(words) > 30
+    assert not [said for said in words if said.endswith(("is other", "is anything"))]
 
 
 @pytest.mark.parametrize("depth", [89, 90, 91, 3_000])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from margrove.tree.model import TreeModel
-from margrove.tree.words import Allowed, anything, branches_in_code, narrowed, plain, stretch
+from margrove.tree.words import Allowed, anything, branches_in_code, exact, narrowed, plain, stretch
 
 # fmt: off
 KEYWORDS = frozenset((
@@ -84,7 +84,8 @@ def _condition(allowed: Allowed, v: str) -> str:
         if allowed.low == -inf and allowed.high == inf:
             return f"!isnan({v})"
         is_below = allowed.low == -inf
-        pieces = [f"{v} {'<=' if is_below else '>'} {number(allowed.high if is_below else allowed.low)}"]
+        theta = allowed.high if is_below else allowed.low
+        pieces = [f"{v} {'<=' if is_below else '>'} {number(theta)} /* {exact(theta)} */"]
     elif allowed.column.test == "intervals":
         pieces = [stretch(v, low, high, "&&", number) for low, high in allowed.runs()]
     else:

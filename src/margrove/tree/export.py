@@ -50,6 +50,21 @@ def to_python(model: TreeModel, classes: Any = None, name: str = "predict") -> s
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.tree.export import to_python
+    >>> from margrove.tree.problem import Cells, TreeColumn, TreeProblem
+    >>> from margrove.tree.reference import grow
+    >>> columns = TreeColumn("weight", has_missing=False), TreeColumn("ripe", "multiway", ("no", "yes"))
+    >>> weight, ripe = np.array([15.0, 16, 19, 22, 27, 29]), np.array([1, 0, 1, 1, 0, 1], dtype=np.int32)
+    >>> cells = Cells(columns, 6, (weight, ripe))
+    >>> tree = grow(TreeProblem(cells, np.array([0, 0, 0, 1, 0, 1], dtype=np.int32), n_classes=2))
+    >>> namespace = {}
+    >>> exec(to_python(tree, ["stay", "go"]), namespace)
+    >>> namespace["predict"]({"weight": 27.0, "ripe": "yes"}), namespace["predict"](weight=15.0)
+    ('go', 'stay')
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ParameterError(f"name is {name!r}; it must be a name that a Python function can have.")
@@ -90,6 +105,27 @@ def to_sql(
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.tree.export import to_sql
+    >>> from margrove.tree.problem import Cells, TreeColumn, TreeProblem
+    >>> from margrove.tree.reference import grow
+    >>> columns = TreeColumn("weight", has_missing=False), TreeColumn("ripe", "multiway", ("no", "yes"))
+    >>> weight, ripe = np.array([15.0, 16, 19, 22, 27, 29]), np.array([1, 0, 1, 1, 0, 1], dtype=np.int32)
+    >>> cells = Cells(columns, 6, (weight, ripe))
+    >>> tree = grow(TreeProblem(cells, np.array([0, 0, 0, 1, 0, 1], dtype=np.int32), n_classes=2))
+    >>> print(to_sql(tree, ["stay", "go"], table="fruit"))
+    SELECT *,
+    CASE
+      WHEN ("weight" <= 20.5E0 OR "weight" IS NULL) THEN 'stay'
+      ELSE CASE
+        WHEN "ripe" IN ('no') THEN 'stay'
+        ELSE 'go'
+      END
+    END AS "prediction"
+    FROM "fruit"
     """
     if dialect not in DIALECTS:
         raise ParameterError(f"dialect is {dialect!r}; it must be one of {', '.join(map(repr, DIALECTS))}.")
@@ -120,6 +156,28 @@ def to_c(model: TreeModel, classes: Any = None, name: str = "predict") -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.tree.export import to_c
+    >>> from margrove.tree.problem import Cells, TreeColumn, TreeProblem
+    >>> from margrove.tree.reference import grow
+    >>> columns = TreeColumn("weight", has_missing=False), TreeColumn("ripe", "multiway", ("no", "yes"))
+    >>> weight, ripe = np.array([15.0, 16, 19, 22, 27, 29]), np.array([1, 0, 1, 1, 0, 1], dtype=np.int32)
+    >>> cells = Cells(columns, 6, (weight, ripe))
+    >>> tree = grow(TreeProblem(cells, np.array([0, 0, 0, 1, 0, 1], dtype=np.int32), n_classes=2))
+    >>> print(to_c(tree, ["stay", "go"]).partition("<math.h>")[2].strip())
+    int predict(const double *x)
+    {
+        if (isnan(x[0]) || x[0] <= 0x1.4800000000000p+4 /* 20.5 */) {
+            return 0;
+        }
+        if (x[1] == 0) {
+            return 0;
+        }
+        return 1;
+    }
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in c_source.KEYWORDS:
         raise ParameterError(f"name is {name!r}; it must be a name that a C function can have.")

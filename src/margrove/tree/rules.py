@@ -129,6 +129,26 @@ def tree_rules(
     Returns
     -------
     Rules
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.tree.rules import tree_rules
+    >>> from margrove.tree.problem import Cells, TreeColumn, TreeProblem
+    >>> from margrove.tree.reference import grow
+    >>> columns = TreeColumn("weight", has_missing=False), TreeColumn("ripe", "multiway", ("no", "yes"))
+    >>> weight, ripe = np.array([15.0, 16, 19, 22, 27, 29]), np.array([1, 0, 1, 1, 0, 1], dtype=np.int32)
+    >>> cells = Cells(columns, 6, (weight, ripe))
+    >>> tree = grow(TreeProblem(cells, np.array([0, 0, 0, 1, 0, 1], dtype=np.int32), n_classes=2))
+    >>> print(tree_rules(tree, ["stay", "go"]))
+    if weight ≤ 20.5: stay (3 rows, 100 %)
+    else (weight > 20.5):
+        if ripe = no: stay (1 row, 100 %)
+        else (ripe = yes or missing): go (2 rows, 100 %)
+    >>> print(tree_rules(tree, ["stay", "go"], style="lines"))
+    IF weight ≤ 20.5 THEN stay (support 3, share 50 %, confidence 100 %, p = 0.22)
+    IF weight > 20.5 AND (ripe = yes or missing) THEN go (support 2, share 33.3 %, confidence 100 %, p = 0.046)
+    IF weight > 20.5 AND ripe = no THEN stay (support 1, share 16.7 %, confidence 100 %, p = 0.48)
     """
     if style not in STYLES:
         raise ParameterError(f"style is {style!r}; it must be 'nested' or 'lines'.")

@@ -1,0 +1,190 @@
+"""What stands in the boxes of a drawn tree, and how large they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.errors import ParameterError
+from margrove.tree.model import TreeModel
+from margrove.tree.rules import p_words
+from margrove.tree.words import places, shares
+
+# Lengths are in points, 1/72 inch, of a figure made to need; on axes that are given, all shrink or grow together.
+HEAD, SMALL = 9.0, 8.0  # letters
+LINE = 1.35  # of the height of letters: from one line to the next
+PAD = 6.0  # between the edge of a box and what is in it
+BAR = 7.0  # height of a bar of class shares
+_LEAST = 46.0  # width of a box
+_LONGEST_NAME, _LONGEST_LABEL = 28, 15  # letters of a column's or class's name; of a line of words at a branch
+_LONGEST_INSIDE = 14  # letters of the name of the largest class, at a test
+_LABEL_LINES = 4
+_LISTED = 6  # levels at a branch
+_MOST_BRANCHES = 12  # boxes below a node: of more, the heaviest and one for all others
+_MOST_BOXES = 600  # a picture with more cannot be read, nor made in a short time
+
+
+@dataclass
+class Box:
+    """A node as it is drawn, or what stands for nodes that are not."""
+
+    depth: int
+    lines: list[tuple[str, bool]]  # text, whether it is bold
+    shares: NDArray[np.float64] | None = None  # of the classes
+    place: float | None = None  # of a number between the least and the largest leaf
+    code: int | None = None  # of the class, where the drawing ends
+    label: list[str] = field(default_factory=list)  # on the line from its parent
+    is_cut: bool = False
+    children: list[int] = field(default_factory=list)
+
+    @property
+    def width(self) -> float:
+        texts = [width_of(text, HEAD if bold else SMALL, bold) for text, bold in self.lines]
+        return max(_LEAST, 2 * PAD + max(texts))
+
+    @property
+    def slot(self) -> float:
+        """The width that it needs with its label."""
+        return max([self.width, *(width_of(text, SMALL) + 4 for text in self.label)])
+
+    @property
+    def has_bar(self) -> bool:
+        return self.shares is not None or self.place is not None
+
+    @property
+    def height(self) -> float:
+        text = sum(LINE * (HEAD if bold else SMALL) for _, bold in self.lines)
+        return 2 * PAD + text + (BAR + 3 if self.has_bar else 0)
+
+
+def boxes_of(
+    tree: TreeModel, labels: list[Any] | None, max_depth: int | None, p_values: NDArray[np.float64] | None
+) -> list[Box]:
+    """What is drawn, each child behind its parent."""
+    writer = _Writer(tree, labels, p_values)
+    boxes: list[Box] = []
+    number: dict[int, int] = {}  # of a node's box
+    drawn: dict[int, list[int]] = {}  # its children that have one
+    for place in places(tree, max_depth):
+        node, parent = place.node, int(tree.parent[place.node])
+        if parent >= 0 and node not in drawn.get(parent, ()):
+            continue
+        is_end = bool(tree.feature[node] < 0 or tree.depth[node] == max_depth)
+        box = writer.test_box(node) if not is_end else writer.end_box(node)
+        if place.branch is not None:
+            box.label = _label(place.branch.words(name=False, most=_LISTED))
+            boxes[number[parent]].children.append(len(boxes))
+        number[node], drawn[node] = len(boxes), [] if is_end else _heaviest(tree, node)
+        boxes.append(box)
+        if len(boxes) > _MOST_BOXES:
+            raise ParameterError(f"max_depth is {max_depth}; that is more than {_MOST_BOXES} boxes. Use less.")
+    for node, children in drawn.items():
+        left_out = np.setdiff1d(tree.children(node), children) if children else np.empty(0, np.intp)
+        if len(left_out):
+            boxes[number[node]].children.append(len(boxes))
+            lines = [
+                (f"… {len(left_out):,} more branches", False),
+                (f"n = {int(tree.n_rows[left_out].sum()):,}", False),
+            ]
+            boxes.append(Box(int(tree.depth[node]) + 1, lines, is_cut=True))
+    return boxes
+
+
+def _heaviest(tree: TreeModel, node: int) -> list[int]:
+    """The children of a node; of many, those with most rows."""
+    children = tree.children(node)
+    if len(children) > _MOST_BRANCHES:
+        children = children[np.argsort(-tree.weight[children], kind="stable")[: _MOST_BRANCHES - 1]]
+    return [int(child) for child in children]
+
+
+class _Writer:
+    """Fills the boxes of one tree."""
+
+    def __init__(self, tree: TreeModel, labels: list[Any] | None, p_values: NDArray[np.float64] | None) -> None:
+        self.tree, self.labels, self.p_values = tree, labels, p_values
+        self.shares = None if labels is None else shares(tree)
+        values = tree.value[tree.is_leaf, 0]
+        self.low, self.high = float(values.min()), float(values.max())
+
+    def test_box(self, node: int) -> Box:
+        """A node with branches below it: the column that it asks for."""
+        box, outcome, part = self._box(node)
+        said = f"value {outcome}" if box.shares is None else f"{part} {clipped(outcome, _LONGEST_INSIDE)}"
+        name = self.tree.columns[int(self.tree.feature[node])].name
+        box.lines = [(clipped(name), True), (f"{self._n(node)} · {said}", False), *self._p_line(node)]
+        return box
+
+    def end_box(self, node: int) -> Box:
+        """A leaf, or a node whose branches are not drawn: what it predicts."""
+        box, outcome, part = self._box(node)
+        box.lines = [(clipped(outcome), True), (self._n(node), False)]
+        if box.shares is not None:
+            box.code = int(box.shares.argmax())
+            box.lines.append((part, False))
+        box.lines += self._p_line(node)
+        n_below = int(self.tree.end[node]) - node - 1
+        if n_below:
+            box.is_cut = True
+            box.lines.append((f"… {n_below:,} more nodes", False))
+        return box
+
+    def _box(self, node: int) -> tuple[Box, str, str]:
+        """With its bar, what the node predicts, and the share of that class."""
+        box = Box(int(self.tree.depth[node]), lines=[])
+        if self.labels is None or self.shares is None:
+            value, span = float(self.tree.value[node, 0]), self.high - self.low
+            # The median of a node may lie outside the medians of its leaves.
+            box.place = min(1.0, max(0.0, (value - self.low) / span)) if span > 0 else 0.5
+            return box, f"{value:.4g}", ""
+        box.shares = self.shares[node]
+        k = int(box.shares.argmax())
+        return box, str(self.labels[k]), _percent(float(box.shares[k]))
+
+    def _n(self, node: int) -> str:
+        return f"n = {int(self.tree.n_rows[node]):,}"
+
+    def _p_line(self, node: int) -> list[tuple[str, bool]]:
+        if self.p_values is None or not np.isfinite(self.p_values[node]):
+            return []
+        return [(p_words(float(self.p_values[node])), False)]
+
+
+def _label(words: str) -> list[str]:
+    """A few short lines."""
+    joint = words.replace(" or ", " or\N{NO-BREAK SPACE}")  # "or missing" stays together
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrap(joint, _LONGEST_LABEL, break_long_words=False)]
+    if len(lines) > _LABEL_LINES:
+        lines = [*lines[: _LABEL_LINES - 1], f"{lines[_LABEL_LINES - 1]} …"]
+    return [clipped(line, _LONGEST_LABEL + 4) for line in lines]
+
+
+def _percent(share: float) -> str:
+    """Without digits behind the point; 100 % only if it is all."""
+    return "> 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+
+
+def clipped(text: str, most: int = _LONGEST_NAME) -> str:
+    """At most so many letters, all of them printable."""
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+@cache
+def _text_to_path() -> Any:
+    from matplotlib.textpath import TextToPath
+
+    return TextToPath()
+
+
+def width_of(text: str, size: float, bold: bool = False) -> float:
+    """Of letters of this size, in points, with some room, since on a screen letters are a little wider."""
+    from matplotlib.font_manager import FontProperties
+
+    font = FontProperties(size=size, weight="bold" if bold else "normal")
+    return 1.05 * float(_text_to_path().get_text_width_height_descent(text, font, ismath=False)[0])
