@@ -1,0 +1,296 @@
+"""What every tree here can do, before and after it is fitted. ``fit`` is the chain: sample → problem → grown tree →
+pruned tree → certificate."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.inspection import permutation_importance
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.certificate import Certificate
+from margrove.engine import Effort, settle_engine, solve
+from margrove.engine.native import tree as native
+from margrove.errors import ConvergenceWarning, ParameterError, level_of_caller
+from margrove.status import Status
+from margrove.tree.certificate import certify_tree, solver_certificate
+from margrove.tree.export import to_c, to_dataframe, to_python, to_sql
+from margrove.tree.held_out import choose_by_folds, held_out_rows
+from margrove.tree.model import TreeModel
+from margrove.tree.path import CostComplexityPath, cost_complexity_path
+from margrove.tree.problem import Cells, Criterion, Test, TreeProblem
+from margrove.tree.prune import held_out_sums, prune
+from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells, read_cells
+from margrove.tree.rules import Rules, Style, tree_rules
+from margrove.tree.settings import check_settings, settle_growth
+from margrove.tree.significance import split_p_values, stop_by_significance
+
+CERTIFIED_AT_ONCE = 20_000  # rows × columns: to certify them takes some hundredths of a second
+
+
+class DecisionTree(BaseEstimator):
+    """What the trees share. Not a learner by itself."""
+
+    tree_: TreeModel
+    grown_: TreeModel
+    status_: Status
+    engine_: str
+    certificate_: Certificate
+    categorical_: dict[str, str]
+    ccp_alpha_: float
+    n_features_in_: int
+
+    # ------------------------------------------------------------------------------------------------------- fitting
+
+    @abstractmethod
+    def _settled_criterion(self) -> Criterion: ...
+
+    @abstractmethod
+    def _read_target(self, cells: Cells, y: Any, sample_weight: Any) -> TreeSample: ...
+
+    @abstractmethod
+    def _score_leaves(
+        self, tree: TreeModel, leaf: NDArray[np.int32], target: NDArray[Any], weight: NDArray[np.float64] | None
+    ) -> float: ...
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        check_settings(self)
+        criterion = self._settled_criterion()
+        engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
+        sample = self._read_target(self._learn(X), y, sample_weight)
+        growing, held_out = self._apart(sample)
+        problem = self._problem(growing, criterion)
+        solution = solve(problem, engine, effort)
+        self.grown_, self.status_, self.engine_ = solution.model, solution.status, engine
+        self.tree_ = self._pruned(problem, sample, growing, held_out, engine, effort)
+        if sample.classes is not None:
+            self.classes_ = sample.classes
+            self.n_classes_ = len(sample.classes)
+        self._keep_certificate(X, y, sample_weight)
+        self._warn_unless_done()
+        return self
+
+    def _learn(self, X: Any) -> Cells:
+        test, why = self._categorical_test()
+        wishes = ColumnWishes(test, self.categorical_features, self.split_values, self.monotonic_cst)
+        cells = learn_cells(self, X, wishes)
+        self.categorical_ = {column.name: why for column in cells.columns if column.levels}
+        return cells
+
+    def _categorical_test(self) -> tuple[Test, str]:
+        """How categories are tested, and why so."""
+        if self.categorical != "auto":
+            return self.categorical, f"{self.categorical}: as asked"
+        if self.split_score == "gain_ratio":
+            return "multiway", "multiway: the gain ratio charges for many branches, so they compete fairly"
+        return "subset", "subset: two branches keep rows together, where one for each level would scatter them"
+
+    def _problem(self, sample: TreeSample, criterion: Criterion) -> TreeProblem:
+        n_classes = 0 if sample.classes is None else len(sample.classes)
+        if n_classes > 2 and any(column.monotone for column in sample.cells.columns):
+            raise ParameterError("Monotonicity constraints are not supported with multiclass classification")
+        weight = float(sample.cells.n_rows if sample.weight is None else sample.weight.sum())
+        growth = settle_growth(self, criterion, sample.cells.n_rows, len(sample.cells.columns), weight)
+        return TreeProblem(sample.cells, sample.target, n_classes, sample.weight, growth)
+
+    def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> TreeProblem:
+        """The problem this tree has answered, made anew of the data: for its certificate."""
+        cells = read_cells(self, X, self.tree_.columns)
+        growing, _ = self._apart(self._read_target(cells, y, sample_weight))
+        return self._problem(growing, self._settled_criterion())
+
+    def _apart(self, sample: TreeSample) -> tuple[TreeSample, TreeSample | None]:
+        """The rows to grow from, and those held out for pruning."""
+        if self.prune != "reduced_error":
+            return sample, None
+        held_out = held_out_rows(sample, self.validation_fraction, self.random_state)
+        return _some(sample, ~held_out), _some(sample, held_out)
+
+    def _pruned(
+        self,
+        problem: TreeProblem,
+        sample: TreeSample,
+        growing: TreeSample,
+        held_out: TreeSample | None,
+        engine: str,
+        effort: Effort,
+    ) -> TreeModel:
+        tree, criterion = self.grown_, problem.growth.criterion
+        if self.significance is not None:
+            cut = stop_by_significance(
+                tree, self.significance, criterion=criterion, correct=self.correct_significance
+            )
+            tree = tree.cut(cut)
+        if self.prune == "reduced_error" and held_out is not None:
+            leaf = _leaves(tree, held_out.cells, engine, effort)
+            sums = held_out_sums(tree, leaf, held_out.target, held_out.weight, criterion=criterion)
+            tree = prune(tree, "reduced_error", criterion=criterion, held_out=sums)
+        elif self.prune is not None and self.prune != "cost_complexity":
+            tree = prune(
+                tree, self.prune, level=self.prune_level, criterion=criterion, correct=self.correct_significance
+            )
+        self.ccp_alpha_ = self._settled_alpha(problem, engine, effort)
+        if self.ccp_alpha_ > 0:
+            tree = prune(tree, "cost_complexity", alpha=self.ccp_alpha_)
+        return tree
+
+    def _settled_alpha(self, problem: TreeProblem, engine: str, effort: Effort) -> float:
+        """The price of a leaf: given, or the one that does best on rows left out."""
+        is_asked = self.prune == "cost_complexity" and self.ccp_alpha == 0
+        if self.ccp_alpha != "cv" and not is_asked:
+            return float(self.ccp_alpha)
+        return choose_by_folds(
+            problem,
+            cost_complexity_path(self.grown_),
+            self.random_state,
+            grow=lambda part: solve(part, engine, effort).model,
+            leaves=lambda tree, cells: _leaves(tree, cells, engine, effort),
+            score=self._score_leaves,
+        )
+
+    def _keep_certificate(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Recomputed where that is quick, else what the tree says of itself."""
+        if self.tree_.n_rows[0] * len(self.tree_.columns) <= CERTIFIED_AT_ONCE:
+            self.certificate_ = certify_tree(self, X, y, sample_weight)
+        else:
+            self.certificate_ = solver_certificate(self)
+
+    def _warn_unless_done(self) -> None:
+        if self.status_ is not Status.CONVERGED:
+            message = (
+                f"{type(self).__name__} ended with status {str(self.status_)!r}: nodes that were still open are leaves; "
+                f"{self.status_.advice}."
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+
+    # ------------------------------------------------------------------------------------------------- a fitted tree
+
+    def apply(self, X: ArrayLike) -> NDArray[np.int32]:
+        """The leaf of each row: its number in ``tree_``."""
+        check_is_fitted(self)
+        return native.apply(self.tree_, read_cells(self, X, self.tree_.columns), self.n_jobs)
+
+    def decision_path(self, X: ArrayLike) -> sp.csr_matrix:
+        """The nodes that each row passes: a sparse matrix of shape (n, nodes) with ones."""
+        leaf = self.apply(X)
+        paths = {}
+        for end in np.unique(leaf).tolist():
+            path, node = [], end
+            while node >= 0:
+                path.append(node)
+                node = int(self.tree_.parent[node])
+            paths[end] = path[::-1]
+        nodes = [paths[end] for end in leaf.tolist()]
+        starts = np.concatenate([[0], np.cumsum([len(path) for path in nodes])])
+        columns = np.concatenate(nodes) if nodes else np.empty(0, int)
+        return sp.csr_matrix((np.ones(len(columns), np.int64), columns, starts), shape=(len(leaf), self.tree_.n_nodes))
+
+    def get_depth(self) -> int:
+        """The depth of the deepest leaf; 0 where there is only the root."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """The number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Of each column the gain of its splits, weighted by their rows, as a share of all."""
+        check_is_fitted(self)
+        inner = ~self.tree_.is_leaf
+        total = np.bincount(
+            self.tree_.feature[inner],
+            self.tree_.weight[inner] * np.maximum(self.tree_.gain[inner], 0),
+            len(self.tree_.columns),
+        )
+        return np.asarray(total / total.sum() if total.sum() > 0 else total, dtype=np.float64)
+
+    def permutation_importances(
+        self, X: Any, y: ArrayLike, *, n_repeats: int = 5, random_state: Any = None, sample_weight: Any = None
+    ) -> Bunch:
+        """How much worse the tree does when one column is shuffled: see scikit-learn's ``permutation_importance``."""
+        check_is_fitted(self)
+        return permutation_importance(
+            self, X, y, n_repeats=n_repeats, random_state=random_state, sample_weight=sample_weight
+        )
+
+    def cost_complexity_path(self) -> CostComplexityPath:
+        """The nested sequence of trees that cost-complexity pruning makes of the grown one, with its prices of a leaf."""
+        check_is_fitted(self)
+        return cost_complexity_path(self.grown_)
+
+    def cost_complexity_pruning_path(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> Bunch:
+        """scikit-learn's call: grows the tree of X and y, and gives ``ccp_alphas`` and ``impurities``."""
+        unpruned = type(self)(**{**self.get_params(), "ccp_alpha": 0.0, "prune": None, "significance": None})
+        path = unpruned.fit(X, y, sample_weight).cost_complexity_path()
+        return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
+
+    # ------------------------------------------------------------------------------------------------- to be read
+
+    def p_values(self) -> NDArray[np.float64]:
+        """The p-value of each node's split, corrected for the tests it was chosen from; NaN at leaves."""
+        check_is_fitted(self)
+        return split_p_values(self.tree_, criterion=self._settled_criterion(), correct=self.correct_significance)
+
+    def rules(self, *, style: Style = "nested", max_depth: int | None = None) -> Rules:
+        """The tree as nested if and else, or (``style="lines"``) as one rule for each leaf with support, confidence and
+        p-value."""
+        check_is_fitted(self)
+        return tree_rules(self.tree_, self._labels(), style=style, max_depth=max_depth)
+
+    def to_python(self, name: str = "predict") -> str:
+        """A Python function that predicts as this tree does, with nothing but the standard library."""
+        check_is_fitted(self)
+        return to_python(self.tree_, self._labels(), name)
+
+    def to_sql(self, table: str | None = None) -> str:
+        """An SQL expression, or with a table's name a query, that predicts as this tree does."""
+        check_is_fitted(self)
+        return to_sql(self.tree_, self._labels(), table)
+
+    def to_c(self, name: str = "predict") -> str:
+        """A C function that predicts as this tree does."""
+        check_is_fitted(self)
+        return to_c(self.tree_, self._labels(), name)
+
+    def to_dataframe(self, library: str = "pandas") -> Any:
+        """One line for each node."""
+        check_is_fitted(self)
+        return to_dataframe(self.tree_, self._labels(), library)
+
+    def _labels(self) -> NDArray[Any] | None:
+        return getattr(self, "classes_", None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tree_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _some(sample: TreeSample, rows: NDArray[np.bool_]) -> TreeSample:
+    return replace(
+        sample,
+        cells=sample.cells.take(rows),
+        target=sample.target[rows],
+        weight=None if sample.weight is None else sample.weight[rows],
+    )
+
+
+def _leaves(tree: TreeModel, cells: Cells, engine: str, effort: Effort) -> NDArray[np.int32]:
+    return tree.apply(cells) if engine == "reference" else native.apply(tree, cells, effort.n_jobs)

@@ -1,0 +1,279 @@
+"""What a tree is given, checked once: cells of any kind, the target, weights. Every complaint is raised here, before any
+work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from margrove.data.alignment import as_trained, check_names, sparse_as_trained, tell_unseen
+from margrove.data.columns import MISSING, Column, named
+from margrove.data.sample import number_classes, read_features, settle_weights
+from margrove.data.table import Table
+from margrove.errors import InputError, ParameterError, listed, shown
+from margrove.tree.problem import Cells, Test, TreeColumn
+
+CATEGORY_TESTS: tuple[Test, ...] = ("multiway", "subset", "one_vs_rest")
+
+
+@dataclass(frozen=True)
+class TreeSample:
+    """Cells, target and weights, ready for a problem. Rows of no weight have been left out."""
+
+    cells: Cells
+    target: NDArray[Any]  # (n,): int32 classes or float64 numbers
+    classes: NDArray[Any] | None  # (K,), sorted; None for numbers
+    weight: NDArray[np.float64] | None  # (n,), all > 0; None where all are one
+    rows: NDArray[np.intp] | None  # which of the given rows these are; None: all
+
+
+@dataclass(frozen=True)
+class ColumnWishes:
+    """What the user said of single columns, by name or position."""
+
+    categorical: Test  # how categories are tested
+    categorical_features: Any  # which numbers are categories
+    split_values: Mapping[Any, Sequence[float]] | None
+    monotone: Any
+
+
+def learn_cells(estimator: Any, X: Any, wishes: ColumnWishes) -> Cells:
+    """The cells of the training table, and what each column is to the tree."""
+    table = read_features(estimator, X)
+    categories = _positions("categorical_features", wishes.categorical_features, table)
+    cuts = _cut_points(wishes.split_values, table)
+    monotone = _directions(wishes.monotone, table)
+    if table.sparse is not None:
+        return _sparse_cells(table, categories, cuts, monotone)
+    columns, values = [], []
+    is_plain = table.block is not None and not categories and not cuts
+    # NaN is in a sum as soon as it is in a term: one pass, and no mask as large as the table.
+    is_complete = table.block is not None and not np.isnan(np.sum(table.block, dtype=np.float64))
+    for j, given in enumerate(table):
+        column = _category_of_numbers(given) if j in categories and given.kind == "numeric" else given
+        if column.kind == "numeric":
+            test: Test = "intervals" if j in cuts else "threshold"
+            cells, has_missing = column.values, not is_complete and column.n_missing > 0
+            tree_column = TreeColumn(
+                column.name, test, cuts=cuts.get(j, ()), monotone=monotone[j], has_missing=has_missing
+            )
+        else:
+            _refuse_wishes(column.name, j in cuts, monotone[j])
+            column = _only_levels_that_occur(column)
+            levels = (False, True) if column.kind == "boolean" else column.levels
+            tree_column = TreeColumn(column.name, wishes.categorical, levels, has_missing=column.n_missing > 0)
+            cells = column.values.astype(np.int32, copy=False)
+        columns.append(tree_column)
+        values.append(cells)
+    block = table.block if is_plain and table.block is not None and table.block.flags.c_contiguous else None
+    return Cells(tuple(columns), table.n_rows, tuple(values), block=block)
+
+
+def read_cells(estimator: Any, X: Any, columns: tuple[TreeColumn, ...], unseen: str = "warn") -> Cells:
+    """The cells of a new table, seen through the columns of training."""
+    names = [column.name for column in columns]
+    table = read_features(estimator, X, names=names)
+    check_names(table, names)
+    if table.sparse is not None:
+        matrix = sparse_as_trained(table, names)
+        if all(column.test == "threshold" for column in columns):
+            return Cells(columns, table.n_rows, sparse=matrix.tocsc())
+        table = Table(block=matrix.toarray(), names=names, source=table.source)
+    if table.block is not None and table.names == tuple(names) and not any(column.levels for column in columns):
+        block = table.block if table.block.flags.c_contiguous else None
+        return Cells(columns, table.n_rows, tuple(table.block.T), block=block)
+    trained = [as_trained(table, _description(column)) for column in columns]
+    tell_unseen(table, trained, unseen, "each takes the heaviest branch of a test it comes to")
+    values = [column.values if column.kind == "numeric" else column.values.astype(np.int32) for column in trained]
+    return Cells(columns, table.n_rows, tuple(values))
+
+
+def read_classes(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) -> TreeSample:
+    """The target as classes."""
+    if y is None:
+        raise InputError("a decision tree requires y to be passed, but the target y is None")
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "O":
+        y = _plain_labels(y)
+    check_classification_targets(y)
+    _check_length(cells, y)
+    classes, codes = number_classes(y)
+    weight = _weights(cells, y, sample_weight, class_weight)
+    return _sample(cells, codes.astype(np.int32), classes, weight)
+
+
+def read_numbers(cells: Cells, y: Any, sample_weight: Any) -> TreeSample:
+    """The target as numbers."""
+    if y is None:
+        raise InputError("a decision tree requires y to be passed, but the target y is None")
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "O":
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"y holds {shown(y[0])}; a regression needs numbers") from error
+    if y.dtype.kind not in "fiub":
+        raise InputError(f"y holds {shown(y[0])}; a regression needs numbers", cure="Use DecisionTreeClassifier.")
+    numbers = y.astype(np.float64)
+    _check_length(cells, numbers)
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        what = "NaN" if np.isnan(numbers[row]) else "infinity"
+        raise InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
+    return _sample(cells, numbers, None, _weights(cells, numbers, sample_weight, None))
+
+
+def _weights(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) -> NDArray[np.float64] | None:
+    return settle_weights(np.empty((cells.n_rows, 0)), y, sample_weight, class_weight)
+
+
+def _sample(
+    cells: Cells, target: NDArray[Any], classes: NDArray[Any] | None, weight: NDArray[np.float64] | None
+) -> TreeSample:
+    if weight is None or (weight > 0).all():
+        return TreeSample(cells, target, classes, weight, None)
+    rows = np.flatnonzero(weight > 0)
+    return TreeSample(cells.take(rows), target[rows], classes, weight[rows], rows)
+
+
+def _check_length(cells: Cells, y: NDArray[Any]) -> None:
+    if len(y) != cells.n_rows:
+        raise InputError(f"Found input variables with inconsistent numbers of samples: [{cells.n_rows}, {len(y)}]")
+    check_consistent_length(y)
+
+
+def _plain_labels(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels that came as objects, as one type that can be sorted."""
+    kinds = {type(label) for label in y.tolist()}
+    if any(label is None or label != label for label in y.tolist()):
+        row = next(i for i, label in enumerate(y.tolist()) if label is None or label != label)
+        raise InputError(f"Input y contains NaN, first in row {row}", cure="Leave such rows out.")
+    if kinds <= {str}:
+        return y.astype(np.str_)
+    if kinds <= {bool, int, float}:
+        return np.asarray(y.tolist())
+    check_classification_targets(y)
+    raise InputError(
+        f"y mixes labels of different types: {', '.join(sorted(kind.__name__ for kind in kinds))}",
+        cure="Make them all text: y.astype(str).",
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- single columns
+
+
+def _position(parameter: str, key: Any, table: Table) -> int:
+    """Where the column of this name or number stands."""
+    if isinstance(key, str):
+        if key in table:
+            return table.position(key)
+        raise ParameterError(f"{parameter} names the column {key!r}; the columns are {named(table.names)}.")
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        if -table.n_columns <= int(key) < table.n_columns:
+            return int(key) % table.n_columns
+        raise ParameterError(f"{parameter} names the column {int(key)}; there are {table.n_columns}, counted from 0.")
+    raise ParameterError(f"{parameter} names a column by {shown(key)}; use its name or its number.")
+
+
+def _positions(parameter: str, given: Any, table: Table) -> set[int]:
+    """Columns named by position, by name, or by a mask."""
+    if given is None or (isinstance(given, str) and given == "from_dtype"):
+        return set()
+    if isinstance(given, str):
+        given = [given]
+    keys = np.asarray(given, dtype=object).ravel().tolist()
+    if keys and all(isinstance(key, (bool, np.bool_)) for key in keys):
+        if len(keys) != table.n_columns:
+            raise ParameterError(f"{parameter} is a mask of {len(keys)}; the table has {table.n_columns} columns.")
+        return {j for j, is_in in enumerate(keys) if is_in}
+    return {_position(parameter, key, table) for key in keys}
+
+
+def _cut_points(given: Mapping[Any, Sequence[float]] | None, table: Table) -> dict[int, tuple[float, ...]]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"split_values is {shown(given)}; it must be {{column: cut points}}.")
+    found = {}
+    for key, points in given.items():
+        j = _position("split_values", key, table)
+        numbers = np.asarray(points, dtype=np.float64).ravel()
+        if not len(numbers) or not np.isfinite(numbers).all() or len(np.unique(numbers)) < len(numbers):
+            raise ParameterError(
+                f"split_values[{shown(key)}] is {listed(numbers.tolist())}; it must be one or more different numbers."
+            )
+        found[j] = tuple(sorted(float(number) for number in numbers))
+    return found
+
+
+def _directions(given: Any, table: Table) -> list[int]:
+    """The monotone constraint of each column: 1, 0 or -1."""
+    signs = [0] * table.n_columns
+    if given is None:
+        return signs
+    if isinstance(given, Mapping):
+        for key, sign in given.items():
+            signs[_position("monotonic_cst", key, table)] = sign
+    else:
+        signs = np.asarray(given).ravel().tolist()
+        if len(signs) != table.n_columns:
+            raise ParameterError(
+                f"monotonic_cst has shape {len(signs)} but the input data X has {table.n_columns} features."
+            )
+    if any(sign not in (-1, 0, 1) for sign in signs):
+        odd = next(sign for sign in signs if sign not in (-1, 0, 1))
+        raise ParameterError(f"monotonic_cst must be None or an array-like of -1, 0 or 1; it holds {shown(odd)}.")
+    return [int(sign) for sign in signs]
+
+
+def _refuse_wishes(name: str, has_cuts: bool, direction: int) -> None:
+    if has_cuts:
+        raise ParameterError(f"split_values names the column {name!r}, which is no number.")
+    if direction:
+        raise ParameterError(f"monotonic_cst is {direction} for the column {name!r}, a category: it has no order.")
+
+
+def _category_of_numbers(column: Column) -> Column:
+    present = ~np.isnan(column.values)
+    codes = np.full(len(column), MISSING, dtype=np.int32)
+    levels, codes[present] = np.unique(column.values[present], return_inverse=True)
+    plain = [int(level) if float(level).is_integer() else float(level) for level in levels.tolist()]
+    return Column(column.name, "category", codes, tuple(plain))
+
+
+def _only_levels_that_occur(column: Column) -> Column:
+    """A category without the levels that were declared and are in no cell."""
+    if column.kind != "category":
+        return column
+    occurs = np.bincount(column.values[column.values >= 0], minlength=len(column.levels)) > 0
+    if occurs.all():
+        return column
+    recode = np.append(np.cumsum(occurs) - 1, MISSING).astype(np.int32)
+    levels = tuple(level for level, is_there in zip(column.levels, occurs, strict=True) if is_there)
+    return Column(column.name, "category", recode[column.values], levels)
+
+
+def _sparse_cells(
+    table: Table, categories: set[int], cuts: dict[int, tuple[float, ...]], monotone: list[int]
+) -> Cells:
+    if categories or cuts:
+        name = "categorical_features" if categories else "split_values"
+        raise ParameterError(f"{name} is for dense tables, and X is a sparse matrix. Use X.toarray().")
+    columns = tuple(TreeColumn(name, monotone=sign) for name, sign in zip(table.names, monotone, strict=True))
+    matrix = table.sparse.tocsc()
+    matrix.sum_duplicates()
+    return Cells(columns, table.n_rows, sparse=matrix)
+
+
+def _description(column: TreeColumn) -> dict[str, Any]:
+    if column.test in ("threshold", "intervals"):
+        return {"name": column.name, "kind": "numeric"}
+    if column.levels == (False, True) and all(isinstance(level, bool) for level in column.levels):
+        return {"name": column.name, "kind": "boolean"}
+    return {"name": column.name, "kind": "category", "levels": list(column.levels)}

@@ -1,0 +1,123 @@
+"""The parameters of the trees, checked, and what they come to for a given table."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, get_args
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from margrove.errors import ParameterError, check_flag, check_number, check_whole, shown
+from margrove.tree.problem import Criterion, Growth, SplitScore, Thresholds
+from margrove.tree.prune import RULES
+from margrove.tree.significance import check_share
+
+CATEGORICAL = ("auto", "multiway", "subset", "one_vs_rest")
+_SAME = {"log_loss": "entropy", "mse": "squared_error", "mae": "absolute_error"}
+
+
+def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """Raise `ParameterError` unless the value is one of those allowed."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
+        raise ParameterError(f"{name} is {shown(value)}; it must be one of {', '.join(map(repr, allowed))}.")
+
+
+def settle_criterion(name: Any, allowed: tuple[Criterion, ...]) -> Criterion:
+    """The criterion by its own name; "log_loss" is scikit-learn's word for the entropy."""
+    choices = (*allowed, *(same for same, own in _SAME.items() if own in allowed and same == "log_loss"))
+    check_choice("criterion", name, choices)
+    return _SAME.get(name, name)
+
+
+def check_settings(tree: Any) -> None:
+    """Everything that can be said without the data."""
+    check_choice("split_score", tree.split_score, get_args(SplitScore))
+    check_choice("thresholds", tree.thresholds, get_args(Thresholds))
+    check_choice("categorical", tree.categorical, CATEGORICAL)
+    check_choice("prune", tree.prune, (None, *RULES))
+    if tree.max_depth is not None:
+        check_whole("max_depth", tree.max_depth, least=1, cure="None means no limit.")
+    if tree.max_leaf_nodes is not None:
+        check_whole("max_leaf_nodes", tree.max_leaf_nodes, least=2, cure="None means no limit.")
+    check_number("min_impurity_decrease", tree.min_impurity_decrease, least=0)
+    check_number("min_gain", tree.min_gain, least=0)
+    check_number("complexity", tree.complexity, least=0)
+    check_number("min_weight_fraction_leaf", tree.min_weight_fraction_leaf, least=0)
+    if tree.min_weight_fraction_leaf > 0.5:
+        raise ParameterError(f"min_weight_fraction_leaf is {tree.min_weight_fraction_leaf}; it must be 0.5 at most.")
+    check_whole("n_bins", tree.n_bins, least=2)
+    check_flag("correct_significance", tree.correct_significance)
+    if tree.significance is not None:
+        check_share("significance", tree.significance)
+    if tree.prune_level is not None:
+        check_share("prune_level", tree.prune_level)
+    check_share("validation_fraction", tree.validation_fraction)
+    if tree.ccp_alpha != "cv":
+        check_number("ccp_alpha", tree.ccp_alpha, least=0, cure="Or 'cv': chosen by cross-validation.")
+
+
+def settle_growth(tree: Any, criterion: Criterion, n_rows: int, n_columns: int, weight: float) -> Growth:
+    """How a tree of this table is grown."""
+    majority = getattr(tree, "majority", 1.0)
+    check_number("majority", majority, above=0)
+    if majority > 1:
+        raise ParameterError(f"majority is {majority}; it is a share, so 1 at most.")
+    return Growth(
+        criterion=criterion,
+        split_score=tree.split_score,
+        thresholds=tree.thresholds,
+        max_depth=None if tree.max_depth is None else int(tree.max_depth),
+        min_samples_split=max(2, _count("min_samples_split", tree.min_samples_split, n_rows, least=2)),
+        min_samples_leaf=_count("min_samples_leaf", tree.min_samples_leaf, n_rows, least=1),
+        min_weight_leaf=float(tree.min_weight_fraction_leaf) * weight,
+        max_leaf_nodes=None if tree.max_leaf_nodes is None else int(tree.max_leaf_nodes),
+        max_features=_columns_looked_at(tree.max_features, n_columns),
+        min_impurity_decrease=float(tree.min_impurity_decrease),
+        min_gain=float(tree.min_gain),
+        majority=float(majority),
+        complexity=float(tree.complexity),
+        n_bins=int(tree.n_bins),
+        seed=_seed(tree.random_state, tree.max_features),
+    )
+
+
+def _count(name: str, value: Any, n_rows: int, *, least: int) -> int:
+    """A number of rows, given as such or as a share of all."""
+    if isinstance(value, (float, np.floating)) and not float(value).is_integer():
+        check_number(name, value, above=0)
+        if value > 1:
+            raise ParameterError(f"{name} is {value}; a share of the rows is at most 1.0, a number of rows is whole.")
+        return max(least if name == "min_samples_leaf" else 2, math.ceil(float(value) * n_rows))
+    if isinstance(value, (float, np.floating)):
+        if value == 1.0:
+            return n_rows  # the share 1.0, as scikit-learn has it
+        raise ParameterError(f"{name} is {value}; it must be a whole number ≥ {least}, or a share below 1.")
+    check_whole(name, value, least=least, cure="Or a share of the rows, such as 0.01.")
+    return int(value)
+
+
+def _columns_looked_at(value: Any, n_columns: int) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        check_choice("max_features", value, ("sqrt", "log2"))
+        size = math.sqrt(n_columns) if value == "sqrt" else math.log2(n_columns)
+        return max(1, int(size))
+    if isinstance(value, (float, np.floating)):
+        check_number("max_features", value, above=0)
+        if value > 1:
+            raise ParameterError(f"max_features is {value}; a share of the columns is at most 1.0.")
+        return max(1, int(value * n_columns))
+    check_whole("max_features", value, least=1, cure="Or 'sqrt', 'log2', or a share of the columns.")
+    return min(int(value), n_columns)
+
+
+def _seed(random_state: Any, max_features: Any) -> int | None:
+    """None where nothing is random: ties go to the first column."""
+    if random_state is None and max_features is None:
+        return None
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        check_random_state(random_state)
+        return 0 if random_state is None else int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
