@@ -65,9 +65,9 @@ def _ugly_column(rng: np.random.Generator, name: str, n: int) -> tuple[TreeColum
     return TreeColumn(name, str(rng.choice(["multiway", "subset", "one_vs_rest"])), levels), codes  # type: ignore[arg-type]
 
 
-def _ugly_problem(seed: int, criterion: str, max_rows: int = 24, **growth: Any) -> TreeProblem:
-    """Any table at all, the same for the same seed."""
-    rng = np.random.default_rng(seed)
+def _ugly_problem(number: int, criterion: str, max_rows: int = 24, **growth: Any) -> TreeProblem:
+    """Any table at all, the same for the same number."""
+    rng = np.random.default_rng(number)
     n, d = int(rng.integers(1, max_rows + 1)), int(rng.integers(1, 4))
     columns, values = zip(*(_ugly_column(rng, f"c{j}", n) for j in range(d)), strict=True)
     if criterion in ("squared_error", "gaussian_entropy", "absolute_error"):

