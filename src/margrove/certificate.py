@@ -218,6 +218,9 @@ _CERTIFIERS = {
     "SVR": "margrove.svm.certificate:certify_svr",
     "NuSVR": "margrove.svm.certificate:certify_nu_svr",
     "OneClassSVM": "margrove.svm.certificate:certify_one_class",
+    "DecisionTreeClassifier": "margrove.tree.certificate:certify_tree",
+    "DecisionTreeRegressor": "margrove.tree.certificate:certify_tree",
+    "DecisionStump": "margrove.tree.certificate:certify_tree",
 }
 
 

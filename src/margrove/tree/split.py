@@ -198,7 +198,8 @@ class SplitSearch:
         if self.problem.is_regression:
             is_settled = node.target.min() == node.target.max()
         else:
-            is_settled = node.value.max() >= growth.majority * (1 - self.slack) * node.weight
+            is_pure = np.count_nonzero(node.value) == 1
+            is_settled = is_pure or node.value.max() >= growth.majority * (1 - self.slack) * node.weight
         is_deep = growth.max_depth is not None and depth >= growth.max_depth
         return bool(is_settled or is_deep or node.n_rows < growth.min_samples_split)
 

@@ -1,0 +1,390 @@
+"""Certificates of trees: every node recounted on the rows that reach it, every split searched anew by `split.py`.
+
+Nothing here imports the reference, an engine or the core. The claim is that of greedy growth, split by split: on the
+rows of its node each test is the best of those it was allowed, up to rounding, and a node that stayed a leaf had to.
+What pruning then takes away is checked as such: the pruned tree is a part of the grown one.
+
+Rows are streamed: one path of the tree at a time. All nodes are recounted; the search of all of them costs about
+rows × columns × depth, so above VISIT_LIMIT cells only a sample is searched, always the same one, the root in it, and
+the claim says how many of how many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.certificate import Certificate, Claim, per_machine
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import TreeProblem
+from margrove.tree.split import FREE, Bounds, Groups, Node, Split, SplitSearch
+
+VISIT_LIMIT = 2_000_000  # cells that are visited to search splits anew; a second or so
+ROUNDING = 1e-9  # of sums in another order, relative to the impurity of the node
+_ROUNDING_OF_LOGARITHMS = 1e-6  # of the Gaussian entropy: a variance near its floor has lost that many digits
+_ROUNDING_OF_FITS = 1e-6  # of fitted thresholds, relative to the spread of the column
+_ROUNDING_OF_THRESHOLDS = 2.0**-22  # of a midpoint that was rounded to float32, relative to its neighbours
+
+PValues = Callable[[TreeModel], NDArray[np.float64]]  # of each node's split; NaN at leaves
+
+
+def certify_tree(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """T1 – T11: of a fitted tree or stump."""
+    problem = model._problem_of(X, y, sample_weight)
+    return Certificate(
+        learner=type(model).__name__,
+        status=str(getattr(model, "status_", "unknown")),
+        source="recomputed",
+        n_rows=problem.cells.n_rows,
+        machines=("tree",),
+        claims=certify_tree_problem(problem, model.tree_, model.grown_),
+    )
+
+
+def certify_tree_problem(
+    problem: TreeProblem,
+    tree: TreeModel,
+    grown: TreeModel | None = None,
+    *,
+    p_values: PValues | None = None,
+    visit_limit: int = VISIT_LIMIT,
+) -> tuple[Claim, ...]:
+    """What a tree claims of the problem it answers.
+
+    Parameters
+    ----------
+    problem : TreeProblem
+        Made anew from data and parameters.
+    tree : TreeModel
+        The tree that predicts.
+    grown : TreeModel, optional
+        The tree before pruning; ``tree`` itself if it was not pruned. Where it is not given, nothing is said of leaves.
+    p_values : callable, optional
+        Gives the p-value of each node's split.
+    visit_limit : int
+        How many cells may be visited to search splits anew.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dataclasses import replace
+    >>> from margrove.tree.certificate import certify_tree_problem
+    >>> from margrove.tree.problem import Cells, TreeColumn, TreeProblem
+    >>> from margrove.tree.reference import grow
+    >>> x, y = np.array([1.0, 2, 3, 4]), np.array([0, 0, 1, 1], dtype=np.int32)
+    >>> problem = TreeProblem(Cells((TreeColumn("x"),), 4, (x,)), y, n_classes=2)
+    >>> tree = grow(problem)
+    >>> all(claim.holds for claim in certify_tree_problem(problem, tree, tree))
+    True
+    >>> forged = replace(tree, threshold=tree.threshold + 1)
+    >>> [claim.name for claim in certify_tree_problem(problem, forged, forged) if not claim.holds][0]
+    'rows in each node'
+    """
+    whole = tree if grown is None else grown
+    foundations = [_fits(problem, whole), *([] if tree is whole else [_fits(problem, tree)])]
+    if not all(claim.holds for claim in foundations):
+        return tuple(claim for claim in foundations if not claim.holds)
+    audit = _Audit(problem, whole, visit_limit)
+    for node, rows, bounds in audit.walk():
+        audit.recount(node, rows, bounds)
+    claims = [foundations[0], *audit.claims(are_leaves_grown=grown is not None)]
+    if tree is not whole:
+        claims.append(_is_part(tree, whole))
+    if p_values is not None:
+        found = p_values(tree)[~tree.is_leaf]
+        words = "how probable such a split would be by chance" if isfinite(found.sum()) else "not known for all"
+        claims.append(Claim("p-value of each split", per_machine(found), words=words))
+    return tuple(claims)
+
+
+@dataclass
+class _Audit:
+    """What is found out about a tree, node by node."""
+
+    problem: TreeProblem
+    tree: TreeModel
+    visit_limit: int
+    off: dict[str, float] = field(default_factory=dict)  # the largest deviation, for each claim
+    count: dict[str, int] = field(default_factory=dict)  # of what should not be
+    priority: dict[int, tuple[float, int]] = field(default_factory=dict)  # w(S) · gain and branches, where known
+
+    def __post_init__(self) -> None:
+        criterion = self.problem.growth.criterion
+        self.rounding = _ROUNDING_OF_LOGARITHMS if criterion == "gaussian_entropy" else ROUNDING
+        self.search = SplitSearch(self.problem, slack=self.rounding)
+        self.strict = SplitSearch(self.problem, slack=-self.rounding)  # what it finds, rounding cannot excuse
+        self.is_searched = self._sample()
+        self.root_unit = 0.0
+        self.pending: dict[int, tuple[Bounds, ...]] = {}
+
+    def _sample(self) -> NDArray[np.bool_]:
+        """The root, and of the other nodes in a shuffled order those for which there is still room."""
+        n_nodes = self.tree.n_nodes
+        is_sparse = self.problem.cells.sparse is not None  # then every node costs the making of whole columns
+        rows = np.full(n_nodes, self.problem.cells.n_rows) if is_sparse else self.tree.n_rows
+        cost = rows * len(self.problem.cells.columns)
+        if cost.sum() <= self.visit_limit:
+            return np.ones(n_nodes, dtype=bool)
+        is_searched = np.zeros(n_nodes, dtype=bool)
+        is_searched[0] = True
+        room = self.visit_limit
+        for node in np.random.default_rng(0).permutation(n_nodes - 1) + 1:
+            if cost[node] <= room:
+                room -= int(cost[node])
+                is_searched[node] = True
+        return is_searched
+
+    def walk(self) -> Iterator[tuple[int, NDArray[np.intp], Bounds]]:
+        """The nodes depth first, each with the rows that reach it and the bounds it inherits."""
+        stack: list[tuple[int, NDArray[np.intp], Bounds]] = [(0, np.arange(self.problem.cells.n_rows), FREE)]
+        while stack:
+            node, rows, bounds = stack.pop()
+            yield node, rows, bounds
+            children = self.tree.children(node)
+            if len(children) > 0:
+                branch = self.tree.branches(node, self.problem.cells, rows)
+                inherited = self.pending.pop(node, (bounds,) * len(children))
+                stack += [(int(child), rows[branch == b], inherited[b]) for b, child in enumerate(children)][::-1]
+
+    def recount(self, i: int, rows: NDArray[np.intp], bounds: Bounds) -> None:
+        """Everything that is claimed of node i."""
+        tree = self.tree
+        self._worst("rows in each node", abs(float(tree.n_rows[i]) - len(rows)))
+        if len(rows) == 0:
+            self._found("splits against the rules")
+            return
+        node = self.search.node(rows, bounds)
+        if i == 0:
+            self.root_unit = node.gain_unit
+        value = self.search.held_value(node)
+        size = float(np.abs(value).max()) + float(self.problem.is_regression) * abs(float(tree.value[0, 0]))
+        value_off = float(np.abs(tree.value[i] - value).max()) / max(size, np.finfo(float).tiny)
+        self._worst("weight and value of each node", abs(tree.weight[i] - node.weight) / node.weight, value_off)
+        self._worst("impurity of each node", abs(tree.impurity[i] - node.impurity) / self._unit(node))
+        if tree.feature[i] < 0:
+            if self.is_searched[i]:
+                self._judge_leaf(i, node)
+        else:
+            self._judge_split(i, node)
+
+    def _judge_split(self, i: int, node: Node) -> None:
+        tree, j = self.tree, int(self.tree.feature[i])
+        branch = tree.branches(i, self.problem.cells, node.rows)
+        n_branches = len(tree.children(i))
+        groups = self.search.groups(node, j)
+        if n_branches < 2 or groups.n_groups < 2 or set(np.unique(branch)) != set(range(n_branches)):
+            self._found("splits against the rules")
+            return
+        split = self.search.describe(node, j, groups, branch, float(tree.threshold[i]))
+        self.pending[i] = split.bounds
+        self.priority[i] = node.weight * split.charged_gain, n_branches
+        self._worst("gain of each split", abs(tree.gain[i] - split.gain) / self._unit(node))
+        is_due = not self.strict.is_final(node, int(tree.depth[i])) and self.search.is_worthwhile(node, split)
+        is_paid = self.problem.growth.complexity == 0 or split.charged_gain > -self.rounding * self._unit(node)
+        is_asked = self._is_candidate(node, groups, split)
+        if not (is_due and is_paid and is_asked and self.search.is_allowed(node, split)):
+            self._found("splits against the rules")
+        heaviest = split.branches.weight.max() * (1 - ROUNDING)
+        unmet = [int(tree.default_branch[i]), *([] if groups.has_missing else [int(tree.missing_branch[i])])]
+        if any(not 0 <= b < n_branches or split.branches.weight[b] < heaviest for b in unmet):
+            self._found("unknown cells that do not go to the heaviest branch")
+        if self.is_searched[i]:
+            self._search_anew(i, node, split)
+
+    def _is_candidate(self, node: Node, groups: Groups, split: Split) -> bool:
+        """Whether the test is one that its column offers: θ is a candidate, levels go as the kind of test says."""
+        column = self.problem.cells.columns[split.column]
+        n_branches = len(split.branches.weight)
+        if column.test == "threshold":
+            if split.threshold == inf:
+                return groups.has_missing
+            if n_branches != 2 or len(groups.thresholds) == 0:
+                return False
+            x = self.problem.cells.column(split.column)[node.rows].astype(np.float64)
+            below, above = x[x <= split.threshold], x[x > split.threshold]
+            if len(below) == 0 or len(above) == 0:
+                return False
+            low, high = below.max(), above.min()
+            near = ROUNDING * (high - low) + _ROUNDING_OF_THRESHOLDS * max(abs(low), abs(high))
+            if self.problem.growth.thresholds in ("gaussian", "logistic"):
+                near = _ROUNDING_OF_FITS * float(np.nanmax(x) - np.nanmin(x))
+            return bool(np.abs(groups.thresholds - split.threshold).min() <= near)
+        if column.test in ("intervals", "multiway"):
+            return n_branches == groups.n_groups
+        sizes = [len(np.unique(groups.group[split.branch == b])) for b in range(n_branches)]
+        return n_branches == 2 and (column.test == "subset" or 1 in sizes)
+
+    def _search_anew(self, i: int, node: Node, split: Split) -> None:
+        unit = self._unit(node)
+        best = self.strict.best_test(node, split.column)
+        if best is not None:
+            self._worst("a better test of the same column", (best.gain - split.gain) / unit)
+        self._worst("tests to choose from", abs(self.tree.n_tests[i] / split.n_tests - 1))
+        if self.problem.growth.max_features is not None:
+            return  # which columns were drawn is not known
+        columns = range(len(self.problem.cells.columns))
+        n_candidates = sum(self.search.groups(node, j).n_tests for j in columns)
+        self._worst("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
+        rivals = [found for j in columns if (found := self.strict.best_test(node, j)) is not None]
+        if self.problem.growth.split_score == "gain_ratio":
+            offered = [found for j in columns if (found := self.search.best_test(node, j)) is not None]
+            mean = sum(found.charged_gain for found in offered) / max(1, len(offered))
+            self._worst("a better column", (mean - split.charged_gain) / unit)
+            rivals = [rival for rival in rivals if rival.charged_gain >= mean + self.rounding * unit]
+        score = self.search.score(node, split)
+        for rival in rivals:
+            better = self.search.score(node, rival)
+            self._worst("a better column", (better - score) / max(unit, abs(better), abs(score)))
+
+    def _judge_leaf(self, i: int, node: Node) -> None:
+        growth = self.problem.growth
+        if growth.max_features is not None or self.search.is_final(node, int(self.tree.depth[i])):
+            return
+        split = self.strict.best_split(node)
+        if split is None:
+            return
+        # Where no gain is asked for, none is too small: not even one that rounding made negative.
+        asks_nothing = growth.min_gain <= 0 and growth.min_impurity_decrease <= 0
+        is_never_negative = growth.complexity == 0 and growth.criterion != "gaussian_entropy"
+        if self.strict.is_worthwhile(node, split) or (asks_nothing and is_never_negative):
+            self.priority[i] = node.weight * split.charged_gain, len(split.bounds)
+
+    def _n_leaves_to_split(self) -> int:
+        """The leaves that the rules would have split: of the open ones with `max_leaf_nodes`, those that came first.
+
+        The growth is repeated in the order of w(S) · gain. At each split, a leaf still open that would have fitted and
+        gains more should have been taken instead.
+        """
+        limit = self.problem.growth.max_leaf_nodes
+        if limit is None:
+            return sum(bool(self.tree.is_leaf[i]) for i in self.priority)
+        inner: list[tuple[float, int]] = []
+        leaves: list[tuple[float, int]] = []
+
+        def open_node(i: int) -> None:
+            if i in self.priority:
+                heappush(leaves if self.tree.is_leaf[i] else inner, (-self.priority[i][0], i))
+
+        open_node(0)
+        n_leaves, n_found = 1, 0
+        tolerance = self.rounding * self.root_unit * float(self.tree.weight[0])
+        while inner or leaves:
+            if leaves and n_leaves + self.priority[leaves[0][1]][1] - 1 > limit:
+                heappop(leaves)  # does not fit, and never will again
+            elif leaves and (not inner or leaves[0][0] < inner[0][0] - tolerance):
+                heappop(leaves)
+                n_found += 1
+            else:
+                i = heappop(inner)[1]
+                n_leaves += self.priority[i][1] - 1
+                for child in self.tree.children(i):
+                    open_node(int(child))
+        return n_found
+
+    def _unit(self, node: Node) -> float:
+        """In which gains of the node are compared; in a node that is almost pure the root's digits count too."""
+        return max(node.gain_unit, 1e-6 * self.root_unit, float(np.finfo(np.float64).tiny))
+
+    def _worst(self, name: str, *off: float) -> None:
+        for value in off:
+            self.off[name] = max(self.off.get(name, 0.0), inf if np.isnan(value) else float(value))
+
+    def _found(self, name: str) -> None:
+        self.count[name] = self.count.get(name, 0) + 1
+
+    def claims(self, *, are_leaves_grown: bool) -> list[Claim]:
+        """What was found, told."""
+        inner, searched = ~self.tree.is_leaf, self.is_searched
+        n_splits = int(np.count_nonzero(inner))
+        of_splits = f"{np.count_nonzero(inner & searched)} of {n_splits} splits searched anew"
+        of_leaves = f"{np.count_nonzero(~inner & searched)} of {self.tree.n_leaves} leaves searched"
+        is_drawn = self.problem.growth.max_features is not None
+        drawn = "not checked: columns were drawn at random in each node"
+        gains = "largest difference, in units of the node's impurity"
+        claims = [
+            self._claim("rows in each node", 0.0, "largest miscount"),
+            self._claim("weight and value of each node", ROUNDING, "largest relative difference"),
+            self._claim("impurity of each node", self.rounding, gains),
+            self._claim("gain of each split", self.rounding, gains),
+            self._count(
+                "splits against the rules", "not a test of its column, too small a branch or gain, out of order"
+            ),
+            self._count("unknown cells that do not go to the heaviest branch", "splits"),
+            self._claim("tests to choose from", ROUNDING, "largest relative miscount"),
+            self._claim("a better test of the same column", self.rounding, f"{of_splits}: largest gain missed"),
+        ]
+        if is_drawn:
+            return [*claims, Claim("a better column", (), words=drawn), Claim("leaves to split", (), words=drawn)]
+        claims.append(self._claim("a better column", self.rounding, f"{of_splits}: largest score missed"))
+        if not are_leaves_grown:
+            return [*claims, Claim("leaves to split", (), words="not checked: the tree before pruning is not kept")]
+        self.count["leaves to split"] = self._n_leaves_to_split()
+        return [*claims, self._count("leaves to split", f"{of_leaves}: those that no rule holds back")]
+
+    def _claim(self, name: str, limit: float, words: str) -> Claim:
+        off = self.off.get(name, 0.0)
+        return Claim(name, (off,), (limit,), off <= limit, words)
+
+    def _count(self, name: str, words: str) -> Claim:
+        count = self.count.get(name, 0)
+        return Claim(name, (float(count),), (0.0,), count == 0, words)
+
+
+def _fits(problem: TreeProblem, tree: TreeModel) -> Claim:
+    """Whether the arrays make a tree over these columns, fitted on this many rows."""
+    name, n, d = "the rows are those it was fitted on", problem.cells.n_rows, len(problem.cells.columns)
+    m, width = tree.n_nodes, max(1, problem.n_classes)
+    is_tree = (
+        m > 0
+        and len(tree.child) == m - 1
+        and len(tree.child_start) == len(tree.level_start) == m + 1
+        and tree.child_start[0] == 0
+        and tree.child_start[-1] == m - 1
+        and bool((np.diff(tree.child_start) >= 0).all() and (np.diff(tree.level_start) >= 0).all())
+        and np.array_equal(np.sort(tree.child), np.arange(1, m))
+        and bool((tree.parent[1:] < np.arange(1, m)).all())
+        and bool(((tree.feature >= -1) & (tree.feature < d)).all())
+        and bool(((tree.feature < 0) == (np.diff(tree.child_start) == 0)).all())
+        and tree.value.shape == (m, width)
+    )
+    if not is_tree:
+        return Claim(name, (float(n),), (float(n),), False, "its arrays do not make a tree")
+    if tree.columns != problem.cells.columns:
+        return Claim(name, (float(n),), (float(n),), False, "its columns are others than those given")
+    fitted_on = int(tree.n_rows[0])
+    words = f"{n} rows"
+    if fitted_on != n:
+        words = f"fitted on {fitted_on} rows, given {n}: certify on the very rows the model was fitted on"
+    return Claim(name, (float(n),), (float(fitted_on),), fitted_on == n, words)
+
+
+def _is_part(tree: TreeModel, grown: TreeModel) -> Claim:
+    """The nodes of the pruned tree that are not what they were before pruning."""
+    n_changed = 0
+    stack = [(0, 0)]
+    while stack:
+        mine, theirs = stack.pop()
+        is_same = all(
+            np.allclose(getattr(tree, name)[mine], getattr(grown, name)[theirs], rtol=ROUNDING, atol=0)
+            for name in ("n_rows", "weight", "impurity", "value")
+        )
+        children, others = tree.children(mine), grown.children(theirs)
+        if len(children) > 0:
+            is_same &= (
+                len(children) == len(others)
+                and np.array_equal(tree.levels(mine), grown.levels(theirs))
+                and all(
+                    np.array_equal(getattr(tree, name)[mine], getattr(grown, name)[theirs], equal_nan=True)
+                    for name in ("feature", "threshold", "missing_branch", "default_branch", "gain")
+                )
+            )
+            stack += zip(children.tolist(), others.tolist(), strict=False)
+        n_changed += not is_same
+    words = f"{tree.n_leaves} leaves left of {grown.n_leaves}: nodes that differ"
+    return Claim("the pruned tree is part of the grown one", (float(n_changed),), (0.0,), n_changed == 0, words)

@@ -1,0 +1,340 @@
+"""A certificate of a tree holds for what the rules grow, and fails for anything else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+
+from margrove import certify
+from margrove.tree.certificate import certify_tree_problem
+from margrove.tree.problem import Cells
+from margrove.tree.reference import grow
+
+seeds = st.integers(0, 2**32 - 1)
+CRITERIA = ("entropy", "gini", "error", "squared_error", "gaussian_entropy", "absolute_error")
+
+
+def broken(problem, tree, grown=None, **options):
+    """The names of the claims that do not hold."""
+    claims = certify_tree_problem(problem, tree, tree if grown is None else grown, **options)
+    assert all(claim.holds is None or isinstance(claim.holds, bool) for claim in claims)
+    return [claim.name for claim in claims if claim.holds is False]
+
+
+@pytest.fixture
+def blobs(problem_of, rng):
+    """Two numbers, a category and a few missing cells; three classes."""
+    X = rng.normal(size=(90, 2))
+    level = rng.choice(list("uvw"), 90)
+    target = np.where(X[:, 0] + (level == "u") > 0.3, "a", np.where(X[:, 1] > 0, "b", "c"))
+    columns = {f"x{j}": column.tolist() for j, column in enumerate(X.T)} | {"level": level.tolist()}
+    for row in (3, 10, 50):
+        columns["x0"][row] = None
+    return problem_of(columns, target, max_depth=4, min_samples_leaf=2)
+
+
+def changed(tree, name, node, value):
+    """The tree with one number of one node replaced."""
+    values = getattr(tree, name).copy()
+    values[node] = value
+    return replace(tree, **{name: values})
+
+
+# ---------------------------------------------------------------------------------------------------- sound trees
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=seeds,
+    criterion=st.sampled_from(CRITERIA),
+    score=st.sampled_from(("gain", "gain_ratio", "skew_adjusted")),
+    thresholds=st.sampled_from(("exact", "histogram", "gaussian", "logistic")),
+    options=st.fixed_dictionaries(
+        {},
+        optional={
+            "max_depth": st.integers(0, 4),
+            "min_samples_split": st.integers(2, 9),
+            "min_samples_leaf": st.integers(1, 4),
+            "min_weight_leaf": st.floats(0, 4),
+            "max_leaf_nodes": st.integers(2, 9),
+            "max_features": st.integers(1, 3),
+            "majority": st.floats(0.5, 1),
+            "min_gain": st.floats(0, 0.2),
+            "complexity": st.floats(0, 0.5),
+            "seed": st.integers(0, 99),
+        },
+    ),
+)
+def test_what_the_reference_grows_is_certified(ugly_problem, seed, criterion, score, thresholds, options):
+    if criterion not in ("entropy", "gini", "error") and thresholds in ("gaussian", "logistic"):
+        thresholds = "exact"
+    problem = ugly_problem(seed, criterion, split_score=score, thresholds=thresholds, n_bins=4, **options)
+    assert broken(problem, grow(problem)) == []
+
+
+@pytest.mark.parametrize("is_regression", [True, False])
+def test_monotone_trees_are_certified(problem_of, rng, is_regression):
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + rng.normal(size=120)
+    columns = {"up": X[:, 0].tolist(), "down": X[:, 1].tolist()}
+    problem = problem_of(columns, y if is_regression else y > 0, tests={"up": 1, "down": -1})
+    assert broken(problem, grow(problem)) == []
+    free = problem_of(columns, y if is_regression else y > 0)
+    assert "splits against the rules" in broken(problem, replace(grow(free), columns=problem.cells.columns))
+
+
+def test_sparse_numbers_are_certified(problem_of, rng):
+    X = rng.integers(0, 3, (60, 3)) * (rng.random((60, 3)) < 0.5)
+    problem = problem_of({f"x{j}": column.tolist() for j, column in enumerate(X.T * 1.0)}, rng.choice(["a", "b"], 60))
+    problem = replace(problem, cells=Cells(problem.cells.columns, 60, sparse=sp.csc_matrix(X * 1.0)))
+    assert broken(problem, grow(problem)) == []
+
+
+# ---------------------------------------------------------------------------------------------------- forgeries
+
+
+def test_a_threshold_moved_across_a_row_is_found(blobs):
+    tree = grow(blobs)
+    for node in np.flatnonzero(np.isfinite(tree.threshold)):
+        assert "rows in each node" in broken(blobs, changed(tree, "threshold", node, tree.threshold[node] + 0.5))
+
+
+def test_a_threshold_moved_between_its_neighbours_is_found(problem_of):
+    problem = problem_of({"x": [1.0, 2.0, 5.0, 6.0]}, list("aabb"))
+    tree = grow(problem)
+    assert tree.threshold[0] == 3.5
+    assert broken(problem, changed(tree, "threshold", 0, 3.6)) == ["splits against the rules"]
+
+
+def test_swapped_branches_are_found(blobs):
+    tree = grow(blobs)
+    swapped = changed(tree, "child", slice(0, 2), tree.child[1::-1])
+    assert "weight and value of each node" in broken(blobs, swapped)
+
+
+def test_missing_cells_sent_elsewhere_are_found(problem_of):
+    problem = problem_of({"x": [1.0, 2.0, 3.0, 4.0, None]}, list("aabba"))
+    tree = grow(problem)
+    assert "rows in each node" in broken(problem, changed(tree, "missing_branch", 0, 1 - tree.missing_branch[0]))
+
+
+def test_cells_unknown_in_training_go_to_the_heaviest_branch(problem_of):
+    problem = problem_of({"x": [1.0, 2.0, 3.0]}, list("aab"))
+    for name in ("missing_branch", "default_branch"):
+        forged = changed(grow(problem), name, 0, 1)
+        assert broken(problem, forged) == ["unknown cells that do not go to the heaviest branch"]
+
+
+def test_a_level_sent_elsewhere_is_found(problem_of):
+    problem = problem_of({"a": list("uuvvww")}, list("mmnnmn"), tests={"a": "subset"})
+    tree = grow(problem)
+    assert "rows in each node" in broken(problem, changed(tree, "level_branch", 0, 1 - tree.level_branch[0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "claim"),
+    [
+        ("n_rows", "rows in each node"),
+        ("weight", "weight and value of each node"),
+        ("value", "weight and value of each node"),
+        ("impurity", "impurity of each node"),
+        ("gain", "gain of each split"),
+        ("n_tests", "tests to choose from"),
+        ("n_candidates", "tests to choose from"),
+    ],
+)
+def test_a_changed_number_of_any_node_is_found(blobs, name, claim):
+    tree = grow(blobs)
+    nodes = (
+        range(1, tree.n_nodes) if name in ("n_rows", "weight", "value", "impurity") else np.flatnonzero(~tree.is_leaf)
+    )
+    for node in nodes:
+        number = getattr(tree, name)[node]
+        assert claim in broken(blobs, changed(tree, name, node, number * 1.01 + (1 if name == "n_rows" else 0.001)))
+
+
+def test_a_worse_column_is_found(problem_of, rng):
+    """A tree that is sound but for its root, which looks at the second best column."""
+    X = rng.normal(size=(80, 2))
+    columns = {"good": X[:, 0].tolist(), "bad": X[:, 1].tolist()}
+    target = (X[:, 0] + 0.3 * rng.normal(size=80) > 0).astype(int)
+    problem = problem_of(columns, target, max_depth=1)
+    without = problem_of({"good": [0.0] * 80, "bad": columns["bad"]}, target, max_depth=1)
+    forged = grow(without)
+    assert forged.feature[0] == 1
+    forged = changed(forged, "n_candidates", 0, grow(problem).n_candidates[0])
+    assert broken(problem, forged) == ["a better column"]
+
+
+def test_a_worse_threshold_is_found(problem_of):
+    """All numbers of the tree are true, but the test is not the best of its column."""
+    x, target = [1.0, 2.0, 3.0, 4.0], list("aabb")
+    problem = problem_of({"x": x}, target, max_depth=1)
+    tree = grow(problem)
+    forged = replace(
+        tree,
+        threshold=np.array([1.5, np.nan, np.nan]),
+        missing_branch=np.array([1, -1, -1], dtype=np.int32),
+        default_branch=np.array([1, -1, -1], dtype=np.int32),
+        n_rows=np.array([4, 1, 3]),
+        weight=np.array([4.0, 1.0, 3.0]),
+        value=np.array([[2.0, 2.0], [1.0, 0.0], [1.0, 2.0]]),
+        impurity=np.array([0.5, 0.0, 4 / 9]),
+        gain=np.array([0.5 - 0.75 * 4 / 9, np.nan, np.nan]),
+    )
+    assert broken(problem, forged) == ["a better test of the same column", "a better column"]
+
+
+def test_the_gain_ratio_below_the_mean_gain_is_found(problem_of):
+    columns = {"row": [f"r{i}" for i in range(8)], "sign": list("aaaaabbb")}
+    options = {"criterion": "entropy", "max_depth": 1}
+    problem = problem_of(columns, list("ggggssss"), split_score="gain_ratio", **options)
+    assert broken(problem, grow(problem)) == []
+    alone = grow(problem_of({"row": ["r"] * 8, "sign": columns["sign"]}, list("ggggssss"), **options))
+    alone = replace(alone, columns=problem.cells.columns)
+    assert broken(problem, changed(alone, "n_candidates", 0, 2.0)) == ["a better column"]
+
+
+def test_a_leaf_that_should_have_been_split_is_found(blobs):
+    tree = grow(blobs)
+    for node in np.flatnonzero(~tree.is_leaf):
+        cut = tree.cut(np.arange(tree.n_nodes) == node)
+        assert broken(blobs, cut) == ["leaves to split"]
+
+
+def test_a_leaf_of_zero_gain_should_have_been_split_too(problem_of):
+    problem = problem_of({"x": [0.0, 0, 1, 1], "y": [0.0, 1, 0, 1]}, list("nyyn"))
+    assert broken(problem, grow(problem).cut(np.arange(7) == 0)) == ["leaves to split"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_depth": 2}, {"min_samples_split": 40}, {"min_samples_leaf": 20}, {"min_gain": 0.2}, {"majority": 0.5}],
+)
+def test_a_split_that_a_rule_forbids_is_found(blobs, options):
+    asked = replace(blobs, growth=replace(blobs.growth, **options))
+    assert "splits against the rules" in broken(asked, grow(blobs))
+    assert broken(asked, grow(asked)) == []
+
+
+def test_a_limited_number_of_leaves_goes_to_the_largest_gains(problem_of, rng):
+    X, y = rng.normal(size=(80, 3)), rng.choice(["a", "b"], 80)
+    columns = {f"x{j}": column.tolist() for j, column in enumerate(X.T)}
+    problem = problem_of(columns, y, max_leaf_nodes=5)
+    assert broken(problem, grow(problem)) == []
+    deep = grow(problem_of(columns, y))
+    # Five leaves along the first branches only: each split the best of its node, but not the next in order.
+    chain, at = np.zeros(deep.n_nodes, dtype=bool), 0
+    while deep.depth[at] < 3:
+        at = int(deep.children(at)[0]) if not deep.is_leaf[deep.children(at)[0]] else int(deep.children(at)[1])
+        chain[at] = True
+    lopsided = deep.cut(~chain & (np.arange(deep.n_nodes) > 0))
+    assert lopsided.n_leaves == 5
+    assert broken(problem, lopsided) == ["leaves to split"]
+
+
+def test_arrays_that_make_no_tree_are_found(blobs):
+    tree = grow(blobs)
+    for name, node, value in (("feature", 0, 99), ("child", 0, 2), ("feature", 1, -1), ("child_start", 1, 0)):
+        if getattr(tree, name)[node] == value:
+            continue
+        assert broken(blobs, changed(tree, name, node, value)) == ["the rows are those it was fitted on"]
+
+
+def test_other_rows_are_told(blobs):
+    tree = grow(blobs)
+    fewer = replace(blobs, cells=blobs.cells.take(slice(0, 50)), target=blobs.target[:50])
+    (claim,) = certify_tree_problem(fewer, tree, tree)
+    assert claim.holds is False
+    assert "fitted on 90 rows, given 50" in claim.words
+
+
+def test_a_branch_that_no_row_takes_is_found(problem_of):
+    problem = problem_of({"x": [1.0, 2.0, 3.0, 4.0]}, list("aabb"))
+    assert "splits against the rules" in broken(problem, changed(grow(problem), "threshold", 0, 9.0))
+
+
+# ---------------------------------------------------------------------------------------------------- pruned trees
+
+
+def test_a_pruned_tree_is_part_of_the_grown_one(blobs):
+    grown = grow(blobs)
+    pruned = grown.cut(grown.depth == 2)
+    assert pruned.n_nodes < grown.n_nodes
+    assert broken(blobs, pruned, grown) == []
+    named = {claim.name: claim for claim in certify_tree_problem(blobs, pruned, grown)}
+    assert named["the pruned tree is part of the grown one"].holds
+    assert broken(blobs, changed(pruned, "threshold", 0, 0.0), grown) == ["the pruned tree is part of the grown one"]
+    assert broken(blobs, changed(pruned, "value", 1, 0.0), grown) == ["the pruned tree is part of the grown one"]
+
+
+def test_without_the_grown_tree_nothing_is_said_of_leaves(blobs):
+    pruned = grow(blobs).cut(grow(blobs).depth == 1)
+    claims = {claim.name: claim for claim in certify_tree_problem(blobs, pruned)}
+    assert claims["leaves to split"].holds is None
+    assert all(claim.holds is not False for claim in claims.values())
+
+
+def test_drawn_columns_are_not_judged(blobs):
+    asked = replace(blobs, growth=replace(blobs.growth, max_features=1, seed=3))
+    claims = {claim.name: claim for claim in certify_tree_problem(asked, grow(asked), grow(asked))}
+    assert claims["a better column"].holds is None
+    assert "drawn at random" in claims["a better column"].words
+    assert claims["a better test of the same column"].holds
+
+
+# ---------------------------------------------------------------------------------------------------- samples, seams
+
+
+def test_above_the_limit_a_sample_with_the_root_is_searched_and_said(blobs):
+    tree = grow(blobs)
+    claims = {claim.name: claim for claim in certify_tree_problem(blobs, tree, tree, visit_limit=400)}
+    n_searched = int(claims["a better column"].words.split(" of ")[0])
+    assert 1 <= n_searched < np.count_nonzero(~tree.is_leaf)
+    assert f"of {np.count_nonzero(~tree.is_leaf)} splits searched anew" in claims["a better column"].words
+    none = {claim.name: claim for claim in certify_tree_problem(blobs, tree, tree, visit_limit=0)}
+    assert none["a better column"].words.startswith("1 of ")
+    # The forged root is found though nothing else is searched.
+    stump = replace(blobs, growth=replace(blobs.growth, max_depth=1))
+    other = replace(blobs.cells.columns[0], name="x0")
+    cells = Cells((other, *blobs.cells.columns[1:]), 90, (np.zeros(90), *blobs.cells.values[1:]))
+    assert "a better column" in broken(stump, grow(replace(stump, cells=cells)), visit_limit=0)
+
+
+def test_p_values_come_from_where_they_are_made(blobs):
+    tree = grow(blobs)
+    claims = certify_tree_problem(blobs, tree, tree, p_values=lambda given: np.where(given.is_leaf, np.nan, 0.25))
+    assert claims[-1].name == "p-value of each split"
+    assert claims[-1].values == (0.25,) * int(np.count_nonzero(~tree.is_leaf))
+    assert claims[-1].holds is None
+
+
+class DecisionTreeClassifier(BaseEstimator):
+    """What `certify` asks of a fitted tree."""
+
+    def __init__(self, problem=None):
+        self.problem = problem
+
+    def fit(self, X, y):
+        self.tree_ = self.grown_ = grow(self.problem)
+        self.status_ = "converged"
+        return self
+
+    def _problem_of(self, X, y, sample_weight):
+        return replace(self.problem, target=y, weight=sample_weight)
+
+
+def test_certify_finds_the_certificate_of_a_tree(blobs):
+    model = DecisionTreeClassifier(blobs).fit(None, None)
+    certificate = certify(model, None, blobs.target)
+    assert certificate.holds is True
+    assert certificate.source == "recomputed"
+    assert certificate["leaves to split"] == 0
+    assert "DecisionTreeClassifier, converged: the certificate holds on 90 rows" in str(certificate)
+    assert certify(model, None, blobs.target[::-1].copy()).holds is False
