@@ -34,6 +34,7 @@ def layer(module: str) -> int:
             "impurity": 2,
             "examination": 3,
             "margins": 3,
+            "groups": 3,
             "parts": 3,
             "split": 3,
             "thresholds": 3,

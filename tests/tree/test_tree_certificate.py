@@ -10,8 +10,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
+from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from margrove import certify
+from margrove.errors import InputError
 from margrove.tree.certificate import certify_tree_problem
 from margrove.tree.problem import Cells
 from margrove.tree.reference import grow
@@ -338,3 +340,9 @@ def test_certify_finds_the_certificate_of_a_tree(blobs):
     assert certificate["leaves to split"] == 0
     assert "DecisionTreeClassifier, converged: the certificate holds on 90 rows" in str(certificate)
     assert certify(model, None, blobs.target[::-1].copy()).holds is False
+
+
+def test_a_tree_of_scikit_learns_is_refused_in_words():
+    model = SklearnTree().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(InputError, match="DecisionTreeClassifier is of sklearn"):
+        certify(model, [[0.0], [1.0]], [0, 1])

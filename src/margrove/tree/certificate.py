@@ -21,9 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
+from margrove.errors import InputError
+from margrove.tree.groups import Groups
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import TreeProblem
-from margrove.tree.split import FREE, Bounds, Groups, Node, Split, SplitSearch
+from margrove.tree.split import FREE, Bounds, Node, Split, SplitSearch
 
 VISIT_LIMIT = 2_000_000  # cells that are visited to search splits anew; a second or so
 ROUNDING = 1e-9  # of sums in another order, relative to the impurity of the node
@@ -31,11 +33,18 @@ _ROUNDING_OF_LOGARITHMS = 1e-6  # of the Gaussian entropy: a variance near its f
 _ROUNDING_OF_FITS = 1e-6  # of fitted thresholds, relative to the spread of the column
 _ROUNDING_OF_THRESHOLDS = 2.0**-22  # of a midpoint that was rounded to float32, relative to its neighbours
 
+_COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
+
 PValues = Callable[[TreeModel], NDArray[np.float64]]  # of each node's split; NaN at leaves
 
 
 def certify_tree(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """T1 – T11: of a fitted tree or stump."""
+    if not hasattr(model, "_problem_of"):
+        raise InputError(
+            f"{type(model).__name__} is of {type(model).__module__.split('.')[0]}, and its trees have no certificate",
+            cure="Fit Margrove's estimator of that name.",
+        )
     problem = model._problem_of(X, y, sample_weight)
     return Certificate(
         learner=type(model).__name__,
@@ -128,7 +137,8 @@ class _Audit:
         n_nodes = self.tree.n_nodes
         is_sparse = self.problem.cells.sparse is not None  # then every node costs the making of whole columns
         rows = np.full(n_nodes, self.problem.cells.n_rows) if is_sparse else self.tree.n_rows
-        cost = rows * len(self.problem.cells.columns)
+        each = _COST_OF_A_MEDIAN if self.problem.growth.criterion == "absolute_error" else 1
+        cost = each * rows * len(self.problem.cells.columns)
         if cost.sum() <= self.visit_limit:
             return np.ones(n_nodes, dtype=bool)
         is_searched = np.zeros(n_nodes, dtype=bool)
@@ -231,28 +241,49 @@ class _Audit:
         columns = range(len(self.problem.cells.columns))
         n_candidates = sum(self.search.groups(node, j).n_tests for j in columns)
         self._worst("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
-        rivals = [found for j in columns if (found := self.strict.best_test(node, j)) is not None]
+        floor = -inf
         if self.problem.growth.split_score == "gain_ratio":
             offered = [found for j in columns if (found := self.search.best_test(node, j)) is not None]
             mean = sum(found.charged_gain for found in offered) / max(1, len(offered))
             self._worst("a better column", (mean - split.charged_gain) / unit)
-            rivals = [rival for rival in rivals if rival.charged_gain >= mean + self.rounding * unit]
+            floor = mean + self.rounding * unit
         score = self.search.score(node, split)
-        for rival in rivals:
-            better = self.search.score(node, rival)
-            self._worst("a better column", (better - score) / max(unit, abs(better), abs(score)))
+        for j in columns:
+            rival = self._surely_offered(node, j, floor)
+            if rival is not None:
+                self._worst("a better column", (rival - score) / max(unit, abs(rival), abs(score)))
+
+    def _surely_offered(self, node: Node, j: int, floor: float) -> float | None:
+        """The score that column j competes with, whatever rounding does; None if it might not compete.
+
+        A column competes with its test of largest gain. If that is a question of rounding, the score of another test
+        may be larger or smaller (but for the score "gain"): then the smallest of them counts.
+        """
+        rounding = self.rounding * self._unit(node)
+        if self.problem.growth.split_score == "gain":
+            best = self.strict.best_test(node, j)
+            return None if best is None else best.charged_gain
+        groups = self.search.groups(node, j)
+        sure = list(self.strict.best_tests(node, j, groups, rounding))
+        possible = self.search.best_test(node, j)
+        if not sure or possible is None or sure[0].gain < possible.gain - 2 * rounding:
+            return None
+        if sure[0].charged_gain < floor:
+            return None
+        return min(self.search.score(node, test) for test in sure)
 
     def _judge_leaf(self, i: int, node: Node) -> None:
         growth = self.problem.growth
         if growth.max_features is not None or self.search.is_final(node, int(self.tree.depth[i])):
             return
-        split = self.strict.best_split(node)
-        if split is None:
+        split, other = self.strict.best_split(node), self.search.best_split(node)
+        if split is None or other is None:
             return
         # Where no gain is asked for, none is too small: not even one that rounding made negative.
         asks_nothing = growth.min_gain <= 0 and growth.min_impurity_decrease <= 0
         is_never_negative = growth.complexity == 0 and growth.criterion != "gaussian_entropy"
-        if self.strict.is_worthwhile(node, split) or (asks_nothing and is_never_negative):
+        is_due = all(self.strict.is_worthwhile(node, chosen) for chosen in (split, other))
+        if is_due or (asks_nothing and is_never_negative):
             self.priority[i] = node.weight * split.charged_gain, len(split.bounds)
 
     def _n_leaves_to_split(self) -> int:

@@ -1,8 +1,6 @@
 """The best test of a node (THEORY T1, T4 – T6, T10, T11; the words and formulas are `problem.py`'s), in plain NumPy.
 
-A column parts the rows of a node into *groups* that no test of it can part: the distinct values of a number (or the
-bins between its candidate thresholds), the levels of a category, the given intervals; the missing cells are a group of
-their own, the last. Then
+A column parts the rows of a node into groups that no test of it can part (`groups.py`). Then
 
 threshold     the groups in a row: every prefix against the rest, the missing cells on either side
 intervals,    every group a branch
@@ -24,23 +22,24 @@ has to keep the bounds of the node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import inf, log2, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import ParameterError
+from margrove.tree.groups import Groups, groups_of_levels, groups_of_numbers
 from margrove.tree.impurity import entropy, moments
 from margrove.tree.parts import Measure, Parts
-from margrove.tree.problem import EQUAL_GAIN, MISSING, VARIANCE_FLOOR, Test, TreeProblem
-from margrove.tree.thresholds import gaussian_cuts, halfway, logistic_cuts, quantile_cuts
+from margrove.tree.problem import EQUAL_GAIN, VARIANCE_FLOOR, TreeProblem
+from margrove.tree.thresholds import gaussian_cuts, logistic_cuts, quantile_cuts
 
 Floats = NDArray[np.float64]
 Bounds = tuple[float, float]  # the values that a node and its descendants may have
 FREE: Bounds = (-inf, inf)
-_MOST_BITS = 1000  # that name a subset: 2 to that power is still a float64
 
 
 @dataclass(frozen=True)
@@ -60,35 +59,6 @@ class Node:
     def n_rows(self) -> int:
         """How many they are."""
         return len(self.rows)
-
-
-@dataclass(frozen=True)
-class Groups:
-    """The rows of a node by the groups of a column."""
-
-    kind: Test
-    group: NDArray[np.intp]  # (n,): 0 … n_groups − 1, ascending with the value, the level, the interval
-    n_groups: int
-    has_missing: bool  # the last group are the missing cells
-    thresholds: Floats  # between the groups of present cells of a number
-    codes: NDArray[np.int32]  # of the groups of present cells of a category or of intervals
-
-    @property
-    def n_present(self) -> int:
-        """The groups of present cells."""
-        return self.n_groups - self.has_missing
-
-    @property
-    def n_tests(self) -> float:
-        """How many tests the column offers: what naming one of them costs."""
-        n = self.n_groups
-        if self.kind in ("intervals", "multiway"):
-            return float(n > 1)
-        if self.kind == "subset":
-            return 2.0 ** min(n - 1, _MOST_BITS) - 1
-        if self.kind == "one_vs_rest" and n > 2:
-            return float(n)
-        return max(0.0, n - 1.0)  # thresholds, and "present or missing"; one of two levels
 
 
 @dataclass(frozen=True)
@@ -113,6 +83,14 @@ class Split:
     def charged_gain(self) -> float:
         """What counts wherever gains are compared."""
         return self.gain - self.charge
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """The tests that a column offers at a node, in their order."""
+
+    gain: Floats  # −∞ where not allowed
+    make: Callable[[int], tuple[NDArray[np.int32], float]]  # the branch of each group, and θ
 
 
 def check_asked(problem: TreeProblem) -> None:
@@ -229,9 +207,7 @@ class SplitSearch:
                 break
             groups = self.groups(node, j)
             n_candidates += groups.n_tests
-            split = self._best_test(node, j, groups)
-            if split is not None:
-                splits.append(split)
+            splits += islice(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit), 1)
         splits = self.eligible(node, splits)
         if not splits:
             return None
@@ -259,119 +235,96 @@ class SplitSearch:
     # -------------------------------------------------------------------------------------------- the best of a column
 
     def best_test(self, node: Node, j: int) -> Split | None:
-        """The allowed test of largest gain that column j offers; None if there is none."""
-        return self._best_test(node, j, self.groups(node, j))
+        """The allowed test of largest gain that column j offers, the first of equals; None if there is none."""
+        return next(iter(self.best_tests(node, j, self.groups(node, j), EQUAL_GAIN * node.gain_unit)), None)
 
-    def _best_test(self, node: Node, j: int, groups: Groups) -> Split | None:
+    def best_tests(self, node: Node, j: int, groups: Groups, rounding: float) -> Iterator[Split]:
+        """The allowed tests of column j whose gain is the largest up to rounding, in their order."""
         if groups.n_groups < 2:
-            return None
-        kind = self.problem.cells.columns[j].test
-        best = {
-            "threshold": self._best_threshold,
+            return
+        offered = {
+            "threshold": self._thresholds,
             "intervals": self._every_group,
             "multiway": self._every_group,
-            "subset": self._best_subset,
-            "one_vs_rest": self._best_one_vs_rest,
-        }[kind](node, j, groups)
-        if best is None:
-            return None
-        branch_of_group, threshold = best
-        split = self.describe(node, j, groups, branch_of_group[groups.group], threshold)
-        is_paid = self.problem.growth.complexity == 0 or split.charged_gain > abs(self.slack) * node.gain_unit
-        return split if is_paid else None
+            "subset": self._subsets,
+            "one_vs_rest": self._one_vs_rest,
+        }[groups.kind]
+        tests = offered(node, self.problem.cells.columns[j].monotone, groups)
+        best = float(tests.gain.max())
+        if best == -inf:
+            return
+        for at in np.flatnonzero(tests.gain >= best - rounding):
+            branch_of_group, threshold = tests.make(int(at))
+            split = self.describe(node, j, groups, branch_of_group[groups.group], threshold)
+            if self.problem.growth.complexity == 0 or split.charged_gain > abs(self.slack) * node.gain_unit:
+                yield split
 
     def groups(self, node: Node, j: int) -> Groups:
         """The rows of the node as column j parts them."""
         cells = self.problem.cells
-        if cells.columns[j].test == "threshold":
-            return self._groups_of_numbers(node, j)
-        all_codes = cells.codes(j)[node.rows]
-        is_missing = all_codes == MISSING
-        codes, group = np.unique(np.where(is_missing, np.iinfo(np.int32).max, all_codes), return_inverse=True)
-        has_missing = bool(is_missing.any())
-        return Groups(
-            kind=cells.columns[j].test,
-            group=group,
-            n_groups=len(codes),
-            has_missing=has_missing,
-            thresholds=np.empty(0),
-            codes=codes[: len(codes) - has_missing].astype(np.int32),
-        )
+        kind = cells.columns[j].test
+        if kind == "threshold":
+            x = cells.column(j)[node.rows].astype(np.float64)
+            return groups_of_numbers(x, self._cuts_at(node, j, x))
+        return groups_of_levels(kind, cells.codes(j)[node.rows])
 
-    def _groups_of_numbers(self, node: Node, j: int) -> Groups:
-        x = self.problem.cells.column(j)[node.rows].astype(np.float64)
-        is_present = ~np.isnan(x)
-        present, kind = x[is_present], self.problem.growth.thresholds
+    def _cuts_at(self, node: Node, j: int, x: Floats) -> Floats | None:
+        """The candidate thresholds that do not come from the node's values."""
+        kind = self.problem.growth.thresholds
         if kind == "exact":
-            distinct, bins = np.unique(present, return_inverse=True)
-            thresholds = halfway(distinct)
-        else:
-            if kind == "histogram":
-                cuts = self._cuts[j]
-            else:
-                fit = gaussian_cuts if kind == "gaussian" else logistic_cuts
-                cuts = fit(present, node.target[is_present].astype(np.intp), node.row_weight[is_present])
-            occupied, bins = np.unique(np.searchsorted(cuts, present), return_inverse=True)
-            thresholds = cuts[occupied[:-1]]  # of cuts that part these rows alike the first
-        has_missing = len(present) < len(x)
-        n_groups = len(thresholds) + int(len(present) > 0) + has_missing
-        group = np.full(len(x), n_groups - 1, dtype=np.intp)
-        group[is_present] = bins
-        return Groups("threshold", group, n_groups, has_missing, thresholds, np.empty(0, np.int32))
-
-    def _best_threshold(self, node: Node, j: int, groups: Groups) -> tuple[NDArray[np.int32], float] | None:
-        m = groups.n_present
-        sign = np.full(groups.n_groups - 1, self.problem.cells.columns[j].monotone)
-        sign[m - 1 :] = 0  # "present or missing", if there are both
-        missing_second = self._measure.two_way(node.target, node.row_weight, groups.group, groups.n_groups)
-        gain = self._gain_where_allowed(node, missing_second, sign)  # of the thresholds; then of "present or missing"
-        goes_first = np.zeros(len(gain), dtype=bool)
-        if groups.has_missing:
-            turned = (groups.group + 1) % groups.n_groups  # the missing cells before all others
-            missing_first = self._measure.two_way(node.target, node.row_weight, turned, groups.n_groups)
-            gain_first = self._gain_where_allowed(node, missing_first[:, 1:], sign[: m - 1])  # but for "missing or not"
-            goes_first[: m - 1] = gain_first > gain[: m - 1] + EQUAL_GAIN * node.gain_unit
-            gain[: m - 1] = np.where(goes_first[: m - 1], gain_first, gain[: m - 1])
-        at = _first_best(node, gain)
-        if at is None:
             return None
-        branch_of_group = (np.arange(groups.n_groups) > at).astype(np.int32)
-        if goes_first[at]:
-            branch_of_group[-1] = 0
-        return branch_of_group, float(groups.thresholds[at]) if at < len(groups.thresholds) else inf
+        if kind == "histogram":
+            return self._cuts[j]
+        is_present = ~np.isnan(x)
+        fit = gaussian_cuts if kind == "gaussian" else logistic_cuts
+        return fit(x[is_present], node.target[is_present].astype(np.intp), node.row_weight[is_present])
 
-    def _every_group(self, node: Node, j: int, groups: Groups) -> tuple[NDArray[np.int32], float] | None:
-        each = self._measure.groups(node.target, node.row_weight, groups.group, groups.n_groups)[:, None]
-        sign = np.array([self.problem.cells.columns[j].monotone])
-        gain = self._gain_where_allowed(node, each, sign, n_ordered=groups.n_present)
-        return None if _first_best(node, gain) is None else (np.arange(groups.n_groups, dtype=np.int32), nan)
+    def _thresholds(self, node: Node, monotone: int, groups: Groups) -> _Tests:
+        m, n_groups = groups.n_present, groups.n_groups
+        sign = np.full(n_groups - 1, monotone)
+        sign[m - 1 :] = 0  # "present or missing", if there are both
+        gain = self._gain_where_allowed(node, self._two_way(node, groups.group, n_groups), sign)
+        if not groups.has_missing:
+            return _Tests(gain, lambda at: (_second_from(at + 1, n_groups), float(groups.thresholds[at])))
+        # Every threshold with the missing cells in the second branch, then in the first; "present or missing" is last.
+        turned = (groups.group + 1) % n_groups  # the missing cells before all others
+        missing_first = self._two_way(node, turned, n_groups)[:, 1:]  # but for "missing or present"
+        both = np.empty(2 * m - 1)
+        both[0::2] = gain
+        both[1::2] = self._gain_where_allowed(node, missing_first, sign[: m - 1])
 
-    def _best_subset(self, node: Node, j: int, groups: Groups) -> tuple[NDArray[np.int32], float] | None:
+        def make(at: int) -> tuple[NDArray[np.int32], float]:
+            branch_of_group = _second_from(at // 2 + 1, n_groups)
+            branch_of_group[-1] = 1 - at % 2
+            return branch_of_group, float(groups.thresholds[at // 2]) if at // 2 < m - 1 else inf
+
+        return _Tests(both, make)
+
+    def _every_group(self, node: Node, monotone: int, groups: Groups) -> _Tests:
+        each = self._measure.groups(node.target, node.row_weight, groups.group, groups.n_groups)
+        gain = self._gain_where_allowed(node, each[:, None], np.array([monotone]), n_ordered=groups.n_present)
+        return _Tests(gain, lambda at: (np.arange(groups.n_groups, dtype=np.int32), nan))
+
+    def _subsets(self, node: Node, monotone: int, groups: Groups) -> _Tests:
         each = self._measure.groups(node.target, node.row_weight, groups.group, groups.n_groups)
         value = each.value if self.problem.is_regression else each.value / each.weight[:, None]
         keys = value.T[1:] if self.problem.n_classes == 2 else value.T  # (orders, groups)
         places = [np.argsort(np.argsort(key, kind="stable")) for key in keys]
-        gains = [
-            self._gain_where_allowed(
-                node, self._measure.two_way(node.target, node.row_weight, place[groups.group], groups.n_groups)
-            )
-            for place in places
-        ]
-        at = _first_best(node, np.concatenate(gains))
-        if at is None:
-            return None
-        order, prefix = divmod(at, groups.n_groups - 1)
-        return (places[order] > prefix).astype(np.int32), nan
+        sides = [self._two_way(node, place[groups.group], groups.n_groups) for place in places]
 
-    def _best_one_vs_rest(self, node: Node, j: int, groups: Groups) -> tuple[NDArray[np.int32], float] | None:
-        gains = []
-        for one in range(int(groups.n_tests)):
-            is_other = (groups.group != one).astype(np.intp)
-            gains.append(
-                self._gain_where_allowed(node, self._measure.two_way(node.target, node.row_weight, is_other, 2))
-            )
-        at = _first_best(node, np.concatenate(gains))
-        return None if at is None else ((np.arange(groups.n_groups) != at).astype(np.int32), nan)
+        def make(at: int) -> tuple[NDArray[np.int32], float]:
+            order, prefix = divmod(at, groups.n_groups - 1)
+            return (places[order] > prefix).astype(np.int32), nan
+
+        return _Tests(np.concatenate([self._gain_where_allowed(node, side) for side in sides]), make)
+
+    def _one_vs_rest(self, node: Node, monotone: int, groups: Groups) -> _Tests:
+        others = [(groups.group != one).astype(np.intp) for one in range(int(groups.n_tests))]
+        gain = np.concatenate([self._gain_where_allowed(node, self._two_way(node, other, 2)) for other in others])
+        return _Tests(gain, lambda at: ((np.arange(groups.n_groups) != at).astype(np.int32), nan))
+
+    def _two_way(self, node: Node, group: NDArray[np.intp], n_groups: int) -> Parts:
+        return self._measure.two_way(node.target, node.row_weight, group, n_groups)
 
     def describe(self, node: Node, j: int, groups: Groups, branch: NDArray[np.int32], threshold: float = nan) -> Split:
         """Everything about the test of column j that sends the rows of the node into these branches."""
@@ -457,7 +410,6 @@ class SplitSearch:
         return (*((float(a), float(b)) for a, b in bounds), *(node.bounds,) * (n_branches - n_ordered))
 
 
-def _first_best(node: Node, gain: Floats) -> int | None:
-    """The first candidate whose gain is the largest, up to rounding; None if none is allowed."""
-    best = float(gain.max(initial=-inf))
-    return None if best == -inf else int(np.argmax(gain >= best - EQUAL_GAIN * node.gain_unit))
+def _second_from(first: int, n_groups: int) -> NDArray[np.int32]:
+    """Groups from ``first`` on go to the second branch."""
+    return (np.arange(n_groups) >= first).astype(np.int32)
