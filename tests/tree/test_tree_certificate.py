@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier as SklearnTree
 from margrove import certify
 from margrove.errors import InputError
 from margrove.tree.certificate import certify_tree_problem
+from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells
 from margrove.tree.reference import grow
 
@@ -159,6 +160,21 @@ def test_a_changed_number_of_any_node_is_found(blobs, name, claim):
     for node in nodes:
         number = getattr(tree, name)[node]
         assert claim in broken(blobs, changed(tree, name, node, number * 1.01 + (1 if name == "n_rows" else 0.001)))
+
+
+@pytest.mark.parametrize("name", [part.name for part in fields(TreeModel) if part.name != "columns"])
+def test_no_entry_of_any_array_can_be_changed(problem_of, name):
+    """Not even where no training row would notice: a level that does not occur, a leaf's blanks."""
+    columns = {"a": list("uuvvvvwwww"), "x": [1.0, 2, 1, 2, 3, 4, 1, 2, 3, 4]}
+    weight = 1 + 0.01 * np.arange(10) ** 2  # so that no two branches weigh the same
+    problem = problem_of(columns, list("mmmmnnnnnm"), weight, tests={"a": "subset"})
+    tree = grow(problem)
+    assert (tree.level_branch == -1).any()
+    values = getattr(tree, name)
+    for index in np.ndindex(values.shape):
+        old = values[index]
+        forged = changed(tree, name, index, 0.5 if old != old else old + 1)  # NaN is what differs from itself
+        assert broken(problem, forged) != [], index
 
 
 def test_a_worse_column_is_found(problem_of, rng):

@@ -202,7 +202,8 @@ class _Audit:
             self._found("splits against the rules")
         heaviest = split.branches.weight.max() * (1 - ROUNDING)
         unmet = [int(tree.default_branch[i]), *([] if groups.has_missing else [int(tree.missing_branch[i])])]
-        if any(not 0 <= b < n_branches or split.branches.weight[b] < heaviest for b in unmet):
+        is_led_astray = any(not 0 <= b < n_branches or split.branches.weight[b] < heaviest for b in unmet)
+        if is_led_astray or not np.array_equal(tree.levels(i), split.level_branch):
             self._found("unknown cells that do not go to the heaviest branch")
         if self.is_searched[i]:
             self._search_anew(i, node, split)
@@ -369,22 +370,9 @@ class _Audit:
 
 def _fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     """Whether the arrays make a tree over these columns, fitted on this many rows."""
-    name, n, d = "the rows are those it was fitted on", problem.cells.n_rows, len(problem.cells.columns)
+    name, n = "the rows are those it was fitted on", problem.cells.n_rows
     m, width = tree.n_nodes, max(1, problem.n_classes)
-    is_tree = (
-        m > 0
-        and len(tree.child) == m - 1
-        and len(tree.child_start) == len(tree.level_start) == m + 1
-        and tree.child_start[0] == 0
-        and tree.child_start[-1] == m - 1
-        and bool((np.diff(tree.child_start) >= 0).all() and (np.diff(tree.level_start) >= 0).all())
-        and np.array_equal(np.sort(tree.child), np.arange(1, m))
-        and bool((tree.parent[1:] < np.arange(1, m)).all())
-        and bool(((tree.feature >= -1) & (tree.feature < d)).all())
-        and bool(((tree.feature < 0) == (np.diff(tree.child_start) == 0)).all())
-        and tree.value.shape == (m, width)
-    )
-    if not is_tree:
+    if not (_is_linked(tree) and tree.value.shape == (m, width) and _is_blank_where_nothing_is(tree)):
         return Claim(name, (float(n),), (float(n),), False, "its arrays do not make a tree")
     if tree.columns != problem.cells.columns:
         return Claim(name, (float(n),), (float(n),), False, "its columns are others than those given")
@@ -393,6 +381,42 @@ def _fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     if fitted_on != n:
         words = f"fitted on {fitted_on} rows, given {n}: certify on the very rows the model was fitted on"
     return Claim(name, (float(n),), (float(fitted_on),), fitted_on == n, words)
+
+
+def _is_linked(tree: TreeModel) -> bool:
+    """Whether every node but the root has one parent, which stands before it, and a column if it has children."""
+    m, start = tree.n_nodes, tree.child_start
+    if not (m > 0 and len(start) == len(tree.level_start) == m + 1 and len(tree.child) == m - 1):
+        return False
+    is_partition = (
+        (start[0], start[-1]) == (0, m - 1)
+        and (tree.level_start[0], tree.level_start[-1]) == (0, len(tree.level_branch))
+        and bool((np.diff(start) >= 0).all() and (np.diff(tree.level_start) >= 0).all())
+    )
+    return (
+        is_partition
+        and np.array_equal(np.sort(tree.child), np.arange(1, m))
+        and bool((tree.parent[1:] < np.arange(1, m)).all())
+        and bool(((tree.feature >= -1) & (tree.feature < len(tree.columns))).all())
+        and bool((tree.is_leaf == (np.diff(start) == 0)).all())
+    )
+
+
+def _is_blank_where_nothing_is(tree: TreeModel) -> bool:
+    """Whether leaves have no test, and thresholds and levels stand where the column has them."""
+    leaf = tree.is_leaf
+    kinds = [tree.columns[j] for j in tree.feature]  # of a leaf the last column's, which is not looked at
+    has_threshold = ~leaf & np.array([column.test == "threshold" for column in kinds])
+    n_codes = np.where(leaf, 0, [column.n_codes * (column.test != "threshold") for column in kinds])
+    return bool(
+        (np.isnan(tree.threshold) == ~has_threshold).all()
+        and (np.isnan(tree.gain) == leaf).all()
+        and ((tree.missing_branch == -1) == leaf).all()
+        and ((tree.default_branch == -1) == leaf).all()
+        and (tree.n_tests[leaf] == 0).all()
+        and (tree.n_candidates[leaf] == 0).all()
+        and (np.diff(tree.level_start) == n_codes).all()
+    )
 
 
 def _is_part(tree: TreeModel, grown: TreeModel) -> Claim:
