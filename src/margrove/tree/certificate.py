@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import chain
 from math import inf, isfinite
 from typing import Any
 
@@ -242,19 +243,24 @@ class _Audit:
         columns = range(len(self.problem.cells.columns))
         n_candidates = sum(self.search.groups(node, j).n_tests for j in columns)
         self._worst("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
-        floor = -inf
-        if self.problem.growth.split_score == "gain_ratio":
-            offered = [found for j in columns if (found := self.search.best_test(node, j)) is not None]
-            mean = sum(found.charged_gain for found in offered) / max(1, len(offered))
+        mean = self._mean_gain(node)
+        if isfinite(mean):
             self._worst("a better column", (mean - split.charged_gain) / unit)
-            floor = mean + self.rounding * unit
         score = self.search.score(node, split)
         for j in columns:
-            rival = self._surely_offered(node, j, floor)
+            rival = self._sure_score(node, j, mean)
             if rival is not None:
                 self._worst("a better column", (rival - score) / max(unit, abs(rival), abs(score)))
 
-    def _surely_offered(self, node: Node, j: int, floor: float) -> float | None:
+    def _mean_gain(self, node: Node) -> float:
+        """That which a test must have to compete by gain ratio; −∞ for the other scores."""
+        if self.problem.growth.split_score != "gain_ratio":
+            return -inf
+        columns = range(len(self.problem.cells.columns))
+        offered = [found for j in columns if (found := self.search.best_test(node, j)) is not None]
+        return sum(found.charged_gain for found in offered) / max(1, len(offered))
+
+    def _sure_score(self, node: Node, j: int, mean: float) -> float | None:
         """The score that column j competes with, whatever rounding does; None if it might not compete.
 
         A column competes with its test of largest gain. If that is a question of rounding, the score of another test
@@ -264,28 +270,41 @@ class _Audit:
         if self.problem.growth.split_score == "gain":
             best = self.strict.best_test(node, j)
             return None if best is None else best.charged_gain
-        groups = self.search.groups(node, j)
-        sure = list(self.strict.best_tests(node, j, groups, rounding))
-        possible = self.search.best_test(node, j)
-        if not sure or possible is None or sure[0].gain < possible.gain - 2 * rounding:
+        sure = self.strict.best_test(node, j)
+        possible = list(self.search.best_tests(node, j, self.search.groups(node, j), rounding))
+        if sure is None or sure.gain < max(test.gain for test in possible) - rounding:
             return None
-        if sure[0].charged_gain < floor:
+        if sure.charged_gain < mean + rounding:
             return None
-        return min(self.search.score(node, test) for test in sure)
+        return min(self.search.score(node, test) for test in possible)
+
+    def _possible_choices(self, node: Node) -> list[Split]:
+        """Every test that the rules might choose, whatever rounding does; none if it might be none."""
+        columns = range(len(self.problem.cells.columns))
+        mean = self._mean_gain(node)
+        sure = [score for j in columns if (score := self._sure_score(node, j, mean)) is not None]
+        if not sure:
+            return []
+        rounding = self.rounding * max(self._unit(node), abs(max(sure)))
+        tests = [self.search.best_tests(node, j, self.search.groups(node, j), rounding) for j in columns]
+        return [
+            test
+            for test in chain.from_iterable(tests)
+            if test.charged_gain >= mean - rounding and self.search.score(node, test) >= max(sure) - rounding
+        ]
 
     def _judge_leaf(self, i: int, node: Node) -> None:
         growth = self.problem.growth
         if growth.max_features is not None or self.search.is_final(node, int(self.tree.depth[i])):
             return
-        split, other = self.strict.best_split(node), self.search.best_split(node)
-        if split is None or other is None:
-            return
+        choices = self._possible_choices(node)
         # Where no gain is asked for, none is too small: not even one that rounding made negative.
         asks_nothing = growth.min_gain <= 0 and growth.min_impurity_decrease <= 0
         is_never_negative = growth.complexity == 0 and growth.criterion != "gaussian_entropy"
-        is_due = all(self.strict.is_worthwhile(node, chosen) for chosen in (split, other))
-        if is_due or (asks_nothing and is_never_negative):
-            self.priority[i] = node.weight * split.charged_gain, len(split.bounds)
+        is_due = all(self.strict.is_worthwhile(node, choice) for choice in choices)
+        if choices and (is_due or (asks_nothing and is_never_negative)):
+            gain = min(choice.charged_gain for choice in choices)
+            self.priority[i] = node.weight * gain, max(len(choice.bounds) for choice in choices)
 
     def _n_leaves_to_split(self) -> int:
         """The leaves that the rules would have split: of the open ones with `max_leaf_nodes`, those that came first.
