@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from margrove.svm.one_class import OneClassSVM
     from margrove.svm.svc import SVC, NuSVC
     from margrove.svm.svr import SVR, NuSVR
+    from margrove.tree.classifier import DecisionTreeClassifier
+    from margrove.tree.regressor import DecisionTreeRegressor
+    from margrove.tree.stump import DecisionStump
 
 _PUBLIC = {
     "BasicLinearClassifier": "margrove.linear.centroid",
@@ -38,6 +41,9 @@ _PUBLIC = {
     "SVRCV": "margrove.svm.svr_search",
     "NuSVR": "margrove.svm.svr",
     "OneClassSVM": "margrove.svm.one_class",
+    "DecisionTreeClassifier": "margrove.tree.classifier",
+    "DecisionTreeRegressor": "margrove.tree.regressor",
+    "DecisionStump": "margrove.tree.stump",
     "Margins": "margrove.linear.margins",
     "margins": "margrove.linear.margins",
     "Certificate": "margrove.certificate",
@@ -66,6 +72,9 @@ __all__ = [
     "Checkpoint",
     "Claim",
     "Column",
+    "DecisionStump",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "KernelPerceptron",
     "LeastSquaresClassifier",
     "Margins",

@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
 from margrove.errors import InputError
+from margrove.tree.description import description_length
 from margrove.tree.groups import Groups
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import TreeProblem
+from margrove.tree.significance import split_p_values
 from margrove.tree.split import FREE, Bounds, Node, Split, SplitSearch
 
 VISIT_LIMIT = 2_000_000  # cells that are visited to search splits anew; a second or so
@@ -53,8 +55,41 @@ def certify_tree(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certi
         source="recomputed",
         n_rows=problem.cells.n_rows,
         machines=("tree",),
-        claims=certify_tree_problem(problem, model.tree_, model.grown_),
+        claims=(*certify_tree_problem(problem, model.tree_, model.grown_), *_told(model)),
     )
+
+
+def solver_certificate(model: Any) -> Certificate:
+    """What a fitted tree says of itself, with nothing recomputed."""
+    tree = model.tree_
+    return Certificate(
+        learner=type(model).__name__,
+        status=str(model.status_),
+        source="solver",
+        n_rows=int(tree.n_rows[0]),
+        machines=("tree",),
+        claims=_told(model),
+    )
+
+
+def _told(model: Any) -> tuple[Claim, ...]:
+    """What only informs: size, p-values, how long the tree is to tell."""
+    tree, grown, criterion = model.tree_, model.grown_, model._settled_criterion()
+    p = split_p_values(tree, criterion=criterion, correct=model.correct_significance, small="chi2")
+    claims = [
+        Claim("leaves", (float(tree.n_leaves),), words=f"of the tree, {tree.max_depth} levels deep"),
+        Claim(
+            "p-value of each split",
+            per_machine(p[~tree.is_leaf]),
+            words="how probable such a split would be by chance (χ² or F test)",
+        ),
+    ]
+    bits = sum(description_length(tree, criterion=criterion))
+    if tree is not grown:
+        before = sum(description_length(grown, criterion=criterion))
+        claims.append(Claim("description length as grown", (before,), words="bits that tell tree and target"))
+    claims.append(Claim("description length", (bits,), words="bits that tell the tree and, given it, the target"))
+    return tuple(claims)
 
 
 def certify_tree_problem(

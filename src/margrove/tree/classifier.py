@@ -20,8 +20,9 @@ from margrove.tree.settings import settle_criterion
 class TreeClassifier(ClassifierMixin, DecisionTree):
     """What the classifiers share. Not a learner by itself."""
 
-    classes_: NDArray[Any]
-    n_classes_: int
+    criterion: Any
+    class_weight: Any
+    smoothing: float
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree, and prune it if asked.
@@ -146,11 +147,11 @@ min_impurity_decrease, class_weight
     >>> tree = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
     >>> print(tree.rules())
     if flipper_length_mm ≤ 206.5 or missing:
-        if bill_length_mm ≤ 43.35 or missing: Adelie (151 rows, 98.7 %)
-        else (bill_length_mm > 43.35): Chinstrap (65 rows, 92.3 %)
+        if bill_length_mm ≤ 43.35 or missing: Adelie (152 rows, 96.1 %)
+        else (bill_length_mm > 43.35): Chinstrap (63 rows, 92.1 %)
     else (flipper_length_mm > 206.5):
-        if island = Biscoe: Gentoo (122 rows, 99.2 %)
-        else (island in {Dream, Torgersen}): Chinstrap (6 rows, 83.3 %)
+        if island = Biscoe: Gentoo (122 rows, 100 %)
+        else (island in {Dream, Torgersen}): Chinstrap (7 rows, 71.4 %)
     """
 
     def __init__(

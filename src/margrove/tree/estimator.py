@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.inspection import permutation_importance
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
@@ -39,8 +39,26 @@ CERTIFIED_AT_ONCE = 20_000  # rows × columns: to certify them takes some hundre
 class DecisionTree(BaseEstimator):
     """What the trees share. Not a learner by itself."""
 
+    split_score: Any
+    categorical: Any
+    categorical_features: Any
+    split_values: Any
+    monotonic_cst: Any
+    significance: float | None
+    correct_significance: bool
+    prune: Any
+    prune_level: float | None
+    validation_fraction: float
+    ccp_alpha: Any
+    random_state: Any
+    n_jobs: int | None
+    time_limit: float | None
+    engine: str
+
     tree_: TreeModel
     grown_: TreeModel
+    classes_: NDArray[Any]
+    n_classes_: int
     status_: Status
     engine_: str
     certificate_: Certificate
@@ -70,7 +88,7 @@ class DecisionTree(BaseEstimator):
         problem = self._problem(growing, criterion)
         solution = solve(problem, engine, effort)
         self.grown_, self.status_, self.engine_ = solution.model, solution.status, engine
-        self.tree_ = self._pruned(problem, sample, growing, held_out, engine, effort)
+        self.tree_ = self._pruned(problem, held_out, engine, effort)
         if sample.classes is not None:
             self.classes_ = sample.classes
             self.n_classes_ = len(sample.classes)
@@ -114,20 +132,10 @@ class DecisionTree(BaseEstimator):
         held_out = held_out_rows(sample, self.validation_fraction, self.random_state)
         return _some(sample, ~held_out), _some(sample, held_out)
 
-    def _pruned(
-        self,
-        problem: TreeProblem,
-        sample: TreeSample,
-        growing: TreeSample,
-        held_out: TreeSample | None,
-        engine: str,
-        effort: Effort,
-    ) -> TreeModel:
+    def _pruned(self, problem: TreeProblem, held_out: TreeSample | None, engine: str, effort: Effort) -> TreeModel:
         tree, criterion = self.grown_, problem.growth.criterion
         if self.significance is not None:
-            cut = stop_by_significance(
-                tree, self.significance, criterion=criterion, correct=self.correct_significance
-            )
+            cut = stop_by_significance(tree, self.significance, criterion=criterion, correct=self.correct_significance)
             tree = tree.cut(cut)
         if self.prune == "reduced_error" and held_out is not None:
             leaf = _leaves(tree, held_out.cells, engine, effort)
@@ -166,7 +174,7 @@ class DecisionTree(BaseEstimator):
     def _warn_unless_done(self) -> None:
         if self.status_ is not Status.CONVERGED:
             message = (
-                f"{type(self).__name__} ended with status {str(self.status_)!r}: nodes that were still open are leaves; "
+                f"{type(self).__name__} ended with status {str(self.status_)!r}: nodes still open are leaves; "
                 f"{self.status_.advice}."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
@@ -225,7 +233,7 @@ class DecisionTree(BaseEstimator):
         )
 
     def cost_complexity_path(self) -> CostComplexityPath:
-        """The nested sequence of trees that cost-complexity pruning makes of the grown one, with its prices of a leaf."""
+        """The nested trees that cost-complexity pruning makes of the grown one, and their prices of a leaf."""
         check_is_fitted(self)
         return cost_complexity_path(self.grown_)
 

@@ -1,5 +1,5 @@
-"""What a tree is given, checked once: cells of any kind, the target, weights. Every complaint is raised here, before any
-work."""
+"""What a tree is given, checked once: cells of any kind, the target, weights. Every complaint is raised here, before
+any work."""
 
 from __future__ import annotations
 
@@ -259,9 +259,7 @@ def _only_levels_that_occur(column: Column) -> Column:
     return Column(column.name, "category", recode[column.values], levels)
 
 
-def _sparse_cells(
-    table: Table, categories: set[int], cuts: dict[int, tuple[float, ...]], monotone: list[int]
-) -> Cells:
+def _sparse_cells(table: Table, categories: set[int], cuts: dict[int, tuple[float, ...]], monotone: list[int]) -> Cells:
     if categories or cuts:
         name = "categorical_features" if categories else "split_values"
         raise ParameterError(f"{name} is for dense tables, and X is a sparse matrix. Use X.toarray().")

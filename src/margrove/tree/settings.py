@@ -14,7 +14,7 @@ from margrove.tree.prune import RULES
 from margrove.tree.significance import check_share
 
 CATEGORICAL = ("auto", "multiway", "subset", "one_vs_rest")
-_SAME = {"log_loss": "entropy", "mse": "squared_error", "mae": "absolute_error"}
+_SAME: dict[str, Criterion] = {"log_loss": "entropy"}  # scikit-learn has both words
 
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
@@ -24,10 +24,10 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
 
 
 def settle_criterion(name: Any, allowed: tuple[Criterion, ...]) -> Criterion:
-    """The criterion by its own name; "log_loss" is scikit-learn's word for the entropy."""
-    choices = (*allowed, *(same for same, own in _SAME.items() if own in allowed and same == "log_loss"))
-    check_choice("criterion", name, choices)
-    return _SAME.get(name, name)
+    """The criterion by its own name."""
+    check_choice("criterion", name, (*allowed, *(word for word, own in _SAME.items() if own in allowed)))
+    criterion: Criterion = _SAME.get(name, name)
+    return criterion
 
 
 def check_settings(tree: Any) -> None:
