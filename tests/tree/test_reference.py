@@ -297,6 +297,6 @@ def test_ties_between_columns_go_to_the_first_unless_a_seed_is_given(problem_of)
 
 def test_the_reference_engine_grows_trees_and_keeps_no_clock(problem_of):
     problem = problem_of({"x": [1.0, 2.0]}, list("ab"))
-    assert solve(problem, Effort()).n_leaves == 2
+    assert solve(problem, Effort()).model.n_leaves == 2
     with pytest.raises(EngineError, match="keeps no clock"):
         solve(problem, Effort(time_limit=1.0))

@@ -13,8 +13,8 @@ class DecisionStump(TreeClassifier):
 
     Parameters
     ----------
-    criterion, split_score, thresholds, categorical, categorical_features, split_values, class_weight, smoothing, \
-random_state, n_jobs, engine
+    criterion, split_score, thresholds, categorical, categorical_features, split_values, min_samples_leaf, \
+min_weight_fraction_leaf, class_weight, smoothing, random_state, n_jobs, engine
         As `DecisionTreeClassifier`.
 
     Attributes
@@ -34,8 +34,6 @@ random_state, n_jobs, engine
     # A stump has these settings too, and they never change.
     max_depth = 1
     min_samples_split = 2
-    min_samples_leaf = 1
-    min_weight_fraction_leaf = 0.0
     max_features = None
     max_leaf_nodes = None
     min_impurity_decrease = 0.0
@@ -61,6 +59,8 @@ random_state, n_jobs, engine
         categorical: str = "auto",
         categorical_features: Any = "from_dtype",
         split_values: Mapping[Any, Sequence[float]] | None = None,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
         class_weight: Any = None,
         smoothing: float = 0.0,
         random_state: Any = None,
@@ -73,8 +73,15 @@ random_state, n_jobs, engine
         self.categorical = categorical
         self.categorical_features = categorical_features
         self.split_values = split_values
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.class_weight = class_weight
         self.smoothing = smoothing
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.engine = engine
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # one test does not tell three classes apart
+        return tags
