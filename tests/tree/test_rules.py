@@ -155,6 +155,14 @@ def test_a_value_of_six_digits_is_on_the_side_that_the_words_say(rng):
             assert (x <= theta) == (x <= float(number) if side == "≤" else x < float(number))
 
 
+def test_both_ends_of_a_merged_interval_are_told_as_truly(rng):
+    for theta in rng.normal(size=200):
+        words = Allowed(AGE, low=theta, high=theta + 10, missing=False).words()
+        low, left, right, high = re.fullmatch(r"(\S+) ([<≤]) age ([<≤]) (\S+)", words).groups()
+        assert left == ("<" if float(low) <= theta else "≤")
+        assert right == ("≤" if float(high) <= theta + 10 else "<")
+
+
 def test_large_whole_numbers_keep_their_digits():
     assert [rounded(x) for x in (1234567.0, 0.5, 123456.5, 1e12, -0.0)] == ["1234567", "0.5", "123456", "1e+12", "0"]
 

@@ -113,9 +113,12 @@ def random_tree(seed: int, *, n_nodes: int = 60, n_classes: int = 3, max_fan: in
 
     root = leaf()
     ends, count = [root], 1
+    deck: list[int] = []
     while count < n_nodes:
-        node = ends.pop(int(rng.integers(len(ends))))
-        node.feature = int(rng.integers(len(NASTY_COLUMNS)))
+        # Half of the nodes breadth first, and each column in its turn: rows reach tests of every kind.
+        node = ends.pop(int(rng.integers(len(ends))) if rng.random() < 0.5 else 0)
+        deck = deck or rng.permutation(len(NASTY_COLUMNS)).tolist()
+        node.feature = deck.pop()
         column = NASTY_COLUMNS[node.feature]
         fan = 2
         if column.test == "threshold":
