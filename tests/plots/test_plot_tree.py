@@ -102,7 +102,8 @@ def test_no_two_boxes_and_no_two_words_overlap_on_paper():
         for one, other in combinations(places, 2):
             assert not one.padded(-1).overlaps(other.padded(-1))
         labels = [text.get_window_extent() for text in ax.texts if text.get_bbox_patch() is not None]
-        for line in ax.lines:  # no line across runs through the words
+        for line in ax.lines:  # none runs up again, and none across through the words
+            assert (np.diff(line.get_ydata()) >= 0).all()
             (left, turn), (right, _) = ax.transData.transform(line.get_xydata()[1:3])
             left, right = sorted((left, right))
             assert not [box for box in labels if box.y0 < turn < box.y1 and box.x0 < right and left < box.x1]
