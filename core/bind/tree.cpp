@@ -88,6 +88,9 @@ class BoundGrower {
     rules.number = span_of(number);
     rules.min_rows = nb::cast<std::int64_t>(growth["min_samples_leaf"]);
     rules.min_weight = nb::cast<double>(growth["min_weight_leaf"]);
+    const int thresholds = nb::cast<int>(growth["fitted"]);
+    require(thresholds >= 0 && thresholds <= 2 && (thresholds == 0 || n_classes > 0), "unknown thresholds");
+    rules.thresholds = static_cast<tree::Thresholds>(thresholds);
     tree::GrowthRules how;
     how.score = static_cast<tree::SplitScore>(nb::cast<int>(growth["split_score"]));
     rules.needs_split_information = how.score != tree::SplitScore::gain;
@@ -101,8 +104,8 @@ class BoundGrower {
     how.complexity = nb::cast<double>(growth["complexity"]);
     how.is_shuffled = !growth["seed"].is_none();
     if (how.is_shuffled) how.seed = nb::cast<std::uint64_t>(growth["seed"]);
-    grower_ = std::make_unique<tree::Grower>(std::move(views), n, span_of(label), n_classes, std::move(rules), how,
-                                             threads);
+    grower_ =
+        std::make_unique<tree::Grower>(std::move(views), n, span_of(label), n_classes, std::move(rules), how, threads);
   }
 
   bool run(double seconds) {
@@ -193,8 +196,7 @@ struct BoundTree {
                 child_start.size() == m + 1 && level_start.size() == m + 1 && child.size() == m - 1,
             "the arrays of the tree disagree in length");
     require(child_start.data()[0] == 0 && child_start.data()[m] == static_cast<std::int32_t>(m - 1) &&
-                level_start.data()[0] == 0 &&
-                level_start.data()[m] == static_cast<std::int64_t>(level_branch.size()),
+                level_start.data()[0] == 0 && level_start.data()[m] == static_cast<std::int64_t>(level_branch.size()),
             "the tree's starts leave its children or levels");
     for (std::size_t i = 0; i < m; ++i) {
       const std::int32_t begin = child_start.data()[i], count = child_start.data()[i + 1] - begin;
@@ -242,7 +244,8 @@ nb::ndarray<nb::numpy, std::int32_t> apply_tree_to_columns(nb::tuple given, nb::
   bound.require_columns(static_cast<std::int64_t>(views.size()));
   for (std::size_t i = 0; i < bound.feature.size(); ++i) {
     const std::int32_t j = bound.feature.data()[i];
-    require(j < 0 || !tree::is_sparse(views[static_cast<std::size_t>(j)].cells), "sparse rows go by apply_tree_to_rows");
+    require(j < 0 || !tree::is_sparse(views[static_cast<std::size_t>(j)].cells),
+            "sparse rows go by apply_tree_to_rows");
     require(j < 0 || views[static_cast<std::size_t>(j)].test != tree::Test::threshold ||
                 bound.child_start.data()[i + 1] - bound.child_start.data()[i] == 2,
             "a threshold has two branches");
@@ -260,7 +263,8 @@ nb::ndarray<nb::numpy, std::int32_t> apply_tree_to_columns(nb::tuple given, nb::
 
 void bind_tree(nb::module_& m) {
   nb::class_<BoundGrower>(m, "TreeGrower")
-      .def(nb::init<nb::list, std::int64_t, Vector<std::int32_t>, int, Vector<double>, Vector<double>, int, nb::dict, int>(),
+      .def(nb::init<nb::list, std::int64_t, Vector<std::int32_t>, int, Vector<double>, Vector<double>, int, nb::dict,
+                    int>(),
            "columns"_a, "n"_a, "label"_a, "n_classes"_a, "number"_a, "weight"_a, "criterion"_a, "growth"_a, "threads"_a)
       .def("run", &BoundGrower::run, "seconds"_a)
       .def("rows_settled", &BoundGrower::rows_settled)

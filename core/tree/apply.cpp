@@ -68,8 +68,9 @@ void go_down(const std::vector<Step>& steps, const CsrRows<T>& rows, std::int64_
     for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
       row[static_cast<std::size_t>(rows.column[k])] = rows.data[k];
     std::int32_t at = 0;
-    for (std::int32_t next; (next = next_of(steps[static_cast<std::size_t>(at)],
-                                            row[static_cast<std::size_t>(steps[static_cast<std::size_t>(at)].feature)])) != at;)
+    for (std::int32_t next;
+         (next = next_of(steps[static_cast<std::size_t>(at)],
+                         row[static_cast<std::size_t>(steps[static_cast<std::size_t>(at)].feature)])) != at;)
       at = next;
     leaf[i] = at;
     for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) row[static_cast<std::size_t>(rows.column[k])] = 0;

@@ -11,10 +11,10 @@
 namespace margrove::tree {
 namespace {
 
-constexpr double kEqualGain = 1e-12;    // EQUAL_GAIN of problem.py
+constexpr double kEqualGain = 1e-12;  // EQUAL_GAIN of problem.py
 constexpr double kNoFloor = -std::numeric_limits<double>::infinity();
-constexpr double kSharedWork = 40000;      // cells of a node; with fewer, threads cost more than they bring
-constexpr std::int64_t kJobShare = 16;     // a node of less than this part of all rows is a job of its own
+constexpr double kSharedWork = 40000;   // cells of a node; with fewer, threads cost more than they bring
+constexpr std::int64_t kJobShare = 16;  // a node of less than this part of all rows is a job of its own
 
 // A number that looks random, of a node's path and a column.
 std::uint64_t mixed(std::uint64_t x) {
@@ -69,8 +69,8 @@ struct Grower::Job {
   std::uint32_t branch;
 };
 
-// Where the rows of a node go: those of one branch, `implied`, are known by not being marked. With two branches rows are
-// marked, with more they are numbered, in the order of `place`: the implied branch is number 0.
+// Where the rows of a node go: those of one branch, `implied`, are known by not being marked. With two branches rows
+// are marked, with more they are numbered, in the order of `place`: the implied branch is number 0.
 struct Grower::Branches {
   std::uint32_t count = 2, implied = 0;
   std::uint32_t column = 0, left = 0;  // of a threshold, the tested column's own piece: its left rows come first ...
@@ -170,7 +170,8 @@ Piece Grower::piece(const Range& range) const {
 }
 
 void Grower::scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const {
-  scan(rules_, columns_[range.column], list(range.column).mode, piece(range), node.sums, floor, space.scan, found);
+  const Mode mode{list(range.column).mode, lists_->mode_value(range.column)};
+  scan(rules_, columns_[range.column], mode, piece(range), node.sums, floor, space.scan, found);
 }
 
 bool Grower::is_closed(const Open& node) const {
@@ -324,8 +325,8 @@ void Grower::settle(Open& node, Chooser& chooser) const {
 
 // Finds out where the rows go, marks them, and adds up the children.
 Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<Open>& children) const {
-  const Range& range = *std::find_if(node.ranges.begin(), node.ranges.end(),
-                                     [&](const Range& r) { return r.column == node.column; });
+  const Range& range =
+      *std::find_if(node.ranges.begin(), node.ranges.end(), [&](const Range& r) { return r.column == node.column; });
   const Column& column = columns_[node.column];
   const Candidate& test = node.test;
   const List& list = this->list(node.column);
@@ -340,8 +341,7 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
     return test.branch[static_cast<std::size_t>(std::lower_bound(test.keys.begin(), test.keys.end(), key) -
                                                 test.keys.begin())];
   };
-  if (column.test != Test::threshold)
-    branches.count = *std::max_element(test.branch.begin(), test.branch.end()) + 1;
+  if (column.test != Test::threshold) branches.count = *std::max_element(test.branch.begin(), test.branch.end()) + 1;
   const std::uint32_t rest = has_rest ? branch_of_key(list.mode) : branches.count;
 
   // The runs of equal branches in the piece.
@@ -351,8 +351,10 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
     const std::uint32_t b = branch_of_key(part.key[i]);
     std::uint32_t end;
     if (column.test == Test::threshold && part.key[i] != kMissing) {
-      end = b == 0 ? static_cast<std::uint32_t>(std::upper_bound(part.key + i, part.key + part.size, test.cut_key) - part.key)
-                   : static_cast<std::uint32_t>(std::lower_bound(part.key + i, part.key + part.size, kMissing) - part.key);
+      end = b == 0
+                ? static_cast<std::uint32_t>(std::upper_bound(part.key + i, part.key + part.size, test.cut_key) -
+                                             part.key)
+                : static_cast<std::uint32_t>(std::lower_bound(part.key + i, part.key + part.size, kMissing) - part.key);
     } else {
       end = static_cast<std::uint32_t>(std::upper_bound(part.key + i, part.key + part.size, part.key[i]) - part.key);
     }
@@ -435,8 +437,8 @@ void Grower::partition(const Range& range, const Branches& branches, const Space
   std::uint32_t* tag = l.tag + range.begin;
   space.parts.resize(branches.count);
   if (branches.count == 2) {
-    const std::uint32_t left = partition_two(key, tag, range.size, marker.marks, branches.implied == 1,
-                                             rules_.tags.shift, space.spare.data());
+    const std::uint32_t left =
+        partition_two(key, tag, range.size, marker.marks, branches.implied == 1, rules_.tags.shift, space.spare.data());
     space.parts[0] = {range.column, range.begin, left};
     space.parts[1] = {range.column, range.begin + left, range.size - left};
     return;
@@ -559,7 +561,8 @@ void Grower::leave(const Open& node, Output& output) {
   settled_ += node.sums.rows;
 }
 
-void Grower::write(const Open& node, const Branches& branches, const std::vector<Open>& children, Output& output) const {
+void Grower::write(const Open& node, const Branches& branches, const std::vector<Open>& children,
+                   Output& output) const {
   const Column& column = columns_[node.column];
   Node inner;
   inner.parent = node.parent;
@@ -580,8 +583,9 @@ void Grower::write(const Open& node, const Branches& branches, const std::vector
   inner.default_branch = inner.missing_branch = static_cast<std::int32_t>(heaviest);
   if (column.test == Test::threshold) {
     const Candidate& test = node.test;
-    inner.threshold = test.is_present_test
-                          ? std::numeric_limits<double>::infinity()
+    inner.threshold = test.is_present_test ? std::numeric_limits<double>::infinity()
+                      : !std::isnan(test.theta)
+                          ? test.theta
                           : lists_->threshold(node.column, test.cut_key, test.left_row, test.right_row);
     if (test.has_missing) inner.missing_branch = test.is_missing_left ? 0 : 1;
   } else {
@@ -655,8 +659,10 @@ bool Grower::run_best_first(Time until) {
     std::pop_heap(stack_.begin(), stack_.end(), is_less);
     Open node = std::move(stack_.back());
     stack_.pop_back();
-    const std::int64_t more =
-        node.is_leaf ? 0 : node.test.branch.empty() ? 1 : *std::max_element(node.test.branch.begin(), node.test.branch.end());
+    const std::int64_t more = node.is_leaf ? 0
+                              : node.test.branch.empty()
+                                  ? 1
+                                  : *std::max_element(node.test.branch.begin(), node.test.branch.end());
     if (node.is_leaf || leaves_ + more > growth_.max_leaves) {
       leave(node, output_);
       continue;

@@ -2,8 +2,8 @@
 //
 // Every open node owns a piece of each column's list. To split it, the rows of one branch are marked, each piece is
 // partitioned, and its parts are at once searched for the branches' own tests while they are in the cache. Large nodes
-// share the columns among the threads; the subtrees below them are jobs, each done by one thread. What becomes of a node
-// depends on its rows alone, so the tree is the same for any number of threads.
+// share the columns among the threads; the subtrees below them are jobs, each done by one thread. What becomes of a
+// node depends on its rows alone, so the tree is the same for any number of threads.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Tests on categories and intervals. The list groups the node's rows by key, so a level is a run of equal keys; the rows
-// left out of the list are one more, and so are missing cells.
+// Tests on categories and intervals. The list groups the node's rows by key, so a level is a run of equal keys; the
+// rows left out of the list are one more, and so are missing cells.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -120,8 +120,7 @@ bool is_large_enough(const ScanRules& rules, std::int64_t rows, double weight) {
 bool is_monotone(const ScanRules& rules, const Column& column, const NodeSums& node, const Levels& levels) {
   double before = 0;
   for (std::size_t l = 0; l < levels.size(); ++l) {
-    const double value =
-        is_of_classes(rules.measure.criterion) ? levels.share(l, 1) : node.shift + levels.share(l, 0);
+    const double value = is_of_classes(rules.measure.criterion) ? levels.share(l, 1) : node.shift + levels.share(l, 0);
     if (value < node.least || value > node.most) return false;
     if (levels[l].key == kMissing) continue;
     if (l > 0 && (value - before) * column.monotone < 0) return false;
@@ -167,8 +166,7 @@ struct Half {
 void try_two(const ScanRules& rules, const NodeSums& node, const Levels& levels, const Half& left,
              const std::vector<std::uint32_t>& order, std::size_t count, Half& right, Candidate& found) {
   right.weight = node.weight - left.weight;
-  if (!is_large_enough(rules, left.rows, left.weight) ||
-      !is_large_enough(rules, node.rows - left.rows, right.weight))
+  if (!is_large_enough(rules, left.rows, left.weight) || !is_large_enough(rules, node.rows - left.rows, right.weight))
     return;
   double excess = -node.purity;
   if (rules.measure.criterion == Criterion::absolute_error) {

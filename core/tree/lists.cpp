@@ -67,7 +67,12 @@ struct Lists::Scratch {
 
 Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
              bool may_leave_out, int threads)
-    : columns_(columns), n_(n), label_(label), may_leave_out_(may_leave_out), lists_(columns.size()), mode_value_(columns.size()) {
+    : columns_(columns),
+      n_(n),
+      label_(label),
+      may_leave_out_(may_leave_out),
+      lists_(columns.size()),
+      mode_value_(columns.size()) {
   if (!label.empty()) {
     const int bits = std::bit_width(static_cast<unsigned>(std::max(n_classes - 1, 1)));
     if (std::bit_width(static_cast<std::uint64_t>(n)) + bits <= 32) {
@@ -93,7 +98,8 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
   constexpr std::size_t kTogether = 16;
   parallel_for(static_cast<std::int64_t>((columns.size() + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
     Scratch scratch(static_cast<std::size_t>(n));
-    const std::size_t first = static_cast<std::size_t>(g) * kTogether, last = std::min(first + kTogether, columns.size());
+    const std::size_t first = static_cast<std::size_t>(g) * kTogether,
+                      last = std::min(first + kTogether, columns.size());
     std::vector<std::size_t> together;
     for (std::size_t j = first; j < last; ++j)
       if (columns[j].cells == CellKind::f32 && columns[j].cuts.empty()) together.push_back(j);
@@ -170,7 +176,8 @@ void Lists::sort_codes(std::size_t j, Scratch& scratch) {
       column.cells == CellKind::code ? static_cast<std::size_t>(column.n_codes) : column.cuts.size() + 1;
   const auto key_of = [&](std::size_t i) -> std::uint32_t {
     if (column.cells == CellKind::code) {
-      const std::int32_t code = static_cast<const std::int32_t*>(column.data)[static_cast<std::int64_t>(i) * column.stride];
+      const std::int32_t code =
+          static_cast<const std::int32_t*>(column.data)[static_cast<std::int64_t>(i) * column.stride];
       return code < 0 ? kMissing : static_cast<std::uint32_t>(code);
     }
     const double x = column.number(static_cast<std::int64_t>(i));
@@ -247,8 +254,7 @@ void Lists::settle(std::size_t j, std::uint32_t size) {
   for (std::uint32_t i = 0; i < list.size; ++i) list.tag[i] = tag_of(list.tag[i]);
 }
 
-double Lists::threshold(std::size_t j, std::uint32_t left_key, std::uint32_t left_row,
-                        std::uint32_t right_row) const {
+double Lists::threshold(std::size_t j, std::uint32_t left_key, std::uint32_t left_row, std::uint32_t right_row) const {
   const Column& column = columns_[j];
   if (!column.cuts.empty()) return column.cuts[left_key];
   const double a = left_row == kModeRow ? mode_value_[j] : column.cell(left_row);

@@ -1,9 +1,9 @@
 // The rows in the order of each column, sorted once for a whole tree.
 //
 // A column's list holds, ascending, one element for each row: its *key* and its *tag*. A key is the rank of the cell's
-// value among the column's distinct values (or the code of a category, or the number of an interval or bin), kMissing for
-// a missing cell, which so comes last. A tag is the row and, in the low bits, its class: row << shift | class, where both
-// find room in 32 bits.
+// value among the column's distinct values (or the code of a category, or the number of an interval or bin), kMissing
+// for a missing cell, which so comes last. A tag is the row and, in the low bits, its class: row << shift | class,
+// where both find room in 32 bits.
 //
 // Where more than half of the rows have the same key (zeros of a sparse column, one-hot columns), these rows are left
 // out of the list: the column's *mode*. What is in a node and not in the list has the mode's key.
@@ -29,7 +29,7 @@ struct Column {
   CellKind cells;
   Test test;
   std::int8_t monotone;
-  const void* data;              // n numbers or codes, `stride` elements apart; of a sparse column its stored numbers
+  const void* data;  // n numbers or codes, `stride` elements apart; of a sparse column its stored numbers
   std::int64_t stride;
   const std::int32_t* row;       // of a sparse column: the rows of the stored numbers, ascending
   std::int64_t stored;           // how many
@@ -73,6 +73,7 @@ class Lists {
   std::span<const Column> columns() const { return columns_; }
   const Tags& tags() const { return tags_; }
   std::int64_t n() const { return n_; }
+  double mode_value(std::size_t column) const { return mode_value_[column]; }
 
   // θ between two neighbouring keys of a node, given a row of each, or kModeRow.
   double threshold(std::size_t column, std::uint32_t left_key, std::uint32_t left_row, std::uint32_t right_row) const;

@@ -11,8 +11,7 @@ std::uint32_t partition_two(std::uint32_t* key, std::uint32_t* tag, std::uint32_
                             bool is_marked_left, int shift, std::uint32_t* spare) {
   std::uint32_t* right_tag = spare + size + 16;
   const std::uint32_t* words = marks.words();
-  if (has_sixteen())
-    return partition_by_sixteen(key, tag, size, words, is_marked_left, shift, spare, right_tag);
+  if (has_sixteen()) return partition_by_sixteen(key, tag, size, words, is_marked_left, shift, spare, right_tag);
   const std::uint32_t flip = is_marked_left ? 0 : 1;
   std::uint32_t left = 0, right = 0;
   for (std::uint32_t i = 0; i < size; ++i) {  // both sides are written, one of them counts: no branch to guess

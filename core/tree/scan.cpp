@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "dispatch.hpp"
+#include "tree/fitted.hpp"
 #include "tree/wide.hpp"
 
 namespace margrove::tree {
@@ -131,7 +132,11 @@ struct ManyClasses : Walk {
   std::int64_t l2 = 0, m = 0, nl = 0;
 
   ManyClasses(const ScanRules& r, const NodeSums& s, ScanSpace& w, double floor)
-      : Walk(r, s), space(w), n(static_cast<double>(s.rows)), t2(static_cast<double>(s.whole)), best(std::max(0.0, floor + s.purity)) {
+      : Walk(r, s),
+        space(w),
+        n(static_cast<double>(s.rows)),
+        t2(static_cast<double>(s.whole)),
+        best(std::max(0.0, floor + s.purity)) {
     space.first.resize(kChunk);
     space.second.resize(kChunk);
   }
@@ -158,7 +163,8 @@ struct ManyClasses : Walk {
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
     ++boundaries;
     const auto left = static_cast<double>(nl);
-    const double score = static_cast<double>(l2) / left + (t2 - 2 * static_cast<double>(m) + static_cast<double>(l2)) / (n - left);
+    const double score =
+        static_cast<double>(l2) / left + (t2 - 2 * static_cast<double>(m) + static_cast<double>(l2)) / (n - left);
     if (score > best && has_room(nl)) {
       best = score;
       record(key, left_row, next_key, right_row, nl, left);
@@ -335,6 +341,30 @@ struct Sums : Walk {
   double excess() const { return best; }
 };
 
+// The same, but only where one of some thresholds lies.
+struct SumsAtCuts : Sums {
+  const std::vector<double>& cuts;
+  const double mode_value;
+  double theta = std::numeric_limits<double>::quiet_NaN();
+
+  SumsAtCuts(const ScanRules& r, const NodeSums& s, ScanSpace& w, const Column& c, const std::vector<double>& at,
+             double mode)
+      : Sums(r, s, w, c), cuts(at), mode_value(mode) {}
+
+  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
+    const auto value = [&](std::uint32_t row) { return row == kModeRow ? mode_value : column.cell(row); };
+    double cut = std::numeric_limits<double>::quiet_NaN();
+    if (next_key != kMissing) {  // a cut parts them if x ≤ θ holds on the left alone
+      const auto at = std::lower_bound(cuts.begin(), cuts.end(), value(left_row));
+      if (at == cuts.end() || *at >= value(right_row)) return;
+      cut = *at;
+    }
+    const double before = best;
+    Sums::consider(key, left_row, next_key, right_row);
+    if (best != before) theta = cut;
+  }
+};
+
 // ---- The walk.
 
 // The sums of some elements.
@@ -430,10 +460,12 @@ void ScanRules::prepare(std::int64_t n) {
     x_log_x[x] = std::llround(std::ldexp(margrove::tree::x_log_x(static_cast<double>(x)), bits));
 }
 
-void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, const Piece& piece, const NodeSums& node,
+void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, const Piece& piece, const NodeSums& node,
           double floor, ScanSpace& space, Candidate& found) {
+  const std::uint32_t mode = left_out_rows.key;
   found.excess = -std::numeric_limits<double>::infinity();
   found.n_tests = 0;
+  found.theta = std::numeric_limits<double>::quiet_NaN();
   Parts parts{piece.size};
   while (parts.present > 0 && piece.key[parts.present - 1] == kMissing) --parts.present;
   const std::int64_t left_out = node.rows - piece.size;
@@ -445,8 +477,7 @@ void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, cons
   found.is_constant = parts.missing_rows ? !has_present : is_one_key;
   if (found.is_constant) return;
   if (column.test != Test::threshold) return scan_levels(rules, column, mode, piece, node, space, found);
-  if (rules.measure.criterion == Criterion::absolute_error)
-    return scan_absolute(rules, piece, node, space, found);
+  if (rules.measure.criterion == Criterion::absolute_error) return scan_absolute(rules, piece, node, space, found);
 
   const std::size_t width = node.sum.size();
   if (parts.block_rows || parts.missing_rows) {
@@ -474,6 +505,31 @@ void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, cons
         [&] { kernel.add_block(space.block_sum.data(), parts.block_rows); });
     keep(kernel, parts, found);
   };
+  const auto go_in_sums = [&](auto&& kernel) {
+    walk(
+        kernel, rules.tags, piece, parts, mode,
+        [&](bool is_missing_left) {
+          kernel.begin(is_missing_left ? space.missing_sum.data() : nullptr, parts.missing_rows, parts.missing_weight);
+        },
+        [&] { kernel.add_block(space.block_sum.data(), parts.block_rows, parts.block_weight); });
+    keep(kernel, parts, found);
+  };
+  if (rules.thresholds != Thresholds::every) {
+    std::vector<Dot> dots;
+    for (std::uint32_t i = 0; i < parts.present; ++i) {
+      const std::uint32_t row = rules.tags.row(piece.tag[i]);
+      dots.push_back(
+          {column.cell(row), rules.tags.label_of(piece.tag[i]), rules.weight.empty() ? 1.0 : rules.weight[row]});
+    }
+    for (std::uint32_t k = 0; parts.block_rows && k < width; ++k)
+      if (space.block_sum[k] > 0) dots.push_back({left_out_rows.value, k, space.block_sum[k]});
+    const std::vector<double> cuts = rules.thresholds == Thresholds::gaussian ? gaussian_cuts(std::move(dots), width)
+                                                                              : logistic_cuts(std::move(dots), width);
+    SumsAtCuts kernel(rules, node, space, column, cuts, left_out_rows.value);
+    go_in_sums(kernel);
+    found.theta = kernel.theta;
+    return;
+  }
   const bool is_plain = rules.weight.empty() && column.monotone == 0 && rules.min_weight <= 0;
   const Criterion criterion = rules.measure.criterion;
   const bool is_packed = !rules.tags.label;
@@ -485,14 +541,7 @@ void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, cons
   } else if (is_plain && criterion == Criterion::entropy) {
     is_packed ? go(Entropy<true>(rules, node, space, floor)) : go(Entropy<false>(rules, node, space, floor));
   } else {
-    Sums kernel(rules, node, space, column);
-    walk(
-        kernel, rules.tags, piece, parts, mode,
-        [&](bool is_missing_left) {
-          kernel.begin(is_missing_left ? space.missing_sum.data() : nullptr, parts.missing_rows, parts.missing_weight);
-        },
-        [&] { kernel.add_block(space.block_sum.data(), parts.block_rows, parts.block_weight); });
-    keep(kernel, parts, found);
+    go_in_sums(Sums(rules, node, space, column));
   }
 }
 

@@ -30,16 +30,19 @@ struct Candidate {
   double excess = -std::numeric_limits<double>::infinity();
   double split_information = 0;
   double n_tests = 0;
-  std::uint32_t cut_key = 0;                            // of a threshold: keys up to this one go left
-  std::uint32_t left_row = 0, right_row = 0;            // of a threshold: rows of its two neighbours
-  bool is_present_test = false;                         // of a threshold: present cells left, missing ones right
-  bool is_missing_left = false;                         // of a threshold, where the node has missing cells
-  std::vector<std::uint32_t> keys;                      // of categories and intervals: the keys that occur, ...
-  std::vector<std::uint32_t> branch;                    // ... and the branch of each; missing is kMissing
-  bool has_missing = false;                             // some rows of the node have no value
-  bool is_constant = true;                              // all rows of the node have the same key
+  std::uint32_t cut_key = 0;                                // of a threshold: keys up to this one go left
+  std::uint32_t left_row = 0, right_row = 0;                // of a threshold: rows of its two neighbours
+  bool is_present_test = false;                             // of a threshold: present cells left, missing ones right
+  bool is_missing_left = false;                             // of a threshold, where the node has missing cells
+  std::vector<std::uint32_t> keys;                          // of categories and intervals: the keys that occur, ...
+  std::vector<std::uint32_t> branch;                        // ... and the branch of each; missing is kMissing
+  double theta = std::numeric_limits<double>::quiet_NaN();  // of a threshold, where it is not halfway
+  bool has_missing = false;                                 // some rows of the node have no value
+  bool is_constant = true;                                  // all rows of the node have the same key
   bool found() const { return excess > -std::numeric_limits<double>::infinity(); }
 };
+
+enum class Thresholds { every, gaussian, logistic };
 
 // What is the same for all columns and nodes of a tree.
 struct ScanRules {
@@ -50,7 +53,7 @@ struct ScanRules {
   std::int64_t min_rows = 1;       // in each branch
   double min_weight = 0;
   bool needs_split_information = false;
-  enum class Thresholds { every, gaussian, logistic } thresholds = Thresholds::every;
+  Thresholds thresholds = Thresholds::every;
   std::vector<std::int64_t> x_log_x;  // x log2 x in fixed point, x = 0 .. n: exact and the same in any order
   double x_log_x_unit = 1;
 
@@ -59,12 +62,18 @@ struct ScanRules {
 
 // What a thread needs to scan; nothing in it outlives a scan.
 struct ScanSpace {
-  std::vector<std::uint32_t> left;          // rows of each class
+  std::vector<std::uint32_t> left;  // rows of each class
   std::vector<double> left_sum, block_sum, missing_sum;
   std::vector<std::int64_t> first, second;  // a chunk's running sums
   std::vector<double> level_sum;            // of categories: the sums of each level
   std::vector<double> ahead;                // of absolute error
   std::vector<std::uint32_t> order;
+};
+
+// The rows that a column's list leaves out: their key and, of numbers, their value.
+struct Mode {
+  std::uint32_t key;
+  double value;
 };
 
 // A part of a column's list that belongs to one node.
@@ -75,15 +84,14 @@ struct Piece {
 };
 
 // `floor` is an excess that a test must surpass to be of interest; a column may answer that it has none such.
-void scan(const ScanRules& rules, const Column& column, std::uint32_t mode, const Piece& piece, const NodeSums& node,
+void scan(const ScanRules& rules, const Column& column, Mode mode, const Piece& piece, const NodeSums& node,
           double floor, ScanSpace& space, Candidate& best);
 
 // The tests on categories and intervals (levels.cpp).
-void scan_levels(const ScanRules& rules, const Column& column, std::uint32_t mode, const Piece& piece,
+void scan_levels(const ScanRules& rules, const Column& column, std::uint32_t mode_key, const Piece& piece,
                  const NodeSums& node, ScanSpace& space, Candidate& best);
 // Thresholds under absolute error (absolute.cpp).
-void scan_absolute(const ScanRules& rules, const Piece& piece, const NodeSums& node, ScanSpace& space,
-                   Candidate& best);
+void scan_absolute(const ScanRules& rules, const Piece& piece, const NodeSums& node, ScanSpace& space, Candidate& best);
 
 inline double split_information(double left, double right) {
   const double w = left + right;

@@ -4,7 +4,8 @@
 #include <stdexcept>
 
 #ifdef MARGROVE_HAS_SIXTEEN
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC's own header: undefined lanes are meant to be (bug 105593)
+#pragma GCC diagnostic ignored \
+    "-Wmaybe-uninitialized"  // GCC's own header: undefined lanes are meant to be (bug 105593)
 #include <immintrin.h>
 #define MARGROVE_SIXTEEN __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,popcnt,bmi2")))
 #endif
@@ -38,8 +39,8 @@ MARGROVE_SIXTEEN inline __m512i running_sum(__m512i v) {
 
 }  // namespace
 
-MARGROVE_SIXTEEN Sight look_by_sixteen(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size, double l1,
-                                       double nl, double n, double t1, double best) {
+MARGROVE_SIXTEEN Sight look_by_sixteen(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size,
+                                       double l1, double nl, double n, double t1, double best) {
   const __m512i one = _mm512_set1_epi32(1), last = _mm512_set1_epi32(15);
   const __m512d all = _mm512_set1_pd(n), t = _mm512_set1_pd(t1), b = _mm512_set1_pd(best);
   const __m512d step = _mm512_set1_pd(16), base = _mm512_set1_pd(l1);
@@ -108,7 +109,8 @@ MARGROVE_SIXTEEN std::uint32_t partition_by_sixteen(std::uint32_t* key, std::uin
 #else
 
 bool has_sixteen() { return false; }
-Sight look_by_sixteen(const std::uint32_t*, const std::uint32_t*, std::uint32_t, double, double, double, double, double) {
+Sight look_by_sixteen(const std::uint32_t*, const std::uint32_t*, std::uint32_t, double, double, double, double,
+                      double) {
   throw std::logic_error("this machine has no AVX-512");
 }
 std::uint32_t partition_by_sixteen(std::uint32_t*, std::uint32_t*, std::uint32_t, const std::uint32_t*, bool, int,

@@ -1,5 +1,6 @@
-// The two loops that most of the time goes into, sixteen rows at a time where the machine has AVX-512: packing rows of a
-// branch and scanning two classes need instructions (compress, gather, masks) that a compiler does not find by itself.
+// The two loops that most of the time goes into, sixteen rows at a time where the machine has AVX-512: packing rows of
+// a branch and scanning two classes need instructions (compress, gather, masks) that a compiler does not find by
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace margrove::tree {
 
-// Whether these may be called. The environment variable MARGROVE_PLAIN=1 says no, so that the plain loops can be tested.
+// Whether these may be called. The environment variable MARGROVE_PLAIN=1 says no, so that the plain loops can be
+// tested.
 bool has_sixteen();
 
 struct Sight {

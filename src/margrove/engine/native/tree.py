@@ -19,18 +19,19 @@ from margrove.status import Status
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
 from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, TreeProblem
+from margrove.tree.split import check_asked
 from margrove.tree.thresholds import quantile_cuts
 
 _CRITERIA = ("gini", "entropy", "error", "squared_error", "gaussian_entropy", "absolute_error")
 _SCORES = ("gain", "gain_ratio", "skew_adjusted")
+_FITTED = {"gaussian": 1, "logistic": 2}
 _NONE = np.empty(0, np.float64)
 
 
 @solve.register
 def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
     growth, cells = problem.growth, problem.cells
-    if growth.thresholds in ("gaussian", "logistic"):
-        raise EngineError(f"engine='native' has no thresholds={growth.thresholds!r}. Use engine='reference'.")
+    check_asked(problem)
     if cells.sparse is not None and growth.criterion == "absolute_error":
         raise EngineError("criterion='absolute_error' takes no sparse matrix. Use X.toarray(), or 'squared_error'.")
     cuts = None
@@ -38,7 +39,11 @@ def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
         cuts = [
             quantile_cuts(np.asarray(cells.column(j), np.float64), growth.n_bins) for j in range(len(cells.columns))
         ]
-    how = asdict(growth) | {"variance_floor": VARIANCE_FLOOR, "split_score": _SCORES.index(growth.split_score)}
+    how = asdict(growth) | {
+        "variance_floor": VARIANCE_FLOOR,
+        "split_score": _SCORES.index(growth.split_score),
+        "fitted": _FITTED.get(growth.thresholds, 0),
+    }
     if growth.max_features is not None and growth.seed is None:
         how["seed"] = 0
     grower = core.TreeGrower(
