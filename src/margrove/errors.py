@@ -141,6 +141,9 @@ def level_of_caller() -> int:
 
 def shown(value: Any) -> str:
     """A value as a message shows it: ``'a'`` and not ``np.str_('a')``."""
+    if getattr(value, "ndim", 0) or getattr(value, "shape", ()):  # an array, a frame: as its owner would type it
+        value = value.tolist() if hasattr(value, "tolist") else value
+        return _cut(" ".join(repr(value).split()))
     return repr(value.item() if hasattr(value, "item") else value)
 
 
@@ -150,11 +153,19 @@ def listed(values: Iterable[Any]) -> str:
 
 
 def check_number(
-    name: str, value: Any, *, above: float | None = None, least: float | None = None, cure: str = ""
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    cure: str = "",
 ) -> None:
     """Raise `ParameterError` unless the parameter is a finite number in its range."""
     wanted = "a number" + (f" > {above:g}" if above is not None else f" ≥ {least:g}" if least is not None else "")
     is_number = not isinstance(value, bool) and isinstance(value, Real) and _is_finite(value)
+    if is_number and most is not None and value > most:
+        raise ParameterError(f"{name} is {_cut(shown(value))}; it must be {most:g} at most. {cure}".rstrip())
     if not is_number or (above is not None and not value > above) or (least is not None and not value >= least):
         raise ParameterError(f"{name} is {_cut(shown(value))}; it must be {wanted}. {cure}".rstrip())
 

@@ -136,6 +136,17 @@ def test_a_column_of_another_scale_is_certified_or_told(machine, table, scale):
     assert certify(model, X, y).holds or model.status_ != "converged"
 
 
+def test_what_is_beyond_reckoning_is_refused(machine, table):
+    X, y = table
+    with pytest.raises(ParameterError, match=r"the weights make C of a row 1e\+300; it must be 1e\+100 at most"):
+        clone(machine).fit(X, y, sample_weight=np.full(len(X), 1e300))
+    if hasattr(machine, "C"):
+        with pytest.raises(ParameterError, match=r"C is 1e\+101; it must be 1e\+100 at most. C=inf, of SVC alone"):
+            clone(machine).set_params(C=1e101).fit(X, y)
+    with pytest.raises(InputError, match="sample_weight is 1; each row needs its own"):
+        clone(machine).fit(X, y, sample_weight=1)
+
+
 def test_sparse_equals_dense(machine, table):
     X, y = table
     X = np.where(np.abs(X) < 0.5, 0, X)

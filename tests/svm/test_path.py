@@ -53,11 +53,14 @@ def test_many_rows_and_duplicates(rng):
 def test_values_of_c_in_any_order_and_defaults(two_classes):
     X, y = two_classes
     assert SVC().path(X, y, [10, 0.1, 10]).Cs.tolist() == [0.1, 10.0]
+    assert SVC().path(X, y, (C for C in (10, 0.1))).Cs.tolist() == [0.1, 10.0]
     assert len(SVC().path(X, y).models) == 20
     for Cs, words in (
-        ([], r"Cs is \[\]"),
+        ([], "Cs is empty"),
         ([0], "Cs is 0; it must be a number > 0"),
         (1.0, "Cs is 1.0; it must be a list"),
+        (np.ones((2, 2)), r"Cs is \[\[1.0, 1.0\], \[1.0, 1.0\]\]; it must be a list"),
+        ([1e101], r"Cs is 1e\+101; it must be 1e\+100 at most"),
     ):
         with pytest.raises(ParameterError, match=words):
             SVC().path(X, y, Cs)

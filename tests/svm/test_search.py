@@ -271,7 +271,17 @@ def test_values_are_sorted_and_taken_once(overlapping):
         ({"Cs": []}, ParameterError, "Cs is empty"),
         ({"Cs": 3}, ParameterError, "Cs is 3; it must be a list of values"),
         ({"Cs": [1, -1]}, ParameterError, "Cs is -1; it must be a number > 0"),
-        ({"Cs": [float("inf")]}, ParameterError, "Cs is inf"),
+        (
+            {"Cs": [float("inf")]},
+            ParameterError,
+            "Cs is inf; it must be a number > 0. C=inf, of SVC alone, is the hard",
+        ),
+        ({"Cs": [1.0, 1e101]}, ParameterError, r"Cs is 1e\+101; it must be 1e\+100 at most. C=inf, of SVC alone"),
+        ({"Cs": np.ones((2, 2))}, ParameterError, r"Cs is \[\[1.0, 1.0\], \[1.0, 1.0\]\]; it must be a list of values"),
+        ({"Cs": [np.ones(2)]}, ParameterError, r"Cs is \[1.0, 1.0\]; it must be a number > 0"),
+        ({"Cs": b"12"}, ParameterError, "Cs is b'12'; it must be a list of values"),
+        ({"Cs": {"C": 1.0}}, ParameterError, "Cs is {'C': 1.0}; it must be a list of values"),
+        ({"gammas": np.ones((1, 2))}, ParameterError, r"gammas is \[\[1.0, 1.0\]\]; it must be a list of values"),
         ({"gammas": ["wide"]}, ParameterError, "gamma is 'wide'"),
         ({"gammas": "scale"}, ParameterError, "gammas is 'scale'; it must be a list"),
         ({"kernel": "linear", "gammas": [1.0]}, ParameterError, "gammas is .*; kernel='linear' has no gamma"),
@@ -288,6 +298,29 @@ def test_bad_grids_are_told_before_any_work(parameters, error, words, overlappin
     order = np.argsort(y, kind="stable")
     with pytest.raises(error, match=words):
         SVCCV(**parameters).fit(X[order], y[order])
+
+
+@pytest.mark.parametrize("learner", [SVCCV(gammas=[0.1], cv=3), SVRCV(gammas=[0.1], epsilons=[0.1], cv=3)])
+def test_a_generator_is_a_list(learner, overlapping):
+    X, y = overlapping
+    search = clone(learner).set_params(Cs=(C for C in (1.0, 10.0)), refit=False).fit(X, (y == "yes").astype(float))
+    assert sorted(set(search.cv_results_["param_C"])) == [1.0, 10.0]
+
+
+@pytest.mark.parametrize("learner", [SVCCV(Cs=[1.0], cv=3), SVRCV(Cs=[1.0], cv=3)])
+@pytest.mark.parametrize(
+    ("weight", "error", "words"),
+    [
+        (2.0, InputError, "sample_weight is 2.0; each row needs its own. Give a list of 160 numbers, or leave it out"),
+        (["heavy"] * 160, InputError, "sample_weight is .*; it must be numbers. Give a list of 160 numbers"),
+        (np.full(160, 1e200), ParameterError, r"the weights make C of a row 1e\+200; it must be 1e\+100 at most"),
+    ],
+    ids=["one number", "words", "beyond reckoning"],
+)
+def test_weights_that_are_none_are_refused(learner, weight, error, words, overlapping):
+    X, y = overlapping
+    with pytest.raises(error, match=words):
+        clone(learner).fit(X, (y == "yes").astype(float), sample_weight=weight)
 
 
 # ---- what is left of it

@@ -354,7 +354,7 @@ def test_refusals_come_before_any_work():
         SVC().fit(X, y, sample_weight=[1.0, 0.0])
     with pytest.raises(InputError, match="must be square"):
         SVC(kernel="precomputed").fit(X, y)
-    with pytest.raises(ParameterError, match="C times the weights overflows"):
+    with pytest.raises(ParameterError, match="the weights make C of a row inf; it must be"):
         SVC(C=1e308).fit(X, y, sample_weight=[100.0, 1.0])
     with pytest.raises(ParameterError, match="decision_function_shape='ovo' goes with multiclass='ovo'"):
         SVC(multiclass="ovr", decision_function_shape="ovo").fit(X, y)

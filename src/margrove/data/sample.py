@@ -194,11 +194,11 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
     """The weight of each row: its own times its class's. None where all are one."""
     weight = None
     if sample_weight is not None:
-        if not np.asarray(sample_weight).any():
+        weight = np.array(_check_sample_weight(_as_numbers(sample_weight, X.shape[0]), X, dtype=np.float64))
+        if not weight.any():
             raise InputError(
                 "Sample weights must contain at least one non-zero number", cure="Give some rows a weight > 0."
             )
-        weight = np.array(_check_sample_weight(sample_weight, X, dtype=np.float64))
         if (weight < 0).any():
             row = int(np.argmax(weight < 0))
             raise InputError(f"sample_weight[{row}] is {weight[row]:g}; Negative values are not allowed")
@@ -214,6 +214,18 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
                 )
         by_class = compute_sample_weight(class_weight, y)
         weight = by_class if weight is None else weight * by_class
+    return weight
+
+
+def _as_numbers(sample_weight: Any, n: int) -> NDArray[np.float64]:
+    """A list of weights as an array; one number for all rows is refused, and so is what is no number."""
+    cure = f"Give a list of {n} numbers, or leave it out."
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample_weight is {shown(sample_weight)}; it must be numbers", cure=cure) from error
+    if weight.ndim == 0:
+        raise InputError(f"sample_weight is {shown(sample_weight)}; each row needs its own", cure=cure)
     return weight
 
 

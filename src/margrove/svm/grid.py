@@ -8,16 +8,16 @@ the bounds, α may grow by C'/C, and v + y p grows with it exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.errors import check_number
+from margrove.errors import ParameterError, check_number, shown
 from margrove.svm.kernels import Kernel, Matrix
-from margrove.svm.problem import MOST_STEPS, Dual
+from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, MOST_STEPS, Dual
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,24 @@ def rung(ladder: Ladder, fold: Fold, C: float, epsilon: float) -> Dual:
     return Dual(ladder.y[part], ladder.p[part] + epsilon, C * weight[part], np.zeros(len(part)), ladder.point[part])
 
 
-def ascending(name: str, values: list[Any], *, least: float | None = None) -> NDArray[np.float64]:
-    """Checked, sorted, each once."""
+def prices(Cs: Any) -> NDArray[np.float64]:
+    """The values of C, checked, sorted, each once."""
+    return ascending("Cs", listed_values("Cs", Cs), above=0, most=MOST_BOUND, cure=HARD_MARGIN)
+
+
+def ascending(name: str, values: list[Any], **limits: Any) -> NDArray[np.float64]:
+    """Checked by `check_number`, sorted, each once."""
     for value in values:
-        check_number(name, value, least=least) if least is not None else check_number(name, value, above=0)
+        check_number(name, value, **limits)
     return np.unique(np.asarray(values, dtype=np.float64))
+
+
+def listed_values(name: str, values: Any) -> list[Any]:
+    """The values of one axis of the grid, as a list; not a word, not a table, not empty."""
+    is_list = np.iterable(values) and not isinstance(values, str | bytes | Mapping)
+    if not is_list or len(getattr(values, "shape", (1,))) != 1:
+        raise ParameterError(f"{name} is {shown(values)}; it must be a list of values, or None for a default.")
+    found = list(values)
+    if not found:
+        raise ParameterError(f"{name} is empty; it must be a list of values, or None for a default.")
+    return found

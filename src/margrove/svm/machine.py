@@ -40,7 +40,7 @@ from margrove.svm.certificate import solver_certificate
 from margrove.svm.decision import check_points, linear_sums, matched, weighted_sums
 from margrove.svm.examination import HARD, NU_CLASSIFICATION, WORDS, Form, row_grades
 from margrove.svm.kernels import Kernel, Matrix, called, check_symmetric, settle_kernel
-from margrove.svm.problem import Dual, DualProblem, DualSolution, started
+from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual, DualProblem, DualSolution, started
 from margrove.svm.resumed import keep, keeper, resumed, solve_fingerprint
 from margrove.svm.scaling import warn_of_unscaled
 from margrove.svm.solved import Ground, Solved, settled, shows_margin
@@ -295,7 +295,8 @@ class SupportVectorMachine(BaseEstimator):
             advice = self.status_.advice
             if self.status_ is Status.MAX_ITER and self.max_iter == -1:
                 steps = max(each.solution.n_iter for each in solved)
-                advice = f"{steps:,} steps were not enough: check the scale of the columns, or raise tol"
+                lower = "lower C, " if hasattr(self, "C") else ""
+                advice = f"{steps:,} steps were not enough: check the scale of the columns, {lower}or raise tol"
             message = (
                 f"{name} ended with status {str(self.status_)!r}: {violation}{where}, tol is {self.tol:g}; {advice}."
             )
@@ -375,11 +376,22 @@ def rows_that_count(weight: NDArray[np.float64] | None, n: int) -> NDArray[np.in
 
 def bounds(C: float, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """C times the weight of each of the rows."""
+    if weight is None:
+        check_number("C", C, most=MOST_BOUND, cure=HARD_MARGIN)
+        return np.full(len(rows), float(C))
     with np.errstate(over="ignore"):
-        upper = np.full(len(rows), float(C)) if weight is None else float(C) * weight[rows]
-    if not np.isfinite(upper).all():
-        raise ParameterError(f"C is {C:g} and C times the weights overflows; use smaller ones.")
+        upper = np.asarray(float(C) * weight[rows])
+    check_weighted(upper.max(initial=0))
     return upper
+
+
+def check_weighted(largest: float) -> None:
+    """Refuse rows whose C is beyond reckoning."""
+    if not largest <= MOST_BOUND:
+        raise ParameterError(
+            f"the weights make C of a row {largest:g}; it must be {MOST_BOUND:g} at most. Use smaller weights, or a "
+            "smaller C."
+        )
 
 
 def check_nu(nu: Any) -> None:

@@ -11,11 +11,10 @@ from sklearn.base import clone
 
 from margrove.data.sample import read_sample
 from margrove.engine import settle_engine, solve
-from margrove.errors import ParameterError, shown
 from margrove.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.certificate import certify_svc
-from margrove.svm.grid import ascending
+from margrove.svm.grid import prices
 from margrove.svm.problem import DualSolution, PathProblem
 
 _DEFAULT = 10.0 ** np.linspace(-2, 3, 20)
@@ -53,7 +52,7 @@ def fit_path(model: Any, X: ArrayLike, y: ArrayLike, Cs: Any, sample_weight: Any
     """`SVC.path`."""
     model._check_classifier()
     effort = model._check_shared()
-    values = _settled(Cs)
+    values = _DEFAULT.copy() if Cs is None else prices(Cs)
     reader = clone(model)
     sample = read_sample(reader, X, y, sample_weight, model.class_weight)
 
@@ -80,11 +79,3 @@ def fit_path(model: Any, X: ArrayLike, y: ArrayLike, Cs: Any, sample_weight: Any
         models.append(fitted)
     reason = worst(model.status_ for model in models)
     return SupportVectorPath(values[: len(models)], tuple(models), reason)
-
-
-def _settled(Cs: Any) -> NDArray[np.float64]:
-    if Cs is None:
-        return _DEFAULT.copy()
-    if isinstance(Cs, str) or not np.iterable(Cs) or len(list(Cs)) == 0:
-        raise ParameterError(f"Cs is {shown(Cs)}; it must be a list of values, or None for a default.")
-    return ascending("Cs", list(Cs))

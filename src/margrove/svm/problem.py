@@ -33,6 +33,8 @@ from margrove.status import Status
 from margrove.svm.kernels import Kernel, Matrix
 
 MOST_STEPS = 10_000_000  # of a machine with no limit of its own: an ill-scaled problem may crawl for ever
+MOST_BOUND = 1e100  # of C times a weight: products of two such numbers are still finite, and no data tells it from inf
+HARD_MARGIN = "C=inf, of SVC alone, is the hard margin."
 MOST_OF_THEM = 0.7  # of the variables with α > 0
 HULLS_MEET = 1e-11  # ‖w‖² of two convex combinations, relative to the largest K(x, x): below, they are one point
 

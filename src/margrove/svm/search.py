@@ -30,10 +30,10 @@ from margrove.errors import (
 from margrove.progress import overheard, part_of
 from margrove.status import Status, worst
 from margrove.svm.folds import points_in_order
-from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution, ascending
+from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution, ascending, listed_values
 from margrove.svm.kernels import Kernel, Matrix, settle_kernel
 from margrove.svm.live_line import LiveLine
-from margrove.svm.machine import SupportVectorMachine
+from margrove.svm.machine import SupportVectorMachine, check_weighted
 from margrove.svm.resumed import kernel_words
 from margrove.svm.table import ScoreTable
 
@@ -142,7 +142,7 @@ class SupportVectorSearch(BaseEstimator):
         if self.gammas is None:
             base = "median" if self.kernel == "rbf" else 1.0 if self.kernel == "chi2" else "scale"
             return np.asarray(self._settled(X, base) * _GAMMAS, dtype=np.float64)
-        return ascending("gammas", [self._settled(X, gamma) for gamma in listed_values("gammas", self.gammas)])
+        return ascending("gammas", [self._settled(X, gamma) for gamma in listed_values("gammas", self.gammas)], above=0)
 
     def _settled(self, X: Matrix, gamma: Any) -> float:
         return settle_kernel(self.kernel, X, gamma=gamma, degree=self.degree, coef0=self.coef0).gamma
@@ -161,6 +161,7 @@ class SupportVectorSearch(BaseEstimator):
     ) -> None:
         """Fill the table; ``status_`` says whether to its end. Ladders and folds speak of X in ``order``. ``weight``
         is that of the rows in scoring."""
+        check_weighted(float(grid["C"].max()) * max(float(fold.weight.max()) for fold in folds))
         ground = template._ground(X)
         points = points_in_order(ground, order)
         kernels: tuple[Kernel, ...] = (ground.solved,)
@@ -390,13 +391,3 @@ def asked(scorer: Any, told: Any, X: Any, y: Any, weight: NDArray[np.float64] | 
             f"scoring is {scorer!r}, and it asks a cell of the search for more than predict and decision_function "
             f"({error}). Use another one, or GridSearchCV."
         ) from error
-
-
-def listed_values(name: str, values: Any) -> list[Any]:
-    """The values of one axis of the grid, as a list; not a word, not empty."""
-    if isinstance(values, str) or not np.iterable(values):
-        raise ParameterError(f"{name} is {shown(values)}; it must be a list of values, or None for a default.")
-    found = list(values)
-    if not found:
-        raise ParameterError(f"{name} is empty; it must be a list of values, or None for a default.")
-    return found

@@ -33,7 +33,7 @@ from margrove.svm.layout import code_matrix
 from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
 from margrove.svm.machine import bounds, check_nu
 from margrove.svm.path import SupportVectorPath, fit_path
-from margrove.svm.problem import Dual, classification, hard_margin, largest_nu, nu_classification
+from margrove.svm.problem import HARD_MARGIN, Dual, classification, hard_margin, largest_nu, nu_classification
 from margrove.svm.solved import Ground
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
@@ -49,7 +49,7 @@ class SVC(SupportVectorClassifier):
     ----------
     C : float
         The price of slack: min ½‖w‖² + C Σ ξ_i. ``inf`` allows none: the hard margin, or an `InfeasibleError` that
-        shows where the classes meet.
+        shows where the classes meet. A number is 1e100 at most, times its weights too.
     kernel : {"rbf", "linear", "poly", "sigmoid", "laplacian", "chi2", "intersection", "precomputed"} or callable
         See `margrove.svm.kernels`. For "precomputed" X is the Gram matrix; a callable gets two arrays of rows and
         returns the matrix of kernel values (all of it is held during ``fit``).
@@ -216,7 +216,7 @@ class SVC(SupportVectorClassifier):
         self._check_classifier()
         check_flag("warm_start", self.warm_start)
         if not self._is_hard:
-            check_number("C", self.C, above=0, cure="inf is the hard margin.")
+            check_number("C", self.C, above=0, cure=HARD_MARGIN)
 
         def state(sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
             return hard_margin(sign, rows) if self._is_hard else self._dual(self.C, sign, weight, rows)
@@ -233,7 +233,7 @@ class SVC(SupportVectorClassifier):
         X, y, sample_weight
             As in `fit`.
         Cs : list of float, optional
-            Ascending or not; None is 0.01 … 1000 in 20 steps.
+            Ascending or not, above 0 and at most 1e100; None is 0.01 … 1000 in 20 steps.
 
         Returns
         -------

@@ -15,9 +15,9 @@ from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import Sample, read_sample
 from margrove.errors import InputError, shown
 from margrove.svm.folds import Splits, folds_of, ladders_of, row_order
-from margrove.svm.grid import ascending
+from margrove.svm.grid import prices
 from margrove.svm.layout import check_code, code_matrix
-from margrove.svm.search import SupportVectorSearch, asked, default_cs, listed_values
+from margrove.svm.search import SupportVectorSearch, asked, default_cs
 from margrove.svm.svc import SVC
 
 
@@ -31,7 +31,7 @@ class SVCCV(ClassifierMixin, SupportVectorSearch):
     Parameters
     ----------
     Cs : list of float, optional
-        None is 0.1 … 316, half a decade apart.
+        Above 0 and at most 1e100: the hard margin is not in a grid. None is 0.1 … 316, half a decade apart.
     gammas : list of float or of "scale", "auto", "median", optional
         None is the median heuristic times 1/64 … 16. One kernel serves all folds: γ is settled on all rows.
     cv : int, splitter or iterable
@@ -148,7 +148,7 @@ multiclass, n_jobs, engine, precision
         template = self._template()
         template._check_classifier()
         self._check(template)
-        Cs = default_cs() if self.Cs is None else ascending("Cs", listed_values("Cs", self.Cs))
+        Cs = default_cs() if self.Cs is None else prices(self.Cs)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         self.classes_ = sample.classes
         self.scorer_ = check_scoring(template, scoring=self.scoring)

@@ -14,9 +14,9 @@ from sklearn.utils import _safe_indexing
 from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_values
 from margrove.svm.folds import weight_in_fold
-from margrove.svm.grid import Fold, Ladder, ascending
+from margrove.svm.grid import Fold, Ladder, ascending, listed_values, prices
 from margrove.svm.problem import regression
-from margrove.svm.search import SupportVectorSearch, asked, default_cs, listed_values
+from margrove.svm.search import SupportVectorSearch, asked, default_cs
 from margrove.svm.svr import SVR
 
 _EPSILONS = np.array([0.01, 0.1, 0.3])  # times the deviation of y
@@ -109,7 +109,7 @@ engine_, certificate_
         weighs the rows in training and, as in scikit-learn, in scoring."""
         template = self._template()
         self._check(template)
-        Cs = None if self.Cs is None else ascending("Cs", listed_values("Cs", self.Cs))
+        Cs = None if self.Cs is None else prices(self.Cs)
         given = self.epsilons
         epsilons = None if given is None else ascending("epsilons", listed_values("epsilons", given), least=0)
         values = read_values(self, X, y, sample_weight)
