@@ -493,6 +493,20 @@ def test_values_that_float_cannot_hold_go_to_double(overlapping):
         np.testing.assert_array_equal(auto.cv_results_["mean_test_score"], double.cv_results_["mean_test_score"])
 
 
+@pytest.mark.parametrize("gamma", [2.0, 8.0, 20.0])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_values_below_floats_range_still_decide(kernel, gamma):
+    """Of classes of one size b is 0, and values of 1e-50 have the last word."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(40, 20)), rng.normal(size=(40, 20)) + 1.5])
+    y = np.repeat([0, 1], 40)
+    cv = StratifiedKFold(4, shuffle=True, random_state=0)
+    search = SVCCV(Cs=[0.5, 10.0], gammas=[gamma], kernel=kernel, cv=cv, refit=False).fit(X, y)
+    one_by_one = GridSearchCV(SVC(gamma=gamma, kernel=kernel), {"C": [0.5, 10.0]}, cv=cv).fit(X, y)
+    found, wanted = (each.cv_results_["mean_test_score"] for each in (search, one_by_one))
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_what_overflows_has_not_converged(overlapping):
     X, y = overlapping
     with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="ended before the violation was within tol"):

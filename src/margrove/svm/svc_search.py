@@ -75,8 +75,8 @@ multiclass, n_jobs, engine, precision
     Notes
     -----
     Cells are solved to ``tol`` and not checked again; the refitted model is. Kernel values are float32 where C times
-    them leaves enough digits, and float64 elsewhere or with ``precision="double"``. Ctrl-C ends the search and keeps
-    the table so far, without a refit.
+    them leaves enough digits and γ leaves most rows a neighbour, and float64 elsewhere or with ``precision="double"``.
+    Ctrl-C ends the search and keeps the table so far, without a refit.
 
     Examples
     --------

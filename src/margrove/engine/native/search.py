@@ -26,6 +26,7 @@ from margrove.svm.problem import Dual, DualProblem, DualSolution, LeaveOneOutPro
 _TILE = 4096  # variables, core/svm/search.cpp: such machines have their own copy of the kernel values
 _MOST_SHARE = 1e-4  # of the rounding of float32 that C times a kernel value may be
 _UNIT = ("rbf", "laplacian", "chi2")  # K(x, x) = 1
+_SAMPLED = 16  # rows whose nearest neighbours are looked for: most of them are told by few, in some milliseconds
 _MOST_ROUNDING = 1e-3  # of an exponent γ‖x − z‖², where it comes from inner products
 
 
@@ -142,7 +143,8 @@ def _is_double(problem: SearchProblem) -> bool:
 
 def _needs_double(X: Any, kernels: tuple[Kernel, ...], precision: str, largest: float) -> bool:
     """Whether kernel values in float32 would spoil the answer: nothing is checked in double afterwards. Their rounding
-    enters f by up to C times, and an exponent γ‖x − z‖² of sparse rows, which are not centred, by γ‖x‖² times."""
+    enters f by up to C times, and an exponent γ‖x − z‖² of sparse rows, which are not centred, by γ‖x‖² times. Where
+    nearly all values are below it, K is the identity but for what float32 may not even hold, and that decides."""
     if precision != "auto" or kernels[0].name == "precomputed":
         return precision == "double"
     rounding = float(np.finfo(np.float32).eps)
@@ -150,8 +152,22 @@ def _needs_double(X: Any, kernels: tuple[Kernel, ...], precision: str, largest: 
         exponent = max(kernel.gamma for kernel in kernels) * float(squared_norms(X).max())
         if not rounding * exponent <= _MOST_ROUNDING:
             return True
+    if _are_alone(X, max(kernels, key=lambda kernel: kernel.gamma)):
+        return True
     values = max(1.0 if kernel.name in _UNIT else float(np.abs(kernel.diagonal(X)).max()) for kernel in kernels)
     return not rounding * largest * values <= _MOST_SHARE
+
+
+def _are_alone(X: Any, kernel: Kernel) -> bool:
+    """Whether most rows are so far from every other that K(x, z) is below the rounding of K(x, x) in float32. Told by
+    some rows, evenly spread."""
+    n = int(X.shape[0])
+    if kernel.name not in _UNIT or n < 2:
+        return False
+    rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLED)).astype(np.int64))
+    near = kernel.matrix(X[rows], X)  # (rows, n)
+    near[np.arange(len(rows)), rows] = 0.0
+    return bool(np.median(near.max(axis=1)) < np.finfo(np.float32).eps)
 
 
 def _search(problem: SearchProblem, threads: int, is_double: bool) -> Any:
