@@ -9,7 +9,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import LeaveOneOut as TheirSplits
 
 from margrove import SVC, Status
-from margrove.errors import EngineError, InputError, ParameterError
+from margrove.errors import ConvergenceWarning, EngineError, InputError, ParameterError
+from margrove.svm.problem import LeftOut
 
 
 def one_by_one(model, X, y, sample_weight=None):
@@ -98,5 +99,41 @@ def test_other_labels_weights_and_prices_are_refused(two_classes):
         model.leave_one_out(X, other)
     with pytest.raises(InputError, match="not those that the model was fitted with"):
         model.set_params(C=1e-3).leave_one_out(X, y)
+    with pytest.raises(InputError, match="not those that the model was fitted with"):
+        model.set_params(C=5.0).leave_one_out(X, y)  # rows stood on the bound of before
+    weighted = SVC(gamma=0.5).fit(X, y, np.linspace(0.5, 1, len(y)))
+    with pytest.raises(InputError, match="not those that the model was fitted with"):
+        weighted.leave_one_out(X, y)
     found = model.set_params(C=1.0, gamma=30.0).leave_one_out(X, y)
     np.testing.assert_array_equal(found.predicted, wanted.predicted)
+
+
+def test_what_is_broken_off_has_no_error(two_classes):
+    """The rows that need no solve are the easy ones: a mean over those that are known would flatter."""
+    X, y = two_classes
+    model = SVC(gamma=0.5).fit(X, y)
+    stopped = LeftOut(np.full(len(y), np.nan), False, Status.TIME_LIMIT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("margrove.svm.leave_one_out.solve", lambda *given: (stopped,))
+        with pytest.warns(ConvergenceWarning, match="status 'time_limit', and is not exact: .* of .* rows are known"):
+            found = model.leave_one_out(X, y)
+    assert np.isnan(found.error)
+    assert found.status is Status.TIME_LIMIT
+
+
+def test_of_a_model_that_is_no_solution_it_is_not_exact(two_classes):
+    X, y = two_classes
+    with pytest.warns(ConvergenceWarning, match="SVC ended with status 'max_iter'"):
+        model = SVC(gamma=0.5, max_iter=3).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="leave_one_out ended with status 'max_iter', and is not exact"):
+        found = model.leave_one_out(X, y)
+    assert found.status is Status.MAX_ITER
+
+
+def test_balanced_weights_are_those_of_all_rows(two_classes):
+    X, y = two_classes
+    X, y = X[10:], y[10:]
+    model = SVC(gamma=0.5, tol=1e-5, class_weight="balanced").fit(X, y)
+    as_they_were = dict(zip(model.classes_, model.class_weight_, strict=True))
+    wanted = one_by_one(SVC(gamma=0.5, tol=1e-5, class_weight=as_they_were), X, y)
+    np.testing.assert_array_equal(model.leave_one_out(X, y).predicted, wanted)

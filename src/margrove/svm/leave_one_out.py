@@ -1,11 +1,14 @@
 """Exact leave-one-out (THEORY M9): the machine without each row that carries it, and what it says of that row.
 
 A row with α = 0 in a machine may be left out of it without a change, so only support vectors need a solve; and that
-begins from the solution with them. The bound of M9 says the same without any solve, and more coarsely.
+begins from the solution with them. The bound of M9 says the same without any solve, and more coarsely. Both are of the
+same problem with one row less: γ and the bounds C_i of the other rows stay, also those that came of
+``class_weight="balanced"``, which a fit of the other rows would settle anew.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from margrove.data.sample import read_sample
 from margrove.engine import Effort, solve
-from margrove.errors import InputError
-from margrove.status import Status
+from margrove.errors import ConvergenceWarning, InputError, level_of_caller
+from margrove.status import Status, worst
+from margrove.svm.examination import HARD
 from margrove.svm.kernels import Matrix
 from margrove.svm.layout import coefficients_of
 from margrove.svm.problem import Dual, LeaveOneOutProblem, LeftOut
@@ -33,12 +37,14 @@ class LeaveOneOut:
         The class of each row by the machines without it.
     is_wrong : array of shape (n,)
     error : float
-        The leave-one-out error, over the rows whose solves were reached.
+        The leave-one-out error, γ and C_i fixed; NaN where solves were broken off, for the rows that need none are the
+        easy ones.
     bound : float
         ``loo_bound_`` of the model: at least ``error``.
     n_solves : int
         How many machines had to be solved again.
     status : Status
+        ``converged``, or the worst that befell the model or a solve.
     """
 
     values: NDArray[np.float64]
@@ -61,7 +67,8 @@ def leave_one_out(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
     ground, duals, names = reader._state(sample, lambda *given: model._dual(model.C, *given))
     beta = np.zeros((len(duals), sample.X.shape[0]))
     beta[:, model.support_] = coefficients_of(model)
-    solved = tuple(_with_alpha(dual, row) for dual, row in zip(duals, beta, strict=True))
+    is_bound = model._grades.T == HARD
+    solved = tuple(_with_alpha(*each) for each in zip(duals, beta, is_bound, strict=True))
     _check_sides(solved, names)
     problem = LeaveOneOutProblem(
         ground.points,
@@ -79,25 +86,35 @@ def leave_one_out(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
     status = next((left.status for left in found if left.status is not Status.CONVERGED), Status.CONVERGED)
     if status is Status.CONVERGED and not all(left.is_converged for left in found):
         status = Status.STALLED
+    status = worst((model.status_, status))
     predicted = model._decided(values)
     is_known = np.isfinite(values).all(axis=1)
     is_wrong = np.asarray(is_known & (predicted != sample.classes[sample.codes]))
+    if status is not Status.CONVERGED:
+        message = (
+            f"leave_one_out ended with status {str(status)!r}, and is not exact: {int(is_known.sum())} of "
+            f"{len(is_known)} rows are known; {status.advice.replace('model', 'rest')}."
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
     return LeaveOneOut(
         values,
         predicted,
         is_wrong,
-        float(is_wrong[is_known].mean()) if is_known.any() else float("nan"),
+        float(is_wrong.mean()) if is_known.all() else float("nan"),
         float(model.loo_bound_),
         int(sum((dual.alpha > 0).sum() for dual in solved)),
         status,
     )
 
 
-def _with_alpha(dual: Dual, beta: NDArray[np.float64]) -> Dual:
+def _with_alpha(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.bool_]) -> Dual:
+    """The dual at its solution: α of ``beta``, with the rows that stood on their bounds on those of now."""
     given = dual.y * beta[dual.point]
     alpha = np.clip(given, 0.0, dual.upper)
     total = float(alpha.sum())
-    if np.abs(given - alpha).max(initial=0) > 1e-9 * total or abs(float(dual.y @ alpha)) > 1e-6 * (1 + total):
+    is_moved = was_bound[dual.point] & (alpha < (1 - 1e-9) * dual.upper)
+    is_other = np.abs(given - alpha).max(initial=0) > 1e-9 * total or abs(float(dual.y @ alpha)) > 1e-6 * (1 + total)
+    if is_other or is_moved.any():
         raise InputError(
             "y, the weights or C are not those that the model was fitted with", cure="Give them as they were."
         )

@@ -286,8 +286,10 @@ class SVC(SupportVectorClassifier):
     def leave_one_out(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LeaveOneOut:
         """Exactly what each row is taken for by the model fitted without it (THEORY M9), beside ``loo_bound_``.
 
-        Only support vectors need a solve, and each begins from this model. γ stays as it is. X, y and weights are those
-        of ``fit``.
+        Only support vectors need a solve, and each begins from this model. X, y and weights are those of ``fit``. γ and
+        the C_i of the other rows stay as they are; so ``class_weight="balanced"`` keeps the weights that balance all
+        rows. For weights that balance the others, ask ``SVCCV(Cs=[C], gammas=[γ], cv=LeaveOneOut(),
+        class_weight="balanced")``.
 
         Examples
         --------
