@@ -138,9 +138,61 @@ def test_a_scorer_of_decision_values(overlapping):
     )
 
 
-def test_a_scorer_that_asks_for_more_is_told(overlapping):
-    with pytest.raises(ParameterError, match=r"log_loss.*more than predict and decision_function"):
-        SVCCV(Cs=[1.0], gammas=[0.1], scoring="neg_log_loss").fit(*overlapping)
+@pytest.mark.parametrize(
+    ("scoring", "words"),
+    [
+        (
+            "neg_log_loss",
+            "'neg_log_loss', and it asks for predict_proba; a cell of the search has predict",
+        ),
+        ("exact", r"scoring is 'exact'; it must be a name of sklearn.metrics.get_scorer_names\(\), a callable"),
+        (accuracy_score, "make_scorer makes one of a metric"),
+        (
+            lambda model, X, y: model.C,
+            r"for more than predict and decision_function \(C of the cell is not told",
+        ),
+        (lambda model, X, y: len(model.support_), "for more than predict and decision_function"),
+        (
+            lambda model, X, y: model.predict(X[:3]).mean(),
+            "the rows that are held out, all of them and no others",
+        ),
+        (lambda model, X, y: {"share": 1.0}, "it answers {'share': 1.0}; it must answer with one number"),
+        (lambda model, X, y: [1.0, 2.0], "it must answer with one number"),
+    ],
+    ids=["probabilities", "no name", "a metric", "C", "support", "other rows", "a dict", "a list"],
+)
+@pytest.mark.parametrize("learner", [SVCCV, SVRCV])
+def test_a_scorer_that_asks_for_more_is_told(learner, scoring, words, overlapping):
+    X, y = overlapping
+    with pytest.raises(ParameterError, match=words):
+        learner(Cs=[1.0], gammas=[0.1], scoring=scoring).fit(X, (y == "yes").astype(float))
+
+
+def test_a_scorer_may_ask_about_the_same_rows_in_another_form(wine):
+    X, y = wine
+    table = pd.DataFrame(X)
+
+    def by_array(model, rows, wanted):
+        return np.asarray(np.mean(model.predict(rows.to_numpy()) == wanted))  # an array of no axes is a number too
+
+    search = SVCCV(Cs=[1.0], gammas=[0.1], scoring=by_array).fit(table, y)
+    assert search.best_score_ == SVCCV(Cs=[1.0], gammas=[0.1]).fit(X, y).best_score_
+
+
+@pytest.mark.parametrize(
+    ("cv", "words"),
+    [
+        (1, "cv is 1, and gives no folds of these 160 rows: .* n_splits=1"),
+        (161, "cv is 161, and gives no folds of these 160 rows"),
+        (2.5, "cv is 2.5, and gives no folds"),
+        (GroupKFold(3), "GroupKFold.* gives no folds of these 160 rows: The 'groups' parameter should not be None"),
+        ([(np.arange(3),)], "gives no folds of these 160 rows"),
+    ],
+    ids=["one", "more than rows", "a fraction", "no groups", "no pairs"],
+)
+def test_folds_that_cannot_be_are_told(cv, words, overlapping):
+    with pytest.raises(InputError, match=words):
+        SVCCV(Cs=[1.0], gammas=[0.1], cv=cv).fit(*overlapping)
 
 
 def test_sample_weights(overlapping):

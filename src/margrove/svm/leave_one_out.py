@@ -19,7 +19,7 @@ from margrove.data.sample import read_sample
 from margrove.engine import Effort, solve
 from margrove.errors import ConvergenceWarning, InputError, level_of_caller
 from margrove.status import Status, worst
-from margrove.svm.examination import HARD
+from margrove.svm.examination import AT_UPPER, HARD
 from margrove.svm.kernels import Matrix
 from margrove.svm.layout import coefficients_of
 from margrove.svm.problem import Dual, LeaveOneOutProblem, LeftOut
@@ -112,7 +112,7 @@ def _with_alpha(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.boo
     given = dual.y * beta[dual.point]
     alpha = np.clip(given, 0.0, dual.upper)
     total = float(alpha.sum())
-    is_moved = was_bound[dual.point] & (alpha < (1 - 1e-9) * dual.upper)
+    is_moved = was_bound[dual.point] & (alpha < (1 - 2 * AT_UPPER) * dual.upper)
     is_other = np.abs(given - alpha).max(initial=0) > 1e-9 * total or abs(float(dual.y @ alpha)) > 1e-6 * (1 + total)
     if is_other or is_moved.any():
         raise InputError(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.metrics._scorer import _BaseScorer
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,6 +35,7 @@ from margrove.svm.kernels import Kernel, Matrix, settle_kernel
 from margrove.svm.live_line import LiveLine
 from margrove.svm.machine import SupportVectorMachine, check_weighted
 from margrove.svm.resumed import kernel_words
+from margrove.svm.scorers import name_of
 from margrove.svm.table import ScoreTable
 
 _CS = 10.0 ** np.arange(-1, 3, 0.5)  # 0.1 … 316
@@ -118,10 +119,32 @@ class SupportVectorSearch(BaseEstimator):
                 f"scoring is {shown(self.scoring)}; give one: a name, a callable, or None for the learner's own."
             )
 
+    def _settle_scorer(self, template: SupportVectorMachine) -> None:
+        """``scorer_``; what it asks of a cell, a cell must have."""
+        try:
+            self.scorer_ = check_scoring(template, scoring=self.scoring)
+        except ValueError as error:
+            known = "a name of sklearn.metrics.get_scorer_names(), a callable(estimator, X, y), or None"
+            hint = " sklearn.metrics.make_scorer makes one of a metric." if callable(self.scoring) else ""
+            raise ParameterError(f"scoring is {shown(self.scoring)}; it must be {known}.{hint}") from error
+        asks = getattr(self.scorer_, "_response_method", "default")
+        names = [asks] if isinstance(asks, str) else list(asks)
+        if asks != "default" and not any(hasattr(template, name) for name in names):
+            has = " and ".join(name for name in ("predict", "decision_function") if hasattr(template, name))
+            raise ParameterError(
+                f"scoring is {shown(self.scoring)}, and it asks for {' or '.join(names)}; a cell of the search has "
+                f"{has}. Use another one, or GridSearchCV."
+            )
+
     def _splits(self, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> list[tuple[Any, Any]]:
-        splitter = check_cv(self.cv, y, classifier=is_classifier)
         n = len(np.asarray(y))
-        splits = [(_rows(train, n), _rows(test, n)) for train, test in splitter.split(X, y, groups)]
+        try:
+            given = [
+                (train, test) for train, test in check_cv(self.cv, y, classifier=is_classifier).split(X, y, groups)
+            ]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"cv is {self.cv!r:.80}, and gives no folds of these {n} rows: {error}") from error
+        splits = [(_rows(train, n), _rows(test, n)) for train, test in given]
         if not splits:
             raise InputError("cv gives no folds")
         for number, (train, test) in enumerate(splits):
@@ -237,7 +260,7 @@ class SupportVectorSearch(BaseEstimator):
                 [(fold.weight, fold.held_out) for fold in folds],
                 table.grid,
                 judged,
-                _name_of(self.scoring),
+                name_of(self.scoring),
                 None if weight is None else np.asarray(weight, dtype=np.float64),
             ),
         )
@@ -348,19 +371,6 @@ def _keeper(record: Record | None, table: ScoreTable) -> Callable[[Callable[[], 
     return look
 
 
-def _name_of(scoring: Any) -> str:
-    """How a scorer is told from another, in this process and the next."""
-    if scoring is None or isinstance(scoring, str | _BaseScorer):
-        return str(scoring)
-    named = scoring if hasattr(scoring, "__qualname__") else type(scoring)
-    if "<" in named.__qualname__:  # <lambda>, <locals>: many may have this name
-        raise ParameterError(
-            f"scoring is {named.__qualname__}, which a checkpoint cannot tell from others of that name. "
-            "Define it by name at the top of a module."
-        )
-    return f"{named.__module__}.{named.__qualname__}"
-
-
 def _rows(given: Any, n: int) -> NDArray[np.int64]:
     """Row numbers, whichever way a splitter says them: numbers, from the end too, or a mask."""
     rows = np.asarray(given)
@@ -379,15 +389,3 @@ def _is_within(rows: NDArray[Any], n: int) -> bool:
 def default_cs() -> NDArray[np.float64]:
     """0.1 … 316, half a decade apart."""
     return _CS.copy()
-
-
-def asked(scorer: Any, told: Any, X: Any, y: Any, weight: NDArray[np.float64] | None) -> float:
-    """What a scorer says of a fold; the weights go to those of scikit-learn."""
-    how = {} if weight is None or not isinstance(scorer, _BaseScorer) else {"sample_weight": weight}
-    try:
-        return float(scorer(told, X, y, **how))
-    except AttributeError as error:
-        raise ParameterError(
-            f"scoring is {scorer!r}, and it asks a cell of the search for more than predict and decision_function "
-            f"({error}). Use another one, or GridSearchCV."
-        ) from error

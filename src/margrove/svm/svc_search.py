@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 
 from margrove.checkpoint import CheckpointLike
@@ -17,8 +16,11 @@ from margrove.errors import InputError, shown
 from margrove.svm.folds import Splits, folds_of, ladders_of, row_order
 from margrove.svm.grid import prices
 from margrove.svm.layout import check_code, code_matrix
-from margrove.svm.search import SupportVectorSearch, asked, default_cs
+from margrove.svm.scorers import Told, asked
+from margrove.svm.search import SupportVectorSearch, default_cs
 from margrove.svm.svc import SVC
+
+_NO_ROWS: list[Any] = []  # who is asked about, where only one asks
 
 
 class SVCCV(ClassifierMixin, SupportVectorSearch):
@@ -151,7 +153,7 @@ multiclass, n_jobs, engine, precision
         Cs = default_cs() if self.Cs is None else prices(self.Cs)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         self.classes_ = sample.classes
-        self.scorer_ = check_scoring(template, scoring=self.scoring)
+        self._settle_scorer(template)
         gammas = self._gammas(sample.X)
         code = code_matrix(self.multiclass, len(sample.classes))
         check_code(code, sample.classes)
@@ -175,15 +177,11 @@ multiclass, n_jobs, engine, precision
         return np.asarray(self._fitted.decision_function(X))
 
 
-class _Told(SVC):
-    """An SVC whose machines' values on some rows are known: what a scorer asks."""
-
-    _values: NDArray[np.float64]  # (rows, machines)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
+class _Told(Told, SVC):
+    """Of its values (rows, machines)."""
 
     def machine_decision(self, X: ArrayLike) -> Any:
+        self._check_rows(X)
         return self._values
 
 
@@ -206,6 +204,7 @@ class _Judge:
         )
         self._scorer = None if search.scoring is None else search.scorer_
         n_classes = len(sample.classes)
+        self._told._rows = _NO_ROWS
         self._told.classes_ = np.arange(n_classes) if self._scorer is None else sample.classes
         self._X, self._y, self._codes, self._splits = X, y, sample.codes, splits
         self._weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -220,12 +219,13 @@ class _Judge:
         found = np.empty(len(values))
         if self._scorer is not None:
             X, y = _safe_indexing(self._X, test), _safe_indexing(self._y, test)
+            self._told._rows = X
         for c, machines in enumerate(values):
             self._told._values = machines.T
             if self._is_by_class and len(self._absent[fold]):
                 machines[self._absent[fold]] = -np.inf
             if self._scorer is None:
-                found[c] = np.average(self._told.predict([]) == self._codes[test], weights=self._weight_of(test))
+                found[c] = np.average(self._told.predict(_NO_ROWS) == self._codes[test], weights=self._weight_of(test))
             else:
                 found[c] = asked(self._scorer, self._told, X, y, self._weight_of(test))
         return found

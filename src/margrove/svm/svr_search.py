@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.metrics import check_scoring, r2_score
+from sklearn.metrics import r2_score
 from sklearn.utils import _safe_indexing
 
 from margrove.checkpoint import CheckpointLike
@@ -16,7 +16,8 @@ from margrove.data.sample import read_values
 from margrove.svm.folds import weight_in_fold
 from margrove.svm.grid import Fold, Ladder, ascending, listed_values, prices
 from margrove.svm.problem import regression
-from margrove.svm.search import SupportVectorSearch, asked, default_cs
+from margrove.svm.scorers import Told, asked
+from margrove.svm.search import SupportVectorSearch, default_cs
 from margrove.svm.svr import SVR
 
 _EPSILONS = np.array([0.01, 0.1, 0.3])  # times the deviation of y
@@ -113,7 +114,7 @@ engine_, certificate_
         given = self.epsilons
         epsilons = None if given is None else ascending("epsilons", listed_values("epsilons", given), least=0)
         values = read_values(self, X, y, sample_weight)
-        self.scorer_ = check_scoring(template, scoring=self.scoring)
+        self._settle_scorer(template)
         spread = float(values.z.std()) or 1.0
         n = len(values.z)
         splits = self._splits(X, y, groups, is_classifier=False)
@@ -134,6 +135,7 @@ engine_, certificate_
                 scores = [r2_score(values.z[test], machines[0], sample_weight=weight) for machines in found]
             else:
                 rows, wanted = _safe_indexing(X, test), _safe_indexing(y, test)
+                told._rows = rows
                 scores = [asked(self.scorer_, told.saying(machines[0]), rows, wanted, weight) for machines in found]
             return np.array(scores)
 
@@ -147,17 +149,13 @@ engine_, certificate_
     score = SupportVectorSearch.score  # by ``scoring``; the mixin's is R², whatever was asked
 
 
-class _Told(SVR):
-    """An SVR whose values on some rows are known: what a scorer asks."""
-
-    _values: NDArray[np.float64]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
+class _Told(Told, SVR):
+    """Of its values (rows,)."""
 
     def saying(self, values: NDArray[np.float64]) -> Self:
         self._values = values
         return self
 
     def predict(self, X: ArrayLike) -> Any:
+        self._check_rows(X)
         return self._values
