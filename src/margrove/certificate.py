@@ -159,7 +159,7 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
 
     Parameters
     ----------
-    model : a fitted estimator of Margrove's, or a ``Pipeline`` ending in one
+    model : a fitted estimator of Margrove's, a search that has refitted one, or a ``Pipeline`` ending in either
         Of scikit-learn's: ``Perceptron``, ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``.
     X, y : the data the model was fitted on; a ``OneClassSVM`` has no y
     sample_weight : array of shape (n,), optional
@@ -205,7 +205,7 @@ def at_the_end(model: Any, X: Any) -> tuple[Any, Any]:
     for _, step in steps[:-1]:
         if step is not None and step != "passthrough":
             X = step.transform(X)
-    return steps[-1][1], X
+    return at_the_end(steps[-1][1], X)
 
 
 _CERTIFIERS = {

@@ -85,3 +85,8 @@ def test_draws_on_the_axes_it_is_given_and_counts_them():
         plot_path(path, axes=places[:1])
     with pytest.raises(ParameterError, match="names holds 1 names; the models have 4"):
         plot_path(SVC(kernel="linear").path(X, Y, CS), names=["a"])
+
+
+def test_what_is_no_path_is_refused():
+    with pytest.raises(InputError, match=r"plot_path draws what SVC.path returns, and this is of type SVC. Give it"):
+        plot_path(SVC().fit(*load_iris(return_X_y=True)))

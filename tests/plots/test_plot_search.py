@@ -133,3 +133,8 @@ def test_what_has_no_table_is_refused():
     other = GridSearchCV(PEER(), {"coef0": [0.0, 1.0]}).fit(X, Y)
     with pytest.raises(InputError, match="did not search C"):
         plot_search(other)
+
+
+def test_what_is_no_search_is_refused():
+    with pytest.raises(InputError, match=r"SVC is no search. Draw an SVCCV or SVRCV"):
+        plot_search(PEER().fit(*load_iris(return_X_y=True)))

@@ -202,3 +202,24 @@ def test_folds_that_are_broken_off_are_told(two_classes, monkeypatch):
         model = SVC(probability=True).fit(X, y)
     assert model.status_ is Status.TIME_LIMIT
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_folds_of_nu_that_are_broken_off_are_told_once(two_classes, monkeypatch):
+    X, y = two_classes
+    fit, begun = NuSVC.fit, []
+
+    def broken_off(model, *given):
+        fit(model, *given)
+        begun.append(model)
+        model.status_ = Status.INTERRUPTED if not model.probability else model.status_
+        return model
+
+    monkeypatch.setattr(NuSVC, "fit", broken_off)
+    with pytest.warns(
+        ConvergenceWarning, match="the folds of probability=True ended with status 'interrupted'"
+    ) as told:
+        model = NuSVC(probability=True, nu=0.3).fit(X, y)
+    assert len(told) == 1
+    assert len(begun) == 2  # no further fold after Ctrl-C
+    assert model.status_ is Status.INTERRUPTED
+    assert np.isfinite(model.predict_proba(X)).all()

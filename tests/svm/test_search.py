@@ -22,11 +22,13 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from margrove import SVC, SVCCV, SVRCV, Status
+from margrove import SVC, SVCCV, SVRCV, Status, certify, load, save
 from margrove.engine import slices
-from margrove.errors import ConvergenceWarning, InputError, ParameterError
+from margrove.errors import ConvergenceWarning, InputError, ModelFileError, ParameterError
 from margrove.progress import watched
 from margrove.svm.table import ScoreTable
 
@@ -615,3 +617,21 @@ def test_scores_that_are_all_nan_are_told(overlapping):
 def test_a_checkpoint_needs_a_scorer_with_a_name(overlapping, tmp_path):
     with pytest.raises(ParameterError, match="which a checkpoint cannot tell from others"):
         SVCCV(Cs=[1.0], gammas=[0.1], scoring=lambda *given: 1.0, checkpoint=tmp_path / "c").fit(*overlapping)
+
+
+def test_a_search_at_the_end_of_a_pipeline_can_be_certified(wine):
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), SVCCV(Cs=[1.0], gammas=[0.1], cv=3)).fit(X, y)
+    assert certify(model, X, y).holds
+    assert model.score(X, y, sample_weight=np.ones(len(y))) == model.score(X, y)
+    weight = np.where(model.predict(X) == y, 1.0, 0.0)
+    weight[0] = 0.5
+    assert model[-1].score(*wine, sample_weight=weight) == pytest.approx(1.0)
+
+
+def test_a_search_is_saved_by_its_model(wine, tmp_path):
+    search = SVCCV(Cs=[1.0], gammas=[0.1], cv=3).fit(*wine)
+    with pytest.raises(ModelFileError, match=r"SVCCV is none. Save the best_estimator_ of a search"):
+        save(search, tmp_path / "wine.margrove")
+    save(search.best_estimator_, tmp_path / "wine.margrove")
+    np.testing.assert_array_equal(load(tmp_path / "wine.margrove").predict(wine[0]), search.predict(wine[0]))

@@ -13,8 +13,10 @@ from sklearn import svm as peers
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
-from margrove import SVC, BasicLinearClassifier, NuSVC, certify, margins
+from margrove import SVC, SVCCV, BasicLinearClassifier, NuSVC, certify, margins
 from margrove.errors import ConvergenceWarning, DataWarning, InfeasibleError, InputError, ParameterError
 
 TIGHT = 1e-6
@@ -335,6 +337,23 @@ def test_a_column_on_another_scale_is_named(rng):
         SVC().fit(X[:, [0, 2]], y)
 
 
+def test_a_column_on_another_scale_is_named_once(rng):
+    X = rng.normal(size=(60, 4))
+    X[:, 2] *= 1e6
+    y = X[:, 2] > 0
+    for learner in (
+        SVCCV(Cs=[1.0], gammas=[0.1], cv=3),  # the search and its refit
+        GridSearchCV(SVC(), {"C": [1.0, 10.0]}, cv=3),
+        NuSVC(probability=True, nu=0.2),
+        make_pipeline(SVC()),
+        make_pipeline(SVC()),  # another fit of the same line
+    ):
+        with pytest.warns(DataWarning, match="the scale of column 2 is over") as told:
+            learner.fit(X, y)
+        assert len(told) == 1
+        assert told[0].filename == __file__
+
+
 def test_ordinary_tables_give_no_warning(rng):
     y = np.arange(200) % 2
     SVC().fit(np.eye(8)[rng.integers(0, 8, 200)], y)  # one-hot
@@ -356,6 +375,10 @@ def test_refusals_come_before_any_work():
         SVC(kernel="precomputed").fit(X, y)
     with pytest.raises(ParameterError, match="the weights make C of a row inf; it must be"):
         SVC(C=1e308).fit(X, y, sample_weight=[100.0, 1.0])
+    with pytest.raises(ParameterError, match="class_weight is 'fair'; it must be 'balanced', a dict"):
+        SVC(class_weight="fair").fit(X, y)
+    with pytest.raises(InputError, match=r"the distances in X overflow. Scale the columns, or give gamma as"):
+        SVC(gamma="median").fit(1e200 * X, y)
     with pytest.raises(ParameterError, match="decision_function_shape='ovo' goes with multiclass='ovo'"):
         SVC(multiclass="ovr", decision_function_shape="ovo").fit(X, y)
 
@@ -464,3 +487,11 @@ def test_nu_with_an_indefinite_kernel_has_no_hulls_to_meet():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = NuSVC(kernel="sigmoid", nu=0.3).fit(X, y)
     assert model.predict(X).shape == y.shape
+
+
+def test_weights_of_sparse_rows_are_dense(two_classes):
+    X, y = two_classes
+    dense, sparse = (SVC(kernel="linear", tol=1e-8).fit(rows, y) for rows in (X, sp.csr_matrix(X)))
+    assert isinstance(sparse.coef_, np.ndarray)
+    assert isinstance(sparse.dual_coef_, np.ndarray)
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-5)

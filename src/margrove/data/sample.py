@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from margrove.data.frames import as_array, as_table, is_frame
 from margrove.data.table import Table
-from margrove.errors import InputError, check_number, listed, shown
+from margrove.errors import InputError, ParameterError, check_number, listed, shown
 
 FLOATS = (np.float64, np.float32)  # what may stay as it is; anything else becomes the first
 
@@ -212,6 +212,10 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
                     f"{listed(list(class_weight)[:8])}",
                     cure="Its keys are the labels as y has them.",
                 )
+        elif not isinstance(class_weight, str) or class_weight != "balanced":
+            raise ParameterError(
+                f"class_weight is {shown(class_weight)}; it must be 'balanced', a dict {{label: weight}}, or None."
+            )
         by_class = compute_sample_weight(class_weight, y)
         weight = by_class if weight is None else weight * by_class
     return weight

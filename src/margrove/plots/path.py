@@ -63,6 +63,9 @@ def plot_path(
     >>> [ax.get_ylabel() for ax in axes]
     ['margin 2/‖w‖', 'support vectors', 'coefficients']
     """
+    if not hasattr(path, "models"):
+        words = f"plot_path draws what SVC.path returns, and this is of type {type(path).__name__}"
+        raise InputError(words, cure="Give it SVC(...).path(X, y).")
     if not len(path.models):
         raise InputError("the path has no model", cure="Give SVC more time_limit, or a smaller first C.")
     machines = path.models[-1].certificate_.machines

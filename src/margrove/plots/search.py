@@ -60,6 +60,8 @@ def plot_search(search: Any, ax: Axes | None = None) -> Axes:
     ['SVCCV, mean score of 5 folds', 'best 0.98 at C = 1, γ = 0.1']
     """
     search = learner_of(search)
+    if not hasattr(search, "cv"):
+        raise InputError(f"{type(search).__name__} is no search", cure="Draw an SVCCV or SVRCV.")
     check_is_fitted(search, "cv_results_")
     scores = _scores_of(search)
     long = [name for name in _CELL if len(scores.axes.get(name, ())) > 1]

@@ -32,9 +32,10 @@ def take_apart(model: Any, taken: Taken, prefix: str = "") -> dict[str, Any]:
     if type(model) is Pipeline:
         return _take_pipeline_apart(model, taken, prefix)
     kind = type(model)
+    cure = f"Those are Margrove's learners, its {ENCODER.__name__} and a Pipeline of these; prepare data outside of it."
     raise FaultError(
         f"a model file holds no code, so only classes it knows, and {kind.__module__}.{kind.__qualname__} is none",
-        f"Those are Margrove's learners, its {ENCODER.__name__} and a Pipeline of these; prepare data outside of it.",
+        "Save the best_estimator_ of a search." if hasattr(model, "best_estimator_") else cure,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.certificate import Certificate
 from margrove.data.sample import Sample, read_sample
 from margrove.engine import Effort
-from margrove.errors import ParameterError, check_flag
+from margrove.errors import ConvergenceWarning, ParameterError, check_flag, level_of_caller
 from margrove.linear.margins import Margins, kernel_of, margins
 from margrove.status import Status
 from margrove.svm.decision import call_of_many, matched, weighted_sums
@@ -153,7 +154,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """The duals from where the last fit ended: machines by their names, rows by their numbers."""
         code, beta = code_matrix(self.multiclass, len(self.classes_)), coefficients_of(self)
         if code.shape != (len(self.classes_), len(beta)):
-            raise ParameterError("multiclass was changed since the last fit; warm_start=True cannot go on from it.")
+            raise ParameterError(
+                "multiclass was changed since the last fit, and warm_start=True cannot go on from it. Set "
+                "warm_start=False for one fit, or clone the model."
+            )
         known = {name: k for k, name in enumerate(machine_names(self.classes_, code))}
         warmed = []
         for name, dual in zip(names, duals, strict=True):
@@ -254,6 +258,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     ) -> NDArray[np.float64]:
         """f of each machine on each row, fitted without the row's fold, shape (n, machines)."""
         raise NotImplementedError
+
+    def _tell_folds(self, status: Status) -> None:
+        """Keep and say that the folds ended early."""
+        if status is not Status.CONVERGED:
+            self.status_ = status
+            message = f"the folds of probability=True ended with status {str(status)!r}; {status.advice}."
+            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
         """Functional and geometric margins of labelled rows; see `margrove.margins`."""

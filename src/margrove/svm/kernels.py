@@ -253,7 +253,10 @@ def _median_gamma(X: Matrix) -> float:
     if X.shape[0] > _MEDIAN_ROWS:
         rows = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _MEDIAN_ROWS, replace=False))]
     rows = _float64(rows)
-    squared = _squared_distances(rows, rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = _squared_distances(rows, rows)
+    if not np.isfinite(squared).all():
+        raise InputError("the distances in X overflow", cure="Scale the columns, or give gamma as a number.")
     distinct = squared[np.triu_indices(rows.shape[0], k=1)]
     distinct = distinct[distinct > 0]
     return 1.0 / (2.0 * float(np.median(distinct))) if distinct.size else 1.0

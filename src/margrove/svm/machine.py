@@ -121,7 +121,7 @@ class SupportVectorMachine(BaseEstimator):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """w of each machine, shape (machines, d). Only for ``kernel="linear"``."""
+        """w of each machine, shape (machines, d), dense whatever X was. Only for ``kernel="linear"``."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
         known = self.__dict__.get("_known_weights")

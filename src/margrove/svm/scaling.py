@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.errors import DataWarning, level_of_caller
+from margrove.errors import DataWarning
 from margrove.svm.kernels import Matrix
 
 _ROWS = 2048  # evenly spread, are looked at: the scale of a column shows in these
 _TIMES = 100.0
 _SHOWN = 5
+_ONE_FIT = ("sklearn.base", "sklearn.pipeline", "sklearn.utils")  # stand between a line and its one fit
 
 
 def warn_of_unscaled(X: Matrix, names: Sequence[Any] | None) -> None:
@@ -30,7 +32,29 @@ def warn_of_unscaled(X: Matrix, names: Sequence[Any] | None) -> None:
         f"the scale of {', '.join(shown)}{more} is over {_TIMES:g} times that of the middle column, so that little "
         f"else counts; put a {scaler} in front, or scale as you see fit."
     )
-    warnings.warn(message, DataWarning, stacklevel=level_of_caller())
+    line, level = _line_that_repeats()
+    what = line, X.shape[1], None if names is None else tuple(names)
+    if line is None or what != _Last.told:
+        warnings.warn(message, DataWarning, stacklevel=level)
+        _Last.told = what
+
+
+class _Last:
+    """What was told last: a search of scikit-learn's fits the folds of one table many times, and one time is enough."""
+
+    told: Any = None
+
+
+def _line_that_repeats() -> tuple[Any, int]:
+    """The line that has scikit-learn make many fits, None where each fit has its own; and its ``stacklevel``."""
+    level, frame, repeats = 0, inspect.currentframe(), False
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] not in ("margrove", "sklearn", "joblib") or frame.f_back is None:
+            return ((frame.f_code, frame.f_lasti) if repeats else None), level
+        repeats |= module.startswith("sklearn.") and not module.startswith(_ONE_FIT)
+        level, frame = level + 1, frame.f_back
+    return None, level
 
 
 def unscaled_columns(X: Matrix) -> NDArray[np.intp]:

@@ -21,6 +21,7 @@ from margrove.checkpoint import CheckpointLike, Record, fingerprint, settle_chec
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import (
     ConvergenceWarning,
+    DataWarning,
     InputError,
     ParameterError,
     check_flag,
@@ -35,7 +36,7 @@ from margrove.svm.kernels import Kernel, Matrix, settle_kernel
 from margrove.svm.live_line import LiveLine
 from margrove.svm.machine import SupportVectorMachine, check_weighted
 from margrove.svm.resumed import kernel_words
-from margrove.svm.scorers import name_of
+from margrove.svm.scorers import asked, name_of
 from margrove.svm.table import ScoreTable
 
 _CS = 10.0 ** np.arange(-1, 3, 0.5)  # 0.1 … 316
@@ -307,7 +308,9 @@ class SupportVectorSearch(BaseEstimator):
         start = time.perf_counter()
         checkpoint = settle_checkpoint(self.checkpoint)
         own = None if checkpoint is None else checkpoint.beside(".refit")
-        template.set_params(time_limit=None, checkpoint=own, **self.best_params_).fit(X, y, sample_weight)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # the search has told it
+            template.set_params(time_limit=None, checkpoint=own, **self.best_params_).fit(X, y, sample_weight)
         self.best_estimator_ = template.set_params(checkpoint=None)
         self.refit_time_ = time.perf_counter() - start
 
@@ -342,9 +345,10 @@ class SupportVectorSearch(BaseEstimator):
         """By the refitted model."""
         return np.asarray(self._fitted.predict(X))
 
-    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """By the refitted model and ``scoring``."""
-        return float(self.scorer_(self._fitted, X, y))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return asked(self.scorer_, self._fitted, X, y, weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any, Self
@@ -15,15 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import Sample
 from margrove.engine import Effort, solve
-from margrove.errors import (
-    ConvergenceWarning,
-    InfeasibleError,
-    ParameterError,
-    check_flag,
-    check_number,
-    level_of_caller,
-)
-from margrove.status import Status
+from margrove.errors import InfeasibleError, MargroveWarning, ParameterError, check_flag, check_number
+from margrove.status import Status, worst
 from margrove.svm.certificate import certify_nu_svc, certify_svc
 from margrove.svm.classifier import SupportVectorClassifier
 from margrove.svm.examination import CLASSIFICATION, NU_CLASSIFICATION
@@ -92,7 +86,7 @@ class SVC(SupportVectorClassifier):
     probability : bool
         Whether `predict_proba` is there: the machines are fitted five times more, without a fifth of the rows each,
         and what their values on those are worth is learned. ``predict`` stays as it is, and always says the most
-        probable class.
+        probable class. ``time_limit`` is for the fit, and once more for the folds.
     warm_start : bool
         Whether ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at
         the end. Row i is taken for the row i of the last fit; where it is another the start is worse, the answer the
@@ -111,7 +105,8 @@ class SVC(SupportVectorClassifier):
         y α of each support vector: scikit-learn's (classes − 1, s) for one-vs-one, (machines, s) otherwise.
     intercept_ : array of shape (machines,)
     coef_ : array of shape (machines, d)
-        For ``kernel="linear"``.
+        For ``kernel="linear"``. Dense, as ``dual_coef_``, where scikit-learn's are CSR after a sparse fit: w has few
+        zeros, and asks for no ``toarray()``.
     classes_, class_weight_, fit_status_, shape_fit_, n_features_in_, n_rows_
         As in scikit-learn; ``fit_status_`` is 0 if converged.
     n_iter_ : array of shape (machines,)
@@ -276,11 +271,7 @@ class SVC(SupportVectorClassifier):
             cache_bytes=self._cache_bytes(),
             precision=self.precision,
         )
-        status = solve(problem, self.engine_, effort)
-        if status is not Status.CONVERGED:
-            self.status_ = status
-            message = f"the folds of probability=True ended with status {str(status)!r}; {status.advice}."
-            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+        self._tell_folds(solve(problem, self.engine_, effort))
         return values
 
     def leave_one_out(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LeaveOneOut:
@@ -422,18 +413,29 @@ probability, checkpoint
         self, sample: Sample, ground: Ground, sample_weight: Any, splits: Splits, effort: Effort
     ) -> NDArray[np.float64]:
         code = code_matrix(self.multiclass, len(sample.classes))
-        values = np.zeros((len(sample.codes), code.shape[1]))
+        values = np.full((len(sample.codes), code.shape[1]), np.nan)
         is_given = ground.kernel.name == "precomputed"
+        until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+        status = Status.CONVERGED
         for train, test in splits:
             # A fold's sides are not quite as heavy as all rows': what they allow may be a little less.
             weight = np.ones(len(train)) if sample.weight is None else sample.weight[train]
             sides = code[sample.codes[train]].T
             largest = min(largest_nu(side[side != 0], weight[side != 0]) for side in sides)
             model = clone(self).set_params(probability=False, gamma=self.gamma_, sigma=None, checkpoint=None)
-            model.set_params(nu=min(self.nu, largest))
+            left = None if until is None else max(1e-3, until - time.monotonic())
+            model.set_params(nu=min(self.nu, largest), time_limit=left)
             rows = ground.X[np.ix_(train, train)] if is_given else ground.X[train]
-            model.fit(rows, sample.codes[train], None if sample_weight is None else np.asarray(sample_weight)[train])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MargroveWarning)  # of the data the fit has told, of the folds see below
+                model.fit(
+                    rows, sample.codes[train], None if sample_weight is None else np.asarray(sample_weight)[train]
+                )
+            status = worst((status, model.status_))
+            if model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
+                break
             values[test] = model.machine_decision(ground.X[np.ix_(test, train)] if is_given else ground.X[test])
+        self._tell_folds(status)
         return values
 
     def _check_duals(self, duals: list[Dual], names: tuple[str, ...]) -> None:
