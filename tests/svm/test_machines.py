@@ -138,7 +138,7 @@ def test_a_column_of_another_scale_is_certified_or_told(machine, table, scale):
 
 def test_what_is_beyond_reckoning_is_refused(machine, table):
     X, y = table
-    with pytest.raises(ParameterError, match=r"the weights make C of a row 1e\+300; it must be 1e\+100 at most"):
+    with pytest.raises(ParameterError, match=r"C times the weight of a row is 1e\+300; it must be 1e\+100 at most"):
         clone(machine).fit(X, y, sample_weight=np.full(len(X), 1e300))
     if hasattr(machine, "C"):
         with pytest.raises(ParameterError, match=r"C is 1e\+101; it must be 1e\+100 at most. C=inf, of SVC alone"):

@@ -367,7 +367,7 @@ def test_a_generator_is_a_list(learner, overlapping):
     [
         (2.0, InputError, "sample_weight is 2.0; each row needs its own. Give a list of 160 numbers, or leave it out"),
         (["heavy"] * 160, InputError, "sample_weight is .*; it must be numbers. Give a list of 160 numbers"),
-        (np.full(160, 1e200), ParameterError, r"the weights make C of a row 1e\+200; it must be 1e\+100 at most"),
+        (np.full(160, 1e200), ParameterError, r"C times the weight of a row is 1e\+200; it must be 1e\+100 at most"),
     ],
     ids=["one number", "words", "beyond reckoning"],
 )
@@ -375,6 +375,14 @@ def test_weights_that_are_none_are_refused(learner, weight, error, words, overla
     X, y = overlapping
     with pytest.raises(error, match=words):
         clone(learner).fit(X, (y == "yes").astype(float), sample_weight=weight)
+
+
+def test_words_are_no_values(values):
+    X, z = values
+    with pytest.raises(InputError, match=r"y is not a number everywhere: .*'oak'.*A classifier takes labels"):
+        SVRCV(Cs=[1.0]).fit(X, ["oak"] * len(z))
+    with pytest.raises(ParameterError, match=r"must be 1e\+100 at most.* or scale y of a regression"):
+        SVRCV().fit(X, 1e150 * z)  # the grid follows the scale of y
 
 
 # ---- what is left of it
@@ -631,7 +639,7 @@ def test_a_search_at_the_end_of_a_pipeline_can_be_certified(wine):
 
 def test_a_search_is_saved_by_its_model(wine, tmp_path):
     search = SVCCV(Cs=[1.0], gammas=[0.1], cv=3).fit(*wine)
-    with pytest.raises(ModelFileError, match=r"SVCCV is none. Save the best_estimator_ of a search"):
+    with pytest.raises(ModelFileError, match=r"SVCCV is none. Of a search, save its best_estimator_"):
         save(search, tmp_path / "wine.margrove")
     save(search.best_estimator_, tmp_path / "wine.margrove")
     np.testing.assert_array_equal(load(tmp_path / "wine.margrove").predict(wine[0]), search.predict(wine[0]))

@@ -373,7 +373,7 @@ def test_refusals_come_before_any_work():
         SVC().fit(X, y, sample_weight=[1.0, 0.0])
     with pytest.raises(InputError, match="must be square"):
         SVC(kernel="precomputed").fit(X, y)
-    with pytest.raises(ParameterError, match="the weights make C of a row inf; it must be"):
+    with pytest.raises(ParameterError, match="C times the weight of a row is inf; it must be"):
         SVC(C=1e308).fit(X, y, sample_weight=[100.0, 1.0])
     with pytest.raises(ParameterError, match="class_weight is 'fair'; it must be 'balanced', a dict"):
         SVC(class_weight="fair").fit(X, y)

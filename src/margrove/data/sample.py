@@ -88,7 +88,11 @@ def read_values(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Va
     X, y = _validated(estimator, X, y, y_numeric=True)
     X = merged(X)
     weight = settle_weights(X, y, sample_weight, None)
-    return Values(X, np.asarray(y, dtype=np.float64), weight)
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"y is not a number everywhere: {error}", cure="A classifier takes labels.") from error
+    return Values(X, values, weight)
 
 
 def _validated(estimator: Any, *given: Any, **how: Any) -> Any:
@@ -194,11 +198,12 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
     """The weight of each row: its own times its class's. None where all are one."""
     weight = None
     if sample_weight is not None:
-        weight = np.array(_check_sample_weight(_as_numbers(sample_weight, X.shape[0]), X, dtype=np.float64))
-        if not weight.any():
+        given = _as_numbers(sample_weight, X.shape[0])
+        if not given.any():
             raise InputError(
                 "Sample weights must contain at least one non-zero number", cure="Give some rows a weight > 0."
             )
+        weight = np.array(_check_sample_weight(given, X, dtype=np.float64))
         if (weight < 0).any():
             row = int(np.argmax(weight < 0))
             raise InputError(f"sample_weight[{row}] is {weight[row]:g}; Negative values are not allowed")

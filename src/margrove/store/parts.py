@@ -35,7 +35,7 @@ def take_apart(model: Any, taken: Taken, prefix: str = "") -> dict[str, Any]:
     cure = f"Those are Margrove's learners, its {ENCODER.__name__} and a Pipeline of these; prepare data outside of it."
     raise FaultError(
         f"a model file holds no code, so only classes it knows, and {kind.__module__}.{kind.__qualname__} is none",
-        "Save the best_estimator_ of a search." if hasattr(model, "best_estimator_") else cure,
+        "Of a search, save its best_estimator_." if hasattr(model, "best_estimator_") else cure,
     )
 
 

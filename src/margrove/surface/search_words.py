@@ -32,7 +32,7 @@ def tell_search(screen: Screen, found: Found, *, is_interrupted: bool) -> None:
     screen.say(f"{how_many}, each scored on {found.folds} folds of {rows}: {_grid_words(found)}", indent=2)
     best, second = found.best, found.runner_up
     if n_scored < n_cells:
-        cure = "" if found.status is Status.INTERRUPTED else "; --budget allows more"
+        cure = "" if found.status is Status.INTERRUPTED else "; a larger --budget allows more"
         screen.say(f"{n_scored:,} of them were scored in {in_short(found.seconds)}{cure}", indent=2)
     if best is None:
         screen.say("So C and gamma stay as they are.", indent=2)

@@ -389,8 +389,8 @@ def check_weighted(largest: float) -> None:
     """Refuse rows whose C is beyond reckoning."""
     if not largest <= MOST_BOUND:
         raise ParameterError(
-            f"the weights make C of a row {largest:g}; it must be {MOST_BOUND:g} at most. Use smaller weights, or a "
-            "smaller C."
+            f"C times the weight of a row is {largest:g}; it must be {MOST_BOUND:g} at most. Lower C or the weights, "
+            "or scale y of a regression."
         )
 
 

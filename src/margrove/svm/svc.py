@@ -27,7 +27,7 @@ from margrove.svm.layout import code_matrix
 from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
 from margrove.svm.machine import bounds, check_nu
 from margrove.svm.path import SupportVectorPath, fit_path
-from margrove.svm.problem import HARD_MARGIN, Dual, classification, hard_margin, largest_nu, nu_classification
+from margrove.svm.problem import Dual, classification, hard_margin, largest_nu, nu_classification
 from margrove.svm.solved import Ground
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
@@ -211,7 +211,7 @@ class SVC(SupportVectorClassifier):
         self._check_classifier()
         check_flag("warm_start", self.warm_start)
         if not self._is_hard:
-            check_number("C", self.C, above=0, cure=HARD_MARGIN)
+            check_number("C", self.C, above=0, cure="inf is the hard margin.")
 
         def state(sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
             return hard_margin(sign, rows) if self._is_hard else self._dual(self.C, sign, weight, rows)
