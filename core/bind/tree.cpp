@@ -170,7 +170,7 @@ class BoundGrower {
  private:
   nb::tuple owners_;
   int n_classes_;
-  std::unique_ptr<tree::Grower> grower_;
+  std::unique_ptr<tree::Growing> grower_;
 };
 
 // The deciding arrays of a tree: (feature, threshold, child_start, child, level_start, level_branch, missing_branch,

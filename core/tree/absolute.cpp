@@ -6,8 +6,8 @@
 
 namespace margrove::tree {
 
-void scan_absolute(const ScanRules& rules, const Piece& piece, const NodeSums& node, ScanSpace& space,
-                   Candidate& found) {
+void scan_absolute(const ScanRules& rules, const Column& column, const Piece& piece, const NodeSums& node,
+                   ScanSpace& space, Candidate& found) {
   std::uint32_t present = piece.size;
   while (present > 0 && piece.key[present - 1] == kMissing) --present;
   const std::uint32_t missing = piece.size - present;
@@ -24,10 +24,13 @@ void scan_absolute(const ScanRules& rules, const Piece& piece, const NodeSums& n
     double weight_right = 0;
     if (!is_missing_left)
       for (std::uint32_t i = present; i < piece.size; ++i) median.add(y_of(i), w_of(i)), weight_right += w_of(i);
+    space.ahead_median.resize(space.ahead.size());
     space.ahead[present] = median.error();
+    space.ahead_median[present] = median.median();
     for (std::uint32_t i = present; i-- > 0;) {
       median.add(y_of(i), w_of(i));
       space.ahead[i] = median.error();
+      space.ahead_median[i] = median.median();
       weight_right += w_of(i);
     }
     median.clear();
@@ -43,6 +46,11 @@ void scan_absolute(const ScanRules& rules, const Piece& piece, const NodeSums& n
       if (route == 0) ++found.n_tests;
       if (rows < rules.min_rows || node.rows - rows < rules.min_rows) continue;
       if (weight_right < rules.min_weight || node.weight - weight_right < rules.min_weight) continue;
+      if (column.monotone && !is_last) {
+        const double low = node.shift + median.median(), high = node.shift + space.ahead_median[i + 1];
+        if (std::min(low, high) < node.least || std::max(low, high) > node.most || (high - low) * column.monotone < 0)
+          continue;
+      }
       const double excess = -median.error() - space.ahead[i + 1] - node.purity;
       if (found.found() && excess <= found.excess + node.tolerance) continue;
       found.excess = excess;

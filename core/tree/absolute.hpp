@@ -52,6 +52,7 @@ class GrowingMedian {
       push_high(moved);
     }
   }
+  double median() const { return low_.empty() ? 0.0 : low_.front().first; }
   double error() const {
     if (low_.empty()) return 0;
     const double median = low_.front().first;

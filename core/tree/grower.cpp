@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "parallel.hpp"
@@ -11,8 +12,6 @@
 namespace margrove::tree {
 namespace {
 
-constexpr double kEqualGain = 1e-12;  // EQUAL_GAIN of problem.py
-constexpr double kNoFloor = -std::numeric_limits<double>::infinity();
 constexpr double kSharedWork = 40000;   // cells of a node; with fewer, threads cost more than they bring
 constexpr std::int64_t kJobShare = 16;  // a node of less than this part of all rows is a job of its own
 
@@ -33,8 +32,6 @@ struct Grower::Range {
 
 struct Grower::Open {
   NodeSums sums;
-  double mass = 0;  // w(S) imp(S): what gains are compared with
-  bool is_pure = false;
   std::vector<Range> ranges;  // of the columns that are not constant here
   Range rows{};               // where the target is a number
   std::int64_t depth = 0, parent = -1;
@@ -46,6 +43,7 @@ struct Grower::Open {
   std::uint32_t column = 0;
   Candidate test;
   double n_candidates = 0;
+  double priority = 0;  // the excess less what the test's description costs
 };
 
 struct Grower::Space {
@@ -78,74 +76,6 @@ struct Grower::Branches {
   std::uint32_t place(std::uint32_t b) const { return b == implied ? 0 : b < implied ? b + 1 : b; }
 };
 
-// Takes the columns' candidates one by one, in order, and keeps the best: see `split_score` in problem.py.
-struct Grower::Chooser {
-  const GrowthRules& growth;
-  const Open& node;
-  const double column_bits;
-  Candidate best;
-  double best_excess = -std::numeric_limits<double>::infinity();
-  std::uint32_t column = 0;
-  double n_candidates = 0;
-  struct Charged {
-    std::uint32_t column;
-    double excess;  // less what the test's description costs
-    Candidate candidate;
-  };
-  std::vector<Charged> all;
-
-  Chooser(const GrowthRules& g, const Open& n, std::size_t columns)
-      : growth(g), node(n), column_bits(std::log2(static_cast<double>(columns))) {}
-
-  void add(std::uint32_t j, Candidate& candidate) {
-    n_candidates += candidate.n_tests;
-    if (!candidate.found()) return;
-    double excess = candidate.excess;
-    if (growth.complexity > 0) {
-      excess -= growth.complexity * (column_bits + std::log2(std::max(candidate.n_tests, 1.0)));
-      if (excess <= node.sums.tolerance) return;
-    }
-    if (growth.score != SplitScore::gain) {
-      all.push_back({j, excess, candidate});
-      return;
-    }
-    if (excess > best_excess + node.sums.tolerance || !best.found()) {
-      best_excess = excess;
-      column = j;
-      std::swap(best, candidate);
-    }
-  }
-
-  // What a further column must surpass, where nothing but the largest gain is wanted.
-  double floor() const {
-    const bool is_plain = growth.score == SplitScore::gain && growth.complexity <= 0;
-    return is_plain && best.found() ? best_excess + node.sums.tolerance : kNoFloor;
-  }
-
-  bool has_any() const { return best.found() || !all.empty(); }
-
-  void decide() {
-    if (all.empty()) return;
-    double mean = 0;
-    for (const Charged& charged : all) mean += charged.excess / static_cast<double>(all.size());
-    double best_score = -std::numeric_limits<double>::infinity();
-    for (const auto& [j, excess, candidate] : all) {
-      double score;
-      if (growth.score == SplitScore::gain_ratio) {
-        if (excess < mean - node.sums.tolerance) continue;
-        score = excess / candidate.split_information;
-      } else {
-        score = node.mass - (node.mass - excess) / candidate.split_information;
-      }
-      if (best.found() && !(score > best_score + kEqualGain * std::abs(best_score))) continue;
-      best_score = score;
-      best_excess = excess;
-      column = j;
-      best = candidate;
-    }
-  }
-};
-
 Grower::Grower(std::vector<Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
                ScanRules rules, GrowthRules growth, int threads)
     : columns_(std::move(columns)),
@@ -172,14 +102,6 @@ Piece Grower::piece(const Range& range) const {
 void Grower::scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const {
   const Mode mode{list(range.column).mode, lists_->mode_value(range.column)};
   scan(rules_, columns_[range.column], mode, piece(range), node.sums, floor, space.scan, found);
-}
-
-bool Grower::is_closed(const Open& node) const {
-  const NodeSums& sums = node.sums;
-  if (node.is_pure || node.depth >= growth_.max_depth || sums.rows < growth_.min_rows_to_split) return true;
-  if (sums.rows < 2 * rules_.min_rows || sums.weight < 2 * rules_.min_weight) return true;
-  return n_classes_ && growth_.majority < 1 &&
-         *std::max_element(sums.sum.begin(), sums.sum.end()) >= growth_.majority * (1 - kEqualGain) * sums.weight;
 }
 
 bool Grower::can_share(const Open& node) const {
@@ -217,28 +139,15 @@ void Grower::start() {
     rules_.measure.floor *= root.sums.sum[1] / root.sums.weight;  // it came as a share of the variance of all rows
   if (!n_classes_) summarise(root);
   for (std::uint32_t j = 0; j < columns_.size(); ++j) root.ranges.push_back({j, 0, lists_->lists()[j].size});
-  if (!is_closed(root)) search(root, *spaces_[0]);
+  if (!is_closed(root.sums, 0, rules_, growth_)) search(root, *spaces_[0]);
   stack_.push_back(std::move(root));
 }
 
 // From the class weights, or from the rows themselves where the target is a number: what the criterion makes of a node.
 void Grower::summarise(Open& node) const {
-  measure(node);
-  node.sums.tolerance = kEqualGain * node.mass;
-}
-
-void Grower::measure(Open& node) const {
   NodeSums& sums = node.sums;
   const Criterion criterion = rules_.measure.criterion;
-  if (n_classes_) {
-    sums.purity = rules_.measure.purity(sums.sum.data(), sums.weight);
-    node.mass = criterion == Criterion::entropy ? -sums.purity : sums.weight - sums.purity;
-    node.is_pure = *std::max_element(sums.seen.begin(), sums.seen.end()) >= sums.rows;
-    sums.whole = 0;
-    for (const std::uint32_t count : sums.seen)
-      sums.whole += rules_.x_log_x.empty() ? std::int64_t{count} * count : rules_.x_log_x[count];
-    return;
-  }
+  if (n_classes_) return summarise_classes(rules_, sums);
   const std::uint32_t* row = rows_.tag + node.rows.begin;
   double mean = 0, least = rules_.number[row[0]], most = least;
   sums.rows = node.rows.size;
@@ -257,23 +166,27 @@ void Grower::measure(Open& node) const {
     sums.sum[0] += w * y;
     sums.sum[1] += w * y * y;
   }
-  node.is_pure = least == most;
-  node.mass = sums.sum[1];
+  sums.is_pure = least == most;
+  sums.mass = sums.sum[1];
   if (criterion == Criterion::absolute_error) {
     std::vector<Weighted> rows;
     for (std::uint32_t i = 0; i < node.rows.size; ++i)
       rows.emplace_back(rules_.number[row[i]] - sums.shift, rules_.weight.empty() ? 1.0 : rules_.weight[row[i]]);
-    node.mass = absolute_error(rows);
-    sums.purity = -node.mass;
+    sums.mass = absolute_error(rows);
+    sums.centre = sums.shift + weighted_median(rows);
+    sums.purity = -sums.mass;
   } else {
     sums.purity = rules_.measure.purity(sums.sum.data(), sums.weight);
-    if (criterion == Criterion::gaussian_entropy) node.mass = sums.weight;
+    sums.centre = sums.shift;
+    if (criterion == Criterion::gaussian_entropy)  // w · ½ (1 + ln 2π + ln σ²), which may be negative
+      sums.mass = 0.5 * sums.weight * (1 + std::log(2 * std::numbers::pi)) - sums.purity;
   }
+  sums.tolerance = kEqualGain * (std::abs(sums.mass) + (criterion == Criterion::gaussian_entropy ? sums.weight : 0.0));
 }
 
 // The node's test, from scratch: of the root, and of all nodes where columns are drawn at random.
 void Grower::search(Open& node, Space& space) {
-  Chooser chooser(growth_, node, columns_.size());
+  Chooser chooser(growth_, node.sums, columns_.size());
   std::vector<Range> kept;
   if (growth_.is_shuffled) {
     std::vector<std::pair<std::uint64_t, Range>> order;
@@ -310,15 +223,12 @@ void Grower::search(Open& node, Space& space) {
 
 // The chosen test, unless it is not worth it.
 void Grower::settle(Open& node, Chooser& chooser) const {
-  chooser.decide();
-  if (!chooser.best.found()) return;
-  const double gain = chooser.best_excess / node.sums.weight, slack = node.sums.tolerance / node.sums.weight;
-  if (gain + slack < growth_.min_gain) return;
-  if (node.sums.weight / weight_ * (gain + slack) < growth_.min_impurity_decrease) return;
+  if (!chooser.decide(weight_)) return;
   node.is_leaf = false;
-  node.column = chooser.column;
-  node.test = std::move(chooser.best);
-  node.n_candidates = chooser.n_candidates;
+  node.column = chooser.column();
+  node.test = std::move(chooser.best());
+  node.n_candidates = chooser.n_candidates();
+  node.priority = chooser.best_excess();
 }
 
 // ---- splitting
@@ -468,7 +378,7 @@ void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std
     child.sums.least = node.sums.least;
     child.sums.most = node.sums.most;
     summarise(child);
-    child.is_open = !is_closed(child);
+    child.is_open = !is_closed(child.sums, child.depth, rules_, growth_);
     is_any_open |= child.is_open;
   }
   write(node, branches, children, output);
@@ -488,7 +398,7 @@ void Grower::bound_children(const Open& node, std::vector<Open>& children) const
   const int direction = columns_[node.column].monotone;
   if (direction == 0 || node.test.is_present_test) return;
   const auto value = [&](const Open& child) {
-    return n_classes_ ? child.sums.sum[1] / child.sums.weight : child.sums.shift;
+    return n_classes_ ? child.sums.sum[1] / child.sums.weight : child.sums.centre;
   };
   const bool has_missing_branch = !node.test.keys.empty() && node.test.keys.back() == kMissing;
   for (std::size_t b = 0; b + 1 < children.size() - has_missing_branch; ++b) {
@@ -512,7 +422,7 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
   }
   std::vector<Chooser> choosers;
   choosers.reserve(branches.count);
-  for (const Open& child : children) choosers.emplace_back(growth_, child, columns_.size());
+  for (const Open& child : children) choosers.emplace_back(growth_, child.sums, columns_.size());
   if (!is_shared) {
     for (const Range& range : node.ranges) {
       partition(range, branches, space, space);
@@ -549,29 +459,14 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
 // ---- the finished tree
 
 void Grower::leave(const Open& node, Output& output) {
-  Node leaf;
-  leaf.parent = node.parent;
-  leaf.branch = node.branch;
-  leaf.rows = node.sums.rows;
-  leaf.weight = node.sums.weight;
-  leaf.least = node.sums.least;
-  leaf.most = node.sums.most;
-  if (n_classes_) leaf.value = node.sums.sum;
-  output.push_back(std::move(leaf));
+  output.push_back(leaf_of(node.sums, node.parent, node.branch, n_classes_ > 0));
   settled_ += node.sums.rows;
 }
 
 void Grower::write(const Open& node, const Branches& branches, const std::vector<Open>& children,
                    Output& output) const {
   const Column& column = columns_[node.column];
-  Node inner;
-  inner.parent = node.parent;
-  inner.branch = node.branch;
-  inner.rows = node.sums.rows;
-  inner.weight = node.sums.weight;
-  inner.least = node.sums.least;
-  inner.most = node.sums.most;
-  if (n_classes_) inner.value = node.sums.sum;
+  Node inner = leaf_of(node.sums, node.parent, node.branch, n_classes_ > 0);
   inner.column = static_cast<std::int32_t>(node.column);
   inner.n_branches = branches.count;
   inner.gain = node.test.excess / node.sums.weight;
@@ -650,7 +545,7 @@ bool Grower::run(double seconds) {
 // The node whose split gains most comes first. `stack_` is a heap.
 bool Grower::run_best_first(Time until) {
   const auto is_less = [](const Open& a, const Open& b) {
-    const double gain_a = a.is_leaf ? -1 : a.test.excess, gain_b = b.is_leaf ? -1 : b.test.excess;
+    const double gain_a = a.is_leaf ? kNoFloor : a.priority, gain_b = b.is_leaf ? kNoFloor : b.priority;
     return gain_a != gain_b ? gain_a < gain_b : a.order > b.order;
   };
   std::vector<Open> children;
@@ -695,24 +590,7 @@ std::vector<Node> Grower::take() {
     }
   }
   jobs_.clear();
-  // Depth first: a parent stands before its children here, but not always right before.
-  std::vector<std::vector<std::size_t>> children(output_.size());
-  for (std::size_t i = 0; i < output_.size(); ++i) children[i].resize(output_[i].n_branches);
-  for (std::size_t i = 0; i < output_.size(); ++i)
-    if (output_[i].parent >= 0) children[static_cast<std::size_t>(output_[i].parent)][output_[i].branch] = i;
-  std::vector<Node> ordered;
-  ordered.reserve(output_.size());
-  std::vector<std::pair<std::size_t, std::int64_t>> waiting{{0, -1}};
-  while (!waiting.empty()) {
-    const auto [i, parent] = waiting.back();
-    waiting.pop_back();
-    output_[i].parent = parent;
-    const auto id = static_cast<std::int64_t>(ordered.size());
-    ordered.push_back(std::move(output_[i]));
-    for (auto child = children[i].rbegin(); child != children[i].rend(); ++child) waiting.emplace_back(*child, id);
-  }
-  output_.clear();
-  return ordered;
+  return depth_first(std::move(output_));
 }
 
 }  // namespace margrove::tree

@@ -14,50 +14,21 @@
 #include <span>
 #include <vector>
 
+#include "tree/growing.hpp"
 #include "tree/lists.hpp"
-#include "tree/scan.hpp"
 
 namespace margrove::tree {
 
-enum class SplitScore { gain, gain_ratio, skew_adjusted };
-
-struct GrowthRules {
-  SplitScore score = SplitScore::gain;
-  std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
-  std::int64_t min_rows_to_split = 2;
-  std::int64_t max_leaves = 0;   // 0: no limit
-  std::int64_t max_columns = 0;  // looked at in each node; 0: all
-  double min_impurity_decrease = 0, min_gain = 0, majority = 1, complexity = 0;
-  bool is_shuffled = false;  // each node looks at the columns in an order of its own
-  std::uint64_t seed = 0;
-};
-
-// One node of the finished tree; the arrays of model.py are made of these.
-struct Node {
-  std::int64_t parent = -1;
-  std::uint32_t branch = 0, n_branches = 0;
-  std::int32_t column = -1, missing_branch = -1, default_branch = -1;
-  double threshold = std::numeric_limits<double>::quiet_NaN(), gain = std::numeric_limits<double>::quiet_NaN();
-  double n_tests = 0, n_candidates = 0, weight = 0;
-  double least = 0, most = 0;  // what monotone columns above hold its prediction to
-  std::int64_t rows = 0;
-  std::vector<std::int32_t> level_branch;
-  std::vector<double> value;  // of classes: the weight of each
-};
-
-class Grower {
+class Grower : public Growing {
  public:
   // The spans are looked at for as long as the grower lives. `label` is empty where the target is a number.
   Grower(std::vector<Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
          ScanRules rules, GrowthRules growth, int threads);
-  ~Grower();
+  ~Grower() override;
 
-  // Goes on for about so many seconds. True when the tree is done.
-  bool run(double seconds);
-  // Rows that have come to a leaf.
-  std::int64_t rows_settled() const { return settled_.load(); }
-  // The tree, depth first. What was open stays a leaf.
-  std::vector<Node> take();
+  bool run(double seconds) override;
+  std::int64_t rows_settled() const override { return settled_.load(); }
+  std::vector<Node> take() override;
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -65,15 +36,12 @@ class Grower {
   struct Range;
   struct Open;
   struct Space;
-  struct Chooser;
   struct Job;
   struct Branches;
 
   void start();
   bool run_best_first(Time until);
   void summarise(Open& node) const;
-  void measure(Open& node) const;
-  bool is_closed(const Open& node) const;
   bool can_share(const Open& node) const;
   void search(Open& node, Space& space);
   void scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const;

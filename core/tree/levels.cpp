@@ -120,7 +120,10 @@ bool is_large_enough(const ScanRules& rules, std::int64_t rows, double weight) {
 bool is_monotone(const ScanRules& rules, const Column& column, const NodeSums& node, const Levels& levels) {
   double before = 0;
   for (std::size_t l = 0; l < levels.size(); ++l) {
-    const double value = is_of_classes(rules.measure.criterion) ? levels.share(l, 1) : node.shift + levels.share(l, 0);
+    const Criterion criterion = rules.measure.criterion;
+    const double value = is_of_classes(criterion)                 ? levels.share(l, 1)
+                         : criterion == Criterion::absolute_error ? levels.median(l)
+                                                                  : node.shift + levels.share(l, 0);
     if (value < node.least || value > node.most) return false;
     if (levels[l].key == kMissing) continue;
     if (l > 0 && (value - before) * column.monotone < 0) return false;

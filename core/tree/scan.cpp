@@ -466,6 +466,8 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
   found.excess = -std::numeric_limits<double>::infinity();
   found.n_tests = 0;
   found.theta = std::numeric_limits<double>::quiet_NaN();
+  found.keys.clear();
+  found.branch.clear();
   Parts parts{piece.size};
   while (parts.present > 0 && piece.key[parts.present - 1] == kMissing) --parts.present;
   const std::int64_t left_out = node.rows - piece.size;
@@ -477,7 +479,8 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
   found.is_constant = parts.missing_rows ? !has_present : is_one_key;
   if (found.is_constant) return;
   if (column.test != Test::threshold) return scan_levels(rules, column, mode, piece, node, space, found);
-  if (rules.measure.criterion == Criterion::absolute_error) return scan_absolute(rules, piece, node, space, found);
+  if (rules.measure.criterion == Criterion::absolute_error)
+    return scan_absolute(rules, column, piece, node, space, found);
 
   const std::size_t width = node.sum.size();
   if (parts.block_rows || parts.missing_rows) {

@@ -19,8 +19,11 @@ struct NodeSums {
   std::vector<std::uint32_t> seen;  // rows of each class
   std::int64_t whole = 0;           // Σ x² of these for gini, Σ x log2 x in fixed point for entropy
   double shift = 0;                 // the mean of the node's numbers, around which sums lose no digits
+  double centre = 0;                // what the node predicts where the target is a number: mean or median
   double purity = 0;                // U(S)
+  double mass = 0;                  // w(S) imp(S): what excesses are compared with
   double tolerance = 0;             // excesses that differ by less are equal
+  bool is_pure = false;
   double least = -std::numeric_limits<double>::infinity();  // bounds on the prediction, of monotone columns above
   double most = std::numeric_limits<double>::infinity();
 };
@@ -66,7 +69,7 @@ struct ScanSpace {
   std::vector<double> left_sum, block_sum, missing_sum;
   std::vector<std::int64_t> first, second;  // a chunk's running sums
   std::vector<double> level_sum;            // of categories: the sums of each level
-  std::vector<double> ahead;                // of absolute error
+  std::vector<double> ahead, ahead_median;  // of absolute error
   std::vector<std::uint32_t> order;
 };
 
@@ -91,7 +94,8 @@ void scan(const ScanRules& rules, const Column& column, Mode mode, const Piece& 
 void scan_levels(const ScanRules& rules, const Column& column, std::uint32_t mode_key, const Piece& piece,
                  const NodeSums& node, ScanSpace& space, Candidate& best);
 // Thresholds under absolute error (absolute.cpp).
-void scan_absolute(const ScanRules& rules, const Piece& piece, const NodeSums& node, ScanSpace& space, Candidate& best);
+void scan_absolute(const ScanRules& rules, const Column& column, const Piece& piece, const NodeSums& node,
+                   ScanSpace& space, Candidate& best);
 
 inline double split_information(double left, double right) {
   const double w = left + right;

@@ -1,0 +1,106 @@
+#include "tree/growing.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace margrove::tree {
+
+Node leaf_of(const NodeSums& sums, std::int64_t parent, std::uint32_t branch, bool has_classes) {
+  Node node;
+  node.parent = parent;
+  node.branch = branch;
+  node.rows = sums.rows;
+  node.weight = sums.weight;
+  node.least = sums.least;
+  node.most = sums.most;
+  if (has_classes) node.value = sums.sum;
+  return node;
+}
+
+std::vector<Node> depth_first(std::vector<Node> nodes) {
+  std::vector<std::size_t> first(nodes.size() + 1), child(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) first[i + 1] = first[i] + nodes[i].n_branches;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].parent >= 0) child[first[static_cast<std::size_t>(nodes[i].parent)] + nodes[i].branch] = i;
+  std::vector<Node> ordered;
+  ordered.reserve(nodes.size());
+  std::vector<std::pair<std::size_t, std::int64_t>> waiting{{0, -1}};
+  while (!waiting.empty()) {
+    const auto [i, parent] = waiting.back();
+    waiting.pop_back();
+    const auto id = static_cast<std::int64_t>(ordered.size());
+    ordered.push_back(std::move(nodes[i]));
+    ordered.back().parent = parent;
+    for (std::size_t at = first[i + 1]; at-- > first[i];) waiting.emplace_back(child[at], id);
+  }
+  return ordered;
+}
+
+Chooser::Chooser(const GrowthRules& growth, const NodeSums& node, std::size_t columns)
+    : growth_(growth), node_(node), column_bits_(std::log2(static_cast<double>(columns))) {}
+
+void Chooser::add(std::uint32_t column, Candidate& candidate) {
+  n_candidates_ += candidate.n_tests;
+  if (!candidate.found()) return;
+  double excess = candidate.excess;
+  if (growth_.complexity > 0) {
+    excess -= growth_.complexity * (column_bits_ + std::log2(std::max(candidate.n_tests, 1.0)));
+    if (excess <= node_.tolerance) return;
+  }
+  if (growth_.score != SplitScore::gain) {
+    all_.push_back({column, excess, candidate});
+    return;
+  }
+  if (excess > best_excess_ + node_.tolerance || !best_.found()) {
+    best_excess_ = excess;
+    column_ = column;
+    std::swap(best_, candidate);
+  }
+}
+
+double Chooser::floor() const {
+  const bool is_plain = growth_.score == SplitScore::gain && growth_.complexity <= 0;
+  return is_plain && best_.found() ? best_excess_ + node_.tolerance : kNoFloor;
+}
+
+bool Chooser::decide(double weight) {
+  double mean = 0, best_score = 0;
+  for (const Charged& charged : all_) mean += charged.excess / static_cast<double>(all_.size());
+  for (auto& [column, excess, candidate] : all_) {
+    double score;
+    if (growth_.score == SplitScore::gain_ratio) {
+      if (excess < mean - node_.tolerance) continue;
+      score = excess / candidate.split_information;
+    } else {
+      score = node_.mass - (node_.mass - excess) / candidate.split_information;
+    }
+    if (best_.found() && !(score > best_score + kEqualGain * std::abs(best_score))) continue;
+    best_score = score;
+    best_excess_ = excess;
+    column_ = column;
+    best_ = std::move(candidate);
+  }
+  if (!best_.found()) return false;
+  const double gain = (best_excess_ + node_.tolerance) / node_.weight;
+  return gain >= growth_.min_gain && node_.weight / weight * gain >= growth_.min_impurity_decrease;
+}
+
+bool is_closed(const NodeSums& sums, std::int64_t depth, const ScanRules& rules, const GrowthRules& growth) {
+  if (sums.is_pure || depth >= growth.max_depth || sums.rows < growth.min_rows_to_split) return true;
+  if (sums.rows < 2 * rules.min_rows || sums.weight < 2 * rules.min_weight) return true;
+  return is_of_classes(rules.measure.criterion) && growth.majority < 1 &&
+         *std::max_element(sums.sum.begin(), sums.sum.end()) >= growth.majority * (1 - kEqualGain) * sums.weight;
+}
+
+void summarise_classes(const ScanRules& rules, NodeSums& sums) {
+  sums.purity = rules.measure.purity(sums.sum.data(), sums.weight);
+  sums.mass = rules.measure.criterion == Criterion::entropy ? -sums.purity : sums.weight - sums.purity;
+  sums.tolerance = kEqualGain * sums.mass;
+  sums.is_pure = *std::max_element(sums.seen.begin(), sums.seen.end()) >= sums.rows;
+  sums.whole = 0;
+  for (const std::uint32_t count : sums.seen)
+    sums.whole += rules.x_log_x.empty() ? std::int64_t{count} * count : rules.x_log_x[count];
+}
+
+}  // namespace margrove::tree

@@ -1,0 +1,98 @@
+// What growing a tree is made of, however the rows are kept: when a node is split, by which column, and what is written
+// down. src/margrove/tree/problem.py says what is asked.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "tree/scan.hpp"
+
+namespace margrove::tree {
+
+constexpr double kEqualGain = 1e-12;  // EQUAL_GAIN of problem.py
+constexpr double kNoFloor = -std::numeric_limits<double>::infinity();
+
+enum class SplitScore { gain, gain_ratio, skew_adjusted };
+
+struct GrowthRules {
+  SplitScore score = SplitScore::gain;
+  std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min_rows_to_split = 2;
+  std::int64_t max_leaves = 0;   // 0: no limit
+  std::int64_t max_columns = 0;  // looked at in each node; 0: all
+  double min_impurity_decrease = 0, min_gain = 0, majority = 1, complexity = 0;
+  bool is_shuffled = false;  // each node looks at the columns in an order of its own
+  std::uint64_t seed = 0;
+};
+
+// One node of the finished tree; the arrays of model.py are made of these.
+struct Node {
+  std::int64_t parent = -1;
+  std::uint32_t branch = 0, n_branches = 0;
+  std::int32_t column = -1, missing_branch = -1, default_branch = -1;
+  double threshold = std::numeric_limits<double>::quiet_NaN(), gain = std::numeric_limits<double>::quiet_NaN();
+  double n_tests = 0, n_candidates = 0, weight = 0;
+  double least = 0, most = 0;  // what monotone columns above hold its prediction to
+  std::int64_t rows = 0;
+  std::vector<std::int32_t> level_branch;
+  std::vector<double> value;  // of classes: the weight of each
+};
+
+// A node that holds these rows, as a leaf.
+Node leaf_of(const NodeSums& sums, std::int64_t parent, std::uint32_t branch, bool has_classes);
+// The nodes in depth-first order, branches in theirs. A parent must stand before its children.
+std::vector<Node> depth_first(std::vector<Node> nodes);
+
+// Takes the columns' candidates one by one, in order, and keeps the best: see `split_score` in problem.py.
+class Chooser {
+ public:
+  Chooser(const GrowthRules& growth, const NodeSums& node, std::size_t columns);
+
+  // May take the candidate away.
+  void add(std::uint32_t column, Candidate& candidate);
+  // What a further column must surpass, where nothing but the largest gain is wanted.
+  double floor() const;
+  bool has_any() const { return best_.found() || !all_.empty(); }
+  // The best, if it gains enough; then `column` and `best` are to be asked. `weight` is that of all rows.
+  bool decide(double weight);
+
+  std::uint32_t column() const { return column_; }
+  Candidate& best() { return best_; }
+  double best_excess() const { return best_excess_; }
+  double n_candidates() const { return n_candidates_; }
+
+ private:
+  struct Charged {
+    std::uint32_t column;
+    double excess;  // less what the test's description costs
+    Candidate candidate;
+  };
+  const GrowthRules& growth_;
+  const NodeSums& node_;
+  const double column_bits_;
+  Candidate best_;
+  double best_excess_ = kNoFloor;
+  std::uint32_t column_ = 0;
+  double n_candidates_ = 0;
+  std::vector<Charged> all_;
+};
+
+// Whether a node stays a leaf whatever its columns offer.
+bool is_closed(const NodeSums& sums, std::int64_t depth, const ScanRules& rules, const GrowthRules& growth);
+// From the weight and the rows of each class: what the criterion makes of them.
+void summarise_classes(const ScanRules& rules, NodeSums& sums);
+
+// A tree under way.
+class Growing {
+ public:
+  virtual ~Growing() = default;
+  // Goes on for about so many seconds. True when the tree is done.
+  virtual bool run(double seconds) = 0;
+  // Rows that have come to a leaf.
+  virtual std::int64_t rows_settled() const = 0;
+  // The tree, depth first. What was open stays a leaf.
+  virtual std::vector<Node> take() = 0;
+};
+
+}  // namespace margrove::tree
