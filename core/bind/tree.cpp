@@ -102,6 +102,7 @@ class BoundGrower {
     how.min_gain = nb::cast<double>(growth["min_gain"]);
     how.majority = nb::cast<double>(growth["majority"]);
     how.complexity = nb::cast<double>(growth["complexity"]);
+    how.n_bins = nb::cast<int>(growth["bins"]);
     how.is_shuffled = !growth["seed"].is_none();
     if (how.is_shuffled) how.seed = nb::cast<std::uint64_t>(growth["seed"]);
     grower_ =

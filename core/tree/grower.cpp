@@ -109,7 +109,7 @@ bool Grower::can_share(const Open& node) const {
 }
 
 void Grower::start() {
-  lists_ = std::make_unique<Lists>(columns_, n_, label_, n_classes_,
+  lists_ = std::make_unique<Lists>(columns_, n_, label_, n_classes_, growth_.n_bins,
                                    rules_.measure.criterion != Criterion::absolute_error, threads_);
   rules_.tags = lists_->tags();
   rules_.prepare(n_);

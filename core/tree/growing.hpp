@@ -22,6 +22,7 @@ struct GrowthRules {
   std::int64_t max_leaves = 0;   // 0: no limit
   std::int64_t max_columns = 0;  // looked at in each node; 0: all
   double min_impurity_decrease = 0, min_gain = 0, majority = 1, complexity = 0;
+  int n_bins = 0;            // of thresholds at quantiles; 0: thresholds everywhere
   bool is_shuffled = false;  // each node looks at the columns in an order of its own
   std::uint64_t seed = 0;
 };

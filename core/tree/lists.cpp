@@ -12,67 +12,22 @@
 #include "parallel.hpp"
 
 namespace margrove::tree {
-namespace {
-
-// Bits whose order as whole numbers is the order of the floats; -0 is 0. Missing cells come last.
-std::uint32_t ordered_bits(float x) {
-  if (std::isnan(x)) return kMissing;
-  const auto bits = std::bit_cast<std::uint32_t>(x + 0.0f);
-  return bits ^ (bits >> 31 ? 0xFFFFFFFFu : 0x80000000u);
-}
-std::uint64_t ordered_bits(double x) {
-  if (std::isnan(x)) return ~std::uint64_t{0};
-  const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);
-  return bits ^ (bits >> 63 ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
-}
-
-constexpr int kDigitBits = 11, kDigits = 3;  // 11 + 11 + 10 bits: counters of a digit fit into the first cache
-constexpr std::size_t kDigitSize = std::size_t{1} << kDigitBits;
-constexpr std::size_t kFewRows = 256;  // below, comparing beats counting digits
-
-// Sorts `pairs` (n of them) by their high 32 bits, stably; `other` is room for as many. Returns where they end up.
-std::uint64_t* sort_pairs(std::uint64_t* pairs, std::uint64_t* other, std::size_t n) {
-  if (n < kFewRows) {
-    std::stable_sort(pairs, pairs + n, [](std::uint64_t a, std::uint64_t b) { return a >> 32 < b >> 32; });
-    return pairs;
-  }
-  std::array<std::array<std::uint32_t, kDigitSize>, kDigits> count{};
-  for (std::size_t i = 0; i < n; ++i)
-    for (int digit = 0; digit < kDigits; ++digit)
-      ++count[digit][pairs[i] >> (32 + kDigitBits * digit) & (kDigitSize - 1)];
-  for (int digit = 0; digit < kDigits; ++digit) {
-    const int shift = 32 + kDigitBits * digit;
-    auto& place = count[digit];
-    if (place[pairs[0] >> shift & (kDigitSize - 1)] == n) continue;  // all the same: nothing to do
-    std::uint32_t next = 0;
-    for (std::uint32_t& c : place) next += std::exchange(c, next);
-    for (std::size_t i = 0; i < n; ++i) other[place[pairs[i] >> shift & (kDigitSize - 1)]++] = pairs[i];
-    std::swap(pairs, other);
-  }
-  return pairs;
-}
-
-}  // namespace
 
 double Column::cell(std::int64_t i) const {
   if (!is_sparse(cells)) return number(i);
   const std::int32_t* at = std::lower_bound(row, row + stored, static_cast<std::int32_t>(i));
   return at != row + stored && *at == i ? number(at - row) : 0.0;
 }
-
-struct Lists::Scratch {
-  std::vector<std::uint64_t> pairs, other;
-  explicit Scratch(std::size_t n) : pairs(n), other(n) {}
-};
-
 Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
-             bool may_leave_out, int threads)
+             int n_bins, bool may_leave_out, int threads)
     : columns_(columns),
       n_(n),
       label_(label),
+      n_bins_(n_bins),
       may_leave_out_(may_leave_out),
       lists_(columns.size()),
-      mode_value_(columns.size()) {
+      mode_value_(columns.size()),
+      cuts_(columns.size()) {
   if (!label.empty()) {
     const int bits = std::bit_width(static_cast<unsigned>(std::max(n_classes - 1, 1)));
     if (std::bit_width(static_cast<std::uint64_t>(n)) + bits <= 32) {
@@ -97,7 +52,7 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
   // memory, since going through the rows once for each column would fetch every line once for each.
   constexpr std::size_t kTogether = 16;
   parallel_for(static_cast<std::int64_t>((columns.size() + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
-    Scratch scratch(static_cast<std::size_t>(n));
+    SortSpace scratch(static_cast<std::size_t>(n));
     const std::size_t first = static_cast<std::size_t>(g) * kTogether,
                       last = std::min(first + kTogether, columns.size());
     std::vector<std::size_t> together;
@@ -117,58 +72,34 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
   });
 }
 
-// Numbers, dense: keys are ranks.
-void Lists::sort_numbers(std::size_t j, Scratch& scratch) {
+// Numbers, dense: keys are ranks, or bins.
+void Lists::sort_numbers(std::size_t j, SortSpace& space) {
   const Column& column = columns_[j];
   List& list = lists_[j];
   const auto n = static_cast<std::size_t>(n_);
-  bool is_single = column.cells == CellKind::f32;  // whose bits the constructor has fetched
-  if (!is_single) {
-    is_single = true;  // numbers that are no wider than a float are sorted as floats
-    for (std::size_t i = 0; i < n; ++i) {
-      const double x = column.number(static_cast<std::int64_t>(i));
-      const auto narrow = static_cast<float>(x);
-      is_single &= std::isnan(x) || narrow == x;
-      list.key[i] = ordered_bits(narrow);
-    }
+  std::span<const std::uint32_t> bits;
+  if (column.cells == CellKind::f32) bits = {list.key, n};  // the constructor has put them there
+  const std::uint64_t* pairs = ranked_rows(column, n, bits, space);
+  for (std::size_t i = 0; i < n; ++i) {
+    list.key[i] = static_cast<std::uint32_t>(pairs[i] >> 32);
+    list.tag[i] = static_cast<std::uint32_t>(pairs[i]);
   }
-  std::uint64_t* pairs = scratch.pairs.data();
-  if (is_single) {
-    for (std::size_t i = 0; i < n; ++i) pairs[i] = std::uint64_t{list.key[i]} << 32 | i;
-    pairs = sort_pairs(pairs, scratch.other.data(), n);
-    std::uint32_t key = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto bits = static_cast<std::uint32_t>(pairs[i] >> 32);
-      if (i && bits != static_cast<std::uint32_t>(pairs[i - 1] >> 32)) ++key;
-      list.key[i] = bits == kMissing ? kMissing : key;
-      list.tag[i] = static_cast<std::uint32_t>(pairs[i]);
+  if (n_bins_ > 0) {
+    Binning binning;
+    for (std::size_t i = 0, begin = 0; i < n && list.key[i] != kMissing; ++i) {
+      if (i + 1 < n && list.key[i + 1] == list.key[i]) continue;
+      binning.add(column.number(list.tag[i]), static_cast<std::int64_t>(i + 1 - begin));
+      begin = i + 1;
     }
-  } else {
-    const auto bits_of = [&](std::uint32_t row) { return ordered_bits(column.number(row)); };
-    for (std::size_t i = 0; i < n; ++i) pairs[i] = bits_of(static_cast<std::uint32_t>(i)) << 32 | i;
-    pairs = sort_pairs(pairs, scratch.other.data(), n);
-    std::uint64_t* other = pairs == scratch.pairs.data() ? scratch.other.data() : scratch.pairs.data();
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto row = static_cast<std::uint32_t>(pairs[i]);
-      pairs[i] = (bits_of(row) >> 32 << 32) | row;
-    }
-    pairs = sort_pairs(pairs, other, n);
-    std::uint32_t key = 0;
-    std::uint64_t before = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto row = static_cast<std::uint32_t>(pairs[i]);
-      const std::uint64_t bits = bits_of(row);
-      if (i && bits != before) ++key;
-      before = bits;
-      list.key[i] = bits == ~std::uint64_t{0} ? kMissing : key;
-      list.tag[i] = row;
-    }
+    binning.finish(n_bins_);
+    for (std::size_t i = 0; i < n && list.key[i] != kMissing; ++i) list.key[i] = binning.bin(list.key[i]);
+    cuts_[j] = binning.cuts();
   }
   settle(j, static_cast<std::uint32_t>(n));
 }
 
-// Codes, intervals and bins: keys are known beforehand, rows are counted into place.
-void Lists::sort_codes(std::size_t j, Scratch& scratch) {
+// Codes and intervals: keys are known beforehand, rows are counted into place.
+void Lists::sort_codes(std::size_t j, SortSpace& scratch) {
   const Column& column = columns_[j];
   List& list = lists_[j];
   const auto n = static_cast<std::size_t>(n_);
@@ -182,9 +113,8 @@ void Lists::sort_codes(std::size_t j, Scratch& scratch) {
     }
     const double x = column.number(static_cast<std::int64_t>(i));
     if (std::isnan(x)) return kMissing;
-    // An interval begins with its cut, c ≤ x; a threshold ends with it, x ≤ θ.
-    const auto at = column.test == Test::intervals ? std::upper_bound(column.cuts.begin(), column.cuts.end(), x)
-                                                   : std::lower_bound(column.cuts.begin(), column.cuts.end(), x);
+    // An interval begins with its cut: c ≤ x.
+    const auto at = std::upper_bound(column.cuts.begin(), column.cuts.end(), x);
     return static_cast<std::uint32_t>(at - column.cuts.begin());
   };
   std::vector<std::uint32_t> place(n_keys + 1);
@@ -229,6 +159,25 @@ void Lists::sort_sparse(std::size_t j) {
   list.n_keys = key + 1;
   list.size = static_cast<std::uint32_t>(order.size());
   mode_value_[j] = 0;
+  if (n_bins_ > 0) bin_sparse(j, has_zeros ? n_ - static_cast<std::int64_t>(order.size()) : 0);
+}
+
+void Lists::bin_sparse(std::size_t j, std::int64_t zeros) {
+  List& list = lists_[j];
+  Binning binning;
+  const auto add_zeros = [&] { binning.add(0.0, zeros); };
+  bool is_added = zeros == 0;
+  for (std::uint32_t i = 0, begin = 0; i < list.size && list.key[i] != kMissing; ++i) {
+    if (i + 1 < list.size && list.key[i + 1] == list.key[i]) continue;
+    if (!is_added && list.key[i] > list.mode) add_zeros(), is_added = true;
+    binning.add(columns_[j].cell(tags_.row(list.tag[i])), i + 1 - begin);
+    begin = i + 1;
+  }
+  if (!is_added) add_zeros();
+  binning.finish(n_bins_);
+  for (std::uint32_t i = 0; i < list.size && list.key[i] != kMissing; ++i) list.key[i] = binning.bin(list.key[i]);
+  if (list.mode != kNoMode) list.mode = binning.bin(list.mode);
+  cuts_[j] = binning.cuts();
 }
 
 // Rows become tags, and the mode is left out.
@@ -255,12 +204,10 @@ void Lists::settle(std::size_t j, std::uint32_t size) {
 }
 
 double Lists::threshold(std::size_t j, std::uint32_t left_key, std::uint32_t left_row, std::uint32_t right_row) const {
-  const Column& column = columns_[j];
-  if (!column.cuts.empty()) return column.cuts[left_key];
-  const double a = left_row == kModeRow ? mode_value_[j] : column.cell(left_row);
-  const double b = right_row == kModeRow ? mode_value_[j] : column.cell(right_row);
-  const double middle = std::midpoint(a, b);
-  return middle < b ? middle : a;  // neighbouring numbers have no number between them
+  if (n_bins_ > 0) return cuts_[j][left_key];
+  const double low = left_row == kModeRow ? mode_value_[j] : columns_[j].cell(left_row);
+  const double high = right_row == kModeRow ? mode_value_[j] : columns_[j].cell(right_row);
+  return halfway(low, high);
 }
 
 }  // namespace margrove::tree

@@ -14,35 +14,10 @@
 #include <vector>
 
 #include "large_memory.hpp"
+#include "tree/column.hpp"
+#include "tree/sorting.hpp"
 
 namespace margrove::tree {
-
-constexpr std::uint32_t kMissing = 0xFFFFFFFFu, kNoMode = 0xFFFFFFFEu, kModeRow = 0xFFFFFFFFu;
-
-enum class Test : std::uint8_t { threshold, intervals, multiway, subset, one_vs_rest };
-enum class CellKind : std::uint8_t { f32, f64, code, sparse32, sparse64 };
-
-inline bool is_sparse(CellKind kind) { return kind == CellKind::sparse32 || kind == CellKind::sparse64; }
-
-// A column as Python hands it over.
-struct Column {
-  CellKind cells;
-  Test test;
-  std::int8_t monotone;
-  const void* data;  // n numbers or codes, `stride` elements apart; of a sparse column its stored numbers
-  std::int64_t stride;
-  const std::int32_t* row;       // of a sparse column: the rows of the stored numbers, ascending
-  std::int64_t stored;           // how many
-  std::int64_t n_codes;          // levels or intervals; 0 for thresholds
-  std::span<const double> cuts;  // of intervals; of thresholds that may lie at these places only
-
-  // The cell of a row, or of the place of a stored number. Not for codes.
-  double number(std::int64_t i) const {
-    if (cells == CellKind::f32 || cells == CellKind::sparse32) return static_cast<const float*>(data)[i * stride];
-    return static_cast<const double*>(data)[i * stride];
-  }
-  double cell(std::int64_t i) const;  // of row i, sparse or not
-};
 
 // How a tag is read.
 struct Tags {
@@ -65,8 +40,9 @@ struct List {
 
 class Lists {
  public:
-  // `label` is empty where the target is a number. Unless `may_leave_out`, lists hold all rows.
-  Lists(std::span<const Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
+  // `label` is empty where the target is a number. With `n_bins` > 0 thresholds are cut into bins (`Binning`). Unless
+  // `may_leave_out`, lists hold all rows.
+  Lists(std::span<const Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes, int n_bins,
         bool may_leave_out, int threads);
 
   std::span<const List> lists() const { return lists_; }
@@ -79,10 +55,10 @@ class Lists {
   double threshold(std::size_t column, std::uint32_t left_key, std::uint32_t left_row, std::uint32_t right_row) const;
 
  private:
-  struct Scratch;
-  void sort_numbers(std::size_t j, Scratch& scratch);
-  void sort_codes(std::size_t j, Scratch& scratch);
+  void sort_numbers(std::size_t j, SortSpace& space);
+  void sort_codes(std::size_t j, SortSpace& space);
   void sort_sparse(std::size_t j);
+  void bin_sparse(std::size_t j, std::int64_t zeros);
   void settle(std::size_t j, std::uint32_t size);
   std::uint32_t tag_of(std::uint32_t row) const {
     return label_.empty() || tags_.label ? row : row << tags_.shift | static_cast<std::uint32_t>(label_[row]);
@@ -91,11 +67,13 @@ class Lists {
   std::span<const Column> columns_;
   std::int64_t n_;
   std::span<const std::int32_t> label_;
+  int n_bins_;
   bool may_leave_out_;
   Tags tags_;
   LargeMemory<std::uint32_t> memory_;
   std::vector<List> lists_;
-  std::vector<double> mode_value_;  // of each column that has a mode
+  std::vector<double> mode_value_;         // of each column that has a mode
+  std::vector<std::vector<double>> cuts_;  // of each column that is binned
 };
 
 }  // namespace margrove::tree

@@ -20,7 +20,6 @@ from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entr
 from margrove.tree.model import TreeModel, TreeSolution
 from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, TreeProblem
 from margrove.tree.split import check_asked
-from margrove.tree.thresholds import quantile_cuts
 
 _CRITERIA = ("gini", "entropy", "error", "squared_error", "gaussian_entropy", "absolute_error")
 _SCORES = ("gain", "gain_ratio", "skew_adjusted")
@@ -34,20 +33,16 @@ def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
     check_asked(problem)
     if cells.sparse is not None and growth.criterion == "absolute_error":
         raise EngineError("criterion='absolute_error' takes no sparse matrix. Use X.toarray(), or 'squared_error'.")
-    cuts = None
-    if growth.thresholds == "histogram":
-        cuts = [
-            quantile_cuts(np.asarray(cells.column(j), np.float64), growth.n_bins) for j in range(len(cells.columns))
-        ]
     how = asdict(growth) | {
         "variance_floor": VARIANCE_FLOOR,
         "split_score": _SCORES.index(growth.split_score),
         "fitted": _FITTED.get(growth.thresholds, 0),
+        "bins": growth.n_bins if growth.thresholds == "histogram" else 0,
     }
     if growth.max_features is not None and growth.seed is None:
         how["seed"] = 0
     grower = core.TreeGrower(
-        _columns(cells, cuts),
+        _columns(cells),
         cells.n_rows,
         np.empty(0, np.int32) if problem.is_regression else np.ascontiguousarray(problem.target, np.int32),
         problem.n_classes,
@@ -68,7 +63,7 @@ def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
     return TreeSolution(_finished(problem, arrays, effort.n_jobs), status)
 
 
-def _columns(cells: Cells, cuts: list[NDArray[np.float64]] | None = None) -> list[tuple[Any, ...]]:
+def _columns(cells: Cells) -> list[tuple[Any, ...]]:
     """The columns in the core's words: test, monotone, cells, number of codes, cut points, rows of a sparse column."""
     found = []
     for j, column in enumerate(cells.columns):
@@ -79,8 +74,6 @@ def _columns(cells: Cells, cuts: list[NDArray[np.float64]] | None = None) -> lis
         else:
             values = cells.values[j]
         at = np.asarray(column.cuts, np.float64) if column.test == "intervals" else _NONE
-        if cuts is not None and column.test == "threshold":
-            at = cuts[j]
         found.append((TESTS.index(column.test), column.monotone, values, column.n_codes, at, rows))
     return found
 

@@ -1,0 +1,122 @@
+#include "tree/sorting.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace margrove::tree {
+namespace {
+
+constexpr int kDigitBits = 11, kDigits = 3;  // 11 + 11 + 10 bits: counters of a digit fit into the first cache
+constexpr std::size_t kDigitSize = std::size_t{1} << kDigitBits;
+constexpr std::size_t kFewRows = 256;  // below, comparing beats counting digits
+
+// Sorts `pairs` (n of them) by their high 32 bits, stably; `other` is room for as many. Returns where they end up.
+std::uint64_t* sort_pairs(std::uint64_t* pairs, std::uint64_t* other, std::size_t n) {
+  if (n < kFewRows) {
+    std::stable_sort(pairs, pairs + n, [](std::uint64_t a, std::uint64_t b) { return a >> 32 < b >> 32; });
+    return pairs;
+  }
+  std::array<std::array<std::uint32_t, kDigitSize>, kDigits> count{};
+  for (std::size_t i = 0; i < n; ++i)
+    for (int digit = 0; digit < kDigits; ++digit)
+      ++count[digit][pairs[i] >> (32 + kDigitBits * digit) & (kDigitSize - 1)];
+  for (int digit = 0; digit < kDigits; ++digit) {
+    const int shift = 32 + kDigitBits * digit;
+    auto& place = count[digit];
+    if (place[pairs[0] >> shift & (kDigitSize - 1)] == n) continue;  // all the same: nothing to do
+    std::uint32_t next = 0;
+    for (std::uint32_t& c : place) next += std::exchange(c, next);
+    for (std::size_t i = 0; i < n; ++i) other[place[pairs[i] >> shift & (kDigitSize - 1)]++] = pairs[i];
+    std::swap(pairs, other);
+  }
+  return pairs;
+}
+
+// Equal high halves become equal ranks; `is_missing` tells them by the largest of all.
+template <class Bits>
+void rank(std::uint64_t* pairs, std::size_t n, Bits bits_of) {
+  std::uint32_t rank = 0;
+  auto before = bits_of(pairs[0]);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto bits = bits_of(pairs[i]);
+    if (bits != before) ++rank;
+    before = bits;
+    const bool is_missing = bits == static_cast<decltype(bits)>(-1);
+    pairs[i] = std::uint64_t{is_missing ? kMissing : rank} << 32 | static_cast<std::uint32_t>(pairs[i]);
+  }
+}
+
+}  // namespace
+
+std::uint32_t ordered_bits(float x) {
+  if (std::isnan(x)) return kMissing;
+  const auto bits = std::bit_cast<std::uint32_t>(x + 0.0f);
+  return bits ^ (bits >> 31 ? 0xFFFFFFFFu : 0x80000000u);
+}
+std::uint64_t ordered_bits(double x) {
+  if (std::isnan(x)) return ~std::uint64_t{0};
+  const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);
+  return bits ^ (bits >> 63 ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
+}
+
+const std::uint64_t* ranked_rows(const Column& column, std::size_t n, std::span<const std::uint32_t> bits,
+                                 SortSpace& space) {
+  std::uint64_t *pairs = space.pairs.data(), *other = space.other.data();
+  bool is_single = !bits.empty();
+  if (!is_single) {  // numbers that are no wider than a float are sorted as floats
+    is_single = true;
+    space.bits.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double x = column.number(static_cast<std::int64_t>(i));
+      const auto narrow = static_cast<float>(x);
+      is_single &= std::isnan(x) || narrow == x;
+      space.bits[i] = ordered_bits(narrow);
+    }
+    bits = space.bits;
+  }
+  if (is_single) {
+    for (std::size_t i = 0; i < n; ++i) pairs[i] = std::uint64_t{bits[i]} << 32 | i;
+    pairs = sort_pairs(pairs, other, n);
+    rank(pairs, n, [](std::uint64_t pair) { return static_cast<std::uint32_t>(pair >> 32); });
+    return pairs;
+  }
+  const auto bits_of = [&](std::uint64_t row) { return ordered_bits(column.number(static_cast<std::uint32_t>(row))); };
+  for (std::size_t i = 0; i < n; ++i) pairs[i] = bits_of(i) << 32 | i;
+  pairs = sort_pairs(pairs, other, n);  // by the low half, then, stably, by the high one
+  other = pairs == space.pairs.data() ? space.other.data() : space.pairs.data();
+  for (std::size_t i = 0; i < n; ++i) pairs[i] = (bits_of(pairs[i]) >> 32 << 32) | static_cast<std::uint32_t>(pairs[i]);
+  pairs = sort_pairs(pairs, other, n);
+  rank(pairs, n, bits_of);
+  return pairs;
+}
+
+void Binning::add(double value, std::int64_t rows) {
+  value_.push_back(value);
+  rows_.push_back(rows);
+}
+
+void Binning::finish(int n_bins) {
+  const std::int64_t total = std::accumulate(rows_.begin(), rows_.end(), std::int64_t{0});
+  const bool is_few = value_.size() <= static_cast<std::size_t>(n_bins);
+  bin_.resize(value_.size());
+  std::int64_t reached = 0;
+  for (std::size_t r = 0; r < value_.size(); ++r) {
+    bin_[r] = static_cast<std::uint32_t>(cuts_.size());
+    // A cut lies behind the value at which a share b / n_bins of the rows is reached, for b = 1 .. n_bins - 1.
+    const std::int64_t before = reached * n_bins / total;
+    reached += rows_[r];
+    const bool is_cut = is_few || reached * n_bins / total > before;
+    if (is_cut && r + 1 < value_.size()) cuts_.push_back(halfway(value_[r], value_[r + 1]));
+  }
+}
+
+double halfway(double low, double high) {
+  const double middle = std::midpoint(low, high);
+  return low <= middle && middle < high ? middle : low;
+}
+
+}  // namespace margrove::tree
