@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 #include <type_traits>
 
 #include "kernel/decision.hpp"
@@ -449,10 +450,15 @@ class GivenGram final : public Gram<T> {
       diagonal_.push_back(static_cast<double>(gram.row(at)[at]));
     }
   }
+  GivenGram(std::shared_ptr<RowsOnDemand<T>> rows, std::vector<double> diagonal)
+      : on_demand_(std::move(rows)),
+        chosen_(all_rows(on_demand_->size())),
+        is_whole_(true),
+        diagonal_(std::move(diagonal)) {}
   std::int64_t size() const override { return static_cast<std::int64_t>(chosen_.size()); }
   const std::vector<double>& diagonal() const override { return diagonal_; }
   double cost() const override { return 1; }
-  const T* ready(std::int64_t i) const override { return is_whole_ ? gram_.row(i) : nullptr; }
+  const T* ready(std::int64_t i) const override { return is_whole_ ? row(i) : nullptr; }
 
   void rows(std::span<const std::int64_t> wanted, const double* change, T* const* out, double* sums,
             int threads) const override {
@@ -492,15 +498,25 @@ class GivenGram final : public Gram<T> {
     add_sums(a, change, b, sums, threads);
   }
   std::shared_ptr<const Gram<T>> part(std::span<const std::int64_t> chosen) const override {
-    std::vector<std::int64_t> rows;
-    for (const std::int64_t i : chosen) rows.push_back(chosen_[static_cast<std::size_t>(i)]);
-    return std::make_shared<const GivenGram<T>>(gram_, std::move(rows));
+    auto some = std::make_shared<GivenGram<T>>(*this);
+    some->is_whole_ = false;
+    some->chosen_.clear();
+    some->diagonal_.clear();
+    for (const std::int64_t i : chosen) {
+      some->chosen_.push_back(chosen_[static_cast<std::size_t>(i)]);
+      some->diagonal_.push_back(diagonal_[static_cast<std::size_t>(i)]);
+    }
+    return some;
   }
 
  private:
-  const T* row(std::int64_t i) const { return gram_.row(chosen_[static_cast<std::size_t>(i)]); }
+  const T* row(std::int64_t i) const {
+    const std::int64_t at = chosen_[static_cast<std::size_t>(i)];
+    return on_demand_ ? on_demand_->row(at) : gram_.row(at);
+  }
 
-  DenseRows<T> gram_;
+  DenseRows<T> gram_{};  // where no rows are made on demand
+  std::shared_ptr<RowsOnDemand<T>> on_demand_;
   std::vector<std::int64_t> chosen_;
   bool is_whole_;
   std::vector<double> diagonal_;
@@ -528,6 +544,37 @@ std::shared_ptr<const Gram<T>> gram_given(const DenseRows<T>& gram, std::vector<
   return std::make_shared<const GivenGram<T>>(gram, std::move(chosen));
 }
 
+template <class T>
+RowsOnDemand<T>::RowsOnDemand(std::int64_t n, T* room, Make make)
+    : n_(n),
+      room_(room),
+      make_(std::move(make)),
+      row_(new std::atomic<const T*>[static_cast<std::size_t>(n)]()),
+      is_taken_(new std::atomic<bool>[static_cast<std::size_t>(n)]()) {}
+
+template <class T>
+const T* RowsOnDemand<T>::made(std::int64_t i) {
+  std::atomic<const T*>& mine = row_[static_cast<std::size_t>(i)];
+  if (is_taken_[static_cast<std::size_t>(i)].exchange(true)) {  // another thread is at it
+    const T* row = nullptr;
+    while (!(row = mine.load(std::memory_order_acquire))) std::this_thread::yield();
+    return row;
+  }
+  T* out = room_ + next_.fetch_add(1) * n_;
+  make_(i, out);
+  mine.store(out, std::memory_order_release);
+  return out;
+}
+
+template <class T>
+std::shared_ptr<const Gram<T>> gram_on_demand(std::shared_ptr<RowsOnDemand<T>> rows, std::vector<double> diagonal) {
+  return std::make_shared<const GivenGram<T>>(std::move(rows), std::move(diagonal));
+}
+
+template class RowsOnDemand<float>;
+template class RowsOnDemand<double>;
+template std::shared_ptr<const Gram<float>> gram_on_demand(std::shared_ptr<RowsOnDemand<float>>, std::vector<double>);
+template std::shared_ptr<const Gram<double>> gram_on_demand(std::shared_ptr<RowsOnDemand<double>>, std::vector<double>);
 template std::shared_ptr<const Gram<float>> gram_of_points(const AnyRows&, std::vector<std::int64_t>, const KernelSpec&,
                                                            const Blas<float>&, const Blas<double>&, int);
 template std::shared_ptr<const Gram<double>> gram_of_points(const AnyRows&, std::vector<std::int64_t>,

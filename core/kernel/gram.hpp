@@ -4,8 +4,10 @@
 // rows are made by one GEMM and one vectorised finish per tile of columns. Sparse rows stay sparse.
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -78,5 +80,33 @@ std::shared_ptr<const Gram<T>> gram_of_points(const AnyRows& points, std::vector
 // A kernel matrix that is given, and the rows and columns `chosen` of it.
 template <class T>
 std::shared_ptr<const Gram<T>> gram_given(const DenseRows<T>& gram, std::vector<std::int64_t> chosen);
+
+// n rows of n values, each made when it is first asked for, by whichever thread asks. They lie in `room`, for n²
+// values, in the order in which they were made: memory that none needs is not touched.
+template <class T>
+class RowsOnDemand {
+ public:
+  using Make = std::function<void(std::int64_t i, T* out)>;
+  RowsOnDemand(std::int64_t n, T* room, Make make);
+  std::int64_t size() const { return n_; }
+  const T* row(std::int64_t i) {
+    const T* known = row_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
+    return known ? known : made(i);
+  }
+
+ private:
+  const T* made(std::int64_t i);
+
+  std::int64_t n_;
+  T* room_;
+  Make make_;
+  std::atomic<std::int64_t> next_{0};
+  std::unique_ptr<std::atomic<const T*>[]> row_;
+  std::unique_ptr<std::atomic<bool>[]> is_taken_;  // somebody makes it, or has made it
+};
+
+// A kernel matrix whose rows are made on demand.
+template <class T>
+std::shared_ptr<const Gram<T>> gram_on_demand(std::shared_ptr<RowsOnDemand<T>> rows, std::vector<double> diagonal);
 
 }  // namespace margrove

@@ -326,11 +326,13 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
   std::vector<std::int8_t> y(width, 1);
   std::vector<double> upper(width, 0.0), alpha(width, 0.0), own(width, 0.0);
   std::vector<T> up[2], low[2];
+  std::vector<const T*> rows(width);
+  for (std::size_t k = 0; k < width; ++k) rows[k] = block_.data() + static_cast<std::int64_t>(k) * stride_;
   PairProblem<T> pairs{groups_, {}, y.data(), upper.data(), own.data(), alpha.data()};
   for (std::int64_t g = 0; g < groups_; ++g) {
     up[g].assign(width, static_cast<T>(-kInfinity));
     low[g].assign(width, static_cast<T>(kInfinity));
-    pairs.blocks[g] = {width_, stride_, block_.data(), measure, diagonal.data(), 1.0, up[g].data(), low[g].data()};
+    pairs.blocks[g] = {width_, rows.data(), nullptr, measure, diagonal.data(), 1.0, up[g].data(), low[g].data()};
   }
   const Extremes found = extremes();
   double middle[2];

@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastCurvature = 1e-12;  // of the largest K(x, x): duplicates have none, and the box cuts the step
+// Differences of v whose squares, times a curvature and its least, a float holds.
+constexpr double kSmallFall = 1e-12, kLargeFall = 1e15;
 
 // 64 bytes of v, as many scores, and places as wide as each: comparisons and choices are between vectors of one width.
 template <class T>
@@ -52,12 +54,6 @@ MARGROVE_INLINE W load(const T* from) {
 template <class W, class T>
 MARGROVE_INLINE void store(T* to, const W& values) {
   std::memcpy(to, &values, sizeof values);
-}
-// Kernel values as scores count them.
-template <class T>
-MARGROVE_INLINE typename Vectors<T>::Scores short_values(const T* row, double unit) {
-  return __builtin_convertvector(load<typename Vectors<T>::Values>(row) * static_cast<T>(unit),
-                                 typename Vectors<T>::Scores);
 }
 
 // Each lane against the one `apart` from it; of equals the first member wins, so that the answer does not depend on the
@@ -100,7 +96,14 @@ MARGROVE_INLINE W least_of_all(W least) {
 }
 
 template <class T>
-MARGROVE_INLINE Found worst_up_body(const WorkingBlock<T>& block) {
+struct Found {
+  std::int64_t at;
+  T value;
+};
+
+// The member of the largest `up`.
+template <class T>
+MARGROVE_INLINE Found<T> worst_up(const WorkingBlock<T>& block) {
   using Set = Vectors<T>;
   typename Set::Values best = typename Set::Values{} - static_cast<T>(kInfinity);
   typename Set::Places where = {}, place = first_places<typename Set::Places>();
@@ -114,44 +117,40 @@ MARGROVE_INLINE Found worst_up_body(const WorkingBlock<T>& block) {
   return {where[0], best[0]};
 }
 
+// The smallest `low`.
 template <class T>
-MARGROVE_INLINE Found worst_low_body(const WorkingBlock<T>& block) {
+MARGROVE_INLINE T least_low(const WorkingBlock<T>& block) {
   using Set = Vectors<T>;
-  typename Set::Values best = typename Set::Values{} - static_cast<T>(kInfinity);
-  typename Set::Places where = {}, place = first_places<typename Set::Places>();
-  for (std::int64_t t = 0; t < block.size; t += Set::kLanes, place += Set::kLanes) {
-    const auto low = -load<typename Set::Values>(block.low + t);
-    const typename Set::Places is_more = low > best;
-    best = is_more ? low : best;
-    where = is_more ? place : where;
-  }
-  keep_best(best, where);
-  return {where[0], -best[0]};
+  typename Set::Values least = typename Set::Values{} + static_cast<T>(kInfinity);
+  for (std::int64_t t = 0; t < block.size; t += Set::kLanes)
+    least = lesser(least, load<typename Set::Values>(block.low + t));
+  return least_of_all(least)[0];
 }
 
-// Scores fall² / curve are compared as fractions, a/b > c/d as a d > c b: a division would take half of the time.
-template <class T>
-MARGROVE_INLINE Found best_partner_body(const WorkingBlock<T>& block, std::int64_t i, double v_i) {
+// The partner of i by whose pair the objective falls most: (v_i - v_t)^2 / curvature is largest; -1 if there is none.
+// Scores are float: they choose, they do not decide. Fractions are compared, a/b > c/d as a d > c b: a division would
+// take half of the time. `is_plain`: all K(x, x) are one number, as most kernels have it, and falls are of a size whose
+// squares float holds; then neither is looked at.
+template <bool is_plain, class T>
+MARGROVE_INLINE std::int64_t best_partner(const WorkingBlock<T>& block, const T* row, std::int64_t i, T v_i) {
   using Set = Vectors<T>;
+  using Values = typename Set::Values;
   using Scores = typename Set::Scores;
-  const T* row = block.kernel + i * block.stride;
   const float own = block.diagonal[i];
-  const T mine = static_cast<T>(v_i), fall_unit = static_cast<T>(block.fall_unit);
+  const T fall_unit = static_cast<T>(is_plain ? 1.0 : block.fall_unit), twice = static_cast<T>(2 * block.unit);
   // Two chains: one would wait for its own comparisons.
-  typename Set::Values least[2] = {typename Set::Values{} + static_cast<T>(kInfinity),
-                                   typename Set::Values{} + static_cast<T>(kInfinity)};
   Scores best[2] = {}, under[2] = {Scores{} + 1, Scores{} + 1};
   typename Set::ScorePlaces where[2] = {typename Set::ScorePlaces{} - 1, typename Set::ScorePlaces{} - 1},
                             place = first_places<typename Set::ScorePlaces>();
   for (std::int64_t t = 0; t < block.size; t += 2 * Set::kLanes)
     for (int chain = 0; chain < 2; ++chain, place += Set::kLanes) {
       const std::int64_t at = t + chain * Set::kLanes;
-      const auto low = load<typename Set::Values>(block.low + at);
-      least[chain] = lesser(least[chain], low);
-      const Scores fall = __builtin_convertvector((mine - low) * fall_unit, Scores);  // -inf outside I_low
+      const Values low = load<Values>(block.low + at);
+      const Scores fall = __builtin_convertvector((v_i - low) * fall_unit, Scores);  // -inf outside I_low
       const Scores positive = fall > 0 ? fall : Scores{};
       const Scores square = positive * positive;
-      Scores curve = own + load<Scores>(block.diagonal + at) - 2 * short_values(row + at, block.unit);
+      const Scores both = __builtin_convertvector(load<Values>(row + at) * twice, Scores);
+      Scores curve = is_plain ? 2 * own - both : own + load<Scores>(block.diagonal + at) - both;
       curve = curve > 1e-12f ? curve : Scores{} + 1e-12f;
       const Scores ours = square * under[chain], theirs = best[chain] * curve;
       best[chain] = ours > theirs ? square : best[chain];
@@ -162,24 +161,24 @@ MARGROVE_INLINE Found best_partner_body(const WorkingBlock<T>& block, std::int64
   best[1] /= under[1];
   keep_better(best[0], where[0], best[1], where[1]);
   keep_best(best[0], where[0]);
-  return {where[0][0], least_of_all(lesser(least[0], least[1]))[0]};
+  return where[0][0];
 }
 
+// v_t <- v_t - step (K_ti - K_tj), and the member of the largest `up` after it.
 template <class T>
-MARGROVE_INLINE Found move_pair_body(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {
+MARGROVE_INLINE Found<T> move_pair(const WorkingBlock<T>& block, const T* row_i, const T* row_j, T by) {
   using Set = Vectors<T>;
   using Values = typename Set::Values;
-  const T *row_i = block.kernel + i * block.stride, *row_j = block.kernel + j * block.stride;
-  const T by = static_cast<T>(step);
+  T *const ups = block.up, *const lows = block.low;  // not read again after each store
   Values best[2] = {Values{} - static_cast<T>(kInfinity), Values{} - static_cast<T>(kInfinity)};
   typename Set::Places where[2] = {}, place = first_places<typename Set::Places>();
   for (std::int64_t t = 0; t < block.size; t += 2 * Set::kLanes)
     for (int chain = 0; chain < 2; ++chain, place += Set::kLanes) {
       const std::int64_t at = t + chain * Set::kLanes;
       const Values fall = by * (load<Values>(row_i + at) - load<Values>(row_j + at));
-      const Values up = load<Values>(block.up + at) - fall;
-      store(block.up + at, up);
-      store(block.low + at, load<Values>(block.low + at) - fall);
+      const Values up = load<Values>(ups + at) - fall;
+      store(ups + at, up);
+      store(lows + at, load<Values>(lows + at) - fall);
       const typename Set::Places is_more = up > best[chain];
       best[chain] = is_more ? up : best[chain];
       where[chain] = is_more ? place : where[chain];
@@ -187,6 +186,72 @@ MARGROVE_INLINE Found move_pair_body(const WorkingBlock<T>& block, std::int64_t 
   keep_better(best[0], where[0], best[1], where[1]);
   keep_best(best[0], where[0]);
   return {where[0][0], best[0][0]};
+}
+
+template <class T>
+MARGROVE_INLINE void set_place(const PairProblem<T>& problem, std::int64_t k, T v) {
+  const WorkingBlock<T>& block = problem.blocks[problem.groups == 2 && problem.y[k] < 0 ? 1 : 0];
+  const bool can_grow = problem.alpha[k] < problem.upper[k], can_fall = problem.alpha[k] > 0;
+  block.up[k] = (problem.y[k] > 0 ? can_grow : can_fall) ? v : static_cast<T>(-kInfinity);
+  block.low[k] = (problem.y[k] > 0 ? can_fall : can_grow) ? v : static_cast<T>(kInfinity);
+}
+
+template <class T>
+MARGROVE_INLINE std::int64_t solve_pairs_body(PairProblem<T>& problem, double tolerance, std::int64_t most_steps) {
+  Found<T> top[2];
+  bool is_plain = tolerance > kSmallFall;
+  for (std::int64_t g = 0; g < problem.groups; ++g) {
+    WorkingBlock<T>& block = problem.blocks[g];
+    top[g] = worst_up(block);
+    const double gap = static_cast<double>(top[g].value - least_low(block));
+    block.fall_unit = gap > 0 && gap < kInfinity ? 1 / gap : 1.0;
+    is_plain = is_plain && gap < kLargeFall;
+    for (std::int64_t k = 0; k < block.size; ++k) is_plain &= block.diagonal[k] == block.diagonal[0];
+  }
+  std::int64_t made = 0;
+  while (made < most_steps) {
+    std::int64_t g = 0;
+    if (problem.groups == 2) {
+      const T gap0 = top[0].value - least_low(problem.blocks[0]), gap1 = top[1].value - least_low(problem.blocks[1]);
+      g = gap1 > gap0 ? 1 : 0;
+    }
+    if (top[g].value == static_cast<T>(-kInfinity)) break;
+    const WorkingBlock<T>& block = problem.blocks[g];
+    const auto row_of = [&block](std::int64_t k) { return block.rows[k] ? block.rows[k] : block.maker->row(k); };
+    const std::int64_t i = top[g].at;
+    const T* row_i = row_of(i);
+    const T v_i = top[g].value;
+    const std::int64_t j =
+        is_plain ? best_partner<true>(block, row_i, i, v_i) : best_partner<false>(block, row_i, i, v_i);
+    if (j < 0) break;
+    const T v_j = block.low[j];
+    const double fall = static_cast<double>(v_i) - static_cast<double>(v_j);
+    // The best pair is not always the one that violates most.
+    if (!(fall > tolerance) && !(static_cast<double>(v_i) - static_cast<double>(least_low(block)) > tolerance)) break;
+    const T* row_j = row_of(j);
+    // y_i alpha_i grows and y_j alpha_j falls by the same step, at most by the room that each has left.
+    double &alpha_i = problem.alpha[i], &alpha_j = problem.alpha[j];
+    const bool grows_i = problem.y[i] > 0, grows_j = problem.y[j] < 0;
+    const double room_i = grows_i ? problem.upper[i] - alpha_i : alpha_i;
+    const double room_j = grows_j ? problem.upper[j] - alpha_j : alpha_j;
+    const double curve = problem.own[i] + problem.own[j] - 2 * static_cast<double>(row_i[j]);
+    const double step = std::min({fall / std::max(curve, kLeastCurvature / block.unit), room_i, room_j});
+    // a + (C - a) is not always C: who takes all its room is put on its bound.
+    if (step == room_i)
+      alpha_i = grows_i ? problem.upper[i] : 0.0;
+    else
+      alpha_i += grows_i ? step : -step;
+    if (step == room_j)
+      alpha_j = grows_j ? problem.upper[j] : 0.0;
+    else
+      alpha_j += grows_j ? step : -step;
+    set_place(problem, i, v_i);
+    set_place(problem, j, v_j);
+    for (std::int64_t h = 0; h < problem.groups; ++h)
+      top[h] = move_pair(problem.blocks[h], row_i, row_j, static_cast<T>(step));
+    ++made;
+  }
+  return made;
 }
 
 template <class T>
@@ -216,13 +281,8 @@ MARGROVE_INLINE void gather_row_body(const T* row, const std::int32_t* index, st
 }
 
 #define MARGROVE_PAIR_STEPS(T)                                                                                        \
-  MARGROVE_CLONES Found worst_up_of(const WorkingBlock<T>& block) { return worst_up_body(block); }                    \
-  MARGROVE_CLONES Found worst_low_of(const WorkingBlock<T>& block) { return worst_low_body(block); }                  \
-  MARGROVE_CLONES Found best_partner_of(const WorkingBlock<T>& block, std::int64_t i, double v_i) {                   \
-    return best_partner_body(block, i, v_i);                                                                          \
-  }                                                                                                                   \
-  MARGROVE_CLONES Found move_pair_of(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {     \
-    return move_pair_body(block, i, j, step);                                                                         \
+  MARGROVE_CLONES std::int64_t solve_pairs_of(PairProblem<T>& problem, double tolerance, std::int64_t most_steps) {   \
+    return solve_pairs_body(problem, tolerance, most_steps);                                                          \
   }                                                                                                                   \
   MARGROVE_CLONES void add_rows_of(const T* const* rows, const double* change, std::int64_t count, std::int64_t from, \
                                    std::int64_t to, double* sums) {                                                   \
@@ -238,76 +298,13 @@ MARGROVE_PAIR_STEPS(double)
 }  // namespace
 
 template <class T>
-Found worst_up(const WorkingBlock<T>& block) {
-  return worst_up_of(block);
-}
-template <class T>
-Found worst_low(const WorkingBlock<T>& block) {
-  return worst_low_of(block);
-}
-template <class T>
-Found best_partner(const WorkingBlock<T>& block, std::int64_t i, double v_i) {
-  return best_partner_of(block, i, v_i);
-}
-template <class T>
-Found move_pair(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step) {
-  return move_pair_of(block, i, j, step);
-}
-
-template <class T>
 void PairProblem<T>::set(std::int64_t k, double v) const {
-  const WorkingBlock<T>& block = blocks[groups == 2 && y[k] < 0 ? 1 : 0];
-  const bool can_grow = alpha[k] < upper[k], can_fall = alpha[k] > 0;
-  block.up[k] = static_cast<T>((y[k] > 0 ? can_grow : can_fall) ? v : -kInfinity);
-  block.low[k] = static_cast<T>((y[k] > 0 ? can_fall : can_grow) ? v : kInfinity);
+  set_place(*this, k, static_cast<T>(v));
 }
 
 template <class T>
 std::int64_t solve_pairs(PairProblem<T>& problem, double tolerance, std::int64_t most_steps) {
-  Found top[2];
-  for (std::int64_t g = 0; g < problem.groups; ++g) {
-    WorkingBlock<T>& block = problem.blocks[g];
-    top[g] = worst_up(block);
-    const double gap = top[g].value - worst_low(block).value;
-    block.fall_unit = gap > 0 && gap < kInfinity ? 1 / gap : 1.0;
-  }
-  std::int64_t made = 0;
-  while (made < most_steps) {
-    std::int64_t g = 0;
-    if (problem.groups == 2) {
-      const double gap0 = top[0].value - worst_low(problem.blocks[0]).value;
-      const double gap1 = top[1].value - worst_low(problem.blocks[1]).value;
-      g = gap1 > gap0 ? 1 : 0;
-    }
-    if (top[g].value == -kInfinity) break;
-    const WorkingBlock<T>& block = problem.blocks[g];
-    const std::int64_t i = top[g].at;
-    const Found partner = best_partner(block, i, top[g].value);
-    const std::int64_t j = partner.at;
-    if (j < 0 || !(top[g].value - partner.value > tolerance)) break;
-    // y_i alpha_i grows and y_j alpha_j falls by the same step, at most by the room that each has left.
-    double &alpha_i = problem.alpha[i], &alpha_j = problem.alpha[j];
-    const bool grows_i = problem.y[i] > 0, grows_j = problem.y[j] < 0;
-    const double room_i = grows_i ? problem.upper[i] - alpha_i : alpha_i;
-    const double room_j = grows_j ? problem.upper[j] - alpha_j : alpha_j;
-    const double curve = problem.own[i] + problem.own[j] - 2 * static_cast<double>(block.kernel[i * block.stride + j]);
-    const double v_i = static_cast<double>(block.up[i]), v_j = static_cast<double>(block.low[j]);
-    const double step = std::min({(v_i - v_j) / std::max(curve, kLeastCurvature / block.unit), room_i, room_j});
-    // a + (C - a) is not always C: who takes all its room is put on its bound.
-    if (step == room_i)
-      alpha_i = grows_i ? problem.upper[i] : 0.0;
-    else
-      alpha_i += grows_i ? step : -step;
-    if (step == room_j)
-      alpha_j = grows_j ? problem.upper[j] : 0.0;
-    else
-      alpha_j += grows_j ? step : -step;
-    problem.set(i, v_i);
-    problem.set(j, v_j);
-    for (std::int64_t h = 0; h < problem.groups; ++h) top[h] = move_pair(problem.blocks[h], i, j, step);
-    ++made;
-  }
-  return made;
+  return solve_pairs_of(problem, tolerance, most_steps);
 }
 
 template <class T>
@@ -321,14 +318,10 @@ void gather_row(const T* row, const std::int32_t* index, std::int64_t count, T* 
   gather_row_of(row, index, count, out);
 }
 
-#define MARGROVE_INSTANCES(T)                                                           \
-  template struct PairProblem<T>;                                                       \
-  template std::int64_t solve_pairs(PairProblem<T>&, double, std::int64_t);             \
-  template Found worst_up(const WorkingBlock<T>&);                                      \
-  template Found worst_low(const WorkingBlock<T>&);                                     \
-  template Found best_partner(const WorkingBlock<T>&, std::int64_t, double);            \
-  template Found move_pair(const WorkingBlock<T>&, std::int64_t, std::int64_t, double); \
-  template void gather_row(const T*, const std::int32_t*, std::int64_t, T*);            \
+#define MARGROVE_INSTANCES(T)                                                \
+  template struct PairProblem<T>;                                            \
+  template std::int64_t solve_pairs(PairProblem<T>&, double, std::int64_t);  \
+  template void gather_row(const T*, const std::int32_t*, std::int64_t, T*); \
   template void add_rows(const T* const*, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
 MARGROVE_INSTANCES(float)
 MARGROVE_INSTANCES(double)

@@ -13,36 +13,27 @@ namespace margrove {
 
 constexpr std::int64_t kPadding = 32;  // two vectors of the narrower kind
 
+// Where a row that is not there yet comes from.
+template <class T>
+class RowMaker {
+ public:
+  virtual const T* row(std::int64_t i) = 0;
+
+ protected:
+  ~RowMaker() = default;
+};
+
 // T is the type of kernel values and of v.
 template <class T>
 struct WorkingBlock {
   std::int64_t size;      // padded
-  std::int64_t stride;    // of the kernel's rows
-  const T* kernel;        // (size, size)
+  const T* const* rows;   // (size) of the kernel, each (size); null: `maker` has it
+  RowMaker<T>* maker;     // may be null where all rows are there
   double unit;            // what kernel values are measured in where pairs are scored: 1 / the largest K(x, x)
   const float* diagonal;  // (size), in that unit
   double fall_unit;       // and differences of v: 1 / the largest there is
   T *up, *low;            // (size)
 };
-
-struct Found {
-  std::int64_t at;
-  double value;
-};
-
-// The member of the largest `up`.
-template <class T>
-Found worst_up(const WorkingBlock<T>& block);
-// The member of the smallest `low`.
-template <class T>
-Found worst_low(const WorkingBlock<T>& block);
-// The partner of i by whose pair the objective falls most: (v_i - v_t)^2 / curvature is largest; -1 if there is none.
-// `value` is the smallest low. Scores are float: they choose, they do not decide.
-template <class T>
-Found best_partner(const WorkingBlock<T>& block, std::int64_t i, double v_i);
-// v_t <- v_t - step (K_ti - K_tj), and the member of the largest `up` after it.
-template <class T>
-Found move_pair(const WorkingBlock<T>& block, std::int64_t i, std::int64_t j, double step);
 
 // A working set and what its members are, place by place. A place without a member has upper = 0.
 template <class T>

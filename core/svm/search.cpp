@@ -25,17 +25,21 @@ constexpr std::int64_t kBatchCells = 1 << 20;  // kernel values computed between
 constexpr std::int64_t kColumns = 8;           // values of C that are multiplied out together
 constexpr std::int64_t kHeldLanes = 16;        // rows held out, likewise
 
-// out[c, h] = sum over r of weight[r, c] row_r[h] for kColumns values of c and h < count. Rows are padded.
+// out[c, h] = sum over r of weight[r, c] row_r[h] for kColumns values of c and h < count; rows of out are padded.
 template <class T>
 MARGROVE_INLINE void multiply_out_body(const T* const* rows, const T* weight, std::int64_t n_rows, std::int64_t count,
                                        T* out, std::int64_t stride) {
   constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
   typedef T Values __attribute__((vector_size(64)));
   for (std::int64_t h = 0; h < count; h += kLine) {
+    const std::size_t bytes = sizeof(T) * static_cast<std::size_t>(std::min(kLine, count - h));
     Values sum[kColumns] = {};
     for (std::int64_t r = 0; r < n_rows; ++r) {
-      Values row;
-      std::memcpy(&row, rows[r] + h, sizeof row);
+      Values row = {};
+      if (bytes == sizeof row)
+        std::memcpy(&row, rows[r] + h, sizeof row);
+      else
+        std::memcpy(&row, rows[r] + h, bytes);      // the last ones
       __builtin_prefetch(rows[r] + h + 4 * kLine);  // the next columns of so many rows no hardware foresees
       for (std::int64_t c = 0; c < kColumns; ++c) sum[c] += weight[r * kColumns + c] * row;
     }
@@ -93,7 +97,7 @@ class LadderSolver {
     block_.reset();
     is_small_ = static_cast<std::int64_t>(weight_.size()) <= kTile;
     if (!is_small_) return;
-    tile_.open(*gram, dual);
+    tile_.open(gram, dual);
     small_.open(tile_);
   }
 
@@ -191,6 +195,42 @@ class LadderSolver {
   std::unique_ptr<BlockSmo<T>> block_;
 };
 
+// Kernel values of any row with the rows held out: where they lie, if they lie together, or copied when they are first
+// asked for.
+template <class T>
+class HeldOut {
+ public:
+  void open(std::shared_ptr<const Gram<T>> gram, const std::vector<std::int64_t>& held_out) {
+    gram_ = std::move(gram);
+    held_out_ = &held_out;
+    find_runs(held_out, runs_);
+    if (runs_.size() <= 1) return;
+    const std::size_t needed = static_cast<std::size_t>(gram_->size()) * held_out.size();
+    if (needed > room_) values_ = large_memory<T>(room_ = needed);
+    n_copied_ = 0;
+    rows_.assign(static_cast<std::size_t>(gram_->size()), nullptr);
+  }
+  const T* row(std::int64_t i) {
+    const T* given = gram_->ready(i);
+    if (runs_.size() <= 1) return given + (held_out_->empty() ? 0 : held_out_->front());
+    const T*& known = rows_[static_cast<std::size_t>(i)];
+    if (known) return known;
+    T* out = values_.get() + n_copied_++ * static_cast<std::int64_t>(held_out_->size());
+    for (const auto& [from, to] : runs_)
+      std::copy_n(given + (*held_out_)[static_cast<std::size_t>(from)], to - from, out + from);
+    return known = out;
+  }
+
+ private:
+  std::shared_ptr<const Gram<T>> gram_;
+  const std::vector<std::int64_t>* held_out_ = nullptr;
+  Runs runs_;
+  LargeMemory<T> values_;
+  std::size_t room_ = 0;
+  std::int64_t n_copied_ = 0;
+  std::vector<const T*> rows_;
+};
+
 }  // namespace
 
 template <class T>
@@ -214,33 +254,20 @@ template <class T>
 struct Search<T>::Worker {
   std::int64_t unit = -1;
   std::shared_ptr<Matrix> matrix;
-  bool is_open = false;  // the unit's rows held out are copied, and its machines begun
+  bool is_open = false;  // the unit's kernel is there, and its machines are begun
   std::size_t machine = 0, C = 0;
   bool is_machine_open = false;
   LadderSolver<T> solver;
-  LargeMemory<T> held;  // (n, padded) kernel values of all rows with those held out
-  std::size_t held_room = 0;
-  std::int64_t held_stride = 0;
+  HeldOut<T> held;
   std::vector<T> beta;  // (variables, C) of the present machine
   std::vector<const T*> rows;
   std::vector<T> weight, out;
   UnitResult result;
 
-  void open(const Gram<T>& gram, const Fold& fold, std::size_t n_C, std::size_t machines) {
-    const auto count = static_cast<std::int64_t>(fold.held_out.size());
-    held_stride = (count + kHeldLanes - 1) / kHeldLanes * kHeldLanes;
-    const auto needed = static_cast<std::size_t>(gram.size() * held_stride);
-    if (needed > held_room) held = large_memory<T>(held_room = needed);
-    Runs runs;
-    find_runs(fold.held_out, runs);
-    for (std::int64_t i = 0; i < gram.size(); ++i) {
-      const T* row = gram.ready(i);
-      T* out = held.get() + i * held_stride;
-      for (const auto& [from, to] : runs)
-        std::copy_n(row + fold.held_out[static_cast<std::size_t>(from)], to - from, out + from);
-      std::fill(out + count, out + held_stride, T{0});
-    }
-    result.values.assign(n_C * machines * static_cast<std::size_t>(count), 0.0);
+  void open(const std::shared_ptr<const Gram<T>>& gram, const Fold& fold, std::size_t n_C, std::size_t machines) {
+    const std::size_t count = fold.held_out.size();
+    held.open(gram, fold.held_out);
+    result.values.assign(n_C * machines * count, 0.0);
     result.cells.assign(n_C * machines, {});
     is_open = true;
   }
@@ -254,17 +281,17 @@ struct Search<T>::Worker {
       for (std::size_t t = 0; t < point.size(); ++t) {
         const T* mine = beta.data() + t * n_C + first;
         if (std::all_of(mine, mine + columns, [](T b) { return b == 0; })) continue;
-        rows.push_back(held.get() + point[t] * held_stride);
+        rows.push_back(held.row(point[t]));
         weight.insert(weight.end(), mine, mine + columns);
         weight.resize(rows.size() * kColumns, T{0});
       }
-      out.resize(static_cast<std::size_t>(kColumns * held_stride));
-      multiply_all_out(rows.data(), weight.data(), static_cast<std::int64_t>(rows.size()), held_stride, out.data(),
-                       held_stride);
+      const std::int64_t stride = (count + kHeldLanes - 1) / kHeldLanes * kHeldLanes;
+      out.resize(static_cast<std::size_t>(kColumns * stride));
+      multiply_all_out(rows.data(), weight.data(), static_cast<std::int64_t>(rows.size()), count, out.data(), stride);
       for (std::size_t c = 0; c < columns; ++c) {
         const std::size_t at = (first + c) * machines + machine;
         const double offset = result.cells[at].offset;
-        const T* from = out.data() + static_cast<std::int64_t>(c) * held_stride;
+        const T* from = out.data() + static_cast<std::int64_t>(c) * stride;
         double* to = result.values.data() + at * static_cast<std::size_t>(count);
         for (std::int64_t h = 0; h < count; ++h) to[h] = static_cast<double>(from[h]) + offset;
       }
@@ -318,7 +345,21 @@ std::shared_ptr<typename Search<T>::Matrix> Search<T>::matrix_of(std::int64_t ke
   return matrix;
 }
 
-// All values of a kernel, in batches of rows; whoever needs them helps. False when the time is over.
+// A Gaussian kernel of the products: cheap, and few variables may move, so that a row is made when it is asked for.
+template <class T>
+std::shared_ptr<const Gram<T>> Search<T>::gaussian(const Matrix& matrix) {
+  const auto gamma = static_cast<T>(gammas_[static_cast<std::size_t>(matrix.kernel)]);
+  const auto make = [products = products_->whole, gamma](std::int64_t i, T* out) {
+    const std::vector<double>& squared = products->diagonal();
+    finish_distances(products->ready(i), squared.data(), squared[static_cast<std::size_t>(i)], gamma, products->size(),
+                     out);
+  };
+  return gram_on_demand(std::make_shared<RowsOnDemand<T>>(n_, matrix.values.get(), make),
+                        std::vector<double>(static_cast<std::size_t>(n_), 1.0));
+}
+
+// What a kernel's values come from: all of them, in batches of rows, and whoever needs them helps, or the means to make
+// them. False when the time is over.
 template <class T>
 bool Search<T>::build(Matrix& matrix, Clock::time_point until) {
   const bool is_gaussian = products_ && matrix.kernel != kProducts;
@@ -330,20 +371,16 @@ bool Search<T>::build(Matrix& matrix, Clock::time_point until) {
       return;
     }
     matrix.values = memory();
+    if (is_gaussian) {
+      matrix.whole = gaussian(matrix);
+      return;
+    }
     matrix.rows_per_batch = std::clamp<std::int64_t>(kBatchCells / n_, 1, 256);
     matrix.batches = (n_ + matrix.rows_per_batch - 1) / matrix.rows_per_batch;
   });
   for (std::int64_t batch; (batch = matrix.next.fetch_add(1)) < matrix.batches;) {
     const std::int64_t from = batch * matrix.rows_per_batch, to = std::min(n_, from + matrix.rows_per_batch);
-    if (is_gaussian) {
-      const std::vector<double>& squared = products_->whole->diagonal();
-      const auto gamma = static_cast<T>(gammas_[static_cast<std::size_t>(matrix.kernel)]);
-      for (std::int64_t i = from; i < to; ++i)
-        finish_distances(products_->whole->ready(i), squared.data(), squared[static_cast<std::size_t>(i)], gamma, n_,
-                         matrix.values.get() + i * n_);
-    } else {
-      fill_rows(*matrix.source, from, to, matrix.values.get(), inner_threads_);
-    }
+    fill_rows(*matrix.source, from, to, matrix.values.get(), inner_threads_);
     matrix.done.fetch_add(1);
     if (Clock::now() >= until) return false;
   }
@@ -369,7 +406,7 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
   if (!worker.matrix) worker.matrix = matrix_of(unit.kernel);
   if (!worker.is_open) {
     if (!build(*worker.matrix, until)) return false;
-    worker.open(*worker.matrix->whole, fold, n_C, ladders_.size());
+    worker.open(worker.matrix->whole, fold, n_C, ladders_.size());
   }
   for (; worker.machine < ladders_.size(); ++worker.machine) {
     LadderSolver<T>& solver = worker.solver;

@@ -83,6 +83,7 @@ class Search {
 
   std::shared_ptr<Matrix> matrix_of(std::int64_t kernel);
   LargeMemory<T> memory();
+  std::shared_ptr<const Gram<T>> gaussian(const Matrix& matrix);
   bool build(Matrix& matrix, Clock::time_point until);
   bool advance(Worker& worker, Clock::time_point until);
 

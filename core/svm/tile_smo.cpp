@@ -13,68 +13,74 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kInnerShare = 0.9;       // of tol: what is asked of SMO in T at first,
 constexpr double kLeastShare = 1.0 / 16;  // and in the end
 constexpr std::int64_t kLarge = 768;      // variables: below, all are looked at in every step
-constexpr std::int64_t kWholeSteps = 2;  // times the variables: so many steps over all of them, before a part is copied
-constexpr double kFew = 0.6;             // of all: so many are worth a tile of their own
-constexpr double kPartShare = 0.1;       // of the violation: so far a part is solved
+constexpr std::int64_t kWholeSteps = 8;   // variables to each step over all of them, before it goes on over a part
+constexpr double kFew = 0.6;              // of all: so many are worth a tile of their own
+constexpr double kPartShare = 0.1;        // of the violation: so far a part is solved
 constexpr std::int64_t kShortestRun = 8;  // columns: pieces shorter than this on average are gathered one by one
 
 }  // namespace
 
+// For the places `index_` of where the values come from; `own_` is set.
 template <class T>
-void Tile<T>::resize(std::int64_t size) {
-  size_ = size;
+void Tile<T>::resize() {
+  size_ = static_cast<std::int64_t>(index_.size());
   width_ = (size_ + kPadding - 1) / kPadding * kPadding;
   stride_ = width_ + 16;  // not a power of two: rows would fight for the same cache lines
   const auto cells = static_cast<std::size_t>(width_ * stride_);
   if (room_ < cells) values_ = large_memory<T>(room_ = cells);
-}
-
-template <class T>
-void Tile<T>::read_diagonal() {
-  own_.assign(static_cast<std::size_t>(width_), 0.0);
-  diagonal_.assign(static_cast<std::size_t>(width_), 1.0f);
+  n_made_ = 0;
+  rows_.assign(static_cast<std::size_t>(width_), nullptr);
+  find_runs(index_, runs_);
+  is_scattered_ = static_cast<std::int64_t>(runs_.size()) * kShortestRun > size_;
+  own_.resize(static_cast<std::size_t>(width_), 0.0);
   largest_ = 0;
-  for (std::int64_t r = 0; r < size_; ++r) {
-    own_[static_cast<std::size_t>(r)] = static_cast<double>(row(r)[r]);
-    largest_ = std::max(largest_, std::fabs(own_[static_cast<std::size_t>(r)]));
-  }
+  for (const double own : own_) largest_ = std::max(largest_, std::fabs(own));
   const double measure = largest_ > 0 ? 1 / largest_ : 1.0;
-  for (std::size_t r = 0; r < static_cast<std::size_t>(size_); ++r)
-    diagonal_[r] = static_cast<float>(measure * own_[r]);
+  diagonal_.assign(static_cast<std::size_t>(width_), 1.0f);
+  for (std::size_t r = 0; r < index_.size(); ++r) diagonal_[r] = static_cast<float>(measure * own_[r]);
 }
 
 template <class T>
-void Tile<T>::open(const Gram<T>& gram, const Dual& dual) {
-  resize(static_cast<std::int64_t>(dual.y.size()));
-  const auto point = [&](std::int64_t t) { return dual.point[static_cast<std::size_t>(t)]; };
-  find_runs(dual.point, runs_);
-  const bool is_scattered = static_cast<std::int64_t>(runs_.size()) * kShortestRun > size_;
+void Tile<T>::open(std::shared_ptr<const Gram<T>> gram, const Dual& dual) {
+  gram_ = std::move(gram);
+  whole_ = nullptr;
   index_.assign(dual.point.begin(), dual.point.end());
-  for (std::int64_t r = 0; r < size_; ++r) {
-    const T* given = gram.ready(point(r));
-    T* out = values_.get() + r * stride_;
-    if (is_scattered)
-      gather_row(given, index_.data(), size_, out);
-    else
-      for (const auto& [from, to] : runs_) std::copy_n(given + point(from), to - from, out + from);
-    std::fill(out + size_, out + width_, T{0});
-  }
-  read_diagonal();
+  own_.clear();
+  for (const std::int64_t point : dual.point) own_.push_back(gram_->diagonal()[static_cast<std::size_t>(point)]);
+  resize();
 }
 
 template <class T>
-void Tile<T>::open(const Tile& whole, const std::vector<std::int32_t>& chosen) {
-  resize(static_cast<std::int64_t>(chosen.size()));
-  for (std::int64_t r = 0; r < size_; ++r) {
-    T* out = values_.get() + r * stride_;
-    gather_row(whole.row(chosen[static_cast<std::size_t>(r)]), chosen.data(), size_, out);
-    std::fill(out + size_, out + width_, T{0});
-  }
-  read_diagonal();
+void Tile<T>::open(Tile& whole, const std::vector<std::int32_t>& chosen) {
+  gram_.reset();
+  whole_ = &whole;
+  index_ = chosen;
+  own_.clear();
+  for (const std::int32_t t : chosen) own_.push_back(whole.own()[static_cast<std::size_t>(t)]);
+  resize();
 }
 
 template <class T>
-void TileSmo<T>::open(const Tile<T>& tile) {
+const T* Tile<T>::made(std::int64_t i) {
+  const std::int64_t there = index_[static_cast<std::size_t>(i)];
+  const T* given = whole_ ? whole_->row(there) : gram_->ready(there);
+  T* out = values_.get() + n_made_++ * stride_;
+  if (is_scattered_)
+    gather_row(given, index_.data(), size_, out);
+  else
+    for (const auto& [from, to] : runs_)
+      std::copy_n(given + index_[static_cast<std::size_t>(from)], to - from, out + from);
+  std::fill(out + size_, out + width_, T{0});
+  return rows_[static_cast<std::size_t>(i)] = out;
+}
+
+template <class T>
+void Tile<T>::make_all_rows() {
+  for (std::int64_t i = 0; i < size_; ++i) row(i);
+}
+
+template <class T>
+void TileSmo<T>::open(Tile<T>& tile) {
   tile_ = &tile;
   up_.assign(static_cast<std::size_t>(tile.width()), static_cast<T>(-kInfinity));
   low_.assign(static_cast<std::size_t>(tile.width()), static_cast<T>(kInfinity));
@@ -111,12 +117,12 @@ void TileSmo<T>::follow(DualState& state) {
 }
 
 template <class T>
-std::int64_t TileSmo<T>::make_steps(const Tile<T>& tile, DualState& state, double tolerance, std::int64_t most_steps) {
+std::int64_t TileSmo<T>::make_steps(Tile<T>& tile, DualState& state, double tolerance, std::int64_t most_steps) {
   const double measure = tile.largest() > 0 ? 1 / tile.largest() : 1.0;
   Dual& dual = state.dual;
   PairProblem<T> pairs{
       1,
-      {{tile.width(), tile.stride(), tile.row(0), measure, tile.diagonal().data(), 1.0, up_.data(), low_.data()}, {}},
+      {{tile.width(), tile.rows(), &tile, measure, tile.diagonal().data(), 1.0, up_.data(), low_.data()}, {}},
       dual.y.data(),
       dual.upper.data(),
       tile.own().data(),
@@ -151,7 +157,7 @@ BlockEnding TileSmo<T>::advance(DualState& state, std::int64_t most_steps) {
   std::int64_t made = 0;
   if (tile_->size() < kLarge) {
     made = make_steps(*tile_, state, inner_tol_, most_steps);
-  } else if (steps_ >= kWholeSteps * tile_->size() && choose_active(state, extremes)) {
+  } else if (steps_ >= tile_->size() / kWholeSteps && choose_active(state, extremes)) {
     part_.open(*tile_, active_);
     Dual& part = part_state_.dual;
     for (auto* values : {&part.p, &part.upper, &part.alpha, &part_state_.v}) values->clear();
@@ -167,7 +173,7 @@ BlockEnding TileSmo<T>::advance(DualState& state, std::int64_t most_steps) {
     made = make_steps(part_, part_state_, std::max(inner_tol_, kPartShare * extremes.gap()), most_steps);
     for (std::size_t k = 0; k < active_.size(); ++k) dual.alpha[static_cast<std::size_t>(active_[k])] = part.alpha[k];
   } else {
-    made = make_steps(*tile_, state, inner_tol_, std::min(most_steps, kWholeSteps * tile_->size()));
+    made = make_steps(*tile_, state, inner_tol_, std::min(most_steps, tile_->size() / kWholeSteps));
   }
   steps_ += made;
   follow(state);

@@ -27,16 +27,23 @@ def ladders_of(code: NDArray[np.int8], codes: NDArray[np.int32]) -> tuple[Ladder
     return tuple(ladders)
 
 
-def row_order(sample: Sample, splits: Splits) -> NDArray[np.int64]:
-    """An order in which the rows of one class, and of them those of one fold, stand together: a small machine's kernel
-    values are then copied in long pieces. As they are where there are two classes."""
-    n = len(sample.codes)
-    if len(sample.classes) == 2:
-        return np.arange(n)
-    held_by = np.full(n, len(splits))
+def search_order(sample: Sample, splits: Splits) -> tuple[NDArray[np.int64], Splits]:
+    """An order in which the rows that one fold holds out, and of them those of one class where a machine sees only some
+    of the classes, stand together: kernel values are then copied in long pieces, or not at all. And the splits, with
+    the rows held out in that order."""
+    held_by = np.full(len(sample.codes), len(splits))
     for number, (_, test) in enumerate(splits):
         held_by[test] = number
-    return np.lexsort((held_by, sample.codes)).astype(np.int64)
+    by_class = (sample.codes,) if len(sample.classes) > 2 else ()
+    order = np.lexsort((*by_class, held_by)).astype(np.int64)
+    place = _places(order)
+    return order, [(train, test[np.argsort(place[test], kind="stable")]) for train, test in splits]
+
+
+def _places(order: NDArray[np.int64]) -> NDArray[np.int64]:
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place
 
 
 def folds_of(
@@ -47,8 +54,7 @@ def folds_of(
     own = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if isinstance(class_weight, Mapping):
         own = own * np.array([check_class_weight(class_weight, label) for label in sample.classes])[sample.codes]
-    place = np.empty_like(order)
-    place[order] = np.arange(n)
+    place = _places(order)
     folds = []
     for train, test in splits:
         share = own[train]

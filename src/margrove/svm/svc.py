@@ -21,7 +21,7 @@ from margrove.status import Status, worst
 from margrove.svm.certificate import certify_nu_svc, certify_svc
 from margrove.svm.classifier import SupportVectorClassifier
 from margrove.svm.examination import CLASSIFICATION, NU_CLASSIFICATION
-from margrove.svm.folds import Splits, folds_of, ladders_of, points_in_order, row_order
+from margrove.svm.folds import Splits, folds_of, ladders_of, points_in_order, search_order
 from margrove.svm.grid import SearchProblem, Unit, UnitSolution
 from margrove.svm.layout import code_matrix
 from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
@@ -250,7 +250,7 @@ class SVC(SupportVectorClassifier):
     def _held_out_values(
         self, sample: Sample, ground: Ground, sample_weight: Any, splits: Splits, effort: Effort
     ) -> NDArray[np.float64]:
-        order = row_order(sample, splits)
+        order, splits = search_order(sample, splits)
         code = code_matrix(self.multiclass, len(sample.classes))
         folds = folds_of(sample, self.class_weight, sample_weight, splits, order)
         values = np.full((len(sample.codes), code.shape[1]), np.nan)

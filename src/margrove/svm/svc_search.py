@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import Sample, read_sample
 from margrove.errors import InputError, shown
-from margrove.svm.folds import Splits, folds_of, ladders_of, row_order
+from margrove.svm.folds import Splits, folds_of, ladders_of, search_order
 from margrove.svm.grid import prices
 from margrove.svm.layout import check_code, code_matrix
 from margrove.svm.scorers import Told, asked
@@ -159,7 +159,7 @@ multiclass, n_jobs, engine, precision
         check_code(code, sample.classes)
         splits = self._splits(X, y, groups, is_classifier=True)
         _check_folds(sample, splits)
-        order = row_order(sample, splits)
+        order, splits = search_order(sample, splits)
         folds = folds_of(sample, self.class_weight, sample_weight, splits, order)
         ladders = ladders_of(code, sample.codes[order])
         judge = _Judge(self, sample, X, y, sample_weight, splits)
