@@ -26,7 +26,7 @@ LeaveOneOut<T>::LeaveOneOut(std::shared_ptr<const Gram<T>> gram, Dual dual, doub
                             int threads)
     : gram_(std::move(gram)), whole_{std::move(dual), {}}, tol_(tol), max_steps_(max_steps) {
   const Dual& known = whole_.dual;
-  tile_.open(gram_, known);
+  tile_.open(gram_, known.point);
   tile_.make_all_rows();  // all workers read them
   TileSmo<T> smo;
   smo.open(tile_);

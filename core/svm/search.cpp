@@ -7,20 +7,16 @@
 
 #include "kernel/fast_exp.hpp"
 #include "parallel.hpp"
-#include "svm/pair_steps.hpp"
-#include "svm/tile_smo.hpp"
+#include "svm/ladder_solver.hpp"
 
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace margrove {
 namespace {
 
-constexpr std::int64_t kTile = 4096;  // variables of a machine that is solved in one tile
-constexpr std::int64_t kManySteps =
-    512;  // variables: beyond, the products that a start on the bounds takes are dearer than steps
-constexpr double kRounding = 1e-10;
-constexpr std::int64_t kProducts = -1;         // the matrix that is no kernel's own
-constexpr std::int64_t kTileSteps = 20000;     // between two looks at the clock
+constexpr std::int64_t kJoint = 1024;   // variables of a machine whose folds are solved one after another, on one copy
+constexpr std::size_t kPieces = 16;     // of the machines of such folds: enough that no worker is left waiting for long
+constexpr std::int64_t kProducts = -1;  // the matrix that is no kernel's own
 constexpr std::int64_t kBatchCells = 1 << 20;  // kernel values computed between two looks at the clock
 constexpr std::int64_t kColumns = 8;           // values of C that are multiplied out together
 constexpr std::int64_t kHeldLanes = 16;        // rows held out, likewise
@@ -68,132 +64,6 @@ MARGROVE_MULTIPLY_OUT(double)
 MARGROVE_FINISH_DISTANCES(float)
 MARGROVE_FINISH_DISTANCES(double)
 #undef MARGROVE_FINISH_DISTANCES
-
-// One machine on one fold's rows under one kernel, along C. It is opened again and again: its memory stays.
-template <class T>
-class LadderSolver {
- public:
-  using Clock = typename BlockSmo<T>::Clock;
-
-  void open(const std::shared_ptr<const Gram<T>>& gram, const Ladder& ladder, const std::vector<double>& weight,
-            double shift, const DualSettings& settings) {
-    settings_ = settings;
-    gram_ = gram;
-    Dual& dual = state_.dual;
-    for (auto* values : {&dual.p, &dual.upper, &dual.alpha, &weight_, &state_.v}) values->clear();
-    dual.y.clear();
-    dual.point.clear();
-    for (std::size_t t = 0; t < ladder.y.size(); ++t) {
-      const double mine = weight[static_cast<std::size_t>(ladder.point[t])];
-      if (!(mine > 0)) continue;
-      dual.y.push_back(ladder.y[t]);
-      dual.p.push_back(ladder.p[t] + shift);
-      dual.point.push_back(ladder.point[t]);
-      weight_.push_back(mine);
-      state_.v.push_back(-ladder.y[t] * dual.p.back());
-    }
-    for (auto* values : {&dual.upper, &dual.alpha, &upper_}) values->assign(weight_.size(), 0.0);
-    C_ = 0;
-    block_.reset();
-    is_small_ = static_cast<std::int64_t>(weight_.size()) <= kTile;
-    if (!is_small_) return;
-    tile_.open(gram, dual);
-    small_.open(tile_);
-  }
-
-  // Solves for this C, which is larger than the last one; false when the time is over.
-  bool run(double C, std::int64_t max_steps, Clock::time_point until) {
-    const auto start = Clock::now();
-    if (C != C_) begin(C);
-    while (cell_.ending == BlockEnding::running && cell_.steps < max_steps && Clock::now() < until) {
-      if (is_small_) {
-        cell_.ending = small_.advance(state_, std::min(kTileSteps, max_steps - cell_.steps));
-        cell_.steps = small_.steps();
-        cell_.violation = small_.violation();
-      } else {
-        cell_.ending = block_->run(max_steps, until);
-        cell_.steps = block_->steps();
-        cell_.violation = block_->violation();
-      }
-    }
-    cell_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
-    if (cell_.ending == BlockEnding::running && cell_.steps < max_steps) return false;
-    if (!is_small_) state_.dual.alpha = block_->alpha(), state_.v = block_->v();
-    cell_.offset = offset_of(state_.dual, state_.v);
-    // Kernel values that overflow leave no violation to be seen, and no solution.
-    const bool is_finite = std::isfinite(objective_of(state_.dual, state_.dual.alpha, state_.v)) &&
-                           std::all_of(state_.v.begin(), state_.v.end(), [](double v) { return std::isfinite(v); });
-    if (!is_finite) cell_.ending = BlockEnding::cornered;
-    const std::vector<double>& alpha = state_.dual.alpha;
-    cell_.support = std::count_if(alpha.begin(), alpha.end(), [](double a) { return a > 0; });
-    return true;
-  }
-
-  const SearchCell& cell() const { return cell_; }
-  const Dual& dual() const { return state_.dual; }
-
- private:
-  void begin(double C) {
-    Dual& dual = state_.dual;
-    const bool is_first = C_ == 0;
-    const double ray = is_first ? 1.0 : ray_for(dual, state_.v, C / C_);
-    for (std::size_t t = 0; t < weight_.size(); ++t) upper_[t] = C * weight_[t];
-    on_ray(dual, state_.v, upper_, ray);
-    dual.upper = upper_;
-    if (is_first && static_cast<std::int64_t>(weight_.size()) <= kManySteps) start_on_bounds();
-    if (is_small_) {
-      small_.begin(settings_.tol);
-    } else {
-      if (block_)
-        block_->resume(upper_, dual.alpha, state_.v, settings_.tol);
-      else
-        block_ = std::make_unique<BlockSmo<T>>(
-            gram_, std::make_shared<RowStore<T>>(std::make_shared<Arena>(0), gram_->size(), false), dual, state_.v,
-            settings_);
-    }
-    C_ = C;
-    cell_ = {};
-  }
-
-  // Where slack is cheap nearly everything ends on its bound, and one pair at a time is a long way there. If the
-  // objective falls all the way from 0 to a point where the lighter side is on its bounds, and of the other as many as
-  // balance it, the solve begins there.
-  void start_on_bounds() {
-    Dual& dual = state_.dual;
-    double mass[2] = {0, 0}, slope = 0, curve = 0;
-    for (std::size_t t = 0; t < weight_.size(); ++t) mass[dual.y[t] > 0] += upper_[t];
-    const double total = std::min(mass[0], mass[1]);
-    double left[2] = {total, total};
-    trial_.assign(weight_.size(), 0.0);
-    beta_.resize(weight_.size());
-    for (std::size_t t = 0; t < weight_.size(); ++t) {
-      double& rest = left[dual.y[t] > 0];
-      // What is at a bound but for rounding is put there: it would pin b.
-      trial_[t] = rest > upper_[t] * (1 - kRounding) ? upper_[t] : rest > upper_[t] * kRounding ? rest : 0.0;
-      rest -= trial_[t];
-      beta_[t] = dual.y[t] * trial_[t];
-      slope += dual.p[t] * trial_[t];
-    }
-    if (!(slope < 0)) return;
-    sums_.assign(weight_.size(), 0.0);
-    small_.add_products(beta_, sums_);
-    for (std::size_t t = 0; t < weight_.size(); ++t) curve += beta_[t] * sums_[t];
-    if (-slope < curve) return;
-    dual.alpha = trial_;
-    for (std::size_t t = 0; t < weight_.size(); ++t) state_.v[t] -= sums_[t];
-  }
-
-  DualSettings settings_;
-  std::shared_ptr<const Gram<T>> gram_;
-  DualState state_;
-  std::vector<double> weight_, upper_, trial_, beta_, sums_;
-  double C_ = 0;
-  SearchCell cell_;
-  bool is_small_ = true;
-  Tile<T> tile_;
-  TileSmo<T> small_;
-  std::unique_ptr<BlockSmo<T>> block_;
-};
 
 // Kernel values of any row with the rows held out: where they lie, if they lie together, or copied when they are first
 // asked for.
@@ -252,28 +122,21 @@ struct Search<T>::Matrix {
 
 template <class T>
 struct Search<T>::Worker {
-  std::int64_t unit = -1;
-  std::shared_ptr<Matrix> matrix;
-  bool is_open = false;  // the unit's kernel is there, and its machines are begun
-  std::size_t machine = 0, C = 0;
-  bool is_machine_open = false;
+  const Job* job = nullptr;
+  std::shared_ptr<Matrix> matrix;  // kept from job to job: the next one is likely to be of the same kernel
+  bool is_built = false;           // what the job needs of it
+  std::size_t machine = 0, unit = 0, C = 0;
+  bool is_machine_open = false, is_unit_open = false;
+  Tile<T> all;  // the machine's kernel values with all its rows, for a job of several units
   LadderSolver<T> solver;
   HeldOut<T> held;
   std::vector<T> beta;  // (variables, C) of the present machine
   std::vector<const T*> rows;
   std::vector<T> weight, out;
-  UnitResult result;
-
-  void open(const std::shared_ptr<const Gram<T>>& gram, const Fold& fold, std::size_t n_C, std::size_t machines) {
-    const std::size_t count = fold.held_out.size();
-    held.open(gram, fold.held_out);
-    result.values.assign(n_C * machines * count, 0.0);
-    result.cells.assign(n_C * machines, {});
-    is_open = true;
-  }
 
   // The present machine's values on the rows held out, for each C.
-  void multiply_out(const std::vector<std::int64_t>& point, std::size_t n_C, std::int64_t count, std::size_t machines) {
+  void multiply_out(const std::vector<std::int64_t>& point, std::size_t n_C, std::int64_t count, std::size_t machines,
+                    UnitResult& result) {
     for (std::size_t first = 0; first < n_C; first += kColumns) {
       const std::size_t columns = std::min<std::size_t>(kColumns, n_C - first);
       rows.clear();
@@ -396,61 +259,118 @@ bool Search<T>::build(Matrix& matrix, Clock::time_point until) {
   return true;
 }
 
-// A worker's unit, until it ends; false when the time is over.
+// Units whose machines are small are done together, if all but the fold is the same, a piece of the machines at a time:
+// each machine's kernel values are copied once for all of them.
+template <class T>
+void Search<T>::cut_into_jobs() {
+  const auto is_together = [](const Fold& fold) {
+    Runs runs;
+    find_runs(fold.held_out, runs);
+    return runs.size() <= 1;
+  };
+  const bool is_joint =
+      std::all_of(ladders_.begin(), ladders_.end(),
+                  [](const Ladder& ladder) { return static_cast<std::int64_t>(ladder.y.size()) <= kJoint; }) &&
+      std::all_of(folds_.begin(), folds_.end(), is_together);
+  const std::size_t machines = ladders_.size();
+  const std::size_t piece = std::max<std::size_t>(1, is_joint ? (machines + kPieces - 1) / kPieces : machines);
+  results_.resize(units_.size());
+  has_ended_ = std::make_unique<std::atomic<bool>[]>(units_.size());
+  for (std::size_t first = 0, last = 0; first < units_.size(); first = last) {
+    const SearchUnit& unit = units_[first];
+    const auto is_like_it = [&](const SearchUnit& other) {
+      return other.kernel == unit.kernel && other.shift == unit.shift && other.C == unit.C;
+    };
+    for (last = first + 1; is_joint && last < units_.size() && is_like_it(units_[last]);) ++last;
+    auto left = std::make_shared<std::atomic<std::size_t>>((machines + piece - 1) / piece);
+    for (std::size_t from = 0; from < machines; from += piece)
+      jobs_.push_back({first, last, from, std::min(machines, from + piece), left});
+  }
+}
+
+// A unit's result has its room when the first of its jobs begins.
+template <class T>
+void Search<T>::open_results(const Job& job) {
+  const std::lock_guard<std::mutex> held(results_lock_);
+  for (std::size_t u = job.first_unit; u < job.last_unit; ++u) {
+    const std::size_t cells = units_[u].C.size() * ladders_.size();
+    if (results_[u].cells.size() == cells) continue;
+    results_[u].values.assign(cells * folds_[static_cast<std::size_t>(units_[u].fold)].held_out.size(), 0.0);
+    results_[u].cells.assign(cells, {});
+  }
+}
+
+// A worker's job, until it ends; false when the time is over.
 template <class T>
 bool Search<T>::advance(Worker& worker, Clock::time_point until) {
-  const SearchUnit& unit = units_[static_cast<std::size_t>(worker.unit)];
-  const Fold& fold = folds_[static_cast<std::size_t>(unit.fold)];
-  const auto held_out = static_cast<std::int64_t>(fold.held_out.size());
-  const std::size_t n_C = unit.C.size();
-  if (!worker.matrix) worker.matrix = matrix_of(unit.kernel);
-  if (!worker.is_open) {
-    if (!build(*worker.matrix, until)) return false;
-    worker.open(worker.matrix->whole, fold, n_C, ladders_.size());
+  const Job& job = *worker.job;
+  const bool is_joint = job.last_unit - job.first_unit > 1;
+  const std::int64_t kernel = units_[job.first_unit].kernel;
+  if (!worker.matrix || worker.matrix->kernel != kernel) {
+    worker.matrix.reset();
+    worker.matrix = matrix_of(kernel);
   }
-  for (; worker.machine < ladders_.size(); ++worker.machine) {
-    LadderSolver<T>& solver = worker.solver;
+  if (!worker.is_built) {
+    if (!build(*worker.matrix, until)) return false;
+    open_results(job);
+    worker.machine = job.first_machine;
+    worker.is_built = true;
+  }
+  const std::shared_ptr<const Gram<T>>& gram = worker.matrix->whole;
+  for (; worker.machine < job.last_machine; ++worker.machine) {
+    const Ladder& ladder = ladders_[worker.machine];
     if (!worker.is_machine_open) {
-      if (Clock::now() >= until) return false;
-      solver.open(worker.matrix->whole, ladders_[worker.machine], fold.weight, unit.shift, settings_);
-      worker.beta.assign(solver.dual().y.size() * n_C, T{0});
-      worker.C = 0;
+      if (is_joint) worker.all.open(gram, ladder.point);
+      worker.unit = job.first_unit;
       worker.is_machine_open = true;
     }
-    for (; worker.C < n_C; ++worker.C) {
-      if (!solver.run(unit.C[worker.C], max_steps_, until)) return false;
-      const Dual& dual = solver.dual();
-      for (std::size_t t = 0; t < dual.y.size(); ++t)
-        worker.beta[t * n_C + worker.C] = static_cast<T>(dual.y[t] * dual.alpha[t]);
-      worker.result.cells[worker.C * ladders_.size() + worker.machine] = solver.cell();
-      solved_.fetch_add(1);
+    for (; worker.unit < job.last_unit; ++worker.unit) {
+      const SearchUnit& unit = units_[worker.unit];
+      const Fold& fold = folds_[static_cast<std::size_t>(unit.fold)];
+      UnitResult& result = results_[worker.unit];
+      const std::size_t n_C = unit.C.size();
+      LadderSolver<T>& solver = worker.solver;
+      if (!worker.is_unit_open) {
+        if (Clock::now() >= until) return false;
+        solver.open(gram, is_joint ? &worker.all : nullptr, ladder, fold.weight, unit.shift, settings_);
+        if (is_joint || worker.machine == job.first_machine) worker.held.open(gram, fold.held_out);
+        worker.beta.assign(solver.dual().y.size() * n_C, T{0});
+        worker.C = 0;
+        worker.is_unit_open = true;
+      }
+      for (; worker.C < n_C; ++worker.C) {
+        if (!solver.run(unit.C[worker.C], max_steps_, until)) return false;
+        const Dual& dual = solver.dual();
+        for (std::size_t t = 0; t < dual.y.size(); ++t)
+          worker.beta[t * n_C + worker.C] = static_cast<T>(dual.y[t] * dual.alpha[t]);
+        result.cells[worker.C * ladders_.size() + worker.machine] = solver.cell();
+        solved_.fetch_add(1);
+      }
+      worker.multiply_out(solver.dual().point, n_C, static_cast<std::int64_t>(fold.held_out.size()), ladders_.size(),
+                          result);
+      worker.is_unit_open = false;
     }
-    worker.multiply_out(solver.dual().point, n_C, held_out, ladders_.size());
     worker.is_machine_open = false;
   }
-  results_[static_cast<std::size_t>(worker.unit)] = std::move(worker.result);
-  has_ended_[static_cast<std::size_t>(worker.unit)].store(true);
-  worker.result = {};
-  worker.matrix.reset();
-  worker.is_open = false;
-  worker.machine = 0;
-  worker.unit = -1;
+  if (job.left->fetch_sub(1) == 1)
+    for (std::size_t u = job.first_unit; u < job.last_unit; ++u) has_ended_[u].store(true);
+  worker.is_built = false;
+  worker.job = nullptr;
   return true;
 }
 
 template <class T>
 bool Search<T>::run(double seconds) {
   if (workers_.empty()) {
-    const std::int64_t side_by_side = std::clamp<std::int64_t>(size(), 1, settings_.threads);
+    cut_into_jobs();
+    const std::int64_t side_by_side = std::clamp<std::int64_t>(std::ssize(jobs_), 1, settings_.threads);
     for (std::int64_t w = 0; w < side_by_side; ++w) workers_.push_back(std::make_unique<Worker>());
     inner_threads_ = std::max<int>(1, settings_.threads / static_cast<int>(side_by_side));
-    results_.resize(units_.size());
-    has_ended_ = std::make_unique<std::atomic<bool>[]>(units_.size());
   }
   const auto until = in_seconds(seconds);
   return take_turns(
-      workers_, next_unit_, units_.size(), until, [](const Worker& worker) { return worker.unit < 0; },
-      [](Worker& worker, std::size_t job) { worker.unit = static_cast<std::int64_t>(job); },
+      workers_, next_job_, jobs_.size(), until, [](const Worker& worker) { return !worker.job; },
+      [&](Worker& worker, std::size_t job) { worker.job = &jobs_[job]; },
       [&](Worker& worker) { return advance(worker, until); });
 }
 

@@ -1,13 +1,14 @@
 // A search over C, kernels and folds as one computation.
 //
 // For each kernel (a gamma, say) all n² values are computed once; every fold, every machine and every C reads them
-// where they lie. Gaussian kernels of several gammas are made of the same n² inner products. A unit of work is one fold
-// under one kernel: its machines are solved one after another, each along ascending C. The α of one C begins the next:
-// the best point of the ray {r α: r <= C'/C}, whose v is known without any kernel value (dual.hpp, `on_ray`). The
-// values on the rows held out come from the same n² numbers.
+// where they lie. Gaussian kernels of several gammas are made of the same n² inner products, row by row as they are
+// needed. A unit is one fold under one kernel: its machines are solved one after another, each along ascending C. The α
+// of one C begins the next: the best point of the ray {r α: r <= C'/C}, whose v is known without any kernel value
+// (dual.hpp, `on_ray`). The values on the rows held out come from the same n² numbers.
 //
 // A small machine is one tile of kernel values, copied out of the n², and plain SMO over it; there is nothing to
-// allocate, to choose or to hand over. A larger one is a BlockSmo whose rows are those of the n².
+// allocate, to choose or to hand over. Many small ones are solved fold by fold from one copy. A larger one is a
+// BlockSmo whose rows are those of the n².
 //
 // Values are as T rounds them: nothing here is checked in double. A search chooses; the model that is kept is solved
 // and certified by itself.
@@ -80,11 +81,18 @@ class Search {
  private:
   struct Matrix;  // all values of one kernel
   struct Worker;
+  // Some machines in units that differ in their fold only.
+  struct Job {
+    std::size_t first_unit, last_unit, first_machine, last_machine;
+    std::shared_ptr<std::atomic<std::size_t>> left;  // jobs of these units
+  };
 
   std::shared_ptr<Matrix> matrix_of(std::int64_t kernel);
   LargeMemory<T> memory();
   std::shared_ptr<const Gram<T>> gaussian(const Matrix& matrix);
   bool build(Matrix& matrix, Clock::time_point until);
+  void cut_into_jobs();
+  void open_results(const Job& job);
   bool advance(Worker& worker, Clock::time_point until);
 
   Source source_;
@@ -95,9 +103,11 @@ class Search {
   DualSettings settings_;
   std::int64_t max_steps_;
   std::vector<SearchUnit> units_;
+  std::vector<Job> jobs_;
+  std::mutex results_lock_;
   std::vector<UnitResult> results_;
   std::unique_ptr<std::atomic<bool>[]> has_ended_;
-  std::atomic<std::size_t> next_unit_{0};
+  std::atomic<std::size_t> next_job_{0};
   std::atomic<std::int64_t> solved_{0};
   std::mutex matrices_lock_;
   std::vector<LargeMemory<T>> spare_;            // of kernels that are done with: fresh memory is dear

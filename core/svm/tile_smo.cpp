@@ -41,12 +41,12 @@ void Tile<T>::resize() {
 }
 
 template <class T>
-void Tile<T>::open(std::shared_ptr<const Gram<T>> gram, const Dual& dual) {
+void Tile<T>::open(std::shared_ptr<const Gram<T>> gram, const std::vector<std::int64_t>& points) {
   gram_ = std::move(gram);
   whole_ = nullptr;
-  index_.assign(dual.point.begin(), dual.point.end());
+  index_.assign(points.begin(), points.end());
   own_.clear();
-  for (const std::int64_t point : dual.point) own_.push_back(gram_->diagonal()[static_cast<std::size_t>(point)]);
+  for (const std::int64_t point : points) own_.push_back(gram_->diagonal()[static_cast<std::size_t>(point)]);
   resize();
 }
 

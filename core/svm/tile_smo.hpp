@@ -46,8 +46,8 @@ void find_runs(const Numbers& numbers, Runs& runs) {
 template <class T>
 class Tile final : public RowMaker<T> {
  public:
-  // Of the points of `dual`; `gram` must have its rows ready.
-  void open(std::shared_ptr<const Gram<T>> gram, const Dual& dual);
+  // Of some points; `gram` must have its rows ready.
+  void open(std::shared_ptr<const Gram<T>> gram, const std::vector<std::int64_t>& points);
   // Of some of the variables of another tile.
   void open(Tile& whole, const std::vector<std::int32_t>& chosen);
 

@@ -300,6 +300,27 @@ def test_larger_machines_and_threads(precision):
     assert (one.cv_results_["max_violation"] <= 1e-4).all()
 
 
+def test_many_small_machines_and_threads():
+    """Their folds are solved from one copy of the kernel values, unless the rows held out overlap: the cells are the
+    same, and not a digit depends on the threads."""
+    rng = np.random.default_rng(3)
+    y = np.arange(400) % 8
+    X = rng.normal(size=(8, 4))[y] + 0.7 * rng.normal(size=(400, 4))
+    splits = list(StratifiedKFold(4).split(X, y))
+    settings = {"Cs": [0.1, 1.0, 30.0], "gammas": [0.05, 0.5], "tol": 1e-5, "refit": False}
+    one, two = (SVCCV(**settings, cv=splits, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+    for name in ("mean_test_score", "mean_n_support", "max_violation"):
+        np.testing.assert_array_equal(one.cv_results_[name], two.cv_results_[name])
+    overlapping = SVCCV(**settings, cv=[*splits, *ShuffleSplit(2, random_state=0).split(X)]).fit(X, y)
+    for fold in range(4):
+        name = f"split{fold}_test_score"
+        np.testing.assert_allclose(one.cv_results_[name], overlapping.cv_results_[name], atol=0.011)  # a row of 100
+    their = GridSearchCV(
+        sklearn_svm.SVC(tol=1e-6), {"C": settings["Cs"], "gamma": settings["gammas"]}, cv=splits, refit=False
+    ).fit(X, y)
+    np.testing.assert_allclose(one.cv_results_["mean_test_score"], their.cv_results_["mean_test_score"], atol=3e-3)
+
+
 # ---- the grid
 
 

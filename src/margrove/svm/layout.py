@@ -44,8 +44,9 @@ def code_matrix(multiclass: Any, n_classes: int) -> NDArray[np.int8]:
     if multiclass == "ovr":
         return np.where(np.eye(n_classes) > 0, 1, -1).astype(np.int8)
     code = np.zeros((n_classes, n_classes * (n_classes - 1) // 2), np.int8)
-    for machine, (i, j) in enumerate(pairs_of(n_classes)):
-        code[i, machine], code[j, machine] = 1, -1
+    first, second = np.triu_indices(n_classes, 1)  # as `pairs_of` has them
+    machines = np.arange(len(first))
+    code[first, machines], code[second, machines] = 1, -1
     return code
 
 

@@ -30,7 +30,7 @@ from margrove.errors import (
 )
 from margrove.progress import overheard, part_of
 from margrove.status import Status, worst
-from margrove.svm.folds import points_in_order
+from margrove.svm.folds import Splits, points_in_order
 from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution, ascending, listed_values
 from margrove.svm.kernels import Kernel, Matrix, settle_kernel
 from margrove.svm.live_line import LiveLine
@@ -137,7 +137,7 @@ class SupportVectorSearch(BaseEstimator):
                 f"{has}. Use another one, or GridSearchCV."
             )
 
-    def _splits(self, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> list[tuple[Any, Any]]:
+    def _splits(self, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> Splits:
         n = len(np.asarray(y))
         try:
             given = [

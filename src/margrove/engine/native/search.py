@@ -23,7 +23,7 @@ from margrove.svm.grid import SearchProblem, UnitSolution
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, DualProblem, DualSolution, LeaveOneOutProblem, LeftOut
 
-_TILE = 4096  # variables, core/svm/search.cpp: such machines have their own copy of the kernel values
+_TILE = 4096  # variables, core/svm/ladder_solver.hpp: such machines have their own copy of the kernel values
 _MOST_SHARE = 1e-4  # of the rounding of float32 that C times a kernel value may be
 _UNIT = ("rbf", "laplacian", "chi2")  # K(x, x) = 1
 _SAMPLED = 16  # rows whose nearest neighbours are looked for: most of them are told by few, in some milliseconds
