@@ -4,6 +4,7 @@
 #include "bind/arrays.hpp"
 #include "parallel.hpp"
 #include "tree/apply.hpp"
+#include "tree/binned_grower.hpp"
 #include "tree/grower.hpp"
 
 using namespace nanobind::literals;
@@ -105,8 +106,12 @@ class BoundGrower {
     how.n_bins = nb::cast<int>(growth["bins"]);
     how.is_shuffled = !growth["seed"].is_none();
     if (how.is_shuffled) how.seed = nb::cast<std::uint64_t>(growth["seed"]);
-    grower_ =
-        std::make_unique<tree::Grower>(std::move(views), n, span_of(label), n_classes, std::move(rules), how, threads);
+    const std::span<const std::int32_t> labels = span_of(label);
+    if (tree::BinnedGrower::can_grow(views, rules, how))
+      grower_ =
+          std::make_unique<tree::BinnedGrower>(std::move(views), n, labels, n_classes, std::move(rules), how, threads);
+    else
+      grower_ = std::make_unique<tree::Grower>(std::move(views), n, labels, n_classes, std::move(rules), how, threads);
   }
 
   bool run(double seconds) {

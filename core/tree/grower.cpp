@@ -15,14 +15,6 @@ namespace {
 constexpr double kSharedWork = 40000;   // cells of a node; with fewer, threads cost more than they bring
 constexpr std::int64_t kJobShare = 16;  // a node of less than this part of all rows is a job of its own
 
-// A number that looks random, of a node's path and a column.
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
 }  // namespace
 
 // A node's piece of a column's list. Column d stands for the list of all rows.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace margrove::tree {
@@ -16,6 +17,34 @@ Node leaf_of(const NodeSums& sums, std::int64_t parent, std::uint32_t branch, bo
   node.most = sums.most;
   if (has_classes) node.value = sums.sum;
   return node;
+}
+
+void describe_threshold(Node& node, const Candidate& test, std::uint32_t column, double threshold, double n_candidates,
+                        double left_weight, double right_weight) {
+  node.column = static_cast<std::int32_t>(column);
+  node.n_branches = 2;
+  node.gain = test.excess / node.weight;
+  node.n_tests = test.n_tests;
+  node.n_candidates = n_candidates;
+  node.threshold = threshold;
+  node.default_branch = node.missing_branch = right_weight > left_weight ? 1 : 0;
+  if (test.has_missing) node.missing_branch = test.is_missing_left ? 0 : 1;
+}
+
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+std::vector<std::uint32_t> column_order(const GrowthRules& growth, std::uint64_t path, std::size_t columns) {
+  std::vector<std::uint32_t> order(columns);
+  std::iota(order.begin(), order.end(), 0u);
+  if (growth.is_shuffled)
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return mixed(path ^ mixed(a)) < mixed(path ^ mixed(b)); });
+  return order;
 }
 
 std::vector<Node> depth_first(std::vector<Node> nodes) {

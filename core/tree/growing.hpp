@@ -42,8 +42,16 @@ struct Node {
 
 // A node that holds these rows, as a leaf.
 Node leaf_of(const NodeSums& sums, std::int64_t parent, std::uint32_t branch, bool has_classes);
+// Makes it an inner node with this threshold. The weights are those of its branches.
+void describe_threshold(Node& node, const Candidate& test, std::uint32_t column, double threshold, double n_candidates,
+                        double left_weight, double right_weight);
 // The nodes in depth-first order, branches in theirs. A parent must stand before its children.
 std::vector<Node> depth_first(std::vector<Node> nodes);
+
+// A number that looks random.
+std::uint64_t mixed(std::uint64_t x);
+// In which order a node looks at the columns: theirs, or one of its own.
+std::vector<std::uint32_t> column_order(const GrowthRules& growth, std::uint64_t path, std::size_t columns);
 
 // Takes the columns' candidates one by one, in order, and keeps the best: see `split_score` in problem.py.
 class Chooser {

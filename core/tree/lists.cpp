@@ -18,6 +18,19 @@ double Column::cell(std::int64_t i) const {
   const std::int32_t* at = std::lower_bound(row, row + stored, static_cast<std::int32_t>(i));
   return at != row + stored && *at == i ? number(at - row) : 0.0;
 }
+Tags tags_for(std::span<const std::int32_t> label, std::int64_t n, int n_classes) {
+  Tags tags;
+  if (label.empty()) return tags;
+  const int bits = std::bit_width(static_cast<unsigned>(std::max(n_classes - 1, 1)));
+  if (std::bit_width(static_cast<std::uint64_t>(n)) + bits <= 32) {
+    tags.shift = bits;
+    tags.mask = (1u << bits) - 1;
+  } else {
+    tags.label = label.data();
+  }
+  return tags;
+}
+
 Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
              int n_bins, bool may_leave_out, int threads)
     : columns_(columns),
@@ -28,15 +41,7 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
       lists_(columns.size()),
       mode_value_(columns.size()),
       cuts_(columns.size()) {
-  if (!label.empty()) {
-    const int bits = std::bit_width(static_cast<unsigned>(std::max(n_classes - 1, 1)));
-    if (std::bit_width(static_cast<std::uint64_t>(n)) + bits <= 32) {
-      tags_.shift = bits;
-      tags_.mask = (1u << bits) - 1;
-    } else {
-      tags_.label = label.data();
-    }
-  }
+  tags_ = tags_for(label, n, n_classes);
   std::size_t total = 0;
   std::vector<std::size_t> start(columns.size());
   for (std::size_t j = 0; j < columns.size(); ++j) {

@@ -30,6 +30,9 @@ struct Tags {
   }
 };
 
+// How rows and these classes share a tag. `label` is empty where the target is a number.
+Tags tags_for(std::span<const std::int32_t> label, std::int64_t n, int n_classes);
+
 struct List {
   std::uint32_t* key = nullptr;
   std::uint32_t* tag = nullptr;

@@ -1,0 +1,69 @@
+// Growing from bins: columns of numbers cut into at most 255 bins, one byte a cell, so that a node's rows need only be
+// counted. Of two children the smaller is counted, the other is what is left of their parent (LightGBM's subtraction).
+// For classes, all weights one; what is more general is grown by `Grower`, with the same bins and the same tests.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "large_memory.hpp"
+#include "tree/growing.hpp"
+#include "tree/lists.hpp"
+
+namespace margrove::tree {
+
+class BinnedGrower final : public Growing {
+ public:
+  // Whether it can grow such a tree.
+  static bool can_grow(std::span<const Column> columns, const ScanRules& rules, const GrowthRules& growth);
+
+  BinnedGrower(std::vector<Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
+               ScanRules rules, GrowthRules growth, int threads);
+  ~BinnedGrower() override;
+
+  bool run(double seconds) override;
+  std::int64_t rows_settled() const override { return settled_; }
+  std::vector<Node> take() override;
+
+ private:
+  using Counts = std::vector<std::uint32_t>;  // of each column, bin and class
+  struct Open;
+
+  void start();
+  void bin_columns();
+  void count(const Open& node, Counts& counts) const;
+  void search(Open& node, const Counts& counts) const;
+  void scan_column(std::uint32_t column, const NodeSums& node, const Counts& counts, double floor,
+                   Candidate& found) const;
+  double excess_of(const NodeSums& node, const std::uint32_t* left, std::int64_t left_rows) const;
+  void split(Open& node, std::vector<Open>& children);
+  std::uint32_t partition(const Open& node);
+  std::unique_ptr<Counts> fresh_counts();
+  void give_back(std::unique_ptr<Counts> counts);
+  void leave(const Open& node);
+  bool can_share(std::int64_t rows) const;
+
+  std::vector<Column> columns_;
+  std::int64_t n_;
+  std::span<const std::int32_t> label_;
+  std::size_t n_classes_;
+  ScanRules rules_;
+  GrowthRules growth_;
+  int threads_;
+  LargeMemory<std::uint64_t> codes_;         // (groups, n): the bins of eight columns of a row; 255 is a missing cell
+  std::vector<std::vector<double>> cuts_;    // of each column
+  std::vector<std::size_t> first_;           // where each column's counts begin; its last bin is that of missing cells
+  std::vector<std::uint32_t> rows_, spare_;  // row << shift | class, each node's together
+  std::vector<std::unique_ptr<Counts>> free_;
+  std::size_t kept_ = 0, most_kept_ = 0;  // counts that open nodes hold on to
+  std::vector<Open> stack_;               // a heap, where the number of leaves is limited
+  std::vector<Node> output_;
+  std::int64_t settled_ = 0, leaves_ = 1, opened_ = 0;
+  bool is_started_ = false;
+};
+
+}  // namespace margrove::tree
