@@ -78,11 +78,10 @@ void BinnedGrower::bin_columns() {
       Binning binning;
       for (std::size_t i = 0, begin = 0; i < n && rank(i) != kMissing; ++i) {
         if (i + 1 < n && rank(i + 1) == rank(i)) continue;
-        binning.add(columns_[j].number(static_cast<std::uint32_t>(ranked[i])),
-                    static_cast<std::int64_t>(i + 1 - begin));
+        binning.add(static_cast<std::uint32_t>(ranked[i]), static_cast<std::uint32_t>(i + 1 - begin));
         begin = i + 1;
       }
-      binning.finish(growth_.n_bins);
+      binning.finish(columns_[j], growth_.n_bins);
       const std::size_t shift = 8 * (j - from);
       for (std::size_t i = 0; i < n; ++i) {
         const std::uint64_t bin = rank(i) == kMissing ? binning.cuts().size() + 1 : binning.bin(rank(i));

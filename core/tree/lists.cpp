@@ -93,10 +93,10 @@ void Lists::sort_numbers(std::size_t j, SortSpace& space) {
     Binning binning;
     for (std::size_t i = 0, begin = 0; i < n && list.key[i] != kMissing; ++i) {
       if (i + 1 < n && list.key[i + 1] == list.key[i]) continue;
-      binning.add(column.number(list.tag[i]), static_cast<std::int64_t>(i + 1 - begin));
+      binning.add(list.tag[i], static_cast<std::uint32_t>(i + 1 - begin));
       begin = i + 1;
     }
-    binning.finish(n_bins_);
+    binning.finish(column, n_bins_);
     for (std::size_t i = 0; i < n && list.key[i] != kMissing; ++i) list.key[i] = binning.bin(list.key[i]);
     cuts_[j] = binning.cuts();
   }
@@ -170,16 +170,16 @@ void Lists::sort_sparse(std::size_t j) {
 void Lists::bin_sparse(std::size_t j, std::int64_t zeros) {
   List& list = lists_[j];
   Binning binning;
-  const auto add_zeros = [&] { binning.add(0.0, zeros); };
+  const auto add_zeros = [&] { binning.add(kModeRow, static_cast<std::uint32_t>(zeros)); };
   bool is_added = zeros == 0;
   for (std::uint32_t i = 0, begin = 0; i < list.size && list.key[i] != kMissing; ++i) {
     if (i + 1 < list.size && list.key[i + 1] == list.key[i]) continue;
     if (!is_added && list.key[i] > list.mode) add_zeros(), is_added = true;
-    binning.add(columns_[j].cell(tags_.row(list.tag[i])), i + 1 - begin);
+    binning.add(tags_.row(list.tag[i]), i + 1 - begin);
     begin = i + 1;
   }
   if (!is_added) add_zeros();
-  binning.finish(n_bins_);
+  binning.finish(columns_[j], n_bins_);
   for (std::uint32_t i = 0; i < list.size && list.key[i] != kMissing; ++i) list.key[i] = binning.bin(list.key[i]);
   if (list.mode != kNoMode) list.mode = binning.bin(list.mode);
   cuts_[j] = binning.cuts();

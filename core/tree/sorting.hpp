@@ -29,16 +29,18 @@ const std::uint64_t* ranked_rows(const Column& column, std::size_t n, std::span<
 // A column cut into at most n_bins bins at quantiles: `quantile_cuts` of src/margrove/tree/thresholds.py.
 class Binning {
  public:
-  // The next larger value, and in how many rows it is. `total` is the number of all rows with a value.
-  void add(double value, std::int64_t rows);
-  void finish(int n_bins);
+  // The next larger value: a row that has it (kModeRow: a zero that is not stored), and how many have.
+  void add(std::uint32_t row, std::uint32_t rows) { runs_.push_back({row, rows}); }
+  void finish(const Column& column, int n_bins);
 
   std::uint32_t bin(std::uint32_t rank) const { return bin_[rank]; }
   const std::vector<double>& cuts() const { return cuts_; }
 
  private:
-  std::vector<double> value_;
-  std::vector<std::int64_t> rows_;
+  struct Run {
+    std::uint32_t row, rows;
+  };
+  std::vector<Run> runs_;           // by rank
   std::vector<std::uint32_t> bin_;  // by rank
   std::vector<double> cuts_;
 };
