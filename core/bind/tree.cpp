@@ -5,6 +5,7 @@
 #include "parallel.hpp"
 #include "tree/apply.hpp"
 #include "tree/binned_grower.hpp"
+#include "tree/column_tests.hpp"
 #include "tree/grower.hpp"
 
 using namespace nanobind::literals;
@@ -265,6 +266,41 @@ nb::ndarray<nb::numpy, std::int32_t> apply_tree_to_columns(nb::tuple given, nb::
   return to_numpy(std::move(leaf), {size});
 }
 
+// (n_tests, threshold, start, value): column j's branches are the rows start[j] .. start[j + 1] of value.
+nb::tuple best_column_tests(nb::list columns, std::int64_t n, Vector<std::int32_t> label, int n_classes,
+                            Vector<double> weight, int criterion, int fitted, int n_bins, int threads) {
+  require(n > 0 && n < (std::int64_t{1} << 31), "a tree takes 1 to 2^31 - 1 rows");
+  require(criterion >= 0 && criterion <= static_cast<int>(tree::Criterion::error), "unknown criterion");
+  require(fitted >= 0 && fitted <= 2, "unknown thresholds");
+  require(n_classes > 0 && static_cast<std::int64_t>(label.size()) == n, "the target must be (n)");
+  require(weight.size() == 0 || static_cast<std::int64_t>(weight.size()) == n, "weight must be (n) or empty");
+  for (std::size_t i = 0; i < label.size(); ++i)
+    require(label.data()[i] >= 0 && label.data()[i] < n_classes, "a label lies beyond the classes");
+  const std::vector<Column> views = columns_of(columns, n);
+  require_codes(views, n);
+  tree::ScanRules rules;
+  rules.measure = {static_cast<tree::Criterion>(criterion), n_classes, 0.0};
+  rules.weight = span_of(weight);
+  rules.thresholds = static_cast<tree::Thresholds>(fitted);
+  std::vector<tree::ColumnTest> tests;
+  {
+    nb::gil_scoped_release unlocked;
+    tests = tree::best_column_tests(views, n, span_of(label), n_classes, std::move(rules), n_bins, threads);
+  }
+  const std::size_t d = tests.size(), width = static_cast<std::size_t>(n_classes);
+  std::vector<double> n_tests(d), threshold(d), value;
+  std::vector<std::int64_t> start(d + 1);
+  for (std::size_t j = 0; j < d; ++j) {
+    n_tests[j] = tests[j].n_tests;
+    threshold[j] = tests[j].threshold;
+    value.insert(value.end(), tests[j].value.begin(), tests[j].value.end());
+    start[j + 1] = static_cast<std::int64_t>(value.size() / width);
+  }
+  const std::size_t branches = value.size() / width;
+  return nb::make_tuple(to_numpy(std::move(n_tests), {d}), to_numpy(std::move(threshold), {d}),
+                        to_numpy(std::move(start), {d + 1}), to_numpy(std::move(value), {branches, width}));
+}
+
 }  // namespace
 
 void bind_tree(nb::module_& m) {
@@ -275,6 +311,8 @@ void bind_tree(nb::module_& m) {
       .def("run", &BoundGrower::run, "seconds"_a)
       .def("rows_settled", &BoundGrower::rows_settled)
       .def("take", &BoundGrower::take);
+  m.def("best_column_tests", &best_column_tests, "columns"_a, "n"_a, "label"_a, "n_classes"_a, "weight"_a,
+        "criterion"_a, "fitted"_a, "n_bins"_a, "threads"_a);
   m.def("apply_tree_to_rows", &apply_tree_to_rows, "tree"_a, "points"_a, "threads"_a);
   m.def("apply_tree_to_columns", &apply_tree_to_columns, "tree"_a, "columns"_a, "n"_a, "threads"_a);
 }

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from margrove.linear.least_squares import LeastSquaresClassifier
     from margrove.linear.margins import Margins, margins
     from margrove.linear.perceptron import Perceptron
+    from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
+    from margrove.select.selector import ImpuritySelector
     from margrove.status import Status
     from margrove.store import load, save
     from margrove.svm.one_class import OneClassSVM
@@ -44,6 +46,12 @@ _PUBLIC = {
     "DecisionTreeClassifier": "margrove.tree.classifier",
     "DecisionTreeRegressor": "margrove.tree.regressor",
     "DecisionStump": "margrove.tree.stump",
+    "ImpuritySelector": "margrove.select.selector",
+    "information_gain": "margrove.select.scores",
+    "gini_gain": "margrove.select.scores",
+    "error_gain": "margrove.select.scores",
+    "gain_ratio": "margrove.select.scores",
+    "skew_adjusted_gain": "margrove.select.scores",
     "Margins": "margrove.linear.margins",
     "margins": "margrove.linear.margins",
     "Certificate": "margrove.certificate",
@@ -75,6 +83,7 @@ __all__ = [
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ImpuritySelector",
     "KernelPerceptron",
     "LeastSquaresClassifier",
     "Margins",
@@ -88,13 +97,18 @@ __all__ = [
     "as_table",
     "certify",
     "data",
+    "error_gain",
     "errors",
+    "gain_ratio",
+    "gini_gain",
+    "information_gain",
     "load",
     "load_penguins",
     "margins",
     "plots",
     "read_table",
     "save",
+    "skew_adjusted_gain",
 ]
 
 

@@ -18,6 +18,8 @@ from margrove.linear.problem import (
     PerceptronProblem,
     PerceptronSolution,
 )
+from margrove.select import reference as select
+from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.status import Status
 from margrove.svm import reference as svm
 from margrove.svm.grid import SearchProblem
@@ -90,3 +92,8 @@ def _(problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolut
 def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
     _refuse_time_limit(effort)
     return TreeSolution(tree.grow(problem))
+
+
+@solve.register
+def _(problem: ColumnProblem, effort: Effort) -> ColumnTests:
+    return select.best_tests(problem)

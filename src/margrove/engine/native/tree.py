@@ -15,10 +15,11 @@ from margrove.engine.native.dispatch import solve
 from margrove.engine.slices import run_in_slices
 from margrove.errors import EngineError
 from margrove.progress import Progress, report
+from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.status import Status
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
-from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, TreeProblem
+from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, Growth, TreeProblem
 from margrove.tree.split import check_asked
 
 _CRITERIA = ("gini", "entropy", "error", "squared_error", "gaussian_entropy", "absolute_error")
@@ -37,7 +38,7 @@ def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
         "variance_floor": VARIANCE_FLOOR,
         "split_score": _SCORES.index(growth.split_score),
         "fitted": _FITTED.get(growth.thresholds, 0),
-        "bins": growth.n_bins if growth.thresholds == "histogram" else 0,
+        "bins": _bins(growth),
     }
     if growth.max_features is not None and growth.seed is None:
         how["seed"] = 0
@@ -61,6 +62,29 @@ def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
     status = run_in_slices(advance, time_limit=effort.time_limit)
     arrays = grower.take()
     return TreeSolution(_finished(problem, arrays, effort.n_jobs), status)
+
+
+@solve.register
+def _(problem: ColumnProblem, effort: Effort) -> ColumnTests:
+    root, growth = problem.root, problem.root.growth
+    check_asked(root)
+    found = core.best_column_tests(
+        _columns(root.cells),
+        root.cells.n_rows,
+        np.ascontiguousarray(root.target, np.int32),
+        root.n_classes,
+        _NONE if root.weight is None else np.ascontiguousarray(root.weight, np.float64),
+        _CRITERIA.index(growth.criterion),
+        _FITTED.get(growth.thresholds, 0),
+        _bins(growth),
+        threads_for(effort.n_jobs),
+    )
+    return ColumnTests(*found)
+
+
+def _bins(growth: Growth) -> int:
+    """How many bins numbers are cut into; 0: none, all thresholds are tried."""
+    return growth.n_bins if growth.thresholds == "histogram" else 0
 
 
 def _columns(cells: Cells) -> list[tuple[Any, ...]]:

@@ -1,0 +1,99 @@
+#include "tree/column_tests.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "parallel.hpp"
+#include "tree/growing.hpp"
+#include "tree/lists.hpp"
+
+namespace margrove::tree {
+namespace {
+
+constexpr std::size_t kBatch = 64;      // columns that are sorted at a time: all at once may need much memory
+constexpr std::int64_t kAlone = 40000;  // cells; with fewer, threads cost more than they bring
+
+NodeSums sums_of_all(const ScanRules& rules, std::int64_t n, std::span<const std::int32_t> label, int n_classes) {
+  NodeSums sums;
+  sums.rows = n;
+  sums.sum.assign(static_cast<std::size_t>(n_classes), 0.0);
+  sums.seen.assign(static_cast<std::size_t>(n_classes), 0);
+  for (std::size_t i = 0; i < label.size(); ++i) {
+    const double w = rules.weight.empty() ? 1.0 : rules.weight[i];
+    sums.sum[static_cast<std::size_t>(label[i])] += w;
+    sums.weight += w;
+    ++sums.seen[static_cast<std::size_t>(label[i])];
+  }
+  summarise_classes(rules, sums);
+  return sums;
+}
+
+std::uint32_t branch_of(const Column& column, const Candidate& test, std::uint32_t key) {
+  if (column.test == Test::threshold) return key == kMissing ? !test.is_missing_left : key > test.cut_key;
+  const auto place = std::lower_bound(test.keys.begin(), test.keys.end(), key) - test.keys.begin();
+  return test.branch[static_cast<std::size_t>(place)];
+}
+
+// The weight of each class in each branch of a test.
+std::vector<double> class_table(const ScanRules& rules, const Column& column, const List& list, const NodeSums& all,
+                                const Candidate& test) {
+  const std::size_t width = all.sum.size();
+  const std::uint32_t branches =
+      column.test == Test::threshold ? 2 : *std::max_element(test.branch.begin(), test.branch.end()) + 1;
+  std::vector<double> table(branches * width, 0.0), rest = all.sum;
+  std::vector<std::uint32_t> seen = all.seen;
+  double* branch = nullptr;
+  for (std::uint32_t i = 0; i < list.size; ++i) {
+    if (i == 0 || list.key[i] != list.key[i - 1]) branch = table.data() + branch_of(column, test, list.key[i]) * width;
+    const std::uint32_t k = rules.tags.label_of(list.tag[i]);
+    const double w = rules.weight.empty() ? 1.0 : rules.weight[rules.tags.row(list.tag[i])];
+    branch[k] += w;
+    rest[k] -= w;
+    --seen[k];
+  }
+  if (list.size == all.rows) return table;
+  branch = table.data() + branch_of(column, test, list.mode) * width;
+  for (std::size_t k = 0; k < width; ++k)
+    if (seen[k]) branch[k] += rest[k];  // and not what rounding has left
+  return table;
+}
+
+ColumnTest best_test(const ScanRules& rules, const Lists& lists, std::size_t j, const NodeSums& all, ScanSpace& space) {
+  const Column& column = lists.columns()[j];
+  const List& list = lists.lists()[j];
+  Candidate test;
+  scan(rules, column, {list.mode, lists.mode_value(j)}, {list.key, list.tag, list.size}, all, kNoFloor, space, test);
+  ColumnTest found;
+  if (!test.found()) return found;
+  found.n_tests = test.n_tests;
+  if (column.test == Test::threshold) {
+    found.threshold = test.is_present_test ? std::numeric_limits<double>::infinity() : test.theta;
+    if (std::isnan(found.threshold)) found.threshold = lists.threshold(j, test.cut_key, test.left_row, test.right_row);
+  }
+  found.value = class_table(rules, column, list, all, test);
+  return found;
+}
+
+}  // namespace
+
+std::vector<ColumnTest> best_column_tests(std::span<const Column> columns, std::int64_t n,
+                                          std::span<const std::int32_t> label, int n_classes, ScanRules rules,
+                                          int n_bins, int threads) {
+  if (n * static_cast<std::int64_t>(columns.size()) < kAlone) threads = 1;
+  rules.prepare(n);
+  const NodeSums all = sums_of_all(rules, n, label, n_classes);
+  std::vector<ScanSpace> spaces(static_cast<std::size_t>(std::max(threads, 1)));
+  std::vector<ColumnTest> tests(columns.size());
+  for (std::size_t first = 0; first < columns.size(); first += kBatch) {
+    const auto batch = columns.subspan(first, std::min(kBatch, columns.size() - first));
+    const Lists lists(batch, n, label, n_classes, n_bins, true, threads);
+    rules.tags = lists.tags();
+    parallel_for(static_cast<std::int64_t>(batch.size()), threads, [&](std::int64_t r) {
+      const auto j = static_cast<std::size_t>(r);
+      tests[first + j] = best_test(rules, lists, j, all, spaces[static_cast<std::size_t>(thread_number())]);
+    });
+  }
+  return tests;
+}
+
+}  // namespace margrove::tree

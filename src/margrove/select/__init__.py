@@ -1,0 +1,1 @@
+"""Feature selection by impurity: problem, reference, scores, selector. The names for users are in `margrove`."""

@@ -1,0 +1,328 @@
+"""Scores of single columns (THEORY T12): how much one column, by one test, tells of the class.
+
+Of each column the test of largest gain is taken, as at the root of a tree:
+
+- a category is parted into all its levels (the classical gain(S, A)), missing cells being one more level; other tests
+  on request (``categorical``)
+- a number is parted by its best threshold x ≤ θ: the tree of one level. Missing cells go where the gain is larger;
+  "present or missing" is a test too
+
+With the rows S, branches S_b of the shares p_b = w(S_b)/w(S), and the split information I = −Σ_b p_b log2 p_b:
+
+====================  =============================================  =============================
+information_gain      imp(S) − Σ_b p_b imp(S_b)                      imp the entropy, in bits
+gini_gain             the same                                       imp the Gini impurity
+error_gain            the same                                       imp the share of errors
+gain_ratio            [imp(S) − Σ_b p_b imp(S_b)] / I                imp the entropy, or as asked
+skew_adjusted_gain    imp(S) − [Σ_b p_b imp(S_b)] / I                imp the entropy, or as asked
+====================  =============================================  =============================
+
+A column that offers no test (a constant) has gain and gain ratio 0, no skew-adjusted score (NaN: scikit-learn's
+selectors rank it last) and p = 1. For a category, the information gain is the mutual information of column and class.
+
+The p-value is that of the χ² test of the branches' class counts, exact where counts are small, corrected for the number
+of thresholds (or other tests) that the best was chosen from: `tree/significance.py`. It is of one column by itself; for
+the choice among columns correct it once more, as scikit-learn's ``SelectFdr`` and ``SelectFwe`` do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, Unpack, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from margrove.engine import Effort, settle_engine, solve
+from margrove.errors import InputError, check_whole
+from margrove.select.problem import ColumnProblem, ColumnTests
+from margrove.tree.impurity import class_impurity
+from margrove.tree.model import LEAF, TreeModel
+from margrove.tree.problem import CLASS_CRITERIA, Criterion, Growth, SplitScore, Thresholds, TreeProblem
+from margrove.tree.reading import CATEGORY_TESTS, ColumnWishes, learn_cells, read_classes
+from margrove.tree.settings import check_choice, settle_criterion
+from margrove.tree.significance import split_p_values
+
+Scores = NDArray[np.float64]
+
+# What each score is: its impurity (None: as asked), and how it weighs the branches.
+KINDS: dict[str, tuple[Criterion | None, SplitScore]] = {
+    "information_gain": ("entropy", "gain"),
+    "gini_gain": ("gini", "gain"),
+    "error_gain": ("error", "gain"),
+    "gain_ratio": (None, "gain_ratio"),
+    "skew_adjusted_gain": (None, "skew_adjusted"),
+}
+
+
+class ScoreOptions(TypedDict, total=False):
+    """What the score functions take beside X and y: see `information_gain`."""
+
+    sample_weight: ArrayLike | None
+    class_weight: Any
+    thresholds: str
+    n_bins: int
+    categorical: str
+    categorical_features: Any
+    split_values: Mapping[Any, Sequence[float]] | None
+    n_jobs: int | None
+    engine: str
+
+
+class RatioOptions(ScoreOptions, total=False):
+    """The same, and the impurity."""
+
+    criterion: str
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScores:
+    """The scores of d columns, and what they came from."""
+
+    score: Scores
+    p_value: Scores
+    gain: Scores
+    n_tests: Scores
+    threshold: Scores  # of numbers; NaN of all others
+    engine: str
+
+
+def information_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> tuple[Scores, Scores]:
+    """How many bits of the class each column tells: entropy before − entropy after.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or Table of shape (n, d)
+        Text, categories, booleans and missing cells as they are.
+    y : labels of shape (n,)
+    sample_weight : array of shape (n,), optional
+        A row of weight 2 counts as two rows.
+    class_weight : dict or "balanced", optional
+        The same by class.
+    thresholds : {"exact", "histogram", "gaussian", "logistic"}, default="exact"
+        Which thresholds of a number are tried: between all neighbouring values; at ``n_bins`` quantiles; where normal
+        densities of the classes cross; where a logistic regression says one half.
+    n_bins : int, default=255
+    categorical : {"multiway", "subset", "one_vs_rest"}, default="multiway"
+        How a category parts the rows: into all its levels, some against the others, or one against all others.
+    categorical_features : "from_dtype" or array of columns or mask, default="from_dtype"
+        Which numbers are categories, by name, position or mask.
+    split_values : dict of column to cut points, optional
+        Numbers that are parted by these intervals rather than by one threshold.
+    n_jobs : int, optional
+        Threads; None means all.
+    engine : {"auto", "native", "reference"}
+        Where it runs.
+
+    Returns
+    -------
+    scores, p_values : ndarrays of shape (d,)
+        As scikit-learn's selectors want them.
+
+    Examples
+    --------
+    >>> from margrove import information_gain, load_penguins
+    >>> penguins = load_penguins()
+    >>> scores, p_values = information_gain(penguins, penguins.labels())
+    >>> dict(zip(penguins.names, scores.round(2).tolist()))["flipper_length_mm"]
+    0.85
+
+    With options, for a selector of scikit-learn:
+
+    >>> from functools import partial
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SelectKBest(partial(information_gain, thresholds="histogram"), k=2).fit(X, y).get_support()
+    array([False, False,  True,  True])
+    """
+    return _scores_and_p_values("information_gain", X, y, **options)
+
+
+def gini_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> tuple[Scores, Scores]:
+    """How much purer, by Gini, each column makes the rows.
+
+    Parameters and results are those of `information_gain`.
+
+    Examples
+    --------
+    >>> from margrove import gini_gain
+    >>> scores, p_values = gini_gain([[0, 5], [0, 6], [1, 5], [1, 6]], ["a", "a", "b", "b"])
+    >>> scores
+    array([0.5, 0. ])
+    """
+    return _scores_and_p_values("gini_gain", X, y, **options)
+
+
+def error_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> tuple[Scores, Scores]:
+    """How many errors, as a share of the rows, each column saves who always says the most frequent class.
+
+    Parameters and results are those of `information_gain`. It is 0 for many a useful column: where the most frequent
+    class is the same in all branches.
+
+    Examples
+    --------
+    >>> from margrove import error_gain
+    >>> scores, p_values = error_gain([["sunny"], ["sunny"], ["rain"], ["rain"]], ["no", "no", "yes", "no"])
+    >>> scores
+    array([0.])
+    """
+    return _scores_and_p_values("error_gain", X, y, **options)
+
+
+def gain_ratio(X: Any, y: ArrayLike, **options: Unpack[RatioOptions]) -> tuple[Scores, Scores]:
+    """The gain of each column as a share of the split information: many-valued columns pay for their branches (C4.5).
+
+    Parameters and results are those of `information_gain`, and ``criterion`` ("entropy" by default, "gini" or "error").
+    A column that sets a handful of rows apart has little split information, and so a large ratio: trees take the ratio
+    only among columns of at least average gain. A score of single columns cannot; `ImpuritySelector` does.
+
+    Examples
+    --------
+    A number for each row tells everything, and is worth little:
+
+    >>> from margrove import gain_ratio, information_gain
+    >>> X = [["r1", "a"], ["r2", "a"], ["r3", "b"], ["r4", "b"]]
+    >>> y = [0, 0, 1, 1]
+    >>> information_gain(X, y)[0], gain_ratio(X, y)[0]
+    (array([1., 1.]), array([0.5, 1. ]))
+    """
+    return _scores_and_p_values("gain_ratio", X, y, **options)
+
+
+def skew_adjusted_gain(X: Any, y: ArrayLike, **options: Unpack[RatioOptions]) -> tuple[Scores, Scores]:
+    """Impurity before − impurity after / split information, as some lecture notes print it.
+
+    Parameters and results are those of `gain_ratio`. It means to punish columns of many values. As printed it rewards
+    them: dividing makes what is *subtracted* smaller. It is here under its own name, for comparison.
+
+    Examples
+    --------
+    The column that names nearly every row beats the one that says nearly as much in two values:
+
+    >>> from margrove import gain_ratio, skew_adjusted_gain
+    >>> X = [["r1", "a"], ["r1", "a"], ["r2", "a"], ["r3", "a"], ["r4", "b"], ["r5", "b"], ["r6", "b"], ["r6", "b"]]
+    >>> y = [0, 1, 0, 0, 1, 1, 1, 1]
+    >>> skew_adjusted_gain(X, y)[0].round(2), gain_ratio(X, y)[0].round(2)
+    (array([0.85, 0.55]), array([0.28, 0.55]))
+    """
+    return _scores_and_p_values("skew_adjusted_gain", X, y, **options)
+
+
+def _scores_and_p_values(kind: str, X: Any, y: Any, **options: Any) -> tuple[Scores, Scores]:
+    scored = score_columns(_Reader(), kind, X, y, **options)
+    return scored.score, scored.p_value
+
+
+class _Reader(BaseEstimator):
+    """In whose name a table is read where there is no estimator."""
+
+
+def score_columns(
+    reader: Any,
+    kind: str,
+    X: Any,
+    y: Any,
+    *,
+    criterion: str = "entropy",
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    thresholds: str = "exact",
+    n_bins: int = 255,
+    categorical: str = "multiway",
+    categorical_features: Any = "from_dtype",
+    split_values: Mapping[Any, Sequence[float]] | None = None,
+    n_jobs: int | None = None,
+    engine: str = "auto",
+) -> ColumnScores:
+    """The chain: table → problem → best test of each column → scores. ``reader`` is the estimator that takes note of
+    the number and names of the columns."""
+    own_criterion, split_score = KINDS[kind]
+    settled = settle_criterion(criterion, CLASS_CRITERIA) if own_criterion is None else own_criterion
+    check_choice("thresholds", thresholds, get_args(Thresholds))
+    check_choice("categorical", categorical, CATEGORY_TESTS)
+    check_whole("n_bins", n_bins, least=2)
+    engine, effort = settle_engine(engine), Effort(n_jobs=n_jobs)
+    if y is None:
+        raise InputError(f"{kind} requires y to be passed, but the target y is None")
+    cells = learn_cells(reader, X, ColumnWishes(categorical, categorical_features, split_values, None))
+    sample = read_classes(cells, y, sample_weight, class_weight)
+    assert sample.classes is not None
+    growth = Growth(criterion=settled, thresholds=thresholds, n_bins=int(n_bins))
+    root = TreeProblem(sample.cells, sample.target, len(sample.classes), sample.weight, growth)
+    tests: ColumnTests = solve(ColumnProblem(root), engine, effort)
+    whole = np.bincount(sample.target, sample.weight, len(sample.classes))
+    gain, information = gains(tests, whole, settled)
+    return ColumnScores(
+        score=_scores(split_score, float(class_impurity(settled, whole)), gain, information),
+        p_value=p_values(tests),
+        gain=gain,
+        n_tests=tests.n_tests,
+        threshold=tests.threshold,
+        engine=engine,
+    )
+
+
+def gains(tests: ColumnTests, whole: NDArray[Any], criterion: Criterion) -> tuple[Scores, Scores]:
+    """The gain and the split information of each column's test; 0 and 0 where it offers none. ``whole`` is the weight
+    of each class in all rows."""
+    gain, information = np.zeros(len(tests.n_tests)), np.zeros(len(tests.n_tests))
+    offered = np.flatnonzero(tests.is_offered)
+    if len(offered) == 0:
+        return gain, information
+    first = tests.start[offered]
+    weight = tests.table.sum(axis=1)
+    total = float(whole.sum())
+    after = np.add.reduceat(weight * class_impurity(criterion, tests.table), first) / total
+    gain[offered] = np.maximum(class_impurity(criterion, whole) - after, 0.0)  # below zero is rounding
+    share = weight / total
+    information[offered] = np.add.reduceat(-share * np.log2(share), first)
+    return gain, information
+
+
+def p_values(tests: ColumnTests) -> Scores:
+    """How probable each column's test would be by chance; 1 where it offers none."""
+    offered = np.flatnonzero(tests.is_offered)
+    p = np.ones(len(tests.n_tests))
+    if len(offered) == 0:
+        return p
+    # The significance of a split depends on its branches alone, so one model may hold all columns' trees of one level,
+    # side by side: the roots first, then their leaves.
+    n_roots, n_leaves = len(offered), len(tests.table)
+    m = n_roots + n_leaves
+    fan_out = np.concatenate([np.diff(tests.start)[offered], np.zeros(n_leaves, np.int64)])
+    value = np.concatenate([np.add.reduceat(tests.table, tests.start[offered]), tests.table])
+    n_tests = np.concatenate([tests.n_tests[offered], np.zeros(n_leaves)])
+    model = TreeModel(
+        columns=(),
+        feature=np.concatenate([offered, np.full(n_leaves, LEAF)]).astype(np.int32),
+        threshold=np.full(m, np.nan),
+        child_start=np.concatenate([[0], np.cumsum(fan_out)]).astype(np.int32),
+        child=np.arange(n_roots, m, dtype=np.int32),
+        level_start=np.zeros(m + 1, np.int64),
+        level_branch=np.empty(0, np.int32),
+        missing_branch=np.full(m, -1, np.int32),
+        default_branch=np.full(m, -1, np.int32),
+        n_rows=np.zeros(m, np.int64),
+        weight=value.sum(axis=1),
+        impurity=np.full(m, np.nan),
+        gain=np.full(m, np.nan),
+        n_tests=n_tests,
+        n_candidates=n_tests,
+        value=value,
+    )
+    p[offered] = split_p_values(model)[:n_roots]
+    return p
+
+
+def _scores(kind: SplitScore, impurity: float, gain: Scores, information: Scores) -> Scores:
+    """The formulas at the head of this module."""
+    if kind == "gain":
+        return gain
+    offers = information > 0
+    if kind == "gain_ratio":
+        return np.divide(gain, information, out=np.zeros_like(gain), where=offers)
+    after = np.divide(impurity - gain, information, out=np.full_like(gain, np.nan), where=offers)
+    return impurity - after

@@ -1,0 +1,275 @@
+"""A selector that takes tables as they are and gives them back with fewer columns (THEORY T12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from margrove.data.alignment import check_names
+from margrove.data.columns import Column
+from margrove.data.frames import as_array, is_frame
+from margrove.data.table import Table, duplicate_names
+from margrove.errors import InputError, ParameterError, check_number, check_whole, shown
+from margrove.select import scores
+from margrove.select.scores import KINDS, ColumnScores, score_columns
+from margrove.tree.problem import EQUAL_GAIN
+from margrove.tree.settings import check_choice
+from margrove.tree.significance import check_share
+
+
+class ImpuritySelector(SelectorMixin, BaseEstimator):
+    """Keep the columns that tell most of the class, each by itself.
+
+    Takes text, categories, booleans and missing cells, and gives back what it was given, a frame for a frame and a
+    sparse matrix for a sparse matrix, with the chosen columns only, in their order. A frame or `Table` is matched by
+    the names of its columns; the others may be absent.
+
+    Parameters
+    ----------
+    score_func : {"information_gain", "gini_gain", "error_gain", "gain_ratio", "skew_adjusted_gain"}
+        What a column is worth, by name or as the function of that name: see `information_gain`. For the gain ratio,
+        columns of at least average gain come first, as in a tree that splits by it: alone, the ratio is largest for a
+        column that sets a few rows apart.
+    k : int, float or "all", default=10
+        At most so many columns, the best; of equals, the first. A float is a share of the columns.
+    threshold : float, optional
+        Only columns whose score is at least this.
+    significance : float, optional
+        Only columns whose p-value is at most this.
+    criterion : {"entropy", "gini", "error"}, default="entropy"
+        The impurity of "gain_ratio" and "skew_adjusted_gain"; the others have their own.
+    thresholds, n_bins, categorical, categorical_features, split_values, class_weight, n_jobs, engine
+        As `information_gain`.
+
+    Attributes
+    ----------
+    scores_, p_values_ : ndarray of shape (d,)
+        Of all columns. A p-value is corrected for the thresholds tried, not for the number of columns.
+    gains_ : ndarray of shape (d,)
+        The gain behind each score.
+    best_thresholds_ : ndarray of shape (d,)
+        Where each number was parted: x ≤ θ; ∞ where "present or missing" was best. NaN of categories and constants.
+    support_ : ndarray of bool of shape (d,)
+        Which columns are kept; `get_support` gives it too.
+    engine_ : str
+        What ran.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the training table had names.
+
+    Examples
+    --------
+    >>> from margrove import ImpuritySelector, load_penguins
+    >>> penguins = load_penguins()
+    >>> selector = ImpuritySelector(k=3).fit(penguins, penguins.labels())
+    >>> selector.transform(penguins).names
+    ('bill_length_mm', 'bill_depth_mm', 'flipper_length_mm')
+    """
+
+    scores_: NDArray[np.float64]
+    p_values_: NDArray[np.float64]
+    gains_: NDArray[np.float64]
+    best_thresholds_: NDArray[np.float64]
+    support_: NDArray[np.bool_]
+    engine_: str
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self,
+        score_func: str | Callable[..., Any] = "information_gain",
+        *,
+        k: int | float | str = 10,
+        threshold: float | None = None,
+        significance: float | None = None,
+        criterion: str = "entropy",
+        thresholds: str = "exact",
+        n_bins: int = 255,
+        categorical: str = "multiway",
+        categorical_features: Any = "from_dtype",
+        split_values: Mapping[Any, Sequence[float]] | None = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        engine: str = "auto",
+    ) -> None:
+        self.score_func = score_func
+        self.k = k
+        self.threshold = threshold
+        self.significance = significance
+        self.criterion = criterion
+        self.thresholds = thresholds
+        self.n_bins = n_bins
+        self.categorical = categorical
+        self.categorical_features = categorical_features
+        self.split_values = split_values
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.engine = engine
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Score the columns, and choose.
+
+        Parameters
+        ----------
+        X : data frame, Table, array or sparse matrix of shape (n, d)
+        y : labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+            A row of weight 2 counts as two rows.
+        """
+        kind = self._settled_kind()
+        self._check_limits()
+        options = {name: value for name, value in self.get_params(deep=False).items() if name not in _LIMITS}
+        scored = score_columns(self, kind, X, y, sample_weight=sample_weight, **options)
+        self.scores_, self.p_values_, self.gains_ = scored.score, scored.p_value, scored.gain
+        self.best_thresholds_, self.engine_ = scored.threshold, scored.engine
+        self.support_ = self._chosen(kind, scored)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of X, in the kind that X is.
+
+        With ``set_output`` (or scikit-learn's configuration) in the kind that was asked for.
+        """
+        check_is_fitted(self)
+        if not isinstance(X, Table) and not is_frame(X):
+            return self._of_array(X)
+        wanted = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+        if isinstance(X, Table):
+            kept = X.select([X.names[place] for place in self._places(X)])
+            return kept if wanted == "default" else _frame_of(kept, wanted)
+        import narwhals as nw
+
+        names = [str(name) for name in getattr(X, "column_names", X.columns)]
+        if len(set(names)) < len(names):
+            raise duplicate_names(names, file=f"{type(X).__module__.split('.')[0]} table")
+        frame = nw.from_native(X, eager_only=True)
+        header = Table([Column(name, "numeric", np.empty(0)) for name in names], source="table")
+        chosen = frame[:, self._places(header)]
+        if wanted == "default":
+            return chosen.to_native()
+        return chosen.to_pandas() if wanted == "pandas" else chosen.to_polars()
+
+    def _of_array(self, X: Any) -> Any:
+        form = X.format if sp.issparse(X) else None
+        X = X if sp.issparse(X) else as_array(X)
+        X = validate_data(self, X, reset=False, accept_sparse=True, dtype=None, ensure_all_finite=False)
+        if form is None:
+            return X[:, self.support_]
+        return X.tocsc()[:, np.flatnonzero(self.support_)].asformat(form)
+
+    def _places(self, table: Table) -> list[int]:
+        """Where the chosen columns stand in a table: by name where training had names."""
+        if not hasattr(self, "feature_names_in_"):
+            if table.n_columns != self.n_features_in_:
+                raise InputError(
+                    f"X has {table.n_columns} features, but ImpuritySelector is expecting {self.n_features_in_} "
+                    "features as input",
+                    file=table.source,
+                )
+            return np.flatnonzero(self.support_).tolist()
+        chosen = self.feature_names_in_[self.support_].tolist()
+        check_names(table, chosen, known=self.feature_names_in_.tolist())
+        return [table.position(name) for name in chosen]
+
+    # -------------------------------------------------------------------------------------------------- the choice
+
+    def _settled_kind(self) -> str:
+        """The score by its name."""
+        functions = {getattr(scores, kind): kind for kind in KINDS}
+        if callable(self.score_func) and self.score_func in functions:
+            return functions[self.score_func]
+        check_choice("score_func", self.score_func, tuple(KINDS))
+        return str(self.score_func)
+
+    def _check_limits(self) -> None:
+        if isinstance(self.k, float | np.floating):
+            check_number("k", self.k, above=0, cure="It is a share of the columns, or a whole number of them.")
+            if self.k > 1:
+                raise ParameterError(f"k is {self.k}; as a float it is a share of the columns, so 1.0 at most.")
+        elif isinstance(self.k, str):
+            check_choice("k", self.k, ("all",))
+        else:
+            check_whole("k", self.k, least=1, cure="Or a share of the columns, such as 0.5, or 'all'.")
+        if self.threshold is not None:
+            check_number("threshold", self.threshold, cure="None means no limit.")
+        if self.significance is not None:
+            check_share("significance", self.significance)
+
+    def _chosen(self, kind: str, scored: ColumnScores) -> NDArray[np.bool_]:
+        d = len(scored.score)
+        allowed = np.ones(d, dtype=bool)
+        if self.threshold is not None:
+            allowed &= np.nan_to_num(scored.score, nan=-np.inf) >= self.threshold
+        if self.significance is not None:
+            allowed &= scored.p_value <= self.significance
+        if not allowed.any():
+            best = int(np.argmax(np.nan_to_num(scored.score, nan=-np.inf)))
+            raise InputError(
+                f"no column is left: none of {d} has {self._limits()}. The best score is {scored.score[best]:.4g}, "
+                f"of p = {scored.p_value[best]:.3g}",
+                cure="Allow more: a smaller threshold, a larger significance.",
+            )
+        ranked = np.array([j for j in _ranking(kind, scored) if allowed[j]])
+        support = np.zeros(d, dtype=bool)
+        support[ranked[: self._most(d)]] = True
+        return support
+
+    def _most(self, d: int) -> int:
+        if isinstance(self.k, str):
+            return d
+        return max(1, int(self.k * d)) if isinstance(self.k, float | np.floating) else int(self.k)
+
+    def _limits(self) -> str:
+        limits = {"score ≥": self.threshold, "p ≤": self.significance}
+        return " and ".join(f"{word} {shown(limit)}" for word, limit in limits.items() if limit is not None)
+
+    # ------------------------------------------------------------------------------------------------- scikit-learn's
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self.support_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+_LIMITS = ("score_func", "k", "threshold", "significance")
+
+
+def _ranking(kind: str, scored: ColumnScores) -> NDArray[np.intp]:
+    """The columns, the best first; of those that are equal up to rounding the first in order."""
+    score = np.round(np.nan_to_num(scored.score, nan=-np.inf) / EQUAL_GAIN)
+    is_behind = np.zeros(len(score), dtype=bool)
+    if kind == "gain_ratio":  # T5: at least the mean gain of the columns that offer a test
+        offered = scored.n_tests > 0
+        mean = scored.gain[offered].mean() if offered.any() else 0.0
+        is_behind = scored.gain < mean - EQUAL_GAIN
+    return np.lexsort((np.arange(len(score)), -score, is_behind))
+
+
+def _frame_of(table: Table, library: str) -> Any:
+    """A table as a data frame; categories become their labels, missing cells None."""
+    import narwhals as nw
+
+    cells = {}
+    for column in table:
+        values = column.values.tolist()
+        if column.kind != "numeric":
+            labels = column.levels if column.kind == "category" else (False, True)
+            values = [None if code < 0 else labels[code] for code in values]
+        cells[column.name] = values
+    return nw.from_dict(cells, backend=library).to_native()
