@@ -152,6 +152,12 @@ def test_polars_categories_and_enums_are_categories():
     assert as_table(frame)["e"].values.tolist() == [0, 1]
 
 
+def test_a_missing_cell_of_a_polars_category_is_missing():
+    table = as_table(pl.DataFrame({"c": ["b", None, "a"]}).cast({"c": pl.Categorical}))
+    assert table["c"].levels == ("a", "b")
+    assert table["c"].values.tolist() == [1, -1, 0]
+
+
 def test_chunks_with_different_dictionaries_agree():
     chunks = [pa.array(["b", "a"]).dictionary_encode(), pa.array(["c", "b", None]).dictionary_encode()]
     column = as_table(pa.table({"c": pa.chunked_array(chunks)}))["c"]

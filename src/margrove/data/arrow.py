@@ -150,13 +150,16 @@ def _category(name: str, unified: Any) -> Column:
 
 def _codes(unified: Any, recode: NDArray[Any]) -> NDArray[np.int32]:
     """The codes of a column whose chunks share a dictionary, each code c as recode[c], null as -1."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     table = np.append(recode, MISSING).astype(np.int32)  # its last entry is that of the code -1
     codes = np.empty(len(unified), dtype=np.int32)
     start = 0
     for chunk in unified.chunks:
-        indices = pc.fill_null(chunk.indices, MISSING) if chunk.null_count else chunk.indices
+        indices = chunk.indices
+        if chunk.null_count:  # polars' are unsigned, and have no -1
+            indices = pc.fill_null(indices.cast(pa.int64()), MISSING)
         stop = start + len(chunk)
         np.take(table, indices.to_numpy(), out=codes[start:stop], mode="wrap")
         start = stop
