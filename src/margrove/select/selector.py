@@ -71,7 +71,7 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
     >>> penguins = load_penguins()
     >>> selector = ImpuritySelector(k=3).fit(penguins, penguins.labels())
     >>> selector.transform(penguins).names
-    ('bill_length_mm', 'bill_depth_mm', 'flipper_length_mm')
+    ('island', 'bill_length_mm', 'flipper_length_mm')
     """
 
     scores_: NDArray[np.float64]
@@ -261,7 +261,7 @@ def _ranking(kind: str, scored: ColumnScores) -> NDArray[np.intp]:
     return np.lexsort((np.arange(len(score)), -score, is_behind))
 
 
-def _frame_of(table: Table, library: str) -> Any:
+def _frame_of(table: Table, library: Any) -> Any:
     """A table as a data frame; categories become their labels, missing cells None."""
     import narwhals as nw
 
