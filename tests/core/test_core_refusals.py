@@ -69,15 +69,15 @@ def test_points_live_as_long_as_the_solver():
 
 
 @pytest.mark.parametrize(
-    ("column", "label", "weight"),
+    ("column", "label", "weight", "words"),
     [
-        ((0, 0, np.zeros(2), 0, np.empty(0), None), [0, 1, 1], []),  # shorter than the target
-        ((2, 0, np.array([0, 1, 2], np.int32), 2, np.empty(0), None), [0, 1, 1], []),  # a code beyond the levels
-        ((0, 0, np.zeros(1), 0, np.empty(0), np.array([3], np.int32)), [0, 1, 1], []),  # a sparse cell below the table
-        ((0, 0, np.zeros(3), 0, np.empty(0), None), [0, 1, 2], []),  # a label beyond the classes
-        ((0, 0, np.zeros(3), 0, np.empty(0), None), [0, 1, 1], [1.0]),
+        ((0, 0, np.zeros(2), 0, np.empty(0), None), [0, 1, 1], [], "another number of rows"),
+        ((2, 0, np.array([0, 1, 2], np.int32), 2, np.empty(0), None), [0, 1, 1], [], "beyond the column's levels"),
+        ((0, 0, np.zeros(1), 0, np.empty(0), np.array([3], np.int32)), [0, 1, 1], [], "ascend within the table"),
+        ((0, 0, np.zeros(3), 0, np.empty(0), None), [0, 1, 2], [], "beyond the classes"),
+        ((0, 0, np.zeros(3), 0, np.empty(0), None), [0, 1, 1], [1.0], "weight must be"),
     ],
 )
-def test_columns_that_leave_their_table_are_refused(column, label, weight):
-    with pytest.raises(ValueError):
+def test_columns_that_leave_their_table_are_refused(column, label, weight, words):
+    with pytest.raises(ValueError, match=words):
         core.best_column_tests([column], 3, np.array(label, np.int32), 2, np.array(weight, float), 0, 0, 0, 1)

@@ -16,6 +16,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -95,6 +96,19 @@ def test_a_sparse_matrix_stays_one_of_its_form(form, rng):
     kept = selector.transform(X)
     assert kept.format == form
     assert (kept.toarray() == X.toarray()[:, selector.support_]).all()
+
+
+def test_columns_that_a_libsvm_file_does_not_name_are_zero(rng):
+    X = sp.random(60, 6, 0.5, format="csr", random_state=2)
+    y = (X[:, [4]].toarray().ravel() > 0) ^ (rng.random(60) < 0.1)
+    selector = ImpuritySelector(k=2).fit(Table(block=X, names=list("abcdef"), absent_is_zero=True), y)
+    first = selector.get_support(indices=True)[0]
+    short = Table(block=X[:, : first + 1], names=list("abcdef")[: first + 1], absent_is_zero=True)
+    kept = selector.transform(short)
+    assert kept.names == tuple(selector.get_feature_names_out())
+    assert (kept.sparse.toarray()[:, 0] == X[:, [first]].toarray().ravel()).all()
+    assert (kept.sparse.toarray()[:, 1] == 0).all()
+    assert kept.absent_is_zero
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.str_, object])
@@ -239,8 +253,11 @@ def test_a_score_that_is_not_there_is_the_last(frame):
 
 def test_where_nothing_is_left_the_best_is_told(rng):
     X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, 40)
+    selector = ImpuritySelector(threshold=0.9, significance=0.05)
     with pytest.raises(InputError, match=r"none of 5 has score ≥ 0.9 and p ≤ 0.05. The best score is 0\.\d+, of p = "):
-        ImpuritySelector(threshold=0.9, significance=0.05).fit(X, y)
+        selector.fit(X, y)
+    with pytest.raises(NotFittedError):
+        selector.transform(X)
 
 
 def rare_and_useful() -> tuple[pd.DataFrame, np.ndarray]:

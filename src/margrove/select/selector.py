@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from margrove.data.alignment import check_names
+from margrove.data.alignment import check_names, sparse_as_trained
 from margrove.data.columns import Column
 from margrove.data.frames import as_array, is_frame
 from margrove.data.table import Table, duplicate_names
@@ -128,9 +128,9 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
         self._check_limits()
         options = {name: value for name, value in self.get_params(deep=False).items() if name not in _LIMITS}
         scored = score_columns(self, kind, X, y, sample_weight=sample_weight, **options)
+        self.support_ = self._chosen(kind, scored)
         self.scores_, self.p_values_, self.gains_ = scored.score, scored.p_value, scored.gain
         self.best_thresholds_, self.engine_ = scored.threshold, scored.engine
-        self.support_ = self._chosen(kind, scored)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -143,7 +143,7 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
             return self._of_array(X)
         wanted = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
         if isinstance(X, Table):
-            kept = X.select([X.names[place] for place in self._places(X)])
+            kept = self._of_table(X)
             return kept if wanted == "default" else _frame_of(kept, wanted)
         import narwhals as nw
 
@@ -156,6 +156,14 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
         if wanted == "default":
             return chosen.to_native()
         return chosen.to_pandas() if wanted == "pandas" else chosen.to_polars()
+
+    def _of_table(self, table: Table) -> Table:
+        if table.absent_is_zero and hasattr(self, "feature_names_in_"):  # columns of zeros alone may not be there
+            names = self.feature_names_in_[self.support_].tolist()
+            check_names(table, names, known=self.feature_names_in_.tolist())
+            kept = Table(block=sparse_as_trained(table, names), names=names, source=table.source, absent_is_zero=True)
+            return kept.with_target(table.target, *table.notes)
+        return table.select([table.names[place] for place in self._places(table)])
 
     def _of_array(self, X: Any) -> Any:
         form = X.format if sp.issparse(X) else None
@@ -236,6 +244,9 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return self.support_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
