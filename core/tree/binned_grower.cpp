@@ -10,9 +10,11 @@
 namespace margrove::tree {
 namespace {
 
-constexpr std::size_t kTogether = 8;    // columns whose bins are one word
-constexpr int kMostBins = 255;          // and one more for missing cells
-constexpr double kSharedWork = 200000;  // cells of a node; with fewer, threads cost more than they bring
+constexpr std::size_t kTogether = 8;       // tracks whose bytes are one word
+constexpr std::size_t kReadTogether = 16;  // columns that are read in one go: a line of floats
+constexpr std::size_t kRare = 4;           // a value of less than this part of all rows is rare
+constexpr int kMostBins = 255;             // and one more for missing cells
+constexpr double kSharedWork = 200000;     // cells of a node; with fewer, threads cost more than they bring
 constexpr std::size_t kKeptBytes = std::size_t{64} << 20;  // of counts that wait to be subtracted from
 
 }  // namespace
@@ -45,8 +47,7 @@ BinnedGrower::BinnedGrower(std::vector<Column> columns, std::int64_t n, std::spa
       rules_(std::move(rules)),
       growth_(growth),
       threads_(std::max(threads, 1)),
-      cuts_(columns_.size()),
-      first_(columns_.size() + 1) {}
+      cuts_(columns_.size()) {}
 
 BinnedGrower::~BinnedGrower() = default;
 
@@ -54,43 +55,115 @@ bool BinnedGrower::can_share(std::int64_t rows) const {
   return threads_ > 1 && static_cast<double>(rows) * static_cast<double>(columns_.size()) >= kSharedWork;
 }
 
-// Every column's cells become bins: eight columns are read in one go, since they lie side by side.
+// One column's bins, by row. Of a column of two values, one of them rare, only the rows of that one are kept: in
+// `rare_rows_`.
+std::vector<std::uint8_t> BinnedGrower::bin_column(std::size_t j, std::span<const std::uint32_t> bits,
+                                                   SortSpace& space) {
+  const Column& column = columns_[j];
+  const auto n = static_cast<std::size_t>(n_);
+  std::vector<std::uint8_t> bins;
+  Binning binning;
+  const auto bin_of = [&](std::uint32_t rank) {
+    return static_cast<std::uint8_t>(rank == kMissing ? binning.cuts().size() + 1 : binning.bin(rank));
+  };
+  if (!bits.empty() && space.few.find(bits)) {
+    const FewValues& few = space.few;
+    for (std::uint32_t r = 0; r < few.n_ranks(); ++r) binning.add(few.a_row(r), few.rows(r));
+    binning.finish(column, growth_.n_bins);
+    cuts_[j] = binning.cuts();
+    const std::uint32_t rare = few.n_ranks() == 2 && few.rows(1) <= few.rows(0) ? 1 : 0;
+    if (few.n_ranks() == 2 && few.missing() == 0 && few.rows(rare) <= n / kRare) {
+      place_[j].rare_bin = rare;
+      for (std::size_t i = 0; i < n; ++i)
+        if (few.rank(i) == rare) rare_rows_[j].push_back(static_cast<std::uint32_t>(i));
+      return bins;
+    }
+    bins.resize(n);
+    for (std::size_t i = 0; i < n; ++i) bins[i] = bin_of(few.rank(i));
+    return bins;
+  }
+  const std::uint64_t* ranked = ranked_rows(column, n, bits, space);
+  const auto rank = [&](std::size_t i) { return static_cast<std::uint32_t>(ranked[i] >> 32); };
+  for (std::size_t i = 0, begin = 0; i < n && rank(i) != kMissing; ++i) {
+    if (i + 1 < n && rank(i + 1) == rank(i)) continue;
+    binning.add(static_cast<std::uint32_t>(ranked[i]), static_cast<std::uint32_t>(i + 1 - begin));
+    begin = i + 1;
+  }
+  binning.finish(column, growth_.n_bins);
+  cuts_[j] = binning.cuts();
+  bins.resize(n);
+  for (std::size_t i = 0; i < n; ++i) bins[static_cast<std::uint32_t>(ranked[i])] = bin_of(rank(i));
+  return bins;
+}
+
 void BinnedGrower::bin_columns() {
   const auto n = static_cast<std::size_t>(n_);
-  const std::size_t groups = (columns_.size() + kTogether - 1) / kTogether;
-  codes_ = large_memory<std::uint64_t>(groups * n);
-  parallel_for(static_cast<std::int64_t>(groups), can_share(n_) ? threads_ : 1, [&](std::int64_t g) {
+  std::vector<std::vector<std::uint8_t>> tracks(columns_.size());
+  place_.resize(columns_.size());
+  rare_rows_.resize(columns_.size());
+  const std::size_t pieces = (columns_.size() + kReadTogether - 1) / kReadTogether;
+  parallel_for(static_cast<std::int64_t>(pieces), can_share(n_) ? threads_ : 1, [&](std::int64_t piece) {
     SortSpace space(n);
-    const std::size_t from = static_cast<std::size_t>(g) * kTogether, to = std::min(from + kTogether, columns_.size());
-    std::vector<std::vector<std::uint32_t>> bits(to - from);
-    for (std::size_t j = from; j < to; ++j)
-      if (columns_[j].cells == CellKind::f32) bits[j - from].resize(n);
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = from; j < to; ++j)
-        if (!bits[j - from].empty())
-          bits[j - from][i] = ordered_bits(
-              static_cast<const float*>(columns_[j].data)[static_cast<std::int64_t>(i) * columns_[j].stride]);
-    std::uint64_t* words = codes_.get() + static_cast<std::size_t>(g) * n;
-    std::memset(words, 0, n * sizeof(std::uint64_t));
-    for (std::size_t j = from; j < to; ++j) {
-      const std::uint64_t* ranked = ranked_rows(columns_[j], n, bits[j - from], space);
-      const auto rank = [&](std::size_t i) { return static_cast<std::uint32_t>(ranked[i] >> 32); };
-      Binning binning;
-      for (std::size_t i = 0, begin = 0; i < n && rank(i) != kMissing; ++i) {
-        if (i + 1 < n && rank(i + 1) == rank(i)) continue;
-        binning.add(static_cast<std::uint32_t>(ranked[i]), static_cast<std::uint32_t>(i + 1 - begin));
-        begin = i + 1;
-      }
-      binning.finish(columns_[j], growth_.n_bins);
-      const std::size_t shift = 8 * (j - from);
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::uint64_t bin = rank(i) == kMissing ? binning.cuts().size() + 1 : binning.bin(rank(i));
-        words[static_cast<std::uint32_t>(ranked[i])] |= bin << shift;
-      }
-      cuts_[j] = binning.cuts();
+    const std::size_t from = static_cast<std::size_t>(piece) * kReadTogether;
+    const std::size_t count = std::min(kReadTogether, columns_.size() - from);
+    std::vector<std::vector<std::uint32_t>> bits(count);
+    std::vector<std::uint32_t*> out(count);
+    for (std::size_t j = 0; j < count; ++j) {
+      if (columns_[from + j].cells == CellKind::f32) bits[j].resize(n);
+      out[j] = bits[j].data();
     }
+    fetch_bits(std::span(columns_).subspan(from, count), n, out);
+    for (std::size_t j = 0; j < count; ++j) tracks[from + j] = bin_column(from + j, bits[j], space);
   });
-  for (std::size_t j = 0; j < columns_.size(); ++j) first_[j + 1] = first_[j] + (cuts_[j].size() + 2) * n_classes_;
+  bundle(tracks);
+  n_tracks_ = tracks.size();
+  const std::size_t groups = (n_tracks_ + kTogether - 1) / kTogether;
+  codes_ = large_memory<std::uint64_t>(groups * n);
+  for (std::size_t g = 0; g < groups; ++g) {
+    std::uint64_t* words = codes_.get() + g * n;
+    std::memset(words, 0, n * sizeof(std::uint64_t));
+    for (std::size_t t = g * kTogether; t < std::min(n_tracks_, (g + 1) * kTogether); ++t) {
+      for (std::size_t i = 0; i < n; ++i) words[i] |= std::uint64_t{tracks[t][i]} << (8 * (t % kTogether));
+      tracks[t] = {};
+    }
+  }
+}
+
+// Columns with bytes of their own become tracks; columns that are but a list of rows are put into tracks together, as
+// long as their rows do not meet.
+void BinnedGrower::bundle(std::vector<std::vector<std::uint8_t>>& tracks) {
+  const auto n = static_cast<std::size_t>(n_);
+  std::vector<std::vector<std::uint8_t>> kept, bundles;
+  std::vector<std::uint32_t> values;  // in each bundle
+  first_.assign(1, 0);
+  for (std::size_t j = 0; j < columns_.size(); ++j) {
+    if (tracks[j].empty()) continue;
+    place_[j] = {kept.size(), 0, 0};
+    kept.push_back(std::move(tracks[j]));
+    first_.push_back(first_.back() + (cuts_[j].size() + 2) * n_classes_);
+  }
+  for (std::size_t j = 0; j < columns_.size(); ++j) {
+    const std::vector<std::uint32_t>& rows = rare_rows_[j];
+    if (rows.empty()) continue;
+    std::size_t b = 0;
+    for (; b < bundles.size(); ++b)
+      if (values[b] < kMostBins &&
+          std::all_of(rows.begin(), rows.end(), [&](std::uint32_t row) { return bundles[b][row] == 0; }))
+        break;
+    if (b == bundles.size()) {
+      bundles.emplace_back(n, std::uint8_t{0});
+      values.push_back(0);
+    }
+    place_[j].track = kept.size() + b;
+    place_[j].value = ++values[b];
+    for (const std::uint32_t row : rows) bundles[b][row] = static_cast<std::uint8_t>(values[b]);
+  }
+  rare_rows_.clear();
+  for (std::size_t b = 0; b < bundles.size(); ++b) {
+    kept.push_back(std::move(bundles[b]));
+    first_.push_back(first_.back() + (values[b] + 1) * n_classes_);
+  }
+  tracks = std::move(kept);
 }
 
 void BinnedGrower::start() {
@@ -136,11 +209,11 @@ void BinnedGrower::give_back(std::unique_ptr<Counts> counts) {
 // How many rows of each class are in each bin of each column.
 void BinnedGrower::count(const Open& node, Counts& counts) const {
   std::fill(counts.begin(), counts.end(), 0u);
-  const std::size_t groups = (columns_.size() + kTogether - 1) / kTogether;
+  const std::size_t groups = (n_tracks_ + kTogether - 1) / kTogether;
   const std::uint32_t* tag = rows_.data() + node.begin;
   const Tags tags = rules_.tags;
   parallel_for(static_cast<std::int64_t>(groups), can_share(node.size) ? threads_ : 1, [&](std::int64_t g) {
-    const std::size_t from = static_cast<std::size_t>(g) * kTogether, to = std::min(from + kTogether, columns_.size());
+    const std::size_t from = static_cast<std::size_t>(g) * kTogether, to = std::min(from + kTogether, n_tracks_);
     const std::uint64_t* words = codes_.get() + static_cast<std::size_t>(g) * static_cast<std::size_t>(n_);
     std::uint32_t* table[kTogether];
     for (std::size_t f = 0; f < kTogether; ++f) table[f] = counts.data() + first_[std::min(from + f, to - 1)];
@@ -166,6 +239,11 @@ double BinnedGrower::excess_of(const NodeSums& node, const std::uint32_t* left, 
   const auto nl = static_cast<double>(left_rows), nr = static_cast<double>(node.rows - left_rows);
   switch (rules_.measure.criterion) {
     case Criterion::gini: {
+      if (n_classes_ == 2) {  // 2 D² / (n n_l n_r), D = l_1 n − n_l t_1
+        const auto n = static_cast<double>(node.rows);
+        const double d = static_cast<double>(left[1]) * n - nl * static_cast<double>(node.seen[1]);
+        return 2 * d * d / (n * nl * nr);
+      }
       double l2 = 0, r2 = 0;
       for (std::size_t k = 0; k < n_classes_; ++k) {
         const auto l = static_cast<double>(left[k]), r = static_cast<double>(node.seen[k] - left[k]);
@@ -196,7 +274,18 @@ void BinnedGrower::scan_column(std::uint32_t column, const NodeSums& node, const
   found.excess = kNoFloor;
   found.n_tests = 0;
   found.has_missing = false;
-  const std::uint32_t* table = counts.data() + first_[column];
+  const Place& place = place_[column];
+  const std::uint32_t* table = counts.data() + first_[place.track];
+  std::vector<std::uint32_t> of_two;
+  if (place.value) {  // the counts of the other bin are what is left of the node
+    of_two.assign(3 * n_classes_, 0);
+    for (std::size_t k = 0; k < n_classes_; ++k) {
+      const std::uint32_t rare = table[place.value * n_classes_ + k];
+      of_two[place.rare_bin * n_classes_ + k] = rare;
+      of_two[(1 - place.rare_bin) * n_classes_ + k] = node.seen[k] - rare;
+    }
+    table = of_two.data();
+  }
   const std::size_t bins = cuts_[column].size() + 1;
   const std::uint32_t* missing = table + bins * n_classes_;
   std::int64_t missing_rows = 0;
@@ -260,13 +349,15 @@ void BinnedGrower::search(Open& node, const Counts& counts) const {
 
 // The node's rows, those of the left branch first. Returns how many they are.
 std::uint32_t BinnedGrower::partition(const Open& node) {
-  const std::size_t group = node.column / kTogether, shift = 8 * (node.column % kTogether);
-  const std::uint64_t* words = codes_.get() + group * static_cast<std::size_t>(n_);
+  const Place& place = place_[node.column];
+  const std::size_t shift = 8 * (place.track % kTogether);
+  const std::uint64_t* words = codes_.get() + place.track / kTogether * static_cast<std::size_t>(n_);
   const std::uint64_t missing = cuts_[node.column].size() + 1;
   std::uint32_t* tag = rows_.data() + node.begin;
   std::uint32_t left = 0, right = 0;
   for (std::uint32_t i = 0; i < node.size; ++i) {
-    const std::uint64_t bin = words[rules_.tags.row(tag[i])] >> shift & 0xFF;
+    std::uint64_t bin = words[rules_.tags.row(tag[i])] >> shift & 0xFF;
+    if (place.value) bin = (bin == place.value) == (place.rare_bin == 1);
     const bool is_left = bin == missing ? node.test.is_missing_left : bin <= node.test.cut_key;
     spare_[right] = tag[i];
     tag[left] = tag[i];

@@ -1,5 +1,6 @@
 // Growing from bins: columns of numbers cut into at most 255 bins, one byte a cell, so that a node's rows need only be
 // counted. Of two children the smaller is counted, the other is what is left of their parent (LightGBM's subtraction).
+// Columns of two values whose rarer ones never meet in a row, as one-hot columns, share a byte (its bundles).
 // For classes, all weights one; what is more general is grown by `Grower`, with the same bins and the same tests.
 #pragma once
 
@@ -35,6 +36,8 @@ class BinnedGrower final : public Growing {
 
   void start();
   void bin_columns();
+  std::vector<std::uint8_t> bin_column(std::size_t column, std::span<const std::uint32_t> bits, SortSpace& space);
+  void bundle(std::vector<std::vector<std::uint8_t>>& tracks);
   void count(const Open& node, Counts& counts) const;
   void search(Open& node, const Counts& counts) const;
   void scan_column(std::uint32_t column, const NodeSums& node, const Counts& counts, double floor,
@@ -54,9 +57,18 @@ class BinnedGrower final : public Growing {
   ScanRules rules_;
   GrowthRules growth_;
   int threads_;
-  LargeMemory<std::uint64_t> codes_;         // (groups, n): the bins of eight columns of a row; 255 is a missing cell
-  std::vector<std::vector<double>> cuts_;    // of each column
-  std::vector<std::size_t> first_;           // where each column's counts begin; its last bin is that of missing cells
+  // Where a column's bin is found: the byte of a track, or, in a bundle, whether that byte is `value`.
+  struct Place {
+    std::size_t track = 0;
+    std::uint32_t value = 0;     // 0: the byte is the bin
+    std::uint32_t rare_bin = 0;  // the bin of rows whose byte is `value`; the other bin's rows have another byte
+  };
+  std::vector<Place> place_;
+  std::vector<std::vector<std::uint32_t>> rare_rows_;  // of columns of two values, while they are bundled
+  std::size_t n_tracks_ = 0;
+  LargeMemory<std::uint64_t> codes_;       // (tracks / 8, n): the bytes of eight tracks
+  std::vector<std::vector<double>> cuts_;  // of each column
+  std::vector<std::size_t> first_;  // where each track's counts begin; a column's last bin is that of missing cells
   std::vector<std::uint32_t> rows_, spare_;  // row << shift | class, each node's together
   std::vector<std::unique_ptr<Counts>> free_;
   std::size_t kept_ = 0, most_kept_ = 0;  // counts that open nodes hold on to

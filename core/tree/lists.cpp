@@ -53,19 +53,15 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
     lists_[j].key = memory_.get() + start[j];
     lists_[j].tag = lists_[j].key + (is_sparse(columns[j].cells) ? columns[j].stored : n);
   }
-  // Columns of one table lie side by side: some of them are fetched in one go, row by row, as bits in the lists' own
-  // memory, since going through the rows once for each column would fetch every line once for each.
+  // The bits of some columns are fetched in one go, into the lists' own memory.
   constexpr std::size_t kTogether = 16;
   parallel_for(static_cast<std::int64_t>((columns.size() + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
     SortSpace scratch(static_cast<std::size_t>(n));
     const std::size_t first = static_cast<std::size_t>(g) * kTogether,
                       last = std::min(first + kTogether, columns.size());
-    std::vector<std::size_t> together;
-    for (std::size_t j = first; j < last; ++j)
-      if (columns[j].cells == CellKind::f32 && columns[j].cuts.empty()) together.push_back(j);
-    for (std::int64_t i = 0; i < n; ++i)
-      for (const std::size_t j : together)
-        lists_[j].key[i] = ordered_bits(static_cast<const float*>(columns[j].data)[i * columns[j].stride]);
+    std::vector<std::uint32_t*> bits;
+    for (std::size_t j = first; j < last; ++j) bits.push_back(lists_[j].key);
+    fetch_bits(columns.subspan(first, last - first), static_cast<std::size_t>(n), bits);
     for (std::size_t j = first; j < last; ++j) {
       if (is_sparse(columns[j].cells))
         sort_sparse(j);

@@ -1,8 +1,6 @@
 #include "tree/sorting.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -36,56 +34,6 @@ std::uint64_t* sort_pairs(std::uint64_t* pairs, std::uint64_t* other, std::size_
   return pairs;
 }
 
-// Of columns with few different values: these are looked up in a small table and counted, which is several times faster
-// than sorting rows. The bits of such columns are told by the first rows; others are given up early.
-class FewValues {
- public:
-  // Whether there are few. Then rank << 32 | row goes to `out`, ascending.
-  bool rank(std::span<const std::uint32_t> bits, std::uint64_t* out) {
-    slot_of_row_.resize(bits.size());
-    for (std::size_t i = 0; i < bits.size(); ++i) {
-      const int slot = find(bits[i]);
-      if (slot < 0) return false;
-      ++rows_[static_cast<std::size_t>(slot)];
-      slot_of_row_[i] = static_cast<std::uint8_t>(slot);
-    }
-    std::sort(used_.begin(), used_.begin() + n_used_,
-              [&](std::uint8_t a, std::uint8_t b) { return bits_[a] < bits_[b]; });
-    std::array<std::uint32_t, kSlots> place, rank_of;
-    std::uint32_t next = 0;
-    for (std::uint32_t r = 0; r < n_used_; ++r) {
-      place[used_[r]] = next;
-      rank_of[used_[r]] = bits_[used_[r]] == kMissing ? kMissing : r;
-      next += rows_[used_[r]];
-    }
-    for (std::size_t i = 0; i < bits.size(); ++i) {
-      const std::uint8_t slot = slot_of_row_[i];
-      out[place[slot]++] = std::uint64_t{rank_of[slot]} << 32 | i;
-    }
-    return true;
-  }
-
- private:
-  static constexpr std::size_t kSlots = 256, kMost = 128;
-
-  int find(std::uint32_t bits) {
-    std::size_t slot = bits * 2654435761u >> 24;
-    while (rows_[slot]) {
-      if (bits_[slot] == bits) return static_cast<int>(slot);
-      slot = (slot + 1) % kSlots;
-    }
-    if (n_used_ == kMost) return -1;
-    bits_[slot] = bits;
-    used_[n_used_++] = static_cast<std::uint8_t>(slot);
-    return static_cast<int>(slot);
-  }
-
-  std::array<std::uint32_t, kSlots> bits_, rows_{};
-  std::array<std::uint8_t, kMost> used_;
-  std::uint32_t n_used_ = 0;
-  std::vector<std::uint8_t> slot_of_row_;
-};
-
 // Equal high halves become equal ranks; `is_missing` tells them by the largest of all.
 template <class Bits>
 void rank(std::uint64_t* pairs, std::size_t n, Bits bits_of) {
@@ -102,15 +50,65 @@ void rank(std::uint64_t* pairs, std::size_t n, Bits bits_of) {
 
 }  // namespace
 
-std::uint32_t ordered_bits(float x) {
-  if (std::isnan(x)) return kMissing;
-  const auto bits = std::bit_cast<std::uint32_t>(x + 0.0f);
-  return bits ^ (bits >> 31 ? 0xFFFFFFFFu : 0x80000000u);
+void fetch_bits(std::span<const Column> columns, std::size_t n, std::span<std::uint32_t* const> out) {
+  constexpr std::size_t kRows = 256;
+  for (std::size_t first = 0; first < n; first += kRows) {
+    const std::size_t last = std::min(first + kRows, n);
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      if (columns[j].cells != CellKind::f32) continue;
+      const auto* cell = static_cast<const float*>(columns[j].data);
+      const std::int64_t stride = columns[j].stride;
+      std::uint32_t* to = out[j];
+      for (std::size_t i = first; i < last; ++i) to[i] = ordered_bits(cell[static_cast<std::int64_t>(i) * stride]);
+    }
+  }
 }
-std::uint64_t ordered_bits(double x) {
-  if (std::isnan(x)) return ~std::uint64_t{0};
-  const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);
-  return bits ^ (bits >> 63 ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
+
+int FewValues::slot_of(std::uint32_t bits, std::uint32_t row) {
+  std::size_t slot = bits * 2654435761u >> 24;
+  while (rows_[slot]) {
+    if (bits_[slot] == bits) return static_cast<int>(slot);
+    slot = (slot + 1) % kSlots;
+  }
+  if (n_used_ == kMost) return -1;
+  bits_[slot] = bits;
+  row_[slot] = row;
+  used_[n_used_++] = static_cast<std::uint8_t>(slot);
+  return static_cast<int>(slot);
+}
+
+bool FewValues::find(std::span<const std::uint32_t> bits) {
+  slot_.resize(bits.size());
+  rows_.fill(0);
+  n_used_ = n_missing_ = 0;
+  std::uint32_t before = bits.empty() ? 0 : ~bits[0];
+  int slot = -1;
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    if (bits[i] != before) slot = slot_of(before = bits[i], static_cast<std::uint32_t>(i));
+    if (slot < 0) return false;
+    ++rows_[static_cast<std::size_t>(slot)];
+    slot_[i] = static_cast<std::uint8_t>(slot);
+  }
+  std::sort(used_.begin(), used_.begin() + n_used_,
+            [&](std::uint8_t a, std::uint8_t b) { return bits_[a] < bits_[b]; });
+  n_ranks_ = n_used_;
+  for (std::uint32_t r = 0; r < n_used_; ++r) rank_of_slot_[used_[r]] = r;
+  if (n_used_ && bits_[used_[n_used_ - 1]] == kMissing) {
+    --n_ranks_;
+    n_missing_ = rows_[used_[n_used_ - 1]];
+    rank_of_slot_[used_[n_used_ - 1]] = kMissing;
+  }
+  return true;
+}
+
+void FewValues::write(std::uint64_t* out) const {
+  std::array<std::uint32_t, kSlots> place;
+  std::uint32_t next = 0;
+  for (std::uint32_t r = 0; r < n_used_; ++r) {
+    place[used_[r]] = next;
+    next += rows_[used_[r]];
+  }
+  for (std::size_t i = 0; i < slot_.size(); ++i) out[place[slot_[i]]++] = std::uint64_t{rank(i)} << 32 | i;
 }
 
 const std::uint64_t* ranked_rows(const Column& column, std::size_t n, std::span<const std::uint32_t> bits,
@@ -129,7 +127,10 @@ const std::uint64_t* ranked_rows(const Column& column, std::size_t n, std::span<
     bits = space.bits;
   }
   if (is_single) {
-    if (n >= kFewRows && FewValues().rank(bits, pairs)) return pairs;
+    if (n >= kFewRows && space.few.find(bits)) {
+      space.few.write(pairs);
+      return pairs;
+    }
     for (std::size_t i = 0; i < n; ++i) pairs[i] = std::uint64_t{bits[i]} << 32 | i;
     pairs = sort_pairs(pairs, other, n);
     rank(pairs, n, [](std::uint64_t pair) { return static_cast<std::uint32_t>(pair >> 32); });

@@ -1,6 +1,8 @@
 // The rows of a column by their values.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,16 +12,52 @@
 
 namespace margrove::tree {
 
+// Bits whose order as whole numbers is the order of the floats; -0 is 0. Missing cells come last: kMissing.
+inline std::uint32_t ordered_bits(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x + 0.0f);
+  return x != x ? kMissing : bits ^ (bits >> 31 ? 0xFFFFFFFFu : 0x80000000u);
+}
+inline std::uint64_t ordered_bits(double x) {
+  const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);
+  return x != x ? ~std::uint64_t{0} : bits ^ (bits >> 63 ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
+}
+
+// The bits of those of the columns that are floats, to `out`, by column. They lie side by side in memory, so some rows
+// are read at a time: going through all rows once for each column would fetch every line once for each.
+void fetch_bits(std::span<const Column> columns, std::size_t n, std::span<std::uint32_t* const> out);
+
+// The rows of a column with few different values, found by looking them up in a small table: several times faster than
+// sorting. The first rows tell others, which are given up.
+class FewValues {
+ public:
+  // Whether there are few.
+  bool find(std::span<const std::uint32_t> bits);
+
+  std::uint32_t n_ranks() const { return n_ranks_; }                               // without the missing cells
+  std::uint32_t rank(std::size_t row) const { return rank_of_slot_[slot_[row]]; }  // kMissing, if so
+  std::uint32_t rows(std::uint32_t rank) const { return rows_[used_[rank]]; }
+  std::uint32_t a_row(std::uint32_t rank) const { return row_[used_[rank]]; }  // of this rank
+  std::uint32_t missing() const { return n_missing_; }
+  // rank << 32 | row, ascending.
+  void write(std::uint64_t* out) const;
+
+ private:
+  static constexpr std::size_t kSlots = 256, kMost = 128;
+  int slot_of(std::uint32_t bits, std::uint32_t row);
+
+  std::array<std::uint32_t, kSlots> bits_, rows_, row_, rank_of_slot_;
+  std::array<std::uint8_t, kMost> used_;  // the slots by rank
+  std::uint32_t n_used_ = 0, n_ranks_ = 0, n_missing_ = 0;
+  std::vector<std::uint8_t> slot_;  // of each row
+};
+
 // Room to sort n rows in.
 struct SortSpace {
   std::vector<std::uint64_t> pairs, other;
   std::vector<std::uint32_t> bits;
+  FewValues few;
   explicit SortSpace(std::size_t n) : pairs(n), other(n) {}
 };
-
-// Bits whose order as whole numbers is the order of the floats; -0 is 0. Missing cells come last: kMissing.
-std::uint32_t ordered_bits(float x);
-std::uint64_t ordered_bits(double x);
 
 // The rows of a dense column of numbers, ascending: rank << 32 | row, where equal values have equal ranks, counted from
 // 0, and missing cells the rank kMissing. `bits` are those of a column of floats; empty for doubles.
