@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "parallel.hpp"
 
@@ -9,71 +11,93 @@ namespace margrove::tree {
 namespace {
 
 constexpr std::int64_t kRowsAtOnce = 4096;  // of one thread's turn
-constexpr int kSideBySide = 16;             // rows that go down together: one's wait for memory is another's step
+constexpr int kSideBySide = 12;             // rows on their way at a time: one's wait for memory is another's step
 
-// A threshold test packed for the way down. A leaf leads to itself.
+// A threshold test packed for the way down, with the threshold in the type of the cells.
+template <class T>
 struct Step {
-  double threshold;
-  std::int32_t feature;
+  T threshold;
+  std::int32_t feature;  // -1 at a leaf
   std::int32_t child[2];
   std::int32_t missing;  // the child of a missing cell
 };
 
-std::vector<Step> steps_of(const TreeView& tree) {
-  std::vector<Step> steps(tree.feature.size());
+// x ≤ θ, for an x of this type, is x ≤ the largest number of the type that is not above θ.
+template <class T>
+T at_most(double threshold) {
+  const auto near = static_cast<T>(threshold);
+  return static_cast<double>(near) <= threshold ? near : std::nextafter(near, -std::numeric_limits<T>::infinity());
+}
+
+template <class T>
+std::vector<Step<T>> steps_of(const TreeView& tree) {
+  std::vector<Step<T>> steps(tree.feature.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto own = static_cast<std::int32_t>(i);
-    if (tree.feature[i] < 0) {
-      steps[i] = {0.0, 0, {own, own}, own};
-      continue;
-    }
+    steps[i].feature = tree.feature[i];
+    if (tree.feature[i] < 0) continue;
     const std::int32_t* child = tree.child.data() + tree.child_start[i];
-    steps[i] = {tree.threshold[i], tree.feature[i], {child[0], child[1]}, child[tree.missing_branch[i]]};
+    steps[i] = {at_most<T>(tree.threshold[i]), tree.feature[i], {child[0], child[1]}, child[tree.missing_branch[i]]};
   }
   return steps;
 }
 
 template <class T>
-std::int32_t next_of(const Step& step, T x) {
-  const auto value = static_cast<double>(x);
-  const std::int32_t next = step.child[!(value <= step.threshold)];
-  return std::isnan(value) ? step.missing : next;
+MARGROVE_INLINE std::int32_t next_of(const Step<T>& step, T x) {
+  const std::int32_t next = step.child[!(x <= step.threshold)];
+  return x != x ? step.missing : next;
 }
 
+// Some rows go down side by side; where one has come to its leaf, the next sets out.
 template <class T>
-void go_down(const std::vector<Step>& steps, const DenseRows<T>& rows, std::int64_t begin, std::int64_t end,
+void go_down(const std::vector<Step<T>>& steps, const DenseRows<T>& rows, std::int64_t begin, std::int64_t end,
              std::int32_t* leaf) {
-  for (std::int64_t first = begin; first < end; first += kSideBySide) {
-    const int count = static_cast<int>(std::min<std::int64_t>(kSideBySide, end - first));
-    std::int32_t at[kSideBySide] = {};
-    for (std::int32_t moved = 1; moved;) {
-      moved = 0;
-      for (int r = 0; r < count; ++r) {
-        const Step& step = steps[static_cast<std::size_t>(at[r])];
-        const std::int32_t next = next_of(step, rows.row(first + r)[step.feature]);
-        moved |= next ^ at[r];
-        at[r] = next;
+  std::int64_t row[kSideBySide];
+  const T* cells[kSideBySide];
+  std::int32_t at[kSideBySide] = {};
+  int walking = 0;
+  for (; walking < kSideBySide && begin < end; ++walking, ++begin) {
+    row[walking] = begin;
+    cells[walking] = rows.row(begin);
+  }
+  while (walking) {
+    for (int r = 0; r < walking; ++r) {
+      const Step<T>& step = steps[static_cast<std::size_t>(at[r])];
+      if (step.feature >= 0) {
+        at[r] = next_of(step, cells[r][step.feature]);
+        continue;
+      }
+      leaf[row[r]] = at[r];
+      if (begin < end) {
+        row[r] = begin;
+        cells[r] = rows.row(begin++);
+        at[r] = 0;
+      } else {
+        --walking;
+        row[r] = row[walking];
+        cells[r] = cells[walking];
+        at[r] = at[walking];
+        --r;
       }
     }
-    std::copy_n(at, count, leaf + first);
   }
 }
 
 // A sparse row is laid out in full, walked with, and taken up again.
 template <class T>
-void go_down(const std::vector<Step>& steps, const CsrRows<T>& rows, std::int64_t begin, std::int64_t end,
+void go_down(const std::vector<Step<T>>& steps, const CsrRows<T>& rows, std::int64_t begin, std::int64_t end,
              std::int32_t* leaf) {
-  std::vector<T> row(static_cast<std::size_t>(rows.d) + 1);
+  std::vector<T> cells(static_cast<std::size_t>(rows.d));
   for (std::int64_t i = begin; i < end; ++i) {
     for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
-      row[static_cast<std::size_t>(rows.column[k])] = rows.data[k];
+      cells[static_cast<std::size_t>(rows.column[k])] = rows.data[k];
     std::int32_t at = 0;
-    for (std::int32_t next;
-         (next = next_of(steps[static_cast<std::size_t>(at)],
-                         row[static_cast<std::size_t>(steps[static_cast<std::size_t>(at)].feature)])) != at;)
-      at = next;
+    while (steps[static_cast<std::size_t>(at)].feature >= 0) {
+      const Step<T>& step = steps[static_cast<std::size_t>(at)];
+      at = next_of(step, cells[static_cast<std::size_t>(step.feature)]);
+    }
     leaf[i] = at;
-    for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) row[static_cast<std::size_t>(rows.column[k])] = 0;
+    for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
+      cells[static_cast<std::size_t>(rows.column[k])] = 0;
   }
 }
 
@@ -96,9 +120,10 @@ std::int32_t branch_of(const TreeView& tree, std::size_t node, const Column& col
 }  // namespace
 
 void apply_rows(const TreeView& tree, const AnyRows& rows, int threads, std::int32_t* leaf) {
-  const std::vector<Step> steps = steps_of(tree);
   std::visit(
       [&](const auto& view) {
+        using T = typename std::decay_t<decltype(view)>::value_type;
+        const std::vector<Step<T>> steps = steps_of<T>(tree);
         parallel_for((view.n + kRowsAtOnce - 1) / kRowsAtOnce, threads, [&](std::int64_t p) {
           go_down(steps, view, p * kRowsAtOnce, std::min(view.n, (p + 1) * kRowsAtOnce), leaf);
         });

@@ -46,9 +46,12 @@ def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     return merged(_validated(estimator, X, reset=reset))
 
 
-def read_features(estimator: Any, X: Any, *, names: Sequence[str] | None = None) -> Table:
+def read_features(
+    estimator: Any, X: Any, *, names: Sequence[str] | None = None, may_be_infinite: bool = False
+) -> Table:
     """X as a table, for estimators that take columns of any kind: a frame or `Table` as it is, anything else through
-    scikit-learn's checks. ``names`` are those that training gave; None in training itself, which takes note of X's."""
+    scikit-learn's checks. ``names`` are those that training gave; None in training itself, which takes note of X's.
+    ``may_be_infinite`` leaves arrays of floats unsearched for infinite numbers, which takes a pass over all of them."""
     reset = names is None
     if isinstance(X, Table) or is_frame(X):
         table = as_table(X)
@@ -65,6 +68,8 @@ def read_features(estimator: Any, X: Any, *, names: Sequence[str] | None = None)
     if not sp.issparse(X):
         X = as_array(X)
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+    if may_be_infinite and names is not None and isinstance(X, np.ndarray) and X.dtype in FLOATS:
+        return Table(block=X, names=names, source="array")
     table = as_table(X)
     return table if names is None else table.renamed(names)
 

@@ -41,7 +41,7 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row: the heaviest of its leaf, the first of equals."""
         leaf = self.apply(X)
-        return np.asarray(self.classes_[self.tree_.value.argmax(axis=1)[leaf]])
+        return np.asarray(self.classes_[self.tree_.value.argmax(axis=1)][leaf])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The share of each class in the row's leaf. With ``smoothing`` λ (1 is Laplace's): (c_k + λ)/(w + λ K)."""

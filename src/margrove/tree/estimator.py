@@ -21,7 +21,7 @@ from margrove.engine import Effort, settle_engine, solve
 from margrove.engine.native import tree as native
 from margrove.errors import ConvergenceWarning, ParameterError, level_of_caller
 from margrove.status import Status
-from margrove.tree.certificate import certify_tree, solver_certificate
+from margrove.tree.certificate import solver_certificate
 from margrove.tree.export import to_c, to_dataframe, to_python, to_sql
 from margrove.tree.held_out import choose_by_folds, held_out_rows
 from margrove.tree.model import TreeModel
@@ -32,8 +32,6 @@ from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells, read_ce
 from margrove.tree.rules import Rules, Style, tree_rules
 from margrove.tree.settings import check_settings, settle_growth
 from margrove.tree.significance import split_p_values, stop_by_significance
-
-CERTIFIED_AT_ONCE = 20_000  # rows × columns: to certify them takes some hundredths of a second
 
 
 class DecisionTree(BaseEstimator):
@@ -61,7 +59,6 @@ class DecisionTree(BaseEstimator):
     n_classes_: int
     status_: Status
     engine_: str
-    certificate_: Certificate
     categorical_: dict[str, str]
     ccp_alpha_: float
     n_features_in_: int
@@ -92,7 +89,7 @@ class DecisionTree(BaseEstimator):
         if sample.classes is not None:
             self.classes_ = sample.classes
             self.n_classes_ = len(sample.classes)
-        self._keep_certificate(X, y, sample_weight)
+        self._certificate: Certificate | None = None
         self._warn_unless_done()
         return self
 
@@ -164,13 +161,6 @@ class DecisionTree(BaseEstimator):
             score=self._score_leaves,
         )
 
-    def _keep_certificate(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Recomputed where that is quick, else what the tree says of itself."""
-        if self.tree_.n_rows[0] * len(self.tree_.columns) <= CERTIFIED_AT_ONCE:
-            self.certificate_ = certify_tree(self, X, y, sample_weight)
-        else:
-            self.certificate_ = solver_certificate(self)
-
     def _warn_unless_done(self) -> None:
         if self.status_ is not Status.CONVERGED:
             message = (
@@ -180,6 +170,15 @@ class DecisionTree(BaseEstimator):
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
     # ------------------------------------------------------------------------------------------------- a fitted tree
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What the tree says of itself, made when it is first asked for: to search every split anew takes many times as
+        long as to grow the tree, and is what `margrove.certify` does."""
+        check_is_fitted(self)
+        if self._certificate is None:
+            self._certificate = solver_certificate(self)
+        return self._certificate
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """The leaf of each row: its number in ``tree_``."""

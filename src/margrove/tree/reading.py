@@ -78,7 +78,7 @@ def learn_cells(estimator: Any, X: Any, wishes: ColumnWishes) -> Cells:
 def read_cells(estimator: Any, X: Any, columns: tuple[TreeColumn, ...], unseen: str = "warn") -> Cells:
     """The cells of a new table, seen through the columns of training."""
     names = [column.name for column in columns]
-    table = read_features(estimator, X, names=names)
+    table = read_features(estimator, X, names=names, may_be_infinite=True)  # x ≤ θ has an answer for ±∞ too
     check_names(table, names)
     if table.sparse is not None:
         matrix = sparse_as_trained(table, names)
@@ -86,12 +86,16 @@ def read_cells(estimator: Any, X: Any, columns: tuple[TreeColumn, ...], unseen: 
             return Cells(columns, table.n_rows, sparse=matrix.tocsc())
         table = Table(block=matrix.toarray(), names=names, source=table.source)
     if table.block is not None and table.names == tuple(names) and not any(column.levels for column in columns):
-        block = table.block if table.block.flags.c_contiguous else None
-        return Cells(columns, table.n_rows, tuple(table.block.T), block=block)
+        return _block_cells(columns, table.block)
     trained = [as_trained(table, _description(column)) for column in columns]
     tell_unseen(table, trained, unseen, "each takes the heaviest branch of a test it comes to")
     values = [column.values if column.kind == "numeric" else column.values.astype(np.int32) for column in trained]
     return Cells(columns, table.n_rows, tuple(values))
+
+
+def _block_cells(columns: tuple[TreeColumn, ...], block: NDArray[Any]) -> Cells:
+    """The columns of an array, as views of it."""
+    return Cells(columns, len(block), tuple(block.T), block=block if block.flags.c_contiguous else None)
 
 
 def read_classes(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) -> TreeSample:
