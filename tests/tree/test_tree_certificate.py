@@ -336,6 +336,8 @@ def test_p_values_come_from_where_they_are_made(blobs):
 class DecisionTreeClassifier(BaseEstimator):
     """What `certify` asks of a fitted tree."""
 
+    correct_significance = True
+
     def __init__(self, problem=None):
         self.problem = problem
 
@@ -346,6 +348,9 @@ class DecisionTreeClassifier(BaseEstimator):
 
     def _problem_of(self, X, y, sample_weight):
         return replace(self.problem, target=y, weight=sample_weight)
+
+    def _settled_criterion(self):
+        return self.problem.growth.criterion
 
 
 def test_certify_finds_the_certificate_of_a_tree(blobs):
