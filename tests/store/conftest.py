@@ -17,6 +17,9 @@ from margrove import (
     SVC,
     SVR,
     BasicLinearClassifier,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
     KernelPerceptron,
     LeastSquaresClassifier,
     NuSVC,
@@ -27,6 +30,7 @@ from margrove import (
     load,
     save,
 )
+from margrove.data import Column, Table
 from margrove.errors import ConvergenceWarning
 from margrove.store.container import pack, unpack
 
@@ -217,6 +221,68 @@ def nu_svr() -> NuSVR:
 @pytest.fixture
 def one_class() -> OneClassSVM:
     return OneClassSVM(gamma=0.5).fit(points(2)[0])
+
+
+def table_of_every_kind(n: int = 60, seed: int = 11) -> tuple[Table, Any]:
+    """Numbers, intervals, text, truth values and missing cells; three classes that they tell apart but for noise."""
+    rng = np.random.default_rng(seed)
+    mass, length = rng.normal(4000, 800, size=n), rng.normal(size=n)
+    island, sex = rng.integers(0, 4, size=n).astype(np.int32), rng.integers(0, 2, size=n).astype(np.int8)
+    mass[rng.random(n) < 0.15] = np.nan
+    island[rng.random(n) < 0.15] = -1
+    y = (island > 1).astype(int) + (length > 0.4)
+    y = np.where(rng.random(n) < 0.15, rng.integers(0, 3, size=n), y)
+    columns = [
+        Column("mass", "numeric", mass),
+        Column("größe", "numeric", length),
+        Column("island", "category", island, ("Biscoe", "Dream", "Torgersen", "ünï")),
+        Column("is_old", "boolean", sex),
+    ]
+    return Table(columns, source="islands"), np.array(["a", "b", "c"])[y]
+
+
+TREES: dict[str, Callable[[], Any]] = {
+    "tree": DecisionTreeClassifier,
+    "tree, pruned": lambda: DecisionTreeClassifier(prune="pessimistic", smoothing=1.0),
+    "tree, by folds": lambda: DecisionTreeClassifier(ccp_alpha="cv", criterion="log_loss"),
+    "tree, many branches": lambda: DecisionTreeClassifier(
+        categorical="multiway", split_values={"mass": [3500, 4500], 1: (0.0,)}, split_score="gain_ratio"
+    ),
+    "tree, one level against the rest": lambda: DecisionTreeClassifier(categorical="one_vs_rest", max_leaf_nodes=5),
+    "tree, reference": lambda: DecisionTreeClassifier(engine="reference", class_weight="balanced", majority=0.9),
+    "tree, held out": lambda: DecisionTreeClassifier(prune="reduced_error", random_state=3),
+    "tree, one leaf": lambda: DecisionTreeClassifier(significance=1e-9),
+    "regressor": lambda: DecisionTreeRegressor(max_depth=3, monotonic_cst={"größe": 1}),
+    "regressor, pruned": lambda: DecisionTreeRegressor(criterion="gaussian_entropy", prune="mdl"),
+    "regressor, medians": lambda: DecisionTreeRegressor(criterion="absolute_error", max_depth=4),
+    "stump": DecisionStump,
+}
+
+
+def fitted_tree(name: str) -> tuple[Any, Table, Any]:
+    """A tree of `TREES`, fitted, and what it was fitted on."""
+    X, y = table_of_every_kind()
+    if name.startswith("regressor"):
+        y = X["größe"].values + (y == "a")
+    return TREES[name]().fit(X, y), X, y
+
+
+@pytest.fixture(params=TREES)
+def any_tree(request: pytest.FixtureRequest) -> tuple[Any, Table, Any]:
+    return fitted_tree(request.param)
+
+
+@pytest.fixture
+def tree() -> DecisionTreeClassifier:
+    """Pruned, so that there are two sets of arrays; of thresholds, intervals and levels."""
+    X, y = table_of_every_kind()
+    model = DecisionTreeClassifier(prune="pessimistic", categorical="multiway", split_values={"mass": [3500.0, 4500.0]})
+    return model.fit(X, y)
+
+
+@pytest.fixture
+def tree_regressor() -> DecisionTreeRegressor:
+    return fitted_tree("regressor")[0]
 
 
 @pytest.fixture

@@ -19,6 +19,9 @@ from margrove import (
     SVC,
     SVR,
     BasicLinearClassifier,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
     KernelPerceptron,
     LeastSquaresClassifier,
     NuSVC,
@@ -60,6 +63,8 @@ def models() -> dict[str, tuple[Any, Any]]:
     pipeline = make_pipeline(TableEncoder(), Perceptron(variant="voted", max_iter=20, random_state=0))
     code = SVC(kernel="linear", multiclass=np.array([[1, 1, 0], [-1, 1, 1], [0, -1, -1]]))
     hard = make_pipeline(TableEncoder(), SVC(C=float("inf"), gamma="median"))
+    pruned = DecisionTreeClassifier(prune="cost_complexity", ccp_alpha=0.2, smoothing=1.0)
+    intervals = DecisionTreeClassifier(categorical="multiway", split_values={"mass": [3.25, 4.25]})
     return {
         "basic": (BasicLinearClassifier().fit(X, TRUTHS), X),
         "least-squares": (LeastSquaresClassifier().fit(X, LETTERS), X),
@@ -80,6 +85,12 @@ def models() -> dict[str, tuple[Any, Any]]:
         "svr": (SVR(kernel="linear", C=10.0).fit(X, X[:, 0]), X),
         "nu-svr": (NuSVR(gamma=0.5).fit(sparse, X[:, 1]), X),
         "one-class": (OneClassSVM(nu=0.4, gamma=0.5).fit(X), X),
+        "tree": (pruned.fit(table(), LETTERS), table()),
+        "tree-multiway": (intervals.fit(table(), LETTERS), table()),
+        "tree-sparse": (DecisionTreeClassifier(criterion="entropy").fit(sparse, TRUTHS), X),
+        "tree-regressor": (DecisionTreeRegressor(max_depth=2).fit(single, X[:, 0]), X),
+        "stump": (DecisionStump(class_weight="balanced").fit(X, LETTERS), X),
+        "tree-pipeline": (make_pipeline(TableEncoder(), DecisionTreeClassifier()).fit(table(), LETTERS), table()),
     }
 
 
@@ -102,6 +113,8 @@ def main() -> None:
         }
         if hasattr(model, "decision_function"):
             told["decisions"] = model.decision_function(points).tolist()
+        elif hasattr(model, "predict_proba"):
+            told["probabilities"] = model.predict_proba(points).tolist()
         if hasattr(last, "kkt_"):
             told["words"] = last.kkt_.tolist()
         file.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

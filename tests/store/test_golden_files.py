@@ -33,7 +33,10 @@ def test_old_files_predict_what_they_predicted(file):
         np.testing.assert_allclose(model.predict(points), told["predictions"], rtol=1e-12, atol=1e-12)
     else:
         assert model.predict(points).tolist() == told["predictions"]
-        np.testing.assert_allclose(model.decision_function(points), told["decisions"], rtol=1e-12, atol=1e-12)
+        if "probabilities" in told:
+            np.testing.assert_allclose(model.predict_proba(points), told["probabilities"], rtol=1e-12, atol=1e-12)
+        else:
+            np.testing.assert_allclose(model.decision_function(points), told["decisions"], rtol=1e-12, atol=1e-12)
     assert last.certificate_.holds is told["holds"]
     if "words" in told:
         assert last.kkt_.tolist() == told["words"]

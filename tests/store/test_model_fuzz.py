@@ -12,13 +12,27 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from margrove import SVC, BasicLinearClassifier, KernelPerceptron, NuSVR, OneClassSVM, Perceptron, TableEncoder, load
+from margrove import (
+    SVC,
+    BasicLinearClassifier,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    KernelPerceptron,
+    NuSVR,
+    OneClassSVM,
+    Perceptron,
+    TableEncoder,
+    load,
+)
 from margrove.errors import ModelFileError
 from margrove.store import describe
 from margrove.store.container import pack, unpack
 
 
-@pytest.fixture(params=["perceptron", "voted", "sparse_kernel_perceptron", "pipeline", "sparse_svc", "one_class"])
+@pytest.fixture(
+    params=["perceptron", "voted", "sparse_kernel_perceptron", "pipeline", "sparse_svc", "one_class", "tree"]
+)
 def whole(request, content):
     return content(request.getfixturevalue(request.param))
 
@@ -96,6 +110,9 @@ SMALL = {
     "nu-svr": NuSVR(n_jobs=1),
     "one class": OneClassSVM(n_jobs=1),
     "pipeline": make_pipeline(TableEncoder(), BasicLinearClassifier()),
+    "tree": DecisionTreeClassifier(categorical_features=[2], split_values={0: (0.5, 2.0)}, prune="mdl", n_jobs=1),
+    "stump": DecisionStump(n_jobs=1, class_weight={0: 1.0}),
+    "tree regressor": DecisionTreeRegressor(n_jobs=1),
 }
 nonsense = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),

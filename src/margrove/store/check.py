@@ -96,7 +96,7 @@ def check_entries(spec: Array, array: Any, symbols: Mapping[str, int]) -> None:
     if array.dtype.name not in spec.dtypes:
         raise FaultError(f"{spec.name} is of type {array.dtype.name}; {' or '.join(spec.dtypes)} was expected")
     entries = array.data if sp.issparse(array) else array
-    if not np.isfinite(entries).all():
+    if not spec.has_gaps and not np.isfinite(entries).all():
         raise FaultError(f"{spec.name} holds numbers that are not finite")
     if not entries.size:
         smallest = largest = 0
@@ -123,8 +123,9 @@ def check_rises(name: str, starts: Any, end: int) -> None:
         raise FaultError(f"{name} must rise from 0 to {end}")
 
 
-def check_certificate(record: Any, learner: str, machines: int) -> Certificate:
-    """The certificate, as it was; that its words are true is for `certify` to find out."""
+def check_certificate(record: Any, learner: str, machines: int, parts: int = 1) -> Certificate:
+    """The certificate, as it was; that its words are true is for `certify` to find out. A claim has a value for each
+    machine, or for each part of the machine (the splits of a tree), or one for all."""
     try:
         certificate = Certificate.from_dict(record)
         is_whole = certificate.to_dict() == record
@@ -134,7 +135,7 @@ def check_certificate(record: Any, learner: str, machines: int) -> Certificate:
         raise FaultError("its certificate does not fit the model")
     for claim in certificate.claims:
         has_limits = claim.limits is None or len(claim.limits) == len(claim.values)
-        if not has_limits or len(claim.values) not in (0, 1, machines):
+        if not has_limits or len(claim.values) not in (0, 1, machines, parts):
             raise FaultError(
                 f"its certificate does not fit the model: {shown(claim.name)} has {len(claim.values)} values"
             )

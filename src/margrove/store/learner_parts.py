@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +52,7 @@ def take_learner_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
     layouts = {}
     for spec in _arrays_of(learner, parameters):
         if hasattr(model, spec.name):
-            layouts[spec.name] = _put_away(getattr(model, spec.name), taken.tensors, prefix + spec.name)
+            layouts[spec.name] = put_away(getattr(model, spec.name), taken.tensors, prefix + spec.name)
     names = getattr(model, "feature_names_in_", None)
     return {
         "class": name,
@@ -59,7 +60,7 @@ def take_learner_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
         "n_features_in": int(model.n_features_in_),
         "feature_names": None if names is None else names.tolist(),
         "labels": labels_to_json(model.classes_) if learner.is_classifier else None,
-        "scalars": {key: _scalar_to_json(getattr(model, key)) for key in learner.scalars},
+        "scalars": {key: scalar_to_json(getattr(model, key)) for key in learner.scalars},
         "arrays": layouts,
         "certificate": model.certificate_.to_dict(),
     }
@@ -73,7 +74,7 @@ def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) 
     parameters = check_parameters(
         record["parameters"], learner.estimator, learner.choices, learner.ranges, learner.later
     )
-    labels = _labels(record["labels"], learner)
+    labels = read_labels(record["labels"], learner)
     counts = learner.machines(parameters, len(labels))
     columns = check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS)
     check_fields(record["scalars"], set(learner.scalars), f"the list of {name}'s scalars")
@@ -81,9 +82,9 @@ def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) 
     symbols = {"K": len(labels), **counts, "d": columns}
     if "n_rows_" in fitted:
         symbols["n"] = fitted["n_rows_"]
-    fitted |= _take_arrays(_arrays_of(learner, parameters), record["arrays"], tensors, prefix, symbols)
+    fitted |= take_arrays(_arrays_of(learner, parameters), record["arrays"], tensors, prefix, symbols)
     if record["feature_names"] is not None:
-        fitted["feature_names_in_"] = _names(record["feature_names"], columns)
+        fitted["feature_names_in_"] = read_names(record["feature_names"], columns)
     fitted["certificate_"] = check_certificate(record["certificate"], name, counts["m"])
     if learner.is_classifier:
         fitted["classes_"] = labels
@@ -111,7 +112,7 @@ def parameters_to_json(model: Any, taken: Taken) -> dict[str, Any]:
     return parameters
 
 
-def _labels(record: Any, learner: Learner) -> NDArray[Any]:
+def read_labels(record: Any, learner: Learner) -> NDArray[Any]:
     """The labels of a classifier; none of any other learner."""
     if learner.is_classifier:
         return labels_from_json(record)
@@ -124,13 +125,14 @@ def _arrays_of(learner: Learner, parameters: dict[str, Any]) -> list[Array]:
     return [spec for spec in learner.arrays if spec.applies(parameters)]
 
 
-def _scalar_to_json(value: Any) -> Any:
+def scalar_to_json(value: Any) -> Any:
+    """A fitted number, word or truth value for the header."""
     # Status is text that knows its name; the file keeps the text.
     return str(value) if isinstance(value, str) else to_json(value, "a fitted number")
 
 
-def _put_away(array: Any, tensors: Tensors, name: str) -> str:
-    """Keep an array; returns how it lay in memory, on which the last bit of a product may depend."""
+def put_away(array: Any, tensors: Tensors, name: str) -> str:
+    """Keep an array; the answer is how it lay in memory, on which the last bit of a product may depend."""
     if sp.issparse(array):
         for part in ("data", "indices", "indptr"):
             tensors[f"{name}.{part}"] = np.ascontiguousarray(getattr(array, part))
@@ -139,9 +141,10 @@ def _put_away(array: Any, tensors: Tensors, name: str) -> str:
     return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
 
 
-def _take_arrays(
-    specs: list[Array], layouts: Any, tensors: Tensors, prefix: str, symbols: dict[str, int]
+def take_arrays(
+    specs: Sequence[Array], layouts: Any, tensors: Tensors, prefix: str, symbols: dict[str, int]
 ) -> dict[str, Any]:
+    """The arrays of these specifications out of ``tensors``, each checked; new symbols are added to ``symbols``."""
     wanted = {spec.name for spec in specs if not spec.is_optional}
     given = {spec.name for spec in specs} & layouts.keys() if isinstance(layouts, dict) else wanted
     check_fields(layouts, wanted | given, "the list of arrays")
@@ -185,7 +188,8 @@ def _tensor(tensors: Tensors, name: str) -> Any:
     return tensors.pop(name)
 
 
-def _names(names: Any, columns: int) -> Any:
+def read_names(names: Any, columns: int) -> Any:
+    """The names of the columns, as scikit-learn keeps them."""
     is_list = isinstance(names, list) and len(names) == columns
     if not is_list or not all(type(name) is str for name in names) or len(set(names)) != columns:
         raise FaultError(f"the names of the columns are {shown(names)}; {columns} different texts were expected")

@@ -12,7 +12,8 @@ from margrove.store.encoder_parts import put_encoder_together, take_encoder_apar
 from margrove.store.fault import FaultError, shown
 from margrove.store.learner_parts import Taken, put_learner_together, take_learner_apart
 from margrove.store.plain import from_json, to_json
-from margrove.store.schema import ENCODER, LEARNERS
+from margrove.store.schema import ENCODER, LEARNERS, TREES
+from margrove.store.tree_parts import put_tree_together, take_tree_apart
 from margrove.store.versions import Tensors
 
 _PIPELINE_FIELDS = {"class", "parameters", "steps"}
@@ -27,6 +28,8 @@ def take_apart(model: Any, taken: Taken, prefix: str = "") -> dict[str, Any]:
     # The very class, not its name or a subclass: scikit-learn has a Perceptron too, and a subclass may do anything.
     if any(type(model) is learner.estimator for learner in LEARNERS.values()):
         return take_learner_apart(model, taken, prefix)
+    if any(type(model) is learner.estimator for learner in TREES.values()):
+        return take_tree_apart(model, taken, prefix)
     if type(model) is ENCODER:
         return take_encoder_apart(model, taken)
     if type(model) is Pipeline:
@@ -44,6 +47,8 @@ def put_together(record: Any, tensors: Tensors, prefix: str = "") -> Any:
     name = record.get("class") if isinstance(record, dict) else None
     if isinstance(name, str) and name in LEARNERS:
         return put_learner_together(record, tensors, prefix)
+    if isinstance(name, str) and name in TREES:
+        return put_tree_together(record, tensors, prefix)
     if name == "TableEncoder":
         return put_encoder_together(record)
     if name == "Pipeline":

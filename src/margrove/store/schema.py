@@ -9,6 +9,7 @@ r      rows of a support vector machine's ``dual_coef_``: see `margrove.svm.layo
 d      columns, ``n_features_in_``
 n      rows the model was fitted on, ``n_rows_``
 s, v   support vectors; weight vectors that vote: whatever the first array says
+t      nodes of a tree; c children, l levels of all its nodes; k numbers in the value of a node
 =====  ==========================================================
 """
 
@@ -35,11 +36,15 @@ from margrove.svm.kernels import NATIVE_KERNELS
 from margrove.svm.one_class import OneClassSVM
 from margrove.svm.svc import SVC, NuSVC
 from margrove.svm.svr import SVR, NuSVR
+from margrove.tree.classifier import DecisionTreeClassifier
+from margrove.tree.problem import CLASS_CRITERIA, VALUE_CRITERIA
+from margrove.tree.regressor import DecisionTreeRegressor
+from margrove.tree.stump import DecisionStump
 
 
 @dataclass(frozen=True)
 class Array:
-    """One array of a fitted model. Floats are finite, always."""
+    """One array of a fitted model. Floats are finite, unless it says otherwise."""
 
     name: str
     shape: str
@@ -52,6 +57,7 @@ class Array:
     below: str = ""  # every entry is smaller than each of these symbols
     rises_to: str = ""  # starts at 0, never falls, ends at this symbol
     sums_to: str = ""  # the entries add up to this symbol
+    has_gaps: bool = False  # NaN where there is nothing to say, and perhaps infinite: `tree_check` knows where
 
     def applies(self, parameters: Mapping[str, Any]) -> bool:
         """Whether a model with these parameters has this array."""
@@ -222,6 +228,46 @@ LEARNERS: dict[str, Learner] = {
     # The width of the tube may come out a rounding error below 0.
     "NuSVR": _lone_machine(NuSVR, C=_PRICE, nu=_SHARE, scalars={"epsilon_": Scalar(float, least=-sys.float_info.max)}),
     "OneClassSVM": _lone_machine(OneClassSVM, Array("offset_", "m"), nu=_SHARE),
+}
+
+# The arrays of one tree, `margrove.tree.model`; how they hang together is for `tree_check`.
+TREE_ARRAYS = (
+    Array("feature", "t", _HALF_WHOLE, least=-1, below="d"),
+    Array("threshold", "t", has_gaps=True),
+    Array("child", "c", _HALF_WHOLE),
+    Array("child_start", "t+1", _HALF_WHOLE, rises_to="c"),
+    Array("level_branch", "l", _HALF_WHOLE, least=-1),
+    Array("level_start", "t+1", _WHOLE, rises_to="l"),
+    Array("missing_branch", "t", _HALF_WHOLE, least=-1),
+    Array("default_branch", "t", _HALF_WHOLE, least=-1),
+    Array("n_rows", "t", _WHOLE, least=1),
+    Array("weight", "t", least=0),
+    Array("impurity", "t"),
+    Array("gain", "t", has_gaps=True),
+    Array("n_tests", "t", has_gaps=True, least=0),  # infinite for the subsets of a thousand levels and more
+    Array("n_candidates", "t", has_gaps=True, least=0),
+    Array("value", "t k"),
+)
+_TREE_SCALARS = {**_ENDED, "ccp_alpha_": Scalar(float, least=0.0)}
+
+
+def _tree(estimator: type, criteria: tuple[str, ...], *, is_classifier: bool = True) -> Learner:
+    return Learner(
+        estimator,
+        (),
+        _TREE_SCALARS,
+        choices={"criterion": criteria},
+        ranges={"n_jobs": _THREADS, **({"smoothing": Range(least=0)} if is_classifier else {})},
+        machines=single,
+        is_classifier=is_classifier,
+    )
+
+
+_CLASS_CRITERIA = (*CLASS_CRITERIA, "log_loss")
+TREES: dict[str, Learner] = {
+    "DecisionTreeClassifier": _tree(DecisionTreeClassifier, _CLASS_CRITERIA),
+    "DecisionTreeRegressor": _tree(DecisionTreeRegressor, VALUE_CRITERIA, is_classifier=False),
+    "DecisionStump": _tree(DecisionStump, _CLASS_CRITERIA),
 }
 
 ENCODER = TableEncoder

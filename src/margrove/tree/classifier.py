@@ -137,6 +137,8 @@ min_impurity_decrease, class_weight
     feature_importances_ : array of shape (d,)
     ccp_alpha_ : float
         The price of a leaf that was used.
+    target_ : str or None
+        The name of the target within the `Table` it was fitted on.
     status_, engine_, certificate_
         Why growing ended, what ran, what it claims.
 

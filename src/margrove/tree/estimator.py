@@ -17,6 +17,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
+from margrove.data.table import Table
 from margrove.engine import Effort, settle_engine, solve
 from margrove.engine.native import tree as native
 from margrove.errors import ConvergenceWarning, ParameterError, level_of_caller
@@ -61,6 +62,7 @@ class DecisionTree(BaseEstimator):
     engine_: str
     categorical_: dict[str, str]
     ccp_alpha_: float
+    target_: str | None
     n_features_in_: int
 
     # ------------------------------------------------------------------------------------------------------- fitting
@@ -97,6 +99,7 @@ class DecisionTree(BaseEstimator):
         test, why = self._categorical_test()
         wishes = ColumnWishes(test, self.categorical_features, self.split_values, self.monotonic_cst)
         cells = learn_cells(self, X, wishes)
+        self.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
         self.categorical_ = {column.name: why for column in cells.columns if column.levels}
         return cells
 
