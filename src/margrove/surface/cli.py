@@ -180,12 +180,41 @@ def predict(
 
 
 @app.command(epilog="Example:  margrove show income.margrove")
-def show(model: ModelFile, as_json: AsJson = False, quiet: Quiet = False) -> None:
+def show(
+    model: ModelFile,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Only the rules of a tree, nested.", rich_help_panel=_OUTPUT)
+    ] = False,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="Only the rules of a tree, a line for each.", rich_help_panel=_OUTPUT)
+    ] = False,
+    code: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Only the tree as code: python, sql or c.",
+            show_default=False,
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
     """Show what is in a model file: parameters, certificate, what it learned."""
+    from margrove.errors import ParameterError
     from margrove.surface.screen import Screen
     from margrove.surface.show import show as work
+    from margrove.surface.show import show_code, show_rules
 
-    work(Screen(is_json=as_json, is_quiet=quiet), model)
+    screen = Screen(is_json=as_json, is_quiet=quiet)
+    if code is not None and (rules or lines):
+        raise ParameterError("--code and --rules both want all of the output. Give one of them.")
+    if code is not None:
+        show_code(screen, model, code)
+    elif rules or lines:
+        show_rules(screen, model, "lines" if lines else "nested")
+    else:
+        work(screen, model)
 
 
 @app.command(epilog="Example:  margrove certify income.margrove adult.csv   (exit code 0: it holds; 1: it does not)")

@@ -19,7 +19,7 @@ from margrove.surface.display import accuracy_text, decimals_of, percent
 from margrove.surface.learned import learned
 from margrove.surface.learners import LEARNERS, Learner
 from margrove.surface.meter import Meter, metered
-from margrove.surface.models import build_model, fit_model
+from margrove.surface.models import build_model, fit_model, learner_of, table_for
 from margrove.surface.reading import Reading, facts_of, tell_facts
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate, Folds, cross_validate, refuse_interrupted, stratified_folds
@@ -55,7 +55,8 @@ def compare(screen: Screen, reading: Reading, *, folds: int, seed: int, time_lim
     with metered(screen, "reading"):
         table = reading.labelled()
         facts = facts_of(table)
-    tell_facts(screen, facts, reading)
+    as_they_are = ", ".join(learner.name for learner in LEARNERS.values() if learner.takes_tables)
+    tell_facts(screen, facts, reading, gaps=f"filled in ({as_they_are}: taken as they are)")
     rounds = stratified_folds(table, folds, seed)
     with metered(screen, "comparing", total=len(LEARNERS) * (len(rounds.tests) + 1)) as meter:
         contenders = [
@@ -78,6 +79,8 @@ def compare(screen: Screen, reading: Reading, *, folds: int, seed: int, time_lim
 def _contend(
     learner: Learner, table: Table, rounds: Folds, meter: Meter, *, seed: int, time_limit: float | None
 ) -> Contender:
+    table = table_for(learner, table)
+
     def make() -> Any:
         return build_model(learner, {}, seed=seed, time_limit=time_limit)
 
@@ -94,7 +97,7 @@ def _contend(
     except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
         return Contender(learner, failure=error_in_shell(error) or type(error).__name__)
     size = learned(model).size_words
-    return Contender(learner, estimate, seconds, certificate, str(model[-1].status_), size)
+    return Contender(learner, estimate, seconds, certificate, str(learner_of(model).status_), size)
 
 
 def best_of(contenders: list[Contender]) -> Contender | None:

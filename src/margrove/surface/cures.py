@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from warnings import WarningMessage
 
-_PARAMETERS = "class_weight|decision_function_shape|gamma|kernel|multiclass|variant"
+_PARAMETERS = "ccp_alpha|class_weight|criterion|decision_function_shape|engine|gamma|kernel|multiclass|prune|variant"
 _IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its place
     # Of the table.
     (r"\bheader=False", "--no-header"),

@@ -11,12 +11,13 @@ from rich.text import Text
 from margrove.certificate import Certificate, Claim
 from margrove.status import Status
 from margrove.surface.cures import in_shell
-from margrove.surface.learned import Learned, Lesson
+from margrove.surface.learned import Learned, Lesson, Questions
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate
 
 NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
+SHOWN_COLUMNS = 8  # of those that a tree asks for
 MOST_LESSONS = 30  # lines that somebody still reads: 26 letters have 325 pairs
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
@@ -174,6 +175,8 @@ def tell_learned(screen: Screen, learned: Learned) -> None:
         screen.say(
             f"In brackets the weight{learned.unit}; 1 is the strongest of its class. {together}", style="dim", indent=2
         )
+    if learned.tree is not None:
+        _tell_tree(screen, learned, learned.tree)
     if learned.support is not None:
         _tell_support(screen, learned, learned.support)
     elif learned.kind == "rows":
@@ -193,6 +196,23 @@ def _tell_lessons(screen: Screen, learned: Learned) -> None:
         screen.say(line(lesson), indent=2)
     if len(learned.lessons) > MOST_LESSONS:
         screen.say(f"… and {len(learned.lessons) - MOST_LESSONS:,} more; --json has them all", style="dim", indent=2)
+
+
+def _tell_tree(screen: Screen, learned: Learned, tree: Questions) -> None:
+    """The size of a tree, its questions as far as they fit, and the columns that they ask for."""
+    levels = f"{tree.depth:,} question{'' if tree.depth == 1 else 's'} deep"
+    pruned = f", pruned from {tree.n_leaves_grown:,}" if tree.n_leaves_grown > learned.size else ""
+    screen.say(f"{learned.size_words}, at most {levels}{pruned}:", indent=2)
+    for line in tree.text.splitlines():
+        screen.say(Text(line), indent=4)
+    if not tree.is_whole:
+        screen.say("All of it: margrove show --rules MODEL", style="dim", indent=2)
+    if tree.importances:
+        strongest = list(tree.importances.items())[:SHOWN_COLUMNS]
+        more = len(tree.importances) - len(strongest)
+        words = ", ".join(f"{name} {percent(share)}" for name, share in strongest)
+        rest = f" and {more:,} more" if more else ""
+        screen.say(f"What each column contributes to telling them apart: {words}{rest}", indent=2)
 
 
 def _tell_support(screen: Screen, learned: Learned, support: dict[str, int]) -> None:

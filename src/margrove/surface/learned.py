@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.status import Status
-from margrove.surface.models import encoder_of, is_classifier, learner_of
+from margrove.surface.models import encoder_of, is_classifier, is_tree, learner_of
 from margrove.svm.layout import code_of, coefficients_of
 
 SHOWN_PER_CLASS = 5  # columns; the weights fall off quickly and nobody reads more
 LEAST_SHOWN = 0.05  # of the strongest weight: below, a column hardly matters
+MOST_RULE_LINES = 30  # of a tree's rules: what somebody reads without scrolling
 
 
 @dataclass(frozen=True)
@@ -39,22 +40,35 @@ class Lesson:
 
 
 @dataclass(frozen=True)
+class Questions:
+    """What a tree asks."""
+
+    depth: int
+    n_leaves_grown: int  # before pruning
+    importances: dict[str, float]  # share of each column that is asked for in what all questions gain
+    text: str  # as nested if and else, as deep as fits in `MOST_RULE_LINES`
+    is_whole: bool  # whether that is all of it
+    rules: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
 class Learned:
-    """What a model learned: ``kind`` is "weights", "rows" or "votes"."""
+    """What a model learned: ``kind`` is "weights", "rows", "votes" or "rules"."""
 
     kind: str
     lessons: tuple[Lesson, ...]
-    size: int  # weights per machine, rows, or weight vectors
+    size: int  # weights per machine, rows, weight vectors, or leaves
     n_training_rows: int | None = None
     unit: str = ""  # of weights: a change of what they are the weight of
     support: dict[str, int] | None = None  # of a support vector classifier: rows of each class that carry the decision
     loo_bound: float | None = None  # the leave-one-out error is at most this,
     xi_alpha_bound: float | None = None  # and at most this
+    tree: Questions | None = None
 
     @property
     def size_words(self) -> str:
         """How large the model is, in a word or two."""
-        noun = {"weights": "column", "rows": "row", "votes": "weight vector"}[self.kind]
+        noun = {"weights": "column", "rows": "row", "votes": "weight vector", "rules": "rule"}[self.kind]
         return f"{self.size:,} {noun}{'' if self.size == 1 else 's'}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,6 +90,8 @@ def learned(model: Any, table: Table | None = None) -> Learned:
     weight is that of yes against no.
     """
     learner = learner_of(model)
+    if is_tree(model):
+        return _of_tree(learner)
     sides = _sides(learner)
     if hasattr(learner, "prototypes_"):
         voters = np.diff(learner.starts_)
@@ -90,6 +106,24 @@ def learned(model: Any, table: Table | None = None) -> Learned:
     ]
     rows = Learned("rows", tuple(lessons), len(learner.support_), learner.n_rows_)
     return replace(rows, **_carriers(learner))
+
+
+def _of_tree(tree: Any) -> Learned:
+    # The line of a node stands at its depth; the root has none, unless it is all there is.
+    lines = np.cumsum(np.bincount(tree.tree_.depth)) - 1
+    depth = max(1, int(np.searchsorted(lines, MOST_RULE_LINES, side="right")) - 1)
+    names = [column.name for column in tree.tree_.columns]
+    shares = sorted(zip(names, tree.feature_importances_.tolist(), strict=True), key=lambda pair: -pair[1])
+    questions = Questions(
+        depth=tree.get_depth(),
+        n_leaves_grown=tree.grown_.n_leaves,
+        importances={name: share for name, share in shares if share > 0},
+        text=str(tree.rules(max_depth=depth)),
+        is_whole=tree.get_depth() <= depth,
+        rules=tuple(tree.rules().data()),
+    )
+    n_rows = int(tree.tree_.n_rows[0])
+    return Learned("rules", (), tree.get_n_leaves(), n_training_rows=n_rows, tree=questions)
 
 
 def _carriers(learner: Any) -> dict[str, Any]:

@@ -20,6 +20,9 @@ DEFAULT = "svm"
 MANY_ROWS = 200_000
 
 
+_NUMBER_OR_WORD = ("ccp_alpha",)  # parameters that are numbers by default and may be words
+
+
 @dataclass(frozen=True)
 class Learner:
     """One choice of ``--model``.
@@ -36,6 +39,10 @@ class Learner:
         Parameters in which the command line departs from the class.
     is_searched : bool
         Whether ``train`` searches its C and gamma (`margrove.surface.search`).
+    takes_tables : bool
+        Whether it learns from categories and missing cells as they are; the others get an encoder in front.
+    remark : str
+        What ``train`` says of the defaults: what was chosen, and why.
     """
 
     name: str
@@ -43,6 +50,8 @@ class Learner:
     words: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
     is_searched: bool = False
+    takes_tables: bool = False
+    remark: str = ""
 
     def estimator(self, params: Mapping[str, Any], *, seed: int, time_limit: float | None) -> Any:
         """The unfitted estimator with these parameters.
@@ -59,6 +68,9 @@ class Learner:
         for name, value in params.items():
             _check_param(self.name, own, name, value)
         shared = {"random_state": seed, "time_limit": time_limit}
+        if self.takes_tables:
+            # A tree without a random state takes the first of equal columns: nobody wants another for another --seed.
+            del shared["random_state"]
         estimator.set_params(**{name: value for name, value in shared.items() if name in own})
         return estimator.set_params(**params)
 
@@ -74,6 +86,19 @@ LEARNERS: dict[str, Learner] = {
             "perceptron", "Perceptron", "corrects its mistakes, averaged", {"variant": "averaged", "max_iter": 100}
         ),
         Learner("kernel-perceptron", "KernelPerceptron", "corrects its mistakes, with a boundary that bends"),
+        # By 10-fold cross-validation on 22 real tables (docs/guide/trees.md) as accurate as the best pruning rule
+        # without the price (mean 90.7, 90.5 %), with 14 leaves instead of 34. And a column of very many levels, such as
+        # titanic's tickets, cannot win by chance: its questions take many bits to name.
+        Learner(
+            "tree",
+            "DecisionTreeClassifier",
+            "one question after the other",
+            {"criterion": "entropy", "complexity": 1.0, "prune": "pessimistic"},
+            takes_tables=True,
+            remark="It asks only what gains more bits than it takes to say (criterion=entropy, complexity=1), and "
+            "prunes what would not help on new rows (prune=pessimistic): on 22 real tables among the most accurate "
+            "rules, with few leaves.",
+        ),
         # C = 10 instead of 1 has a better mean yet (91.9 against 91.4 %), but it is worse on noisy tables
         # (german_credit, pima), takes three times as long on the largest, and is not what SVC() means in Python.
         Learner("svm", "SVC", "the widest margin, with a boundary that bends", is_searched=True),
@@ -148,6 +173,8 @@ def _check_param(learner: str, own: Mapping[str, Any], name: str, value: Any) ->
     if name not in own:
         raise ParameterError(f"{learner} has no parameter {name!r}; it has {', '.join(own)}.")
     usual = own[name]
+    if name in _NUMBER_OR_WORD and isinstance(value, str):
+        return
     if isinstance(usual, bool):
         is_right, wanted = isinstance(value, bool), "true or false"
     elif isinstance(usual, int | float):

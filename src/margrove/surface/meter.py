@@ -82,6 +82,8 @@ def in_words(report: Report) -> str:
     >>> in_words(Progress("svm", 2, 3, 0.0417, "violation", goal=0.001))
     '2 of 3, violation 0.042, to fall to 0.001'
     """
+    if report.stage == "tree" and report.total:
+        return f"{report.done:,.0f} of {report.total:,.0f} rows in leaves"
     if report.objective is None or not math.isfinite(report.objective):
         return ""
     if report.goal is None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from margrove.data import Table, TableEncoder
+from margrove.data.inspection import is_identifier
 from margrove.errors import ConvergenceWarning, DataWarning, InputError, ModelFileError
 from margrove.store import describe, load, save
 from margrove.surface.cures import warnings_in_shell
@@ -20,11 +21,30 @@ from margrove.surface.reading import STANDARD_STREAM
 
 
 def build_model(learner: Learner, params: dict[str, Any], *, seed: int, time_limit: float | None) -> Any:
-    """The unfitted model: numbers are made of the table, then learned from."""
+    """The unfitted model: numbers are made of the table, unless the learner takes it as it is, then learned from."""
     from sklearn.pipeline import Pipeline
 
     estimator = learner.estimator(params, seed=seed, time_limit=time_limit)
+    if learner.takes_tables:
+        return estimator
     return Pipeline([("encode", TableEncoder()), ("learn", estimator)])
+
+
+def table_for(learner: Learner, table: Table) -> Table:
+    """What the learner learns from. An encoder leaves columns out that name the rows; a learner without one gets none.
+
+    Raises
+    ------
+    InputError
+        If no column is left.
+    """
+    if not learner.takes_tables or table.sparse is not None or table.block is not None:
+        return table
+    names = [column.name for column in table if not is_identifier(column)]
+    if not names:
+        problem = "no column is left to learn from: each names the rows"
+        raise InputError(problem, file=table.source, cure="Add columns that say something of several rows.")
+    return table.select(names) if len(names) < table.n_columns else table
 
 
 def fit_model(model: Any, table: Table) -> list[str]:
@@ -40,7 +60,8 @@ def fit_model(model: Any, table: Table) -> list[str]:
 def target_of(model: Any) -> str | None:
     """The name of the column that the model predicts; None where the model was not made by the command line."""
     encoder = encoder_of(model)
-    return None if encoder is None else encoder.target_
+    target: str | None = getattr(learner_of(model) if encoder is None else encoder, "target_", None)
+    return target
 
 
 def encoder_of(model: Any) -> TableEncoder | None:
@@ -121,9 +142,14 @@ def is_classifier(learner: Any) -> bool:
     return hasattr(learner, "classes_")
 
 
+def is_tree(model: Any) -> bool:
+    """Whether it is a decision tree, alone or at the end of a pipeline."""
+    return hasattr(learner_of(model), "tree_")
+
+
 def features_of(model: Any, table: Table) -> Any:
-    """The table in the form the model takes: as it is, or as an array for a model without an encoder."""
-    if encoder_of(model) is not None:
+    """The table in the form the model takes: as it is, or as an array for a model that was trained on one."""
+    if encoder_of(model) is not None or (is_tree(model) and hasattr(model, "feature_names_in_")):
         return table
     names = [str(name) for name in getattr(model, "feature_names_in_", table.names)]
     if len(names) != model.n_features_in_:

@@ -21,7 +21,15 @@ from margrove.errors import InputError, ParameterError
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import percent
 from margrove.surface.meter import metered
-from margrove.surface.models import check_folder, features_of, is_classifier, learner_of, read_model, target_of
+from margrove.surface.models import (
+    check_folder,
+    features_of,
+    is_classifier,
+    is_tree,
+    learner_of,
+    read_model,
+    target_of,
+)
 from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.screen import Screen
 
@@ -30,19 +38,19 @@ UNNAMED_TARGET = "prediction"  # the column's name where the model does not know
 
 @dataclass(frozen=True)
 class Predictions:
-    """One label per row and, where asked for, the decision value of each machine."""
+    """One label per row and, where asked for, the decision value of each machine, or the probability of each class."""
 
     target: str
     labels: NDArray[Any]  # (n,)
     scores: NDArray[np.float64] | None  # (n, machines)
-    machines: tuple[str, ...]
+    score_names: tuple[str, ...]  # of each column of scores
     accuracy: float | None  # where the table holds the right answers
     n_labelled: int
 
     @property
     def header(self) -> list[str]:
         """The names of the output's columns."""
-        return [self.target, *(f"score {machine}" for machine in (self.machines if self.scores is not None else ()))]
+        return [self.target, *(self.score_names if self.scores is not None else ())]
 
     def rows(self) -> list[list[Any]]:
         """The cells, row by row."""
@@ -105,12 +113,20 @@ def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
             # As text: a file of zeros and ones may be numbers here and yes/no there.
             right = labels[known].astype(str) == truth.take(known).labels().astype(str)
             accuracy = float(np.mean(right))
-    machines = learner_of(model).certificate_.machines
-    return Predictions(target or UNNAMED_TARGET, labels, scores, machines, accuracy, n_labelled)
+    return Predictions(target or UNNAMED_TARGET, labels, scores, _score_names(model), accuracy, n_labelled)
+
+
+def _score_names(model: Any) -> tuple[str, ...]:
+    learner = learner_of(model)
+    if is_tree(model):
+        return tuple(f"probability {label}" for label in getattr(learner, "classes_", ()))
+    return tuple(f"score {machine}" for machine in learner.certificate_.machines)
 
 
 def _scores(model: Any, features: Any) -> NDArray[np.float64]:
-    """The decision value of each machine, (n, machines)."""
+    """The decision value of each machine, (n, machines); of a tree, the probability of each class."""
+    if is_tree(model) and is_classifier(learner_of(model)):
+        return np.asarray(model.predict_proba(features))
     if not hasattr(model, "decision_function"):
         raise ParameterError(f"--scores: {type(learner_of(model)).__name__} predicts values and has no others.")
     learner, rows = at_the_end(model, features)

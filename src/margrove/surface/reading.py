@@ -191,8 +191,8 @@ def _kinds_and_missing(table: Table) -> tuple[dict[str, int], dict[str, int]]:
     return kinds, missing
 
 
-def tell_facts(screen: Screen, facts: Facts, reading: Reading) -> None:
-    """Print what was read."""
+def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "filled in") -> None:
+    """Print what was read; ``gaps`` says what becomes of missing cells."""
     is_embedded = reading.file is None
     origin = " (embedded; no FILE was given)" if is_embedded else ""
     screen.say(f"Read {facts.source}{origin}", style="bold")
@@ -201,10 +201,8 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading) -> None:
     n_columns = sum(facts.kinds.values())
     screen.say(f"{facts.n_rows:,} rows, {_counted(n_columns, 'column')} to learn from: {kinds}", indent=2)
     if facts.missing:
-        total = sum(facts.missing.values())
-        screen.say(
-            f"{_counted(total, 'missing cell')} in {_counted(len(facts.missing), 'column')}, filled in", indent=2
-        )
+        cells = _counted(sum(facts.missing.values()), "missing cell")
+        screen.say(f"{cells} in {_counted(len(facts.missing), 'column')}, {gaps}", indent=2)
     shown = ", ".join(f"{label} ({rows:,})" for label, rows in facts.classes[:6])
     more = f" and {len(facts.classes) - 6:,} more" if len(facts.classes) > 6 else ""
     screen.say(f"target {facts.target!r}, {len(facts.classes)} classes (rows): {shown}{more}", indent=2)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.text import Text
+
+from margrove.errors import InputError, ParameterError
 from margrove.linear.margins import kernel_of
 from margrove.surface.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.surface.learned import learned
-from margrove.surface.models import encoder_of, is_classifier, learner_of, read_model, target_of
+from margrove.surface.models import encoder_of, is_classifier, is_tree, learner_of, read_model, target_of
 from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters
+from margrove.tree.problem import TreeColumn
+from margrove.tree.rules import Style
 
 SHOWN_COLUMNS = 20
 _NUMBERS = {  # that kernels have, other than γ alone
@@ -19,6 +24,9 @@ _NUMBERS = {  # that kernels have, other than γ alone
     "poly": ("gamma", "coef0", "degree"),
     "sigmoid": ("gamma", "coef0"),
 }
+
+
+_CODE = {"python": "to_python", "sql": "to_sql", "c": "to_c"}
 
 
 def show(screen: Screen, path: str) -> None:
@@ -55,6 +63,36 @@ def show(screen: Screen, path: str) -> None:
     screen.document(record)
 
 
+def show_rules(screen: Screen, path: str, style: Style) -> None:
+    """Print the rules of a saved tree and nothing else: nested, or (``"lines"``) one for each leaf."""
+    rules = _tree_in(path, "--rules").rules(style=style)
+    for line in str(rules).splitlines():
+        screen.essential(Text(line))
+    screen.document({"command": "show", "model": path, "style": style, "rules": rules.data()})
+
+
+def show_code(screen: Screen, path: str, language: str) -> None:
+    """Print a function or expression that predicts as a saved tree does."""
+    if language not in _CODE:
+        raise ParameterError(f"--code is {language!r}; it must be one of {', '.join(_CODE)}.")
+    code = getattr(_tree_in(path, "--code"), _CODE[language])()
+    if not screen.is_json:
+        print(code)  # as it is: no line of code may be wrapped
+    screen.document({"command": "show", "model": path, "language": language, "code": code})
+
+
+def _tree_in(path: str, option: str) -> Any:
+    """The tree of a file, which was trained on the table itself: its words are the table's."""
+    model = read_model(path)
+    if not is_tree(model):
+        problem = f"{option} is for decision trees, and this is a {type(learner_of(model)).__name__}"
+        raise InputError(problem, file=path, cure="Train one: --model tree.")
+    if encoder_of(model) is not None:
+        problem = f"{option}: a TableEncoder stands in front of this tree, so its questions are of encoded columns"
+        raise InputError(problem, file=path, cure="Train it on the table as it is: --model tree.")
+    return learner_of(model)
+
+
 def _purpose(learner: Any, target: str | None) -> str:
     """What it is for."""
     name = repr(target) if target else ""
@@ -78,9 +116,17 @@ def _columns(model: Any) -> list[dict[str, Any]]:
     encoder = encoder_of(model)
     if encoder is not None:
         return [{"name": column["name"], "kind": column["kind"]} for column in encoder.columns_]
+    if is_tree(model):
+        return [{"name": column.name, "kind": _kind_of(column)} for column in learner_of(model).tree_.columns]
     width = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(width)])
     return [{"name": str(name), "kind": "numeric"} for name in names]
+
+
+def _kind_of(column: TreeColumn) -> str:
+    if column.test in ("threshold", "intervals"):
+        return "numeric"
+    return "boolean" if column.levels == (False, True) else "category"
 
 
 def _column_words(column: dict[str, Any]) -> str:

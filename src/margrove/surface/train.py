@@ -23,7 +23,15 @@ from margrove.surface.display import (
 from margrove.surface.learned import learned
 from margrove.surface.learners import DEFAULT, MANY_ROWS, Learner, learner_named, parameters_blamed
 from margrove.surface.meter import metered
-from margrove.surface.models import build_model, check_destination, fit_model, write_model
+from margrove.surface.models import (
+    build_model,
+    check_destination,
+    fit_model,
+    is_tree,
+    learner_of,
+    table_for,
+    write_model,
+)
 from margrove.surface.reading import STANDARD_STREAM, Reading, facts_of, tell_facts
 from margrove.surface.rounds import Tuned, Tuning
 from margrove.surface.screen import Screen
@@ -55,7 +63,7 @@ class Training:
 
     def question(self) -> Question | None:
         """What there is to search."""
-        estimator = self.build()[-1]
+        estimator = learner_of(self.build())
         return question_of(self.learner, self.params, estimator) if self.budget > 0 else None
 
 
@@ -69,7 +77,8 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     with metered(screen, "reading"):
         table = reading.labelled()
         facts = facts_of(table)
-    tell_facts(screen, facts, reading)
+    tell_facts(screen, facts, reading, gaps="taken as they are" if learner.takes_tables else "filled in")
+    table = table_for(learner, table)
     _tell_learner(screen, training, facts.n_rows)
     tuned = None
     with parameters_blamed(training.params):
@@ -88,7 +97,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     tell_certificate(screen, certificate)
     tell_learned(screen, lessons)
     write_model(model, destination)
-    _tell_saved(screen, reading, destination, is_replaced=is_replaced)
+    _tell_saved(screen, reading, destination, is_replaced=is_replaced, has_rules=is_tree(model))
     if screen.is_quiet:
         chosen = "" if tuned is None else f" ({estimate.method}); {search_words(tuned.found)}"
         screen.essential(f"{learner.name}: accuracy {accuracy_text(estimate)}{chosen}; {destination}")
@@ -97,11 +106,11 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
             "command": "train",
             "table": facts.to_dict(),
             "learner": learner.name,
-            "parameters": plain_parameters(model[-1]),
+            "parameters": plain_parameters(learner_of(model)),
             "search": None if tuned is None else {"budget": training.budget, **tuned.to_dict()},
             "estimate": estimate.to_dict(),
-            "status": str(model[-1].status_),
-            "engine": model[-1].engine_,
+            "status": str(learner_of(model).status_),
+            "engine": learner_of(model).engine_,
             "certificate": certificate.to_dict(),
             "learned": lessons.to_dict(),
             "warnings": warnings,
@@ -135,8 +144,10 @@ def _fit(
         warnings = fit_model(model, table)
         meter.begin("recomputing the certificate")
         certificate = certify(model, table, table.labels())
-    model[-1].certificate_ = certificate  # the file keeps what was recomputed, not what the solver says of itself
-    if model[-1].status_ is Status.INTERRUPTED:
+    learner_of(
+        model
+    ).certificate_ = certificate  # the file keeps what was recomputed, not what the solver says of itself
+    if learner_of(model).status_ is Status.INTERRUPTED:
         screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
     return model, certificate, warnings
 
@@ -157,9 +168,12 @@ def _tell_learner(screen: Screen, training: Training, n_rows: int) -> None:
             )
     else:
         screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
+    is_as_it_comes = not learner.defaults.keys() & training.params.keys()
+    if learner.remark and is_as_it_comes:
+        screen.say(learner.remark, indent=2)
 
 
-def _tell_saved(screen: Screen, reading: Reading, destination: str, *, is_replaced: bool) -> None:
+def _tell_saved(screen: Screen, reading: Reading, destination: str, *, is_replaced: bool, has_rules: bool) -> None:
     if destination == STANDARD_STREAM:
         return
     screen.heading(f"Saved {destination}{' (replacing the model that was there)' if is_replaced else ''}")
@@ -167,15 +181,15 @@ def _tell_saved(screen: Screen, reading: Reading, destination: str, *, is_replac
         screen.say(shlex.join(["margrove", "show", destination]), indent=2)
         return
     screen.say("Next:", indent=2)
-    for command in next_commands(reading, destination):
+    for command in next_commands(reading, destination, has_rules=has_rules):
         screen.say(command, indent=4)
 
 
-def next_commands(reading: Reading, destination: str) -> Sequence[str]:
+def next_commands(reading: Reading, destination: str, *, has_rules: bool = False) -> Sequence[str]:
     """What to type next, so that it works as it stands."""
     return (
         reading.command("predict", destination),
-        shlex.join(["margrove", "show", destination]),
+        shlex.join(["margrove", "show", destination, *(["--rules"] if has_rules else [])]),
         reading.command("certify", destination),
     )
 

@@ -14,6 +14,7 @@ from margrove.data import Table
 from margrove.errors import InfeasibleError, ParameterError
 from margrove.status import Status
 from margrove.surface.meter import Meter
+from margrove.surface.models import learner_of
 
 ModelMaker = Callable[[], Any]
 
@@ -130,5 +131,5 @@ def baseline_of(labels: np.ndarray) -> tuple[float, Any]:
 
 def refuse_interrupted(model: Any) -> None:
     """A solver answers Ctrl-C by keeping what it has; in a fold that is no estimate, so the Ctrl-C goes on."""
-    if model[-1].status_ is Status.INTERRUPTED:
+    if learner_of(model).status_ is Status.INTERRUPTED:
         raise KeyboardInterrupt

@@ -79,7 +79,7 @@ def read_cells(estimator: Any, X: Any, columns: tuple[TreeColumn, ...], unseen: 
     """The cells of a new table, seen through the columns of training."""
     names = [column.name for column in columns]
     table = read_features(estimator, X, names=names, may_be_infinite=True)  # x ≤ θ has an answer for ±∞ too
-    check_names(table, names)
+    check_names(table, names, known=[getattr(estimator, "target_", None) or ""])
     if table.sparse is not None:
         matrix = sparse_as_trained(table, names)
         if all(column.test == "threshold" for column in columns):
