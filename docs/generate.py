@@ -244,10 +244,11 @@ def draw_figures() -> None:
     import linear_side_by_side
     import penguins
     import support_vectors
+    import trees
     import two_spirals
 
     FIGURES.mkdir(parents=True, exist_ok=True)
-    for module in (linear_side_by_side, penguins, support_vectors, two_spirals):
+    for module in (linear_side_by_side, penguins, support_vectors, trees, two_spirals):
         for name, figure in module.figures().items():
             figure.savefig(FIGURES / f"{name}.png", dpi=DPI, metadata={"Software": None})
             plt.close(figure)

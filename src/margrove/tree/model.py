@@ -1,23 +1,23 @@
 """A grown tree as plain arrays, one entry per node, the root first, each subtree in one run (depth first, branches in
 order). Nothing here learns.
 
-=================  ===================  ==============================================================================
-``feature``        (m,) int32           the column tested, -1 at a leaf
-``threshold``      (m,) float64         θ of a test x ≤ θ (branch 0 if it holds, else 1); NaN where there is none
-``child_start``    (m + 1,) int32       node i's children are ``child[child_start[i] : child_start[i + 1]]``, by branch
-``child``          (m - 1,) int32       the children of all nodes, one after the other
-``level_start``    (m + 1,) int64       node i's levels are ``level_branch[level_start[i] : level_start[i + 1]]``
-``level_branch``   int32                the branch of each code of a category or interval; -1: it did not occur there
-``missing_branch`` (m,) int32           where a missing cell goes; -1 at a leaf
-``default_branch`` (m,) int32           where a code goes that did not occur in the node: the heaviest branch
-``n_rows``         (m,) int64           training rows in the node
-``weight``         (m,) float64         their weight
-``impurity``       (m,) float64         of the criterion
-``gain``           (m,) float64         of the node's test; NaN at a leaf
-``n_tests``        (m,) float64         how many tests the node's column offered there; 0 at a leaf
-``n_candidates``   (m,) float64         how many tests all columns offered there; 0 at a leaf
-``value``          (m, K) float64       weight of each class; for regression (m, 1), the mean (or median)
-=================  ===================  ==============================================================================
+==================  ===================  ==============================================================================
+``feature``         (m,) int32           the column tested, -1 at a leaf
+``threshold``       (m,) float64         θ of a test x ≤ θ (branch 0 if it holds, else 1); NaN where there is none
+``child_start``     (m + 1,) int32       node i's children are ``child[child_start[i] : child_start[i + 1]]``, by branch
+``child``           (m - 1,) int32       the children of all nodes, one after the other
+``level_start``     (m + 1,) int64       node i's levels are ``level_branch[level_start[i] : level_start[i + 1]]``
+``level_branch``    int32                the branch of each code of a category or interval; -1: it did not occur there
+``missing_branch``  (m,) int32           where a missing cell goes; -1 at a leaf
+``default_branch``  (m,) int32           where a code goes that did not occur in the node: the heaviest branch
+``n_rows``          (m,) int64           training rows in the node
+``weight``          (m,) float64         their weight
+``impurity``        (m,) float64         of the criterion
+``gain``            (m,) float64         of the node's test; NaN at a leaf
+``n_tests``         (m,) float64         how many tests the node's column offered there; 0 at a leaf
+``n_candidates``    (m,) float64         how many tests all columns offered there; 0 at a leaf
+``value``           (m, K) float64       weight of each class; for regression (m, 1), the mean (or median)
+==================  ===================  ==============================================================================
 """
 
 from __future__ import annotations
