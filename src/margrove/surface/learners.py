@@ -86,7 +86,7 @@ LEARNERS: dict[str, Learner] = {
             "perceptron", "Perceptron", "corrects its mistakes, averaged", {"variant": "averaged", "max_iter": 100}
         ),
         Learner("kernel-perceptron", "KernelPerceptron", "corrects its mistakes, with a boundary that bends"),
-        # Of the prices 0, 0.2, 0.5, 0.7, 1 and six pruning rules this has the best mean by 10-fold cross-validation on 22
+        # Of the prices 0, 0.2, 0.5, 0.7, 1 and six pruning rules this has the best mean, 10-fold cross-validated on 22
         # real tables (docs/guide/trees.md): 90.9 % with 22 leaves; without a price 90.5 % with 34. And a column of very
         # many levels, such as titanic's tickets, cannot win by chance: its questions take many bits to name.
         Learner(
