@@ -92,6 +92,8 @@ def test_show_tells_columns_questions_and_what_each_column_contributes(run: Run,
     said = said_by(run("show", tree))
     assert "tells apart 'out': go, stay" in said
     assert "sky (category), is_warm (boolean), wind" in said
+    set_here = "complexity=0.7, criterion='entropy', n_jobs=1, prune='pessimistic', the others as by default"
+    assert f"parameters: {set_here}" in said
     assert f"{model.get_n_leaves()} rules, at most {model.get_depth()} questions deep" in said
     for line in str(model.rules()).splitlines():
         assert " ".join(line.split()) in said

@@ -106,6 +106,8 @@ def certificate_grid(certificate: Certificate) -> Grid:
         values = [value]
         if is_split and len(claim.values) == len(machines):
             values = _values(claim)
+        elif len(machines) == 1 < len(claim.values):  # of the parts of a machine: the splits of a tree
+            values = [f"{_number(min(claim.values))} … {_number(max(claim.values))}"]
         elif is_split and len(claim.values) == 1:  # of all machines together
             name, values = f"{name}: {_number(claim.values[0])}", []
         text = Text.assemble(name, *([("\n" + words, "dim")] if words else []))

@@ -54,8 +54,7 @@ def show(screen: Screen, path: str) -> None:
     screen.say(
         f"from {len(columns):,} columns: {_listed([_column_words(c) for c in columns], SHOWN_COLUMNS)}", indent=2
     )
-    settings = ", ".join(f"{name}={value!r}" for name, value in record["parameters"].items())
-    screen.say(f"parameters: {settings}", indent=2)
+    screen.say(f"parameters: {_parameters_words(learner, record['parameters'])}", indent=2)
     if hasattr(learner, "gamma_"):
         screen.say(f"kernel: {_kernel_words(learner)}", indent=2)
     tell_saved_certificate(screen, learner.certificate_)
@@ -91,6 +90,16 @@ def _tree_in(path: str, option: str) -> Any:
         problem = f"{option}: a TableEncoder stands in front of this tree, so its questions are of encoded columns"
         raise InputError(problem, file=path, cure="Train it on the table as it is: --model tree.")
     return learner_of(model)
+
+
+def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
+    """All parameters; of a tree, which has thirty, those that were set."""
+    shown = parameters
+    if is_tree(learner):
+        usual = plain_parameters(type(learner)())
+        shown = {name: value for name, value in parameters.items() if value != usual[name]}
+    words = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+    return words if len(shown) == len(parameters) else ", ".join(filter(None, [words, "the others as by default"]))
 
 
 def _purpose(learner: Any, target: str | None) -> str:
