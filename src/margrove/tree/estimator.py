@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -91,7 +92,7 @@ class DecisionTree(BaseEstimator):
         if sample.classes is not None:
             self.classes_ = sample.classes
             self.n_classes_ = len(sample.classes)
-        self._certificate: Certificate | None = None
+        self.__dict__.pop("certificate_", None)  # that of an earlier fit
         self._warn_unless_done()
         return self
 
@@ -174,14 +175,12 @@ class DecisionTree(BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------- a fitted tree
 
-    @property
+    @cached_property
     def certificate_(self) -> Certificate:
         """What the tree says of itself, made when it is first asked for: to search every split anew takes many times as
         long as to grow the tree, and is what `margrove.certify` does."""
         check_is_fitted(self)
-        if self._certificate is None:
-            self._certificate = solver_certificate(self)
-        return self._certificate
+        return solver_certificate(self)
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """The leaf of each row: its number in ``tree_``."""
