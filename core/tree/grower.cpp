@@ -65,6 +65,7 @@ struct Grower::Branches {
   std::uint32_t count = 2, implied = 0;
   std::uint32_t column = 0, left = 0;  // of a threshold, the tested column's own piece: its left rows come first ...
   bool is_in_place = false;            // ... unless missing cells, which stand behind, go left
+  std::uint32_t only = 2;              // of two branches, the only one whose rows are still wanted; 2: both are
   std::uint32_t place(std::uint32_t b) const { return b == implied ? 0 : b < implied ? b + 1 : b; }
 };
 
@@ -338,6 +339,13 @@ void Grower::partition(const Range& range, const Branches& branches, const Space
   std::uint32_t* key = l.key + range.begin;
   std::uint32_t* tag = l.tag + range.begin;
   space.parts.resize(branches.count);
+  if (branches.count == 2 && branches.only < 2) {
+    const std::uint32_t b = branches.only;
+    const std::uint32_t kept = keep_one(key, tag, range.size, marker.marks, b != branches.implied, rules_.tags.shift);
+    space.parts[b] = {range.column, range.begin, kept};
+    space.parts[1 - b] = {range.column, range.begin + kept, 0};
+    return;
+  }
   if (branches.count == 2) {
     const std::uint32_t left =
         partition_two(key, tag, range.size, marker.marks, branches.implied == 1, rules_.tags.shift, space.spare.data());
@@ -354,7 +362,7 @@ void Grower::partition(const Range& range, const Branches& branches, const Space
 }
 
 void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children) {
-  const Branches branches = branch_out(node, space, children);
+  Branches branches = branch_out(node, space, children);
   const auto id = static_cast<std::int64_t>(output.size());
   if (!n_classes_) {
     partition(node.rows, branches, space, space);
@@ -375,6 +383,7 @@ void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std
   }
   write(node, branches, children, output);
   bound_children(node, children);
+  if (branches.count == 2 && children[0].is_open != children[1].is_open) branches.only = children[0].is_open ? 0 : 1;
   if (is_any_open) search_children(node, branches, children, space, is_shared);
   for (const std::uint32_t row : space.marked) {
     if (branches.count == 2)

@@ -53,33 +53,38 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
     lists_[j].key = memory_.get() + start[j];
     lists_[j].tag = lists_[j].key + (is_sparse(columns[j].cells) ? columns[j].stored : n);
   }
-  // The bits of some columns are fetched in one go, into the lists' own memory.
-  constexpr std::size_t kTogether = 16;
+  constexpr std::size_t kTogether = 8;  // columns whose bits are fetched in one go
   parallel_for(static_cast<std::int64_t>((columns.size() + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
-    SortSpace scratch(static_cast<std::size_t>(n));
+    const auto size = static_cast<std::size_t>(n);
+    SortSpace scratch(size);
     const std::size_t first = static_cast<std::size_t>(g) * kTogether,
                       last = std::min(first + kTogether, columns.size());
-    std::vector<std::uint32_t*> bits;
-    for (std::size_t j = first; j < last; ++j) bits.push_back(lists_[j].key);
-    fetch_bits(columns.subspan(first, last - first), static_cast<std::size_t>(n), bits);
+    std::vector<std::uint32_t> bits;
+    std::vector<std::uint32_t*> out(last - first);
+    const auto is_float = [](const Column& column) { return column.cells == CellKind::f32; };
+    bits.resize(size *
+                static_cast<std::size_t>(std::count_if(columns.begin() + static_cast<std::ptrdiff_t>(first),
+                                                       columns.begin() + static_cast<std::ptrdiff_t>(last), is_float)));
+    for (std::size_t j = first, at = 0; j < last; ++j)
+      if (is_float(columns[j])) out[j - first] = bits.data() + size * at++;
+    fetch_bits(columns.subspan(first, last - first), size, out);
     for (std::size_t j = first; j < last; ++j) {
       if (is_sparse(columns[j].cells))
         sort_sparse(j);
       else if (columns[j].cells == CellKind::code || !columns[j].cuts.empty())
         sort_codes(j, scratch);
       else
-        sort_numbers(j, scratch);
+        sort_numbers(j, {out[j - first], out[j - first] ? size : 0}, scratch);
     }
   });
 }
 
 // Numbers, dense: keys are ranks, or bins.
-void Lists::sort_numbers(std::size_t j, SortSpace& space) {
+void Lists::sort_numbers(std::size_t j, std::span<const std::uint32_t> bits, SortSpace& space) {
   const Column& column = columns_[j];
   List& list = lists_[j];
   const auto n = static_cast<std::size_t>(n_);
-  std::span<const std::uint32_t> bits;
-  if (column.cells == CellKind::f32) bits = {list.key, n};  // the constructor has put them there
+  if (n_bins_ == 0 && may_leave_out_ && !bits.empty() && space.few.find(bits) && list_few(j, space.few)) return;
   const std::uint64_t* pairs = ranked_rows(column, n, bits, space);
   for (std::size_t i = 0; i < n; ++i) {
     list.key[i] = static_cast<std::uint32_t>(pairs[i] >> 32);
@@ -97,6 +102,33 @@ void Lists::sort_numbers(std::size_t j, SortSpace& space) {
     cuts_[j] = binning.cuts();
   }
   settle(j, static_cast<std::uint32_t>(n));
+}
+
+// A column of few values, one of which most rows have, is listed without touching these rows' memory.
+bool Lists::list_few(std::size_t j, const FewValues& few) {
+  std::uint32_t mode = kMissing, most = few.missing();
+  for (std::uint32_t r = 0; r < few.n_ranks(); ++r)
+    if (few.rows(r) > most) mode = r, most = few.rows(r);
+  if (most <= n_ / 2) return false;
+  List& list = lists_[j];
+  std::vector<std::uint32_t> place(few.n_ranks() + 1);
+  for (std::uint32_t r = 0; r < few.n_ranks(); ++r) {
+    place[r] = list.size;
+    if (r != mode) list.size += few.rows(r);
+  }
+  place.back() = list.size;
+  if (mode != kMissing) list.size += few.missing();
+  for (std::uint32_t i = 0; i < n_; ++i) {
+    const std::uint32_t rank = few.rank(i);
+    if (rank == mode) continue;
+    const std::uint32_t at = place[std::min(rank, few.n_ranks())]++;
+    list.key[at] = rank;
+    list.tag[at] = tag_of(i);
+  }
+  list.mode = mode;
+  list.n_keys = few.n_ranks();
+  if (mode != kMissing) mode_value_[j] = columns_[j].number(few.a_row(mode));
+  return true;
 }
 
 // Codes and intervals: keys are known beforehand, rows are counted into place.

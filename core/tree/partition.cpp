@@ -29,6 +29,20 @@ std::uint32_t partition_two(std::uint32_t* key, std::uint32_t* tag, std::uint32_
   return left;
 }
 
+std::uint32_t keep_one(std::uint32_t* key, std::uint32_t* tag, std::uint32_t size, const RowMarks& marks,
+                       bool is_marked_kept, int shift) {
+  const std::uint32_t* words = marks.words();
+  if (has_sixteen()) return keep_by_sixteen(key, tag, size, words, is_marked_kept, shift);
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::uint32_t k = key[i], t = tag[i], row = t >> shift;
+    key[kept] = k;
+    tag[kept] = t;
+    kept += (words[row >> 5] >> (row & 31) & 1u) == (is_marked_kept ? 1u : 0u);
+  }
+  return kept;
+}
+
 void partition_many(std::uint32_t* key, std::uint32_t* tag, std::uint32_t size, const std::uint32_t* branch, int shift,
                     std::uint32_t* spare, std::vector<std::uint32_t>& end) {
   std::fill(end.begin(), end.end(), 0u);

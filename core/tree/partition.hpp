@@ -23,6 +23,10 @@ class RowMarks {
 std::uint32_t partition_two(std::uint32_t* key, std::uint32_t* tag, std::uint32_t size, const RowMarks& marks,
                             bool is_marked_left, int shift, std::uint32_t* spare);
 
+// The same where only one side is wanted: its rows go to the front, the others are lost. Returns how many they are.
+std::uint32_t keep_one(std::uint32_t* key, std::uint32_t* tag, std::uint32_t size, const RowMarks& marks,
+                       bool is_marked_kept, int shift);
+
 // Rows go where `branch` (by row) says; `end` gets the end of each branch's part.
 void partition_many(std::uint32_t* key, std::uint32_t* tag, std::uint32_t size, const std::uint32_t* branch, int shift,
                     std::uint32_t* spare, std::vector<std::uint32_t>& end);

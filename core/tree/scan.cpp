@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kEnd = kNoMode;  // in place of a following key: nothing follows
 constexpr std::uint32_t kChunk = 128;    // elements whose scores are compared with the best in one go
+constexpr std::uint32_t kPart = 16;      // of a chunk in which one is above it
 constexpr double kAlmost = 1 - 1e-12;    // a chunk with a score this near to the best is looked at one by one
 
 // Where the best threshold so far lies.
@@ -26,6 +27,7 @@ struct Place {
 // What the kernels below share. A kernel walks a node's rows in the order of a column, adding each to the left branch.
 // Between two rows of different keys it compares the score of the test that cuts there with the best.
 struct Walk {
+  static constexpr bool kLooksAreCheap = false;  // so cheap that parts of a chunk are looked at too
   const ScanRules& rules;
   const NodeSums& node;
   Place place;
@@ -68,6 +70,7 @@ MARGROVE_CLONES Sight look_at_two(const Tags& tags, const std::uint32_t* key, co
 
 template <bool IsPacked>
 struct TwoClasses : Walk {
+  static constexpr bool kLooksAreCheap = true;
   double n, t1, best;
   std::int64_t l1 = 0, nl = 0;
 
@@ -398,13 +401,22 @@ void walk(Kernel& kernel, const Tags& tags, const Piece& piece, const Parts& par
           AddBlock add_block) {
   const auto run = [&](std::uint32_t from, std::uint32_t to, std::uint32_t next_key, std::uint32_t next_row) {
     std::uint32_t i = from;
+    const auto skip_to = [&](std::uint32_t stop) {
+      const bool is_skipped = kernel.skip(piece.key + i, piece.tag + i, stop - i);
+      if (is_skipped) i = stop;
+      return is_skipped;
+    };
     while (i + 1 < to) {
       const std::uint32_t stop = std::min(i + kChunk, to - 1);
-      if (kernel.skip(piece.key + i, piece.tag + i, stop - i)) i = stop;
-      for (; i < stop; ++i) {
-        kernel.add(piece.tag[i]);
-        if (piece.key[i] != piece.key[i + 1])
-          kernel.consider(piece.key[i], tags.row(piece.tag[i]), piece.key[i + 1], tags.row(piece.tag[i + 1]));
+      if (skip_to(stop)) continue;
+      while (i < stop) {  // something in this chunk wins: which part of it, and which row
+        const std::uint32_t part = std::min(i + kPart, stop);
+        if (Kernel::kLooksAreCheap && part < stop && skip_to(part)) continue;
+        for (; i < part; ++i) {
+          kernel.add(piece.tag[i]);
+          if (piece.key[i] != piece.key[i + 1])
+            kernel.consider(piece.key[i], tags.row(piece.tag[i]), piece.key[i + 1], tags.row(piece.tag[i + 1]));
+        }
       }
     }
     if (i < to) {

@@ -106,9 +106,34 @@ MARGROVE_SIXTEEN std::uint32_t partition_by_sixteen(std::uint32_t* key, std::uin
   return left;
 }
 
+MARGROVE_SIXTEEN std::uint32_t keep_by_sixteen(std::uint32_t* key, std::uint32_t* tag, std::uint32_t size,
+                                               const std::uint32_t* marked, bool is_marked_kept, int shift) {
+  std::uint32_t kept = 0;
+  const __m512i one = _mm512_set1_epi32(1), low_five = _mm512_set1_epi32(31), zero = _mm512_setzero_si512();
+  const __m128i by = _mm_cvtsi32_si128(shift);
+  for (std::uint32_t i = 0; i < size; i += 16) {
+    const __mmask16 lanes = first_lanes(size - i);
+    const __m512i k = _mm512_maskz_loadu_epi32(lanes, key + i), t = _mm512_maskz_loadu_epi32(lanes, tag + i);
+    const __m512i row = _mm512_srl_epi32(t, by);
+    const __m512i word = _mm512_mask_i32gather_epi32(zero, lanes, _mm512_srli_epi32(row, 5), marked, 4);
+    const __mmask16 is_marked =
+        _mm512_mask_test_epi32_mask(lanes, word, _mm512_sllv_epi32(one, _mm512_and_si512(row, low_five)));
+    const auto stays = static_cast<__mmask16>(is_marked_kept ? is_marked : lanes & ~is_marked);
+    const auto count = static_cast<std::uint32_t>(__builtin_popcount(stays));
+    const __mmask16 stored = first_lanes(count);
+    _mm512_mask_storeu_epi32(key + kept, stored, _mm512_maskz_compress_epi32(stays, k));
+    _mm512_mask_storeu_epi32(tag + kept, stored, _mm512_maskz_compress_epi32(stays, t));
+    kept += count;
+  }
+  return kept;
+}
+
 #else
 
 bool has_sixteen() { return false; }
+std::uint32_t keep_by_sixteen(std::uint32_t*, std::uint32_t*, std::uint32_t, const std::uint32_t*, bool, int) {
+  throw std::logic_error("this machine has no AVX-512");
+}
 Sight look_by_sixteen(const std::uint32_t*, const std::uint32_t*, std::uint32_t, double, double, double, double,
                       double) {
   throw std::logic_error("this machine has no AVX-512");

@@ -33,4 +33,8 @@ std::uint32_t partition_by_sixteen(std::uint32_t* key, std::uint32_t* tag, std::
                                    const std::uint32_t* marked, bool is_marked_left, int shift,
                                    std::uint32_t* right_key, std::uint32_t* right_tag);
 
+// See `keep_one`.
+std::uint32_t keep_by_sixteen(std::uint32_t* key, std::uint32_t* tag, std::uint32_t size, const std::uint32_t* marked,
+                              bool is_marked_kept, int shift);
+
 }  // namespace margrove::tree

@@ -105,7 +105,8 @@ def read_classes(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) ->
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "O":
         y = _plain_labels(y)
-    check_classification_targets(y)
+    if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
+        check_classification_targets(y)
     _check_length(cells, y)
     classes, codes = number_classes(y)
     weight = _weights(cells, y, sample_weight, class_weight)
