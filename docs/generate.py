@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import calibration_results
 import search_results
 import svm_results
+import tree_results
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -30,7 +31,12 @@ FIGURES = ROOT / "docs" / "images"
 DPI = 80  # legible, and each picture well below 120 KB
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 # Benchmarks whose results are more than a list of times: what makes a section of them, and lines for the README.
-RENDERERS: dict[str, Any] = {"calibration": calibration_results, "search": search_results, "svm": svm_results}
+RENDERERS: dict[str, Any] = {
+    "calibration": calibration_results,
+    "search": search_results,
+    "svm": svm_results,
+    "tree": tree_results,
+}
 NOTICE = "<!-- Made by docs/generate.py; edit that, or the help of the command. -->"
 
 
@@ -76,7 +82,8 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
     results = []
     for path in sorted(folder.glob("*.json")):
         result = json.loads(path.read_text("utf-8"))
-        if isinstance(result, dict) and (result.get("cases") or search_results.is_there(result)):
+        is_in_parts = isinstance(result, dict) and any(part.is_there(result) for part in (search_results, tree_results))
+        if is_in_parts or (isinstance(result, dict) and result.get("cases")):
             results.append({"benchmark": path.stem, **result})
     return results
 

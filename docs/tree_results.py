@@ -1,0 +1,214 @@
+"""What benchmarks/results/tree.json says, as tables and sentences. Called by docs/generate.py.
+
+The file may hold some parts only: a run writes each as it ends, and ``--only`` leaves the others as they were.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+# The bars that benchmarks/tree.py states in words.
+MEAN_BAR = 12.0  # times as fast as scikit-learn, geometric mean over the cases by gini, one thread
+FIT_BAR = 4.0  # times as fast as LightGBM, bins included
+ACCURACY_GAP = 0.005
+TABLE_BAR = 5.0  # times as fast as scikit-learn's one-hot pipeline
+TABLE_GAP = 0.01
+PREDICTION_BAR = 3.0
+MEMORY_BARS = {"exact": 3.0, "histogram": 1.5}  # times the float32 data
+PARTS = ("exact", "histogram", "categorical", "prediction", "memory")
+
+
+def is_there(result: dict[str, Any]) -> bool:
+    """Whether anything was measured."""
+    return any(result.get(part) for part in PARTS)
+
+
+def section(result: dict[str, Any]) -> str:
+    """Each part, and every bar that is missed."""
+    parts = (_exact, _histogram, _categorical, _prediction, _memory)
+    lines = [
+        "The sides take turns in one process, and each side's best run counts.",
+        *(line for name, part in zip(PARTS, parts, strict=True) for line in part(result.get(name) or [])),
+        _missed(result),
+    ]
+    return "\n\n".join(line for line in lines if line)
+
+
+def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Lines for the README: name, peer, our time, theirs, times as fast."""
+    rows = []
+    cases = _gini(result)
+    if cases:
+        ours, theirs = (sum(case[side] for case in cases) for side in ("one_thread", "sklearn"))
+        name = f"{len(cases)} exact trees, one thread, geometric mean"
+        times = f"{_mean(cases):.1f} ×"
+        rows.append((name, "`sklearn.tree.DecisionTreeClassifier`", _in_all(ours), _in_all(theirs), times))
+    for case in result.get("histogram") or []:
+        name = f"255 leaves from bins, {case['data']}"
+        rows.append((name, "`lightgbm`, one tree", _s(case["margrove"]), _s(case["lightgbm"]), _x(case["ratio"])))
+    for case in result.get("categorical") or []:
+        name = f"{case['data']}, categories as they are"
+        rows.append((name, "`OneHotEncoder` and tree", _s(case["margrove"]), _s(case["sklearn"]), _x(case["ratio"])))
+    return rows
+
+
+def _exact(cases: list[dict[str, Any]]) -> Iterator[str]:
+    if not cases:
+        return
+    yield (
+        "Exact growth to full depth (MNIST: depth 10) against scikit-learn's `DecisionTreeClassifier`, which has one"
+        " thread. Behind our times: how many times as fast."
+    )
+    rows = [
+        [
+            f"{case['data']}, {case['rows']:,} × {case['columns']}, {case['classes']} classes",
+            case["criterion"],
+            f"{_s(case['one_thread'])} ({_x(case['ratio'])})",
+            f"{_s(case['two_threads'])} ({_x(case['ratio_two'])})",
+            _s(case["sklearn"]),
+            "" if case["bar"] is None else f"{case['bar']:g} ×",
+        ]
+        for case in cases
+    ]
+    yield _table(["", "criterion", "one thread", "two threads", "scikit-learn", "bar, one thread"], rows)
+    gap = max(abs(case["impurity_at_depth_6"] - case["sklearn_impurity_at_depth_6"]) for case in cases)
+    gini = [case for case in cases if case["criterion"] == "gini"]
+    yield (
+        f"Geometric mean by gini: {_mean(gini):.1f} × on one thread; by entropy"
+        f" {_mean([case for case in cases if case not in gini]):.1f} ×. At depth 6 the leaves' mean impurity differs from"
+        f" scikit-learn's by {gap:.1g} at most."
+    )
+
+
+def _histogram(cases: list[dict[str, Any]]) -> Iterator[str]:
+    if not cases:
+        return
+    yield (
+        "Growth from 255 bins to 255 leaves of 20 rows or more, one thread, against LightGBM's first tree; both cut bins"
+        " from all rows. covtype_sample: class 2 against the rest."
+    )
+    rows = [
+        [
+            f"{case['data']}, {case['rows']:,} × {case['columns']}",
+            _s(case["margrove"]),
+            f"{_s(case['lightgbm'])} ({_x(case['ratio'])})",
+            _s(case["margrove_tree"]),
+            f"{_s(case['lightgbm_tree'])} ({_x(case['tree_ratio'])})",
+            f"{case['accuracy']:.4f}",
+            f"{case['lightgbm_accuracy']:.4f}",
+        ]
+        for case in cases
+    ]
+    head = ["", "whole fit", "LightGBM", "without binning", "LightGBM's", "training accuracy", "LightGBM's"]
+    yield _table(head, rows)
+
+
+def _categorical(cases: list[dict[str, Any]]) -> Iterator[str]:
+    if not cases:
+        return
+    yield (
+        "Tables with categories as they are, default settings, one thread, against scikit-learn's tree behind"
+        " `SimpleImputer` and `OneHotEncoder`; accuracy by ten folds, and for each way to test a category:"
+    )
+    rows = [
+        [
+            f"{case['data']}, {case['rows']:,} × {case['columns']}",
+            _s(case["margrove"]),
+            f"{_s(case['sklearn'])} ({_x(case['ratio'])})",
+            *(f"{case[key]:.4f}" for key in ("accuracy", "sklearn_accuracy", "accuracy_subset")),
+            *(f"{case[key]:.4f}" for key in ("accuracy_multiway", "accuracy_one_vs_rest")),
+        ]
+        for case in cases
+    ]
+    yield _table(["", "fit", "one-hot", "accuracy", "one-hot's", "subset", "multiway", "one_vs_rest"], rows)
+
+
+def _prediction(cases: list[dict[str, Any]]) -> Iterator[str]:
+    if not cases:
+        return
+    yield f"`predict` of {cases[0]['rows']:,} rows of 50 columns:"
+    rows = [
+        [
+            "full depth" if case["max_depth"] is None else f"depth {case['max_depth']}",
+            f"{_s(case['one_thread'])} ({_x(case['ratio'])})",
+            f"{_s(case['two_threads'])} ({_x(case['ratio_two'])})",
+            _s(case["sklearn"]),
+        ]
+        for case in cases
+    ]
+    yield _table(["", "one thread", "two threads", "scikit-learn"], rows)
+
+
+def _memory(cases: list[dict[str, Any]]) -> Iterator[str]:
+    if not cases:
+        return
+    data = cases[0]["data_bytes"] / 1e6
+    shares = "; ".join(f"{case['side']} {case['share']:.2f}" for case in cases)
+    yield f"Memory that a fit takes beyond its {data:,.0f} MB of float32 data, as a multiple of them: {shares}."
+
+
+def _missed(result: dict[str, Any]) -> str:
+    """Every bar that is not reached, in one sentence; or that all are."""
+    found = list(_misses(result))
+    return f"Missed: {'; '.join(found)}." if found else "No bar is missed."
+
+
+def _misses(result: dict[str, Any]) -> Iterator[str]:
+    cases = _gini(result)
+    for case in cases:
+        if case["ratio"] < case["bar"]:
+            yield f"{case['data']} is {case['ratio']:.1f} times as fast as scikit-learn, and the bar is {case['bar']:g}"
+    if cases and _mean(cases) < MEAN_BAR:
+        yield f"the geometric mean is {_mean(cases):.1f}, and the bar is {MEAN_BAR:g}"
+    for case in result.get("exact") or []:
+        if case["two_threads"] > case["one_thread"]:
+            slower = case["two_threads"] / case["one_thread"]
+            yield f"two threads take {slower:.2f} times as long as one on {case['data']} by {case['criterion']}"
+    for case in result.get("histogram") or []:
+        if case["ratio"] < FIT_BAR:
+            yield f"bins of {case['data']} are {case['ratio']:.1f} times as fast as LightGBM, and the bar is {FIT_BAR:g}"
+        if case["tree_ratio"] < 1:
+            yield f"the tree alone of {case['data']} is slower than LightGBM's: {case['tree_ratio']:.2f} times as fast"
+        if case["accuracy"] < case["lightgbm_accuracy"] - ACCURACY_GAP:
+            yield f"the tree of {case['data']} is less accurate than LightGBM's by more than {ACCURACY_GAP}"
+    for case in result.get("categorical") or []:
+        if case["ratio"] < TABLE_BAR:
+            yield f"{case['data']} is {case['ratio']:.1f} times as fast as one-hot, and the bar is {TABLE_BAR:g}"
+        if case["accuracy"] < case["sklearn_accuracy"] - TABLE_GAP:
+            yield f"{case['data']} is less accurate than one-hot by more than {TABLE_GAP}"
+    for case in result.get("prediction") or []:
+        best = max(case["ratio"], case["ratio_two"])
+        if best < PREDICTION_BAR:
+            depth = "full depth" if case["max_depth"] is None else f"depth {case['max_depth']}"
+            yield f"prediction at {depth} is {best:.1f} times as fast, and the bar is {PREDICTION_BAR:g}"
+    for case in result.get("memory") or []:
+        bar = MEMORY_BARS.get(case["side"], math.inf)
+        if case["share"] > bar:
+            yield f"{case['side']} takes {case['share']:.2f} times the data, and the bar is {bar:g}"
+
+
+def _gini(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return [case for case in result.get("exact") or [] if case["criterion"] == "gini"]
+
+
+def _mean(cases: list[dict[str, Any]]) -> float:
+    return math.exp(sum(math.log(case["ratio"]) for case in cases) / len(cases))
+
+
+def _s(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 0.1 else f"{seconds * 1000:.3g} ms"
+
+
+def _x(ratio: float) -> str:
+    return f"{ratio:.1f} ×"
+
+
+def _in_all(seconds: float) -> str:
+    return f"{seconds:.3g} s in all"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
