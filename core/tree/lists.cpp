@@ -208,8 +208,15 @@ void Lists::bin_sparse(std::size_t j, std::int64_t zeros) {
   }
   if (!is_added) add_zeros();
   binning.finish(columns_[j], n_bins_);
-  for (std::uint32_t i = 0; i < list.size && list.key[i] != kMissing; ++i) list.key[i] = binning.bin(list.key[i]);
   if (list.mode != kNoMode) list.mode = binning.bin(list.mode);
+  std::uint32_t listed = 0;
+  for (std::uint32_t i = 0; i < list.size; ++i) {
+    const std::uint32_t key = list.key[i] == kMissing ? kMissing : binning.bin(list.key[i]);
+    if (key == list.mode) continue;  // in the bin of the zeros: left out with them
+    list.key[listed] = key;
+    list.tag[listed++] = list.tag[i];
+  }
+  list.size = listed;
   cuts_[j] = binning.cuts();
 }
 
