@@ -97,14 +97,17 @@ bool Chooser::decide(double weight) {
   double mean = 0, best_score = 0;
   for (const Charged& charged : all_) mean += charged.excess / static_cast<double>(all_.size());
   for (auto& [column, excess, candidate] : all_) {
+    // Of a branch so light that its weight is lost in rounding nothing is known, but it may be all there is.
+    const double information = std::max(candidate.split_information, std::numeric_limits<double>::epsilon());
     double score;
     if (growth_.score == SplitScore::gain_ratio) {
       if (excess < mean - node_.tolerance) continue;
-      score = excess / candidate.split_information;
+      score = excess / information;
     } else {
-      score = node_.mass - (node_.mass - excess) / candidate.split_information;
+      score = node_.mass - (node_.mass - excess) / information;
     }
-    if (best_.found() && !(score > best_score + kEqualGain * std::abs(best_score))) continue;
+    const double rounding = std::max(node_.tolerance, kEqualGain * std::abs(best_score));
+    if (best_.found() && !(score > best_score + rounding)) continue;
     best_score = score;
     best_excess_ = excess;
     column_ = column;
