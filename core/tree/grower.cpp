@@ -110,21 +110,17 @@ void Grower::start() {
   Open root;
   root.path = mixed(growth_.seed);
   root.sums.sum.assign(n_classes_ ? static_cast<std::size_t>(n_classes_) : 2, 0.0);
-  if (n_classes_) {
-    root.sums.seen.assign(static_cast<std::size_t>(n_classes_), 0);
-    for (std::int64_t i = 0; i < n_; ++i) {
-      const double w = rules_.weight.empty() ? 1.0 : rules_.weight[static_cast<std::size_t>(i)];
-      const auto k = static_cast<std::size_t>(label_[static_cast<std::size_t>(i)]);
-      root.sums.sum[k] += w;
-      root.sums.weight += w;
-      ++root.sums.seen[k];
-    }
-    root.sums.rows = n_;
-  } else {
+  root.sums.seen.assign(static_cast<std::size_t>(n_classes_), 0);
+  root.sums.rows = n_;
+  if (has_row_list()) {
     row_memory_.resize(2 * static_cast<std::size_t>(n_));
     rows_ = {row_memory_.data(), row_memory_.data() + n_, static_cast<std::uint32_t>(n_), kNoMode, 0};
-    std::iota(rows_.tag, rows_.tag + n_, 0u);
+    for (std::uint32_t i = 0; i < n_; ++i) rows_.tag[i] = lists_->tag_of(i);
     root.rows = {static_cast<std::uint32_t>(columns_.size()), 0, static_cast<std::uint32_t>(n_)};
+  } else {
+    for (const std::int32_t k : label_) ++root.sums.seen[static_cast<std::size_t>(k)];
+    std::copy(root.sums.seen.begin(), root.sums.seen.end(), root.sums.sum.begin());
+    root.sums.weight = static_cast<double>(n_);
   }
   summarise(root);
   weight_ = root.sums.weight;
@@ -140,7 +136,10 @@ void Grower::start() {
 void Grower::summarise(Open& node) const {
   NodeSums& sums = node.sums;
   const Criterion criterion = rules_.measure.criterion;
-  if (n_classes_) return summarise_classes(rules_, sums);
+  if (n_classes_) {
+    if (has_row_list()) add_rows(sums, rows_.tag + node.rows.begin, node.rows.size);
+    return summarise_classes(rules_, sums);
+  }
   const std::uint32_t* row = rows_.tag + node.rows.begin;
   double mean = 0, least = rules_.number[row[0]], most = least;
   sums.rows = node.rows.size;
@@ -271,7 +270,7 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
   children.assign(branches.count, Open{});
   if (has_rest) rows[rest] += node.sums.rows - std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
 
-  // Class weights: added up, except for the branch with the rows that are not listed (or, without such, the longest).
+  // Class counts: added up, except for the branch with the rows that are not listed (or, without such, the longest).
   const std::uint32_t implied =
       has_rest ? rest : static_cast<std::uint32_t>(std::max_element(rows.begin(), rows.end()) - rows.begin());
   for (Open& child : children) {
@@ -291,9 +290,9 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
       else
         space.branch_of_row[row] = branches.place(b);
     }
-    if (n_classes_) add_rows(children[b].sums, part.tag + begin, end - begin);
+    if (!has_row_list()) add_rows(children[b].sums, part.tag + begin, end - begin);
   }
-  if (n_classes_) {
+  if (!has_row_list()) {
     NodeSums& sums = children[implied].sums;
     sums.sum = node.sums.sum;
     sums.seen = node.sums.seen;
@@ -304,8 +303,6 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
       for (std::size_t k = 0; k < sums.sum.size(); ++k) sums.sum[k] -= children[b].sums.sum[k];
       for (std::size_t k = 0; k < sums.seen.size(); ++k) sums.seen[k] -= children[b].sums.seen[k];
     }
-    for (std::size_t k = 0; k < sums.seen.size(); ++k)
-      if (!sums.seen[k]) sums.sum[k] = 0;  // and not what rounding has left
   }
   for (std::uint32_t b = 0; b < branches.count; ++b) children[b].sums.rows = rows[b];
   return branches;
@@ -364,7 +361,7 @@ void Grower::partition(const Range& range, const Branches& branches, const Space
 void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children) {
   Branches branches = branch_out(node, space, children);
   const auto id = static_cast<std::int64_t>(output.size());
-  if (!n_classes_) {
+  if (has_row_list()) {
     partition(node.rows, branches, space, space);
     for (std::uint32_t b = 0; b < branches.count; ++b) children[b].rows = space.parts[b];
   }

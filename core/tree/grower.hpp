@@ -39,6 +39,9 @@ class Grower : public Growing {
   struct Job;
   struct Branches;
 
+  // Where the target is a number, and where rows have weights, a node is summed up from its rows: what is left of the
+  // parent's sums would be rounding where the siblings took all but the lightest.
+  bool has_row_list() const { return !n_classes_ || !rules_.weight.empty(); }
   void start();
   bool run_best_first(Time until);
   void summarise(Open& node) const;
@@ -67,7 +70,7 @@ class Grower : public Growing {
   GrowthRules growth_;
   int threads_;
   std::unique_ptr<Lists> lists_;
-  List rows_;  // all rows in their order, where the target is a number
+  List rows_;  // all rows in their order: see has_row_list
   std::vector<std::uint32_t> row_memory_;
   double weight_ = 0;
   std::vector<std::unique_ptr<Space>> spaces_;  // one for each thread

@@ -52,6 +52,9 @@ class Lists {
   std::span<const Column> columns() const { return columns_; }
   const Tags& tags() const { return tags_; }
   std::int64_t n() const { return n_; }
+  std::uint32_t tag_of(std::uint32_t row) const {
+    return label_.empty() || tags_.label ? row : row << tags_.shift | static_cast<std::uint32_t>(label_[row]);
+  }
   double mode_value(std::size_t column) const { return mode_value_[column]; }
 
   // θ between two neighbouring keys of a node, given a row of each, or kModeRow.
@@ -64,9 +67,6 @@ class Lists {
   void sort_sparse(std::size_t j);
   void bin_sparse(std::size_t j, std::int64_t zeros);
   void settle(std::size_t j, std::uint32_t size);
-  std::uint32_t tag_of(std::uint32_t row) const {
-    return label_.empty() || tags_.label ? row : row << tags_.shift | static_cast<std::uint32_t>(label_[row]);
-  }
 
   std::span<const Column> columns_;
   std::int64_t n_;
