@@ -89,7 +89,11 @@ class BoundGrower {
     rules.weight = span_of(weight);
     rules.number = span_of(number);
     rules.min_rows = nb::cast<std::int64_t>(growth["min_samples_leaf"]);
-    rules.min_weight = nb::cast<double>(growth["min_weight_leaf"]);
+    // Up to rounding: a leaf of 7 rows has the weight 0.07 · 100, which is 7.000000000000001.
+    rules.min_weight = nb::cast<double>(growth["min_weight_leaf"]) * (1 - tree::kEqualGain);
+    rules.value_slack = n_classes ? tree::kEqualGain : 0;
+    for (std::size_t i = 0; i < number.size(); ++i)
+      rules.value_slack = std::max(rules.value_slack, tree::kEqualGain * std::abs(number.data()[i]));
     const int thresholds = nb::cast<int>(growth["fitted"]);
     require(thresholds >= 0 && thresholds <= 2 && (thresholds == 0 || n_classes > 0), "unknown thresholds");
     rules.thresholds = static_cast<tree::Thresholds>(thresholds);

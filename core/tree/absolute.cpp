@@ -46,11 +46,8 @@ void scan_absolute(const ScanRules& rules, const Column& column, const Piece& pi
       if (route == 0) ++found.n_tests;
       if (rows < rules.min_rows || node.rows - rows < rules.min_rows) continue;
       if (weight_right < rules.min_weight || node.weight - weight_right < rules.min_weight) continue;
-      if (column.monotone && !is_last) {
-        const double low = node.shift + median.median(), high = node.shift + space.ahead_median[i + 1];
-        if (std::min(low, high) < node.least || std::max(low, high) > node.most || (high - low) * column.monotone < 0)
-          continue;
-      }
+      const double low = node.shift + median.median(), high = node.shift + space.ahead_median[i + 1];
+      if (column.monotone && !is_last && !is_in_order(rules, column, node, low, high)) continue;
       const double excess = -median.error() - space.ahead[i + 1] - node.purity;
       if (found.found() && excess <= found.excess + node.tolerance) continue;
       found.excess = excess;

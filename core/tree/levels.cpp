@@ -124,9 +124,8 @@ bool is_monotone(const ScanRules& rules, const Column& column, const NodeSums& n
     const double value = is_of_classes(criterion)                 ? levels.share(l, 1)
                          : criterion == Criterion::absolute_error ? levels.median(l)
                                                                   : node.shift + levels.share(l, 0);
-    if (value < node.least || value > node.most) return false;
-    if (levels[l].key == kMissing) continue;
-    if (l > 0 && (value - before) * column.monotone < 0) return false;
+    const bool has_before = l > 0 && levels[l].key != kMissing;
+    if (!is_in_order(rules, column, node, has_before ? before : value, value)) return false;
     before = value;
   }
   return true;

@@ -337,8 +337,7 @@ struct Sums : Walk {
     const int at = is_of_classes_ ? 1 : 0;
     const double shift = is_of_classes_ ? 0.0 : node.shift;
     const double low = shift + space.left_sum[at] / wl, high = shift + right[at] / wr;
-    return low >= node.least && low <= node.most && high >= node.least && high <= node.most &&
-           (high - low) * column.monotone >= 0;
+    return is_in_order(rules, column, node, low, high);
   }
   bool skip(const std::uint32_t*, const std::uint32_t*, std::uint32_t) const { return false; }
   double excess() const { return best; }

@@ -1,6 +1,7 @@
 // The best test of one column at one node: a walk through the column's list.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -55,6 +56,7 @@ struct ScanRules {
   std::span<const double> number;  // (n), the target where it is a number
   std::int64_t min_rows = 1;       // in each branch
   double min_weight = 0;
+  double value_slack = 0;  // by which rounding may break a monotone order
   bool needs_split_information = false;
   Thresholds thresholds = Thresholds::every;
   std::vector<std::int64_t> x_log_x;  // x log2 x in fixed point, x = 0 .. n: exact and the same in any order
@@ -96,6 +98,13 @@ void scan_levels(const ScanRules& rules, const Column& column, std::uint32_t mod
 // Thresholds under absolute error (absolute.cpp).
 void scan_absolute(const ScanRules& rules, const Column& column, const Piece& piece, const NodeSums& node,
                    ScanSpace& space, Candidate& best);
+
+// Whether two branches of a monotone column go its way, within the bounds of columns above.
+inline bool is_in_order(const ScanRules& rules, const Column& column, const NodeSums& node, double left, double right) {
+  const double slack = rules.value_slack;
+  return std::min(left, right) >= node.least - slack && std::max(left, right) <= node.most + slack &&
+         (right - left) * column.monotone >= -slack;
+}
 
 inline double split_information(double left, double right) {
   const double w = left + right;
