@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -21,7 +22,7 @@ from margrove.certificate import Certificate
 from margrove.data.table import Table
 from margrove.engine import Effort, settle_engine, solve
 from margrove.engine.native import tree as native
-from margrove.errors import ConvergenceWarning, ParameterError, level_of_caller
+from margrove.errors import ConvergenceWarning, InputError, ParameterError, level_of_caller
 from margrove.status import Status
 from margrove.tree.certificate import solver_certificate
 from margrove.tree.export import to_c, to_dataframe, to_python, to_sql
@@ -32,13 +33,14 @@ from margrove.tree.problem import Cells, Criterion, Test, TreeProblem
 from margrove.tree.prune import held_out_sums, prune
 from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells, read_cells
 from margrove.tree.rules import Rules, Style, tree_rules
-from margrove.tree.settings import check_settings, settle_growth
+from margrove.tree.settings import check_prune, check_settings, settle_growth, settle_seed
 from margrove.tree.significance import split_p_values, stop_by_significance
 
 
 class DecisionTree(BaseEstimator):
     """What the trees share. Not a learner by itself."""
 
+    criterion: Any
     split_score: Any
     categorical: Any
     categorical_features: Any
@@ -65,6 +67,7 @@ class DecisionTree(BaseEstimator):
     ccp_alpha_: float
     target_: str | None
     n_features_in_: int
+    _seed: int | None  # what random_state came to in fit: a generator would give another number when asked again
 
     # ------------------------------------------------------------------------------------------------------- fitting
 
@@ -82,8 +85,16 @@ class DecisionTree(BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         check_settings(self)
         criterion = self._settled_criterion()
+        check_prune(self.prune, criterion)
         engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
-        sample = self._read_target(self._learn(X), y, sample_weight)
+        self._seed = settle_seed(self.random_state)
+        cells = self._learn(X)
+        if cells.sparse is not None and criterion == "absolute_error":
+            raise InputError(
+                "criterion='absolute_error' takes no sparse matrix, and X is one",
+                cure="Use X.toarray(), or criterion='squared_error'.",
+            )
+        sample = self._read_target(cells, y, sample_weight)
         growing, held_out = self._apart(sample)
         problem = self._problem(growing, criterion)
         solution = solve(problem, engine, effort)
@@ -115,9 +126,12 @@ class DecisionTree(BaseEstimator):
     def _problem(self, sample: TreeSample, criterion: Criterion) -> TreeProblem:
         n_classes = 0 if sample.classes is None else len(sample.classes)
         if n_classes > 2 and any(column.monotone for column in sample.cells.columns):
-            raise ParameterError("Monotonicity constraints are not supported with multiclass classification")
+            raise ParameterError(  # the first sentence is scikit-learn's
+                "Monotonicity constraints are not supported with multiclass classification: monotonic_cst says which "
+                f"way class 1 of two goes, and there are {n_classes} classes. Use monotonic_cst=None."
+            )
         weight = float(sample.cells.n_rows if sample.weight is None else sample.weight.sum())
-        growth = settle_growth(self, criterion, sample.cells.n_rows, len(sample.cells.columns), weight)
+        growth = settle_growth(self, criterion, sample.cells.n_rows, len(sample.cells.columns), weight, self._seed)
         return TreeProblem(sample.cells, sample.target, n_classes, sample.weight, growth)
 
     def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> TreeProblem:
@@ -130,7 +144,7 @@ class DecisionTree(BaseEstimator):
         """The rows to grow from, and those held out for pruning."""
         if self.prune != "reduced_error":
             return sample, None
-        held_out = held_out_rows(sample, self.validation_fraction, self.random_state)
+        held_out = held_out_rows(sample, self.validation_fraction, self._seed)
         return _some(sample, ~held_out), _some(sample, held_out)
 
     def _pruned(self, problem: TreeProblem, held_out: TreeSample | None, engine: str, effort: Effort) -> TreeModel:
@@ -159,11 +173,23 @@ class DecisionTree(BaseEstimator):
         return choose_by_folds(
             problem,
             cost_complexity_path(self.grown_),
-            self.random_state,
-            grow=lambda part: solve(part, engine, effort).model,
+            self._seed,
+            grow=self._grow_of(engine, effort),
             leaves=lambda tree, cells: _leaves(tree, cells, engine, effort),
             score=self._score_leaves,
         )
+
+    def _grow_of(self, engine: str, effort: Effort) -> Callable[[TreeProblem], TreeModel]:
+        """Grows further trees, and takes note if one was broken off: what follows from it is not settled either."""
+
+        def grow(problem: TreeProblem) -> TreeModel:
+            solution = solve(problem, engine, effort)
+            if solution.status is not Status.CONVERGED:
+                self.status_ = solution.status
+            model: TreeModel = solution.model
+            return model
+
+        return grow
 
     def _warn_unless_done(self) -> None:
         if self.status_ is not Status.CONVERGED:
@@ -189,18 +215,15 @@ class DecisionTree(BaseEstimator):
 
     def decision_path(self, X: ArrayLike) -> sp.csr_matrix:
         """The nodes that each row passes: a sparse matrix of shape (n, nodes) with ones."""
-        leaf = self.apply(X)
-        paths = {}
-        for end in np.unique(leaf).tolist():
-            path, node = [], end
-            while node >= 0:
-                path.append(node)
-                node = int(self.tree_.parent[node])
-            paths[end] = path[::-1]
-        nodes = [paths[end] for end in leaf.tolist()]
-        starts = np.concatenate([[0], np.cumsum([len(path) for path in nodes])])
-        columns = np.concatenate(nodes) if nodes else np.empty(0, int)
-        return sp.csr_matrix((np.ones(len(columns), np.int64), columns, starts), shape=(len(leaf), self.tree_.n_nodes))
+        leaf, tree = self.apply(X), self.tree_
+        starts = np.concatenate([[0], np.cumsum(tree.depth[leaf] + 1, dtype=np.int64)])
+        nodes = np.empty(starts[-1], dtype=np.int32)
+        node, place, rows = leaf, starts[1:] - 1, np.arange(len(leaf))
+        while len(rows):  # all rows go up together, each until it has passed the root
+            nodes[place] = node
+            rows = np.flatnonzero(tree.parent[node] >= 0)
+            node, place = tree.parent[node[rows]], place[rows] - 1
+        return sp.csr_matrix((np.ones(len(nodes), np.int64), nodes, starts), shape=(len(leaf), tree.n_nodes))
 
     def get_depth(self) -> int:
         """The depth of the deepest leaf; 0 where there is only the root."""
@@ -286,7 +309,7 @@ class DecisionTree(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.criterion != "absolute_error"
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags

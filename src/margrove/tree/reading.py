@@ -3,6 +3,7 @@ any work."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,12 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from margrove.data.alignment import as_trained, check_names, sparse_as_trained, tell_unseen
 from margrove.data.columns import MISSING, Column, named
-from margrove.data.sample import number_classes, read_features, settle_weights
+from margrove.data.sample import merged, number_classes, read_features, settle_weights
 from margrove.data.table import Table
-from margrove.errors import InputError, ParameterError, listed, shown
+from margrove.errors import InputError, ParameterError, shown
 from margrove.tree.problem import Cells, Test, TreeColumn
 
+LARGEST = 1e100  # of targets and weights, whose squares and products are summed up; the same for the smallest
 CATEGORY_TESTS: tuple[Test, ...] = ("multiway", "subset", "one_vs_rest")
 
 
@@ -54,7 +56,8 @@ def learn_cells(estimator: Any, X: Any, wishes: ColumnWishes) -> Cells:
     columns, values = [], []
     is_plain = table.block is not None and not categories and not cuts
     # NaN is in a sum as soon as it is in a term: one pass, and no mask as large as the table.
-    is_complete = table.block is not None and not np.isnan(np.sum(table.block, dtype=np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):  # of huge cells
+        is_complete = table.block is not None and not np.isnan(np.sum(table.block, dtype=np.float64))
     for j, given in enumerate(table):
         column = _category_of_numbers(given) if j in categories and given.kind == "numeric" else given
         if column.kind == "numeric":
@@ -81,7 +84,7 @@ def read_cells(estimator: Any, X: Any, columns: tuple[TreeColumn, ...], unseen: 
     table = read_features(estimator, X, names=names, may_be_infinite=True)  # x ≤ θ has an answer for ±∞ too
     check_names(table, names, known=[getattr(estimator, "target_", None) or ""])
     if table.sparse is not None:
-        matrix = sparse_as_trained(table, names)
+        matrix = merged(sparse_as_trained(table, names))
         if all(column.test == "threshold" for column in columns):
             return Cells(columns, table.n_rows, sparse=matrix.tocsc())
         table = Table(block=matrix.toarray(), names=names, source=table.source)
@@ -105,6 +108,8 @@ def read_classes(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) ->
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "O":
         y = _plain_labels(y)
+    if y.dtype.kind == "f":
+        _check_finite(y)
     if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
         check_classification_targets(y)
     _check_length(cells, y)
@@ -127,15 +132,34 @@ def read_numbers(cells: Cells, y: Any, sample_weight: Any) -> TreeSample:
         raise InputError(f"y holds {shown(y[0])}; a regression needs numbers", cure="Use DecisionTreeClassifier.")
     numbers = y.astype(np.float64)
     _check_length(cells, numbers)
-    if not np.isfinite(numbers).all():
-        row = int(np.argmin(np.isfinite(numbers)))
-        what = "NaN" if np.isnan(numbers[row]) else "infinity"
-        raise InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
+    _check_finite(numbers)
+    largest = float(np.abs(numbers).max())
+    if largest > LARGEST or 0 < largest < 1 / LARGEST:
+        size = f"numbers up to {largest:g}, whose squares are beyond those of a computer"
+        raise InputError(f"y holds {size}", cure="Multiply y by a number that makes them moderate.")
     return _sample(cells, numbers, None, _weights(cells, numbers, sample_weight, None))
 
 
+def _check_finite(y: NDArray[Any]) -> None:
+    if not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        what = "NaN" if np.isnan(y[row]) else "infinity"
+        raise InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
+
+
 def _weights(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) -> NDArray[np.float64] | None:
-    return settle_weights(np.empty((cells.n_rows, 0)), y, sample_weight, class_weight)
+    weight = settle_weights(np.empty((cells.n_rows, 0)), y, sample_weight, class_weight)
+    if weight is None:
+        return None
+    largest = float(weight.max())
+    if largest == 0:
+        raise InputError(
+            "sample_weight and class_weight together leave no row with a weight > 0", cure="Give some row one."
+        )
+    if not 1 / LARGEST <= largest <= LARGEST:
+        size = f"the largest weight is {largest:g}; it must be from {1 / LARGEST:g} to {LARGEST:g}"
+        raise InputError(f"of sample_weight (times class_weight) {size}", cure="Multiply all by the same number.")
+    return weight
 
 
 def _sample(
@@ -155,15 +179,18 @@ def _check_length(cells: Cells, y: NDArray[Any]) -> None:
 
 def _plain_labels(y: NDArray[Any]) -> NDArray[Any]:
     """Labels that came as objects, as one type that can be sorted."""
-    kinds = {type(label) for label in y.tolist()}
-    if any(label is None or label != label for label in y.tolist()):
-        row = next(i for i, label in enumerate(y.tolist()) if label is None or label != label)
-        raise InputError(f"Input y contains NaN, first in row {row}", cure="Leave such rows out.")
+    labels = [label.item() if isinstance(label, np.generic) else label for label in y.tolist()]
+    for row, label in enumerate(labels):
+        is_missing = label is None or type(label).__name__ in ("NAType", "NaTType")  # pandas has its own
+        if is_missing or (isinstance(label, float) and math.isnan(label)):
+            raise InputError(f"Input y contains NaN, first in row {row}", cure="Leave such rows out.")
+    kinds = {type(label) for label in labels}
     if kinds <= {str}:
-        return y.astype(np.str_)
+        return np.array(labels, dtype=np.str_)
     if kinds <= {bool, int, float}:
-        return np.asarray(y.tolist())
-    check_classification_targets(y)
+        return np.asarray(labels)
+    if not kinds <= {str, bool, int, float}:
+        check_classification_targets(y)
     raise InputError(
         f"y mixes labels of different types: {', '.join(sorted(kind.__name__ for kind in kinds))}",
         cure="Make them all text: y.astype(str).",
@@ -208,11 +235,13 @@ def _cut_points(given: Mapping[Any, Sequence[float]] | None, table: Table) -> di
     found = {}
     for key, points in given.items():
         j = _position("split_values", key, table)
-        numbers = np.asarray(points, dtype=np.float64).ravel()
+        wanted = f"split_values[{shown(key)}] is {shown(points)}; it must be one or more different numbers."
+        try:
+            numbers = np.asarray(points, dtype=np.float64).ravel()
+        except (TypeError, ValueError) as error:
+            raise ParameterError(wanted) from error
         if not len(numbers) or not np.isfinite(numbers).all() or len(np.unique(numbers)) < len(numbers):
-            raise ParameterError(
-                f"split_values[{shown(key)}] is {listed(numbers.tolist())}; it must be one or more different numbers."
-            )
+            raise ParameterError(wanted)
         found[j] = tuple(sorted(float(number) for number in numbers))
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from margrove.errors import ParameterError, check_flag, check_number, check_whole, shown
-from margrove.tree.problem import Criterion, Growth, SplitScore, Thresholds
+from margrove.tree.problem import VALUE_CRITERIA, Criterion, Growth, SplitScore, Thresholds
 from margrove.tree.prune import RULES
 from margrove.tree.significance import check_share
 
@@ -46,6 +46,10 @@ def check_settings(tree: Any) -> None:
     check_number("min_weight_fraction_leaf", tree.min_weight_fraction_leaf, least=0)
     if tree.min_weight_fraction_leaf > 0.5:
         raise ParameterError(f"min_weight_fraction_leaf is {tree.min_weight_fraction_leaf}; it must be 0.5 at most.")
+    majority = getattr(tree, "majority", 1.0)
+    check_number("majority", majority, above=0)
+    if majority > 1:
+        raise ParameterError(f"majority is {majority}; it is a share, so 1 at most.")
     check_whole("n_bins", tree.n_bins, least=2)
     check_flag("correct_significance", tree.correct_significance)
     if tree.significance is not None:
@@ -53,16 +57,34 @@ def check_settings(tree: Any) -> None:
     if tree.prune_level is not None:
         check_share("prune_level", tree.prune_level)
     check_share("validation_fraction", tree.validation_fraction)
-    if tree.ccp_alpha != "cv":
+    if not (isinstance(tree.ccp_alpha, str) and tree.ccp_alpha == "cv"):
         check_number("ccp_alpha", tree.ccp_alpha, least=0, cure="Or 'cv': chosen by cross-validation.")
 
 
-def settle_growth(tree: Any, criterion: Criterion, n_rows: int, n_columns: int, weight: float) -> Growth:
+def check_prune(rule: Any, criterion: Criterion) -> None:
+    """Some rules count errors of classes."""
+    if rule in ("binomial_test", "pessimistic") and criterion in VALUE_CRITERIA:
+        rules = ", ".join(repr(other) for other in RULES if other not in ("binomial_test", "pessimistic"))
+        raise ParameterError(f"prune is {rule!r}, which counts errors of classes; for numbers it must be {rules}.")
+
+
+def settle_seed(random_state: Any) -> int | None:
+    """A number for all that is random in a fit; None where nothing is asked to be."""
+    if random_state is None:
+        return None
+    try:
+        generator = check_random_state(random_state)
+    except ValueError as error:
+        raise ParameterError(
+            f"random_state is {shown(random_state)}; it must be None, a whole number below 2³², or a RandomState."
+        ) from error
+    return int(random_state) if isinstance(random_state, (int, np.integer)) else int(generator.randint(2**31 - 1))
+
+
+def settle_growth(
+    tree: Any, criterion: Criterion, n_rows: int, n_columns: int, weight: float, seed: int | None
+) -> Growth:
     """How a tree of this table is grown."""
-    majority = getattr(tree, "majority", 1.0)
-    check_number("majority", majority, above=0)
-    if majority > 1:
-        raise ParameterError(f"majority is {majority}; it is a share, so 1 at most.")
     return Growth(
         criterion=criterion,
         split_score=tree.split_score,
@@ -75,10 +97,10 @@ def settle_growth(tree: Any, criterion: Criterion, n_rows: int, n_columns: int, 
         max_features=_columns_looked_at(tree.max_features, n_columns),
         min_impurity_decrease=float(tree.min_impurity_decrease),
         min_gain=float(tree.min_gain),
-        majority=float(majority),
+        majority=float(getattr(tree, "majority", 1.0)),
         complexity=float(tree.complexity),
         n_bins=int(tree.n_bins),
-        seed=_seed(tree.random_state, tree.max_features),
+        seed=0 if seed is None and tree.max_features is not None else seed,
     )
 
 
@@ -94,7 +116,7 @@ def _count(name: str, value: Any, n_rows: int, *, least: int) -> int:
             return n_rows  # the share 1.0, as scikit-learn has it
         raise ParameterError(f"{name} is {value}; it must be a whole number ≥ {least}, or a share below 1.")
     check_whole(name, value, least=least, cure="Or a share of the rows, such as 0.01.")
-    return int(value)
+    return min(int(value), n_rows + 1)  # no node has more, and the core may double it
 
 
 def _columns_looked_at(value: Any, n_columns: int) -> int | None:
@@ -111,13 +133,3 @@ def _columns_looked_at(value: Any, n_columns: int) -> int | None:
         return max(1, int(value * n_columns))
     check_whole("max_features", value, least=1, cure="Or 'sqrt', 'log2', or a share of the columns.")
     return min(int(value), n_columns)
-
-
-def _seed(random_state: Any, max_features: Any) -> int | None:
-    """None where nothing is random: ties go to the first column."""
-    if random_state is None and max_features is None:
-        return None
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        check_random_state(random_state)
-        return 0 if random_state is None else int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))

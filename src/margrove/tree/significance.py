@@ -270,7 +270,7 @@ def _p_of_numbers(model: TreeModel, inner: NDArray[np.intp], criterion: Criterio
     rest = model.weight[inner] - branches
     # With one row in each branch there is nothing to compare the difference of the means with.
     is_testable = (rest > 0) & (between > 0)
-    with np.errstate(divide="ignore"):  # branches without any spread: F = ∞, p = 0
+    with np.errstate(divide="ignore", over="ignore"):  # branches without any spread: F = ∞, p = 0
         f = (between[is_testable] / (branches - 1)[is_testable]) / (within[is_testable] / rest[is_testable])
     p = np.where(np.isnan(squares[inner]), np.nan, 1.0)
     p[is_testable] = special.fdtrc((branches - 1)[is_testable], rest[is_testable], f)

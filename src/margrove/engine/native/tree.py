@@ -175,7 +175,11 @@ def _of_numbers(
     m, y, w = model.n_nodes, problem.target - problem.target.mean(), weight
     total = np.bincount(leaf, w, m)
     at_leaf = total > 0
-    mean = np.divide(np.bincount(leaf, w * y, m), total, out=np.zeros(m), where=at_leaf)
+    # Around one of its targets the mean of a leaf whose targets are equal is that target, to the last digit.
+    one = np.zeros(m)
+    one[leaf] = y
+    off = np.divide(np.bincount(leaf, w * (y - one[leaf]), m), total, out=np.zeros(m), where=at_leaf)
+    mean = one + off
     square = np.bincount(leaf, w * (y - mean[leaf]) ** 2, m)
     for level in range(model.max_depth, 0, -1):
         # Σ w (y − mean)² of a node: those of its children, and what their means lie apart from its own.
@@ -189,7 +193,10 @@ def _of_numbers(
     impurity = square / total
     if problem.growth.criterion == "gaussian_entropy":
         impurity = gaussian_entropy_of_variance(impurity, VARIANCE_FLOOR * impurity[0])
-    return {"value": (mean + problem.target.mean())[:, None], "impurity": impurity, "weight": total}
+    value = mean + problem.target.mean()
+    one[leaf] = problem.target
+    value[at_leaf] = (one + off)[at_leaf]
+    return {"value": value[:, None], "impurity": impurity, "weight": total}
 
 
 def _of_medians(
