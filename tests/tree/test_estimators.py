@@ -1,0 +1,686 @@
+"""The trees as people use them."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn import tree as peers
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from margrove import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor, certify, load_penguins
+from margrove.errors import DataWarning, InputError, ParameterError, UnseenCategoryWarning
+from margrove.tree.prune import RULES
+
+TREES = [
+    DecisionTreeClassifier(),
+    DecisionTreeRegressor(),
+    DecisionStump(),
+    DecisionTreeClassifier(criterion="entropy", split_score="gain_ratio", categorical="multiway", prune="pessimistic"),
+    DecisionTreeRegressor(criterion="absolute_error", max_leaf_nodes=6),
+    DecisionTreeClassifier(max_depth=4, engine="reference"),
+    DecisionTreeRegressor(max_depth=3, engine="reference"),
+]
+
+
+@parametrize_with_checks(TREES)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Text, categories with unused levels, booleans, missing cells, numbers."""
+    rng = np.random.default_rng(3)
+    n = 300
+    colour = rng.choice(["red", "green", "blue"], n)
+    size = rng.choice(["s", "m", "l"], n)
+    table = pd.DataFrame(
+        {
+            "colour": pd.Series(colour),
+            "size": pd.Categorical(size, categories=["xs", "s", "m", "l", "xl"]),
+            "ripe": rng.random(n) < 0.5,
+            "weight": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+            "count": rng.integers(0, 9, n),
+        }
+    )
+    table.loc[table.index % 17 == 0, "colour"] = None
+    y = np.where((colour == "red") & table["ripe"], "yes", np.where(size == "l", "maybe", "no"))
+    return table, y
+
+
+# ---------------------------------------------------------------------------------------------------- small and odd
+
+
+@pytest.mark.parametrize("Tree", [DecisionTreeClassifier, DecisionTreeRegressor, DecisionStump])
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_one_row_is_a_leaf(Tree, engine):
+    tree = Tree(engine=engine).fit([[1.0, 2.0]], [3])
+    assert tree.tree_.n_nodes == 1
+    assert tree.predict([[7.0, np.nan]]).tolist() == [3]
+    assert certify(tree, [[1.0, 2.0]], [3]).holds
+    assert tree.feature_importances_.tolist() == [0, 0]
+    assert (tree.get_depth(), tree.get_n_leaves()) == (0, 1)
+
+
+def test_one_class_is_a_leaf(rng):
+    tree = DecisionTreeClassifier().fit(rng.normal(size=(20, 3)), ["only"] * 20)
+    assert tree.tree_.n_nodes == 1
+    assert tree.classes_.tolist() == ["only"]
+    assert tree.predict_proba(np.zeros((2, 3))).tolist() == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan, -3.5])
+def test_columns_that_are_constant_or_missing_throughout_are_never_tested(value, rng):
+    X = np.full((60, 3), value)
+    y = rng.integers(0, 2, 60)
+    assert DecisionTreeClassifier().fit(X, y).tree_.n_nodes == 1
+    X[:, 1] = y
+    tree = DecisionTreeClassifier().fit(X, y)
+    assert tree.tree_.feature.tolist() == [1, -1, -1]
+    assert tree.feature_importances_.tolist() == [0, 1, 0]
+
+
+def test_xor_is_learnt():
+    X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    assert DecisionTreeClassifier().fit(X, y).predict(X).tolist() == y
+
+
+@pytest.mark.parametrize("Tree", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_ten_thousand_columns(Tree, rng):
+    X = rng.normal(size=(60, 10_000)).astype(np.float32)
+    y = (X[:, 9_876] > 0).astype(int)
+    tree = Tree().fit(X, y)
+    assert tree.tree_.feature.tolist() == [9_876, -1, -1]
+    assert tree.score(X, y) == 1
+
+
+@pytest.mark.parametrize("categorical", ["multiway", "subset", "one_vs_rest"])
+def test_five_thousand_levels(categorical, rng):
+    """No limit of 256: the level decides the class, and every level is told apart from the others."""
+    codes = rng.permutation(np.repeat(np.arange(5_000), 2))
+    table = pd.DataFrame({"code": [f"level {code}" for code in codes]})
+    y = codes % 7 == 0 if categorical != "one_vs_rest" else codes == 4_321
+    tree = DecisionTreeClassifier(categorical=categorical).fit(table, y)
+    assert (tree.predict(table) == y).all()
+    assert tree.get_depth() == 1
+
+
+# ----------------------------------------------------------------------------------------------------------- weights
+
+
+@pytest.mark.parametrize("Tree", [DecisionTreeClassifier, DecisionTreeRegressor])
+@pytest.mark.parametrize("criterion", [0, 1, 2])
+def test_weights_are_repeated_rows(Tree, criterion, rng):
+    name = [["gini", "entropy", "error"], ["squared_error", "gaussian_entropy", "absolute_error"]][
+        Tree is DecisionTreeRegressor
+    ][criterion]
+    X = rng.normal(size=(80, 3))
+    X[rng.random((80, 3)) < 0.1] = np.nan
+    y = rng.integers(0, 3, 80)
+    times = rng.integers(0, 4, 80)
+    weighted = Tree(criterion=name, max_depth=5).fit(X, y, sample_weight=times)
+    repeated = Tree(criterion=name, max_depth=5).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(weighted.tree_.weight, repeated.tree_.weight)
+    np.testing.assert_allclose(weighted.tree_.gain, repeated.tree_.gain, atol=1e-12)
+    np.testing.assert_allclose(weighted.tree_.value, repeated.tree_.value, atol=1e-12)
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X))
+
+
+def test_rows_of_no_weight_do_not_count_but_their_class_is_kept(iris):
+    X, y = iris
+    weight = np.where(y == 2, 0.0, 1.0)
+    tree = DecisionTreeClassifier().fit(X, y, sample_weight=weight)
+    alone = DecisionTreeClassifier().fit(X[y < 2], y[y < 2])
+    assert tree.classes_.tolist() == [0, 1, 2]
+    assert tree.tree_.n_rows[0] == 100
+    np.testing.assert_array_equal(tree.predict_proba(X)[:, :2], alone.predict_proba(X))
+    assert (tree.predict_proba(X)[:, 2] == 0).all()
+
+
+def test_class_weights_are_scikit_learns(iris):
+    X, y = iris
+    for class_weight in ("balanced", {0: 1.0, 1: 5.0, 2: 0.5}):
+        ours = DecisionTreeClassifier(class_weight=class_weight, max_depth=3).fit(X[20:], y[20:])
+        theirs = peers.DecisionTreeClassifier(class_weight=class_weight, max_depth=3).fit(X[20:], y[20:])
+        np.testing.assert_allclose(impurity_left(ours), impurity_left(theirs), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("sample_weight", "class_weight", "message"),
+    [
+        (np.zeros(4), None, "at least one non-zero"),
+        ([1, 1, -1, 1], None, r"sample_weight\[2\] is -1; Negative"),
+        ([1, 1, np.nan, 1], None, "NaN"),
+        ([1, 1, 1], None, r"sample_weight.shape"),
+        (None, {0: 0, 1: 0}, "leave no row with a weight > 0"),
+        ([0, 0, 1, 1], {0: 1, 1: 0}, "leave no row with a weight > 0"),
+        (None, {5: 1}, "class_weight"),
+        (None, {0: -1}, r"class_weight\[0\] is -1"),
+        (None, "even", "class_weight"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(sample_weight, class_weight, message):
+    with pytest.raises(ValueError, match=message):
+        DecisionTreeClassifier(class_weight=class_weight).fit([[0], [1], [2], [3]], [0, 0, 1, 1], sample_weight)
+
+
+@pytest.mark.parametrize("light", [1e-5, 1e-30, 1e-300])
+@pytest.mark.parametrize("split_score", ["gain", "gain_ratio"])
+def test_weights_of_very_different_size_lose_no_branch(light, split_score):
+    """Boosting makes such weights. In a branch of light rows only they decide; rounding of the heavy ones does not."""
+    X = np.column_stack([np.arange(60) >= 30, np.arange(60) % 30])
+    y = (np.arange(60) // 10) % 2
+    weight = np.where(X[:, 0], light, 1.0)
+    tree = DecisionTreeClassifier(split_score=split_score).fit(X, y, sample_weight=weight)
+    assert (tree.predict(X) == y).all()
+    assert np.isfinite(tree.predict_proba(X)).all()
+    assert np.isfinite(tree.tree_.impurity).all()
+    np.testing.assert_allclose(tree.tree_.weight[tree.tree_.is_leaf].sum(), weight.sum())
+
+
+@pytest.mark.parametrize("split_score", ["gain", "gain_ratio", "skew_adjusted"])
+@pytest.mark.parametrize("Tree", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_weights_at_both_ends_of_the_scale_give_a_tree(Tree, split_score, rng):
+    X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
+    weight = rng.choice([1e-300, 1e-99, 1e-9, 1.0, 1e9, 1e99], 200)
+    tree = Tree(split_score=split_score).fit(X, y, sample_weight=weight)
+    assert np.isfinite(tree.tree_.value).all()
+    assert (tree.predict(X) == y).all()
+    with pytest.raises(InputError, match=r"largest weight is 1e\+300; it must be.*Multiply all by the same number"):
+        Tree().fit(X, y, sample_weight=np.full(200, 1e300))
+    with pytest.raises(InputError, match=r"largest weight is 1e-300"):
+        Tree().fit(X, y, sample_weight=np.full(200, 1e-300))
+
+
+# ----------------------------------------------------------------------------------------------------- labels, frames
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["no", "yes", "maybe"]),
+        np.array(["no", "yes", "maybe"], dtype=object),
+        np.array([-3, 7, 2**40]),
+        np.array([1, np.int64(2), 3], dtype=object),
+        np.array([False, True, False]),
+        pd.Categorical(["no", "yes", "maybe"]),
+    ],
+    ids=["text", "objects", "integers", "integers as objects", "booleans", "categorical"],
+)
+def test_labels_come_back_as_they_were_given(labels, iris):
+    X, y = iris
+    given = pd.Series(labels[y]) if isinstance(labels, pd.Categorical) else labels[y]
+    tree = DecisionTreeClassifier().fit(X, given)
+    assert (np.asarray(tree.predict(X)) == np.asarray(given)).all()
+    assert (tree.predict(X) == np.asarray(given)).mean() == 1
+
+
+def test_labels_that_are_missing_or_mixed_are_refused():
+    X = [[0.0], [1.0], [2.0]]
+    with pytest.raises(InputError, match=r"y contains NaN, first in row 1\. Leave such rows out"):
+        DecisionTreeClassifier().fit(X, np.array(["a", None, "b"], dtype=object))
+    with pytest.raises(InputError, match=r"mixes labels of different types: int, str\. Make them all text"):
+        DecisionTreeClassifier().fit(X, np.array(["a", 1, "b"], dtype=object))
+    with pytest.raises(InputError, match="y contains NaN, first in row 2"):
+        DecisionTreeRegressor().fit(X, [1.0, 2.0, np.nan])
+    with pytest.raises(InputError, match="y contains infinity, first in row 0"):
+        DecisionTreeRegressor().fit(X, [np.inf, 2.0, 1.0])
+    with pytest.raises(InputError, match="a regression needs numbers"):
+        DecisionTreeRegressor().fit(X, ["a", "b", "c"])
+    with pytest.raises(ValueError, match="Unknown label type"):
+        DecisionTreeClassifier().fit(X, [0.5, 1.5, 2.5])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        DecisionTreeClassifier().fit(X, [0, 1])
+    with pytest.raises(ValueError, match="y to be passed"):
+        DecisionTreeClassifier().fit(X, None)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "objects"])
+@pytest.mark.parametrize("categorical", ["auto", "multiway", "one_vs_rest"])
+def test_frames_of_any_library_give_the_same_tree(library, categorical, frame):
+    table, y = frame
+    tree = DecisionTreeClassifier(categorical=categorical).fit(table, y)
+    assert tree.score(table, y) > 0.95
+    assert certify(tree, table, y).holds
+    other = {
+        "pandas": lambda: table.copy(),
+        "polars": lambda: pl.from_pandas(table),
+        "pyarrow": lambda: pa.Table.from_pandas(table),
+        "objects": lambda: table.astype(object).where(table.notna(), None),
+    }[library]()
+    again = DecisionTreeClassifier(categorical=categorical).fit(other, y)
+    np.testing.assert_array_equal(again.tree_.n_rows, tree.tree_.n_rows)
+    np.testing.assert_allclose(again.tree_.gain, tree.tree_.gain)
+    np.testing.assert_array_equal(tree.predict(other), again.predict(table))
+
+
+def test_levels_that_were_declared_and_do_not_occur_are_no_levels(frame):
+    table, y = frame
+    tree = DecisionTreeClassifier().fit(table, y)
+    levels = {column.name: column.levels for column in tree.tree_.columns}
+    assert sorted(levels["size"]) == ["l", "m", "s"]
+    assert levels["ripe"] == (False, True)
+    assert set(tree.categorical_) == {"colour", "size", "ripe"}
+
+
+def test_unseen_categories_are_counted_and_told_once(frame):
+    table, y = frame
+    tree = DecisionTreeClassifier().fit(table, y)
+    new = table.head(10).assign(colour="violet", size="huge")
+    with pytest.warns(
+        UnseenCategoryWarning, match=r"20 cells of categories unseen in training.*'violet' \(10\)"
+    ) as told:
+        tree.predict(new)
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tree.predict(table.head(10))
+
+
+def test_an_unseen_category_takes_the_heaviest_branch():
+    table = pd.DataFrame({"kind": ["a"] * 5 + ["b"] * 3 + ["c"] * 2})
+    tree = DecisionTreeClassifier(categorical="multiway").fit(table, [0] * 5 + [1] * 3 + [2] * 2)
+    with pytest.warns(UnseenCategoryWarning):
+        assert tree.predict(pd.DataFrame({"kind": ["z"]})).tolist() == [0]
+    assert tree.predict(pd.DataFrame({"kind": ["c"]})).tolist() == [2]
+
+
+def test_columns_are_found_by_name(frame):
+    table, y = frame
+    tree = DecisionTreeClassifier().fit(table, y)
+    np.testing.assert_array_equal(tree.predict(table[table.columns[::-1]]), tree.predict(table))
+    with pytest.warns(DataWarning, match="columns that training did not have are ignored: 'more'"):
+        np.testing.assert_array_equal(tree.predict(table.assign(more=1)), tree.predict(table))
+    with pytest.raises(InputError, match="missing: 'ripe'"):
+        tree.predict(table.drop(columns="ripe"))
+    with pytest.raises(InputError, match=r"'weight'.*'heavy' in row 1"):
+        tree.predict(table.assign(weight="heavy"))
+
+
+@pytest.mark.parametrize("how", ["names", "positions", "negative", "mask", "one name"])
+def test_numbers_become_categories_where_asked(how, rng):
+    """Class by the parity of a code: two branches say it for a category, and not for a number."""
+    code = rng.integers(0, 8, 200)
+    X = pd.DataFrame({"noise": rng.normal(size=200), "code": code})
+    asked = {
+        "names": ["code"],
+        "positions": [1],
+        "negative": [-1],
+        "mask": np.array([False, True]),
+        "one name": "code",
+    }[how]
+    tree = DecisionTreeClassifier(categorical_features=asked).fit(X, code % 2)
+    assert tree.get_n_leaves() == 2
+    assert tree.tree_.columns[1].levels == tuple(range(8))
+    np.testing.assert_array_equal(tree.predict(X), code % 2)
+    with pytest.warns(UnseenCategoryWarning, match="code='8'"):
+        tree.predict(X.assign(code=8))
+
+
+def test_given_cut_points_make_intervals():
+    X = np.array([[0.5], [1.0], [2.9], [3.0], [5.0], [99.0]])
+    tree = DecisionTreeClassifier(split_values={0: [5, 1, 3]}).fit(X, [0, 1, 1, 2, 3, 3])
+    assert tree.tree_.columns[0].cuts == (1, 3, 5)
+    assert tree.get_n_leaves() == 4
+    assert tree.predict([[-7.0], [1.0], [3.0], [4.999], [5.0]]).tolist() == [0, 1, 2, 2, 3]
+    assert tree.predict([[np.nan]]).tolist() == [1]  # no training cell was missing: the heaviest branch
+
+
+# ------------------------------------------------------------------------------------------ scikit-learn's parameters
+
+
+def impurity_left(tree):
+    """Σ over leaves of weight times impurity."""
+    inner = tree.tree_
+    if hasattr(inner, "weighted_n_node_samples"):
+        leaf = inner.children_left < 0
+        return float(inner.weighted_n_node_samples[leaf] @ inner.impurity[leaf])
+    return float(inner.weight[inner.is_leaf] @ inner.impurity[inner.is_leaf])
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"min_samples_leaf": 0.07},
+        {"min_samples_split": 0.3},
+        {"min_samples_leaf": 13},
+        {"min_samples_split": 40},
+        {"min_weight_fraction_leaf": 0.1},
+        {"max_leaf_nodes": 7},
+        {"min_impurity_decrease": 0.02},
+        {"ccp_alpha": 0.01},
+        {"max_depth": 3},
+        {"min_samples_split": 1.0},
+    ],
+    ids=str,
+)
+def test_limits_mean_what_they_mean_in_scikit_learn(limits):
+    X, y = load_breast_cancer(return_X_y=True)
+    ours = DecisionTreeClassifier(**limits).fit(X, y)
+    theirs = peers.DecisionTreeClassifier(**limits, random_state=0).fit(X, y)
+    assert ours.get_n_leaves() == theirs.get_n_leaves()
+    np.testing.assert_allclose(impurity_left(ours), impurity_left(theirs), rtol=1e-9)
+
+
+def test_importances_are_scikit_learns(rng):
+    X = rng.normal(size=(400, 5))
+    signal = X[:, 1] + 0.3 * X[:, 3] + 0.1 * rng.normal(size=400)
+    limits = {"max_depth": 2, "min_samples_leaf": 25}  # in small leaves columns tie
+    for ours, theirs, y in [
+        (DecisionTreeClassifier(**limits), peers.DecisionTreeClassifier(**limits), signal > 0),
+        (DecisionTreeRegressor(**limits), peers.DecisionTreeRegressor(**limits), signal),
+    ]:
+        np.testing.assert_allclose(
+            ours.fit(X, y).feature_importances_, theirs.fit(X, y).feature_importances_, atol=1e-9
+        )
+
+
+def test_shuffling_the_column_that_matters_costs_most(rng):
+    X = rng.normal(size=(300, 3))
+    y = X[:, 2] > 0
+    found = DecisionTreeClassifier().fit(X, y).permutation_importances(X, y, random_state=0)
+    assert found.importances_mean.argmax() == 2
+    assert found.importances_mean[:2].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("is_regression", [False, True])
+def test_cost_complexity_path_is_scikit_learns(is_regression, rng):
+    X = rng.normal(size=(150, 4))
+    y = rng.normal(size=150) if is_regression else rng.integers(0, 3, 150)
+    ours, theirs = (
+        (DecisionTreeRegressor(), peers.DecisionTreeRegressor(random_state=0))
+        if is_regression
+        else (DecisionTreeClassifier(), peers.DecisionTreeClassifier(random_state=0))
+    )
+    mine, other = (tree.cost_complexity_pruning_path(X, y) for tree in (ours, theirs))
+    np.testing.assert_allclose(mine.impurities[0], other.impurities[0], atol=1e-12)
+    np.testing.assert_allclose(mine.impurities[-1], other.impurities[-1])
+    np.testing.assert_allclose(mine.ccp_alphas[-1], other.ccp_alphas[-1])
+    assert not hasattr(ours, "tree_")  # scikit-learn's call does not fit either
+
+
+def test_monotone_predictions_go_their_way_and_are_as_good_as_scikit_learns(rng):
+    X = rng.uniform(size=(500, 3))
+    signal = X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=500)
+    line = np.linspace(0, 1, 101)
+    for ours, theirs, y, predict in [
+        (DecisionTreeRegressor, peers.DecisionTreeRegressor, signal, "predict"),
+        (DecisionTreeClassifier, peers.DecisionTreeClassifier, (signal > 0).astype(int), "predict_proba"),
+    ]:
+        for growth in ({"max_depth": 5}, {"max_leaf_nodes": 12}):
+            tree = ours(monotonic_cst=[1, -1, 0], **growth).fit(X, y)
+            peer = theirs(monotonic_cst=[1, -1, 0], random_state=0, **growth).fit(X, y)
+            assert tree.score(X, y) >= peer.score(X, y) - 0.01
+            for column, sign in ((0, 1), (1, -1)):
+                for base in X[:20]:
+                    rows = np.repeat(base[None], len(line), axis=0)
+                    rows[:, column] = line
+                    value = getattr(tree, predict)(rows)
+                    value = value if value.ndim == 1 else value[:, 1]
+                    assert (sign * np.diff(value) >= 0).all()
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "gaussian_entropy", "absolute_error"])
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_every_criterion_of_a_regression_keeps_the_monotone_order(criterion, engine, rng):
+    X = rng.integers(0, 12, size=(120, 2)).astype(float)
+    y = X[:, 0] + 4 * rng.standard_cauchy(size=120)
+    tree = DecisionTreeRegressor(criterion=criterion, monotonic_cst={0: 1}, max_depth=5, engine=engine).fit(X, y)
+    for other in range(12):
+        value = tree.predict(np.column_stack([np.arange(12.0), np.full(12, other)]))
+        assert (np.diff(value) >= 0).all()
+    proof = certify(tree, X, y)
+    assert proof.holds, str(proof)
+
+
+def test_monotone_classes_may_not_be_three(iris):
+    with pytest.raises(ParameterError, match=r"multiclass.*monotonic_cst.*3 classes"):
+        DecisionTreeClassifier(monotonic_cst=[1, 0, 0, 0]).fit(*iris)
+
+
+def test_random_trees_are_the_same_for_the_same_number(iris):
+    X, y = iris
+    trees = [
+        DecisionTreeClassifier(max_features=2, random_state=seed, n_jobs=n_jobs).fit(X, y)
+        for seed, n_jobs in ((0, 1), (0, 2), (1, 1), (np.random.RandomState(0), 1), (np.random.RandomState(0), 1))
+    ]
+    thresholds = [tree.tree_.threshold[~tree.tree_.is_leaf].tolist() for tree in trees]
+    assert thresholds[0] == thresholds[1]
+    assert thresholds[3] == thresholds[4]
+    assert thresholds[0] != thresholds[2]
+    assert all(tree.score(X, y) == 1 for tree in trees)
+    assert all(certify(tree, X, y).holds for tree in trees)
+
+
+def test_equal_columns_take_turns_under_random_state(rng):
+    """None: always the first of equals. A number: any of them."""
+    X = np.repeat(rng.normal(size=(50, 1)), 4, axis=1)
+    y = X[:, 0] > 0
+    assert DecisionTreeClassifier().fit(X, y).tree_.feature[0] == 0
+    assert {DecisionTreeClassifier(random_state=s).fit(X, y).tree_.feature[0] for s in range(40)} == {0, 1, 2, 3}
+
+
+# ------------------------------------------------------------------------------------------------- a fitted tree
+
+
+def test_leaves_paths_and_probabilities_agree(iris):
+    X, y = iris
+    tree = DecisionTreeClassifier(max_depth=3).fit(X, y)
+    leaf = tree.apply(X)
+    assert tree.tree_.is_leaf[leaf].all()
+    path = tree.decision_path(X)
+    assert path.shape == (150, tree.tree_.n_nodes)
+    np.testing.assert_array_equal(np.asarray(path.sum(axis=1)).ravel(), tree.tree_.depth[leaf] + 1)
+    np.testing.assert_array_equal(np.asarray(path.sum(axis=0)).ravel(), tree.tree_.n_rows)
+    shares = tree.predict_proba(X)
+    for node in np.unique(leaf):
+        np.testing.assert_allclose(
+            shares[leaf == node][0], np.bincount(y[leaf == node], minlength=3) / sum(leaf == node)
+        )
+    np.testing.assert_array_equal(tree.classes_[shares.argmax(axis=1)], tree.predict(X))
+    np.testing.assert_allclose(np.exp(tree.predict_log_proba(X)), shares)
+
+
+def test_smoothing_is_laplaces(iris):
+    X, y = iris
+    plain = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    smooth = DecisionTreeClassifier(max_depth=2, smoothing=1).fit(X, y)
+    counts = plain.tree_.value[plain.apply(X)]
+    np.testing.assert_allclose(smooth.predict_proba(X), (counts + 1) / (counts.sum(axis=1, keepdims=True) + 3))
+
+
+@pytest.mark.parametrize("prune", [rule for rule in RULES if rule != "cost_complexity"])
+def test_every_rule_prunes_noise_and_keeps_the_signal(prune, rng):
+    X = rng.normal(size=(400, 4))
+    y = np.where(rng.random(400) < 0.15, rng.integers(0, 2, 400), X[:, 0] > 0).astype(int)
+    tree = DecisionTreeClassifier(prune=prune, random_state=None).fit(X, y)
+    assert 2 <= tree.tree_.n_leaves < tree.grown_.n_leaves
+    assert tree.tree_.feature[0] == 0
+    proof = certify(tree, X, y)
+    assert proof.holds, str(proof)
+
+
+@pytest.mark.parametrize("prune", ["chi2", "mdl", "reduced_error", "cost_complexity"])
+def test_regression_trees_are_pruned_too(prune, rng):
+    X = rng.normal(size=(300, 3))
+    y = 3 * (X[:, 0] > 0) + rng.normal(size=300)
+    tree = DecisionTreeRegressor(prune=prune).fit(X, y)
+    assert 2 <= tree.tree_.n_leaves < tree.grown_.n_leaves
+    proof = certify(tree, X, y)
+    assert proof.holds, str(proof)
+
+
+@pytest.mark.parametrize("how", [{"ccp_alpha": "cv"}, {"prune": "cost_complexity"}])
+def test_the_price_of_a_leaf_is_chosen_by_cross_validation(how, rng):
+    X = rng.normal(size=(300, 4))
+    y = np.where(rng.random(300) < 0.2, rng.integers(0, 2, 300), X[:, 0] > 0).astype(int)
+    tree = DecisionTreeClassifier(**how).fit(X, y)
+    assert tree.ccp_alpha_ > 0
+    assert tree.tree_.n_leaves == DecisionTreeClassifier(ccp_alpha=tree.ccp_alpha_).fit(X, y).tree_.n_leaves
+    assert tree.tree_.n_leaves < tree.grown_.n_leaves
+
+
+def test_rows_held_out_by_a_random_state_object_are_those_the_certificate_speaks_of(rng):
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    for random_state in (None, 3, np.random.RandomState(3)):
+        tree = DecisionTreeClassifier(prune="reduced_error", random_state=random_state).fit(X, y)
+        assert certify(tree, X, y).holds
+
+
+def test_significance_stops_where_there_is_nothing(rng):
+    X, y = rng.normal(size=(300, 5)), rng.integers(0, 2, 300)
+    assert DecisionTreeClassifier(significance=0.01).fit(X, y).tree_.n_nodes == 1
+    y = (X[:, 2] > 0).astype(int)
+    assert DecisionTreeClassifier(significance=0.01).fit(X, y).get_n_leaves() == 2
+
+
+@pytest.mark.parametrize("thresholds", ["gaussian", "logistic"])
+def test_fitted_thresholds_tell_iris_apart(thresholds, iris):
+    X, y = iris
+    tree = DecisionTreeClassifier(thresholds=thresholds, max_depth=3).fit(X, y)
+    assert tree.score(X, y) > 0.93
+    assert certify(tree, X, y).holds
+
+
+# -------------------------------------------------------------------------------------------- scikit-learn's machinery
+
+
+def test_clone_pickle_and_parameters(iris):
+    X, y = iris
+    tree = DecisionTreeClassifier(max_depth=3, split_values={0: [5.0, 6.0]}).fit(X, y)
+    assert clone(tree).get_params() == tree.get_params()
+    again = pickle.loads(pickle.dumps(tree))
+    np.testing.assert_array_equal(again.predict_proba(X), tree.predict_proba(X))
+    assert str(again.rules()) == str(tree.rules())
+    with pytest.raises(NotFittedError):
+        clone(tree).predict(X)
+
+
+def test_searches_pipelines_and_scores(frame, iris):
+    table, y = frame
+    search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 5], "categorical": ["subset", "multiway"]}, cv=3)
+    assert search.fit(table, y).best_score_ > 0.8
+    X, y = iris
+    assert cross_val_score(make_pipeline(StandardScaler(), DecisionTreeClassifier()), X, y, cv=3).mean() > 0.9
+    X, y = load_diabetes(return_X_y=True)
+    assert cross_val_score(DecisionTreeRegressor(max_depth=3), X, y, cv=3).mean() > 0.25
+
+
+def test_penguins_as_they_are():
+    penguins = load_penguins()
+    tree = DecisionTreeClassifier(prune="pessimistic").fit(penguins, penguins.labels())
+    assert tree.score(penguins, penguins.labels()) > 0.95
+    assert certify(tree, penguins, penguins.labels()).holds
+
+
+# --------------------------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        ("criterion", "giny", "'giny'.*'gini'"),
+        ("criterion", "squared_error", "'squared_error'.*'gini'"),
+        ("criterion", None, "None.*'gini'"),
+        ("split_score", "ratio", "'ratio'.*'gain_ratio'"),
+        ("thresholds", "all", "'all'.*'exact'"),
+        ("categorical", "onehot", "'onehot'.*'multiway'"),
+        ("categorical_features", ["nose"], "'nose'.*'x0'"),
+        ("categorical_features", [9], "9; there are 4"),
+        ("categorical_features", [True], "mask of 1.*4 columns"),
+        ("categorical_features", [1.5], r"1\.5; use its name or its number"),
+        ("split_values", [1, 2], r"it must be \{column: cut points\}"),
+        ("split_values", {0: []}, "one or more different numbers"),
+        ("split_values", {0: [1, 1]}, "one or more different numbers"),
+        ("split_values", {0: [np.nan]}, "one or more different numbers"),
+        ("split_values", {0: ["a"]}, "one or more different numbers"),
+        ("split_values", {"nose": [1]}, "'nose'"),
+        ("max_depth", 0, "0; it must be a whole number ≥ 1.*None means no limit"),
+        ("max_depth", 2.5, r"2\.5; it must be a whole number"),
+        ("max_depth", True, "True; it must be a whole number"),
+        ("max_depth", "deep", "'deep'"),
+        ("min_samples_split", 1, "1; it must be a whole number ≥ 2"),
+        ("min_samples_split", 1.5, r"1\.5; a share of the rows is at most 1\.0"),
+        ("min_samples_split", -0.1, r"-0\.1; it must be a number > 0"),
+        ("min_samples_split", np.nan, "nan"),
+        ("min_samples_leaf", 0, "0; it must be a whole number ≥ 1"),
+        ("min_samples_leaf", 3.0, r"3\.0; it must be a whole number"),
+        ("min_samples_leaf", "many", "'many'"),
+        ("min_samples_leaf", np.inf, "inf"),
+        ("min_weight_fraction_leaf", 0.6, r"0\.6; it must be 0\.5 at most"),
+        ("min_weight_fraction_leaf", -0.1, r"-0\.1; it must be a number ≥ 0"),
+        ("max_features", 0, "0; it must be a whole number ≥ 1"),
+        ("max_features", "root", "'root'.*'sqrt'"),
+        ("max_features", 1.5, r"1\.5; a share of the columns"),
+        ("max_features", 0.0, "0.0; it must be a number > 0"),
+        ("max_leaf_nodes", 1, "1; it must be a whole number ≥ 2"),
+        ("min_impurity_decrease", -1, "-1; it must be a number ≥ 0"),
+        ("min_gain", np.nan, "nan; it must be a number ≥ 0"),
+        ("majority", 0, "0; it must be a number > 0"),
+        ("majority", 1.2, r"1\.2; it is a share"),
+        ("complexity", -0.5, r"-0\.5"),
+        ("significance", -0.1, r"significance is -0\.1"),
+        ("significance", 1.5, r"significance is 1\.5"),
+        ("correct_significance", "no", "'no'; it must be True or False"),
+        ("prune", "all", "'all'.*'chi2'"),
+        ("prune_level", 2, "prune_level is 2"),
+        ("validation_fraction", 1.5, r"validation_fraction is 1\.5"),
+        ("ccp_alpha", -1, "-1.*'cv'"),
+        ("ccp_alpha", "best", "'best'.*'cv'"),
+        ("ccp_alpha", np.array([0.1, 0.2]), "ccp_alpha is"),
+        ("monotonic_cst", [1, 0], "shape 2 but the input data X has 4 features"),
+        ("monotonic_cst", [2, 0, 0, 0], "it holds 2"),
+        ("monotonic_cst", {"nose": 1}, "'nose'"),
+        ("smoothing", -1, "-1; it must be a number ≥ 0"),
+        ("n_bins", 1, "1; it must be a whole number ≥ 2"),
+        ("random_state", -1, "random_state is -1"),
+        ("random_state", "seed", "random_state is 'seed'"),
+        ("n_jobs", 0, "n_jobs is 0"),
+        ("time_limit", -1, "time_limit is -1"),
+        ("engine", "fast", "engine is 'fast'"),
+    ],
+    ids=lambda value: str(value)[:24],
+)
+def test_a_bad_parameter_is_named_with_its_value_and_a_cure(parameter, value, message, iris):
+    X, y = iris
+    with pytest.raises(ParameterError, match=message) as found:
+        DecisionTreeClassifier(**{parameter: value}).fit(X[:100], y[:100])
+    assert parameter in str(found.value)
+
+
+def test_what_does_not_go_together_is_refused(frame, iris):
+    table, y = frame
+    with pytest.raises(ParameterError, match="split_values names the column 'colour', which is no number"):
+        DecisionTreeClassifier(split_values={"colour": [1]}).fit(table, y)
+    with pytest.raises(ParameterError, match="monotonic_cst is 1 for the column 'colour', a category"):
+        DecisionTreeClassifier(monotonic_cst={"colour": 1}).fit(table, y == "yes")
+    with pytest.raises(ParameterError, match="categorical_features is for dense tables"):
+        DecisionTreeClassifier(categorical_features=[0]).fit(sp.csr_matrix(iris[0]), iris[1])
+    with pytest.raises(ParameterError, match="prune is 'binomial_test'"):
+        DecisionTreeRegressor(prune="binomial_test").fit(*iris)
+    with pytest.raises(ParameterError, match="prune is 'pessimistic'"):
+        DecisionTreeRegressor(prune="pessimistic").fit(*iris)
+    with pytest.raises(ParameterError, match="thresholds is 'gaussian', which fits classes"):
+        DecisionTreeRegressor(thresholds="gaussian").fit(*iris)
+    with pytest.raises(InputError, match="ccp_alpha='cv' needs 5 rows"):
+        DecisionTreeClassifier(ccp_alpha="cv").fit([[0], [1]], [0, 1])
+    with pytest.raises(InputError, match=r"validation_fraction=0\.25 of 2 rows"):
+        DecisionTreeClassifier(prune="reduced_error").fit([[0], [1]], [0, 1])

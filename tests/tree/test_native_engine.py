@@ -1,0 +1,295 @@
+"""The native engine grows the reference's trees, and the same ones on any number of threads and any machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.tree.ugly_tables import CATEGORIES, NUMBERS, compare, ugly_table
+
+from margrove import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.engine import Effort, solve
+from margrove.errors import ConvergenceWarning
+from margrove.progress import watched
+from margrove.status import Status
+from margrove.tree.certificate import certify_tree_problem
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import CLASS_CRITERIA, VALUE_CRITERIA, Cells, Growth, TreeColumn, TreeProblem
+
+LAW = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+ARRAYS = [part.name for part in fields(TreeModel) if part.name != "columns"]
+
+FITTED = ("gaussian", "logistic")
+
+
+def native(problem, n_jobs=1):
+    return solve(problem, "native", Effort(n_jobs=n_jobs)).model
+
+
+def fingerprint(model):
+    """Of every bit of every array."""
+    digest = hashlib.sha256()
+    for name in ARRAYS:
+        digest.update(np.ascontiguousarray(getattr(model, name)).tobytes())
+    return digest.hexdigest()
+
+
+@st.composite
+def growths(draw, criterion):
+    one_of = lambda *values: draw(st.sampled_from(values))  # noqa: E731
+    return Growth(
+        criterion=criterion,
+        split_score=one_of("gain", "gain", "gain_ratio", "skew_adjusted"),
+        thresholds=one_of("exact", "exact", "histogram", *FITTED * (criterion in CLASS_CRITERIA)),
+        n_bins=one_of(2, 3, 5),
+        max_depth=one_of(None, None, 1, 3),
+        min_samples_split=one_of(2, 2, 9),
+        min_samples_leaf=one_of(1, 1, 3),
+        min_weight_leaf=one_of(0.0, 0.0, 2.5, 0.07 * 100),
+        max_leaf_nodes=one_of(None, None, None, 2, 5),
+        min_impurity_decrease=one_of(0.0, 0.0, 0.013),
+        min_gain=one_of(0.0, 0.0, 0.017),
+        majority=one_of(1.0, 1.0, 0.8) if criterion in CLASS_CRITERIA else 1.0,
+        complexity=one_of(0.0, 0.0, 0.5),
+    )
+
+
+@st.composite
+def problems(draw):
+    criterion = draw(st.sampled_from(CLASS_CRITERIA + VALUE_CRITERIA))
+    growth = draw(growths(criterion))
+    n_classes = draw(st.sampled_from([1, 2, 2, 2, 3, 5, 30])) if criterion in CLASS_CRITERIA else 0
+    monotone = n_classes in (0, 2) and draw(st.integers(0, 3)) == 0
+    return ugly_table(
+        np.random.default_rng(draw(st.integers(0, 2**32))),
+        draw(st.sampled_from([1, 2, 3, 7, 20, 60, 150])),
+        draw(st.lists(st.sampled_from(NUMBERS + CATEGORIES), min_size=1, max_size=5)),
+        n_classes,
+        draw(st.sampled_from(["one", "one", "whole", "any"])),
+        growth,
+        monotone,
+    )
+
+
+@LAW
+@given(problems())
+def test_the_reference_grows_the_same_tree_but_for_ties(problem):
+    one, other = solve(problem, "reference").model, native(problem)
+    broken = [claim.name for claim in certify_tree_problem(problem, other, other) if not claim.holds]
+    if problem.growth.max_leaf_nodes is None:
+        n_same, n_tied = compare(problem, one, other)
+        assert n_tied > 0 or one.n_nodes == other.n_nodes == n_same + one.n_leaves
+        assert broken == []
+    else:  # which of two nodes of equal gain is split first is a tie of its own, and then other leaves are left
+        assert set(broken) <= {"leaves to split"}
+
+
+@LAW
+@given(
+    seed=st.integers(0, 2**32),
+    is_regression=st.booleans(),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    thresholds=st.sampled_from(["exact", "histogram"]),
+)
+def test_a_sparse_matrix_grows_the_tree_of_its_cells(seed, is_regression, dtype, thresholds):
+    """Zeros that are stored, zeros that are most cells or few, negative numbers, cells that are missing."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 80)), int(rng.integers(1, 6))
+    X = np.where(rng.random((n, d)) < rng.choice([0.05, 0.3, 0.9, 1.0]), rng.integers(-2, 4, (n, d)), 0).astype(dtype)
+    X[rng.random((n, d)) < rng.choice([0.0, 0.2])] = np.nan
+    stored = sp.csc_matrix((X != 0) | (rng.random((n, d)) < 0.2))
+    stored.sort_indices()
+    matrix = sp.csc_matrix((X[stored.nonzero()[0], stored.nonzero()[1]], stored.nonzero()), shape=(n, d))
+    matrix.sort_indices()
+    columns = tuple(TreeColumn(f"x{j}") for j in range(d))
+    target = rng.normal(size=n).round(1) if is_regression else rng.integers(0, 3, n).astype(np.int32)
+    n_classes, growth = (0, Growth("squared_error")) if is_regression else (3, Growth())
+    growth = replace(growth, thresholds=thresholds, n_bins=3)
+    dense = TreeProblem(Cells(columns, n, tuple(X.T)), target, n_classes, None, growth)
+    sparse = replace(dense, cells=Cells(columns, n, sparse=matrix))
+    n_same, n_tied = compare(dense, native(dense), native(sparse))
+    assert n_tied == 0
+    assert n_same == np.count_nonzero(~native(sparse).is_leaf)
+
+
+def large_problems():
+    """Enough cells for threads to share a node (40,000), and nodes small enough to be jobs of their own."""
+    rng = np.random.default_rng(5)
+    kinds = [*NUMBERS, *CATEGORIES, "normal", "normal", "few"]
+    n = 40_000 // len(kinds) + 500
+    for n_classes, weights, growth in [
+        (2, "one", Growth("gini")),
+        (2, "one", Growth("gini", max_leaf_nodes=40)),
+        (3, "any", Growth("gini")),
+        (7, "one", Growth("entropy", split_score="gain_ratio")),
+        (30, "one", Growth("gini", complexity=0.1)),
+        (2, "one", Growth("entropy", max_features=3, seed=4)),
+        (3, "whole", Growth("error", seed=1)),
+        (0, "one", Growth("squared_error")),
+        (0, "any", Growth("gaussian_entropy", max_depth=6)),
+        (0, "one", Growth("absolute_error", max_depth=4)),
+        (2, "one", Growth("gini", thresholds="histogram", n_bins=20)),
+    ]:
+        yield ugly_table(
+            rng, n, kinds, n_classes, weights, growth, monotone=n_classes in (0, 2) and growth.seed is None
+        )
+
+
+def test_the_tree_is_the_same_for_any_number_of_threads():
+    for problem in large_problems():
+        one = fingerprint(native(problem, 1))
+        for n_jobs in (2, 3, 7):
+            assert fingerprint(native(problem, n_jobs)) == one, (problem.growth, n_jobs)
+
+
+FINGERPRINTS = """
+from tests.tree.test_native_engine import fingerprint, large_problems, native
+print(*(fingerprint(native(problem, 2)) for problem in large_problems()), sep="\\n")
+"""
+
+
+def test_plain_loops_grow_the_same_tree():
+    """As on a machine without AVX-512. (On such a machine this compares a tree with itself.)"""
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", FINGERPRINTS],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | plain,
+        ).stdout.split()
+        for plain in ({}, {"MARGROVE_PLAIN": "1"})
+    ]
+    assert len(found[0]) == len(list(large_problems()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("weights", [None, "any"])
+def test_rows_and_classes_beyond_the_bits_of_a_tag(criterion, weights, rng):
+    """65,536 rows take 17 bits and 32,769 classes 16: one more than 32, so classes are looked up by row."""
+    n, n_classes = 65_536, 32_769
+    few, category = rng.integers(0, 6, n).astype(np.float32), rng.integers(0, 4, n).astype(np.int32)
+    target = (rng.integers(0, n_classes // 3, n) * 3 + few.astype(np.int32) // 2).astype(np.int32)
+    target[:n_classes] = np.arange(n_classes)
+    columns = TreeColumn("few"), TreeColumn("category", "multiway", tuple("abcd"))
+    weight = None if weights is None else rng.uniform(0.5, 2, n)
+    cells = Cells(columns, n, (few, category))
+    problem = TreeProblem(cells, target, n_classes, weight, Growth(criterion, max_depth=2))
+    n_same, n_tied = compare(problem, solve(problem, "reference").model, native(problem, 2))
+    assert n_same >= 3
+    assert n_tied == 0
+
+
+def test_max_features_looks_at_so_many_columns_and_is_not_stuck_on_constant_ones(rng):
+    """Of 40 columns 39 are constant: drawing goes on until one offers a test."""
+    X = np.zeros((200, 40))
+    X[:, 23] = rng.normal(size=200)
+    columns = tuple(TreeColumn(f"x{j}") for j in range(40))
+    target = (X[:, 23] > 0).astype(np.int32)
+    for seed in range(10):
+        growth = Growth(max_features=1, seed=seed)
+        tree = native(TreeProblem(Cells(columns, 200, tuple(X.T)), target, 2, None, growth))
+        assert tree.feature.tolist() == [23, -1, -1]
+
+
+# ------------------------------------------------------------------------------------------------------ broken off
+
+
+def endless_table(n=150_000, d=20):
+    """Noise: a tree of many nodes, and seconds to grow."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, d)).astype(np.float32), rng.integers(0, 3, n)
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [None, 10_000_000])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_time_limit_leaves_a_tree_that_predicts(max_leaf_nodes, n_jobs):
+    X, y = endless_table()
+    tree = DecisionTreeClassifier(
+        criterion="error", time_limit=0.3, n_jobs=n_jobs, max_leaf_nodes=max_leaf_nodes, max_depth=60
+    )
+    started = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match="time_limit.*nodes still open are leaves"):
+        tree.fit(X, y)
+    assert time.monotonic() - started < 20
+    assert tree.status_ is Status.TIME_LIMIT
+    assert tree.tree_.n_rows[tree.tree_.is_leaf].sum() == len(X)
+    np.testing.assert_array_equal(
+        np.bincount(tree.apply(X), minlength=tree.tree_.n_nodes)[tree.tree_.is_leaf],
+        tree.tree_.n_rows[tree.tree_.is_leaf],
+    )
+    assert tree.certificate_.holds is not True
+
+
+INTERRUPTED = """
+import json, os, signal, threading, warnings
+from margrove import DecisionTreeClassifier
+from tests.tree.test_native_engine import endless_table
+
+warnings.simplefilter("ignore")
+X, y = endless_table()
+DecisionTreeClassifier().fit(X[:50], y[:50])
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+tree = DecisionTreeClassifier(criterion="error", n_jobs=2).fit(X, y)
+print(json.dumps({"status": str(tree.status_), "answers": len(tree.predict(X[:10])), "holds": tree.certificate_.holds}))
+"""
+
+
+def test_ctrl_c_keeps_the_tree_so_far():
+    process = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.returncode == 0, process.stderr
+    found = json.loads(process.stdout)
+    assert found == {"status": "interrupted", "answers": 10, "holds": None}
+
+
+def test_progress_counts_rows_that_came_to_a_leaf_and_ends_with_all():
+    X, y = endless_table(40_000)
+    seen = []
+    with watched(seen.append):
+        DecisionTreeClassifier(n_jobs=2).fit(X, y)
+    done = [progress.done for progress in seen]
+    assert {(progress.stage, progress.total) for progress in seen} == {("tree", 40_000)}
+    assert done == sorted(done)
+    assert done[-1] == 40_000
+
+
+def test_two_threads_may_fit_at_once():
+    X, y = endless_table(10_000)
+    alone = [fingerprint(DecisionTreeClassifier(criterion=name).fit(X, y).tree_) for name in ("gini", "entropy")]
+    found = {}
+
+    def fit(name):
+        found[name] = fingerprint(DecisionTreeClassifier(criterion=name).fit(X, y).tree_)
+
+    threads = [threading.Thread(target=fit, args=(name,)) for name in ("gini", "entropy")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found["gini"], found["entropy"]] == alone
+
+
+def test_a_leaf_of_equal_targets_predicts_them_to_the_last_digit(rng):
+    X, y = rng.normal(size=(300, 2)), rng.choice([0.1, 0.7, 1e9 + 0.3, -3.3], 300)
+    weight = rng.uniform(0.1, 2, 300)
+    np.testing.assert_array_equal(DecisionTreeRegressor().fit(X, y, weight).predict(X), y)
