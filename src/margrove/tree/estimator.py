@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -67,7 +68,6 @@ class DecisionTree(BaseEstimator):
     ccp_alpha_: float
     target_: str | None
     n_features_in_: int
-    _seed: int | None  # what random_state came to in fit: a generator would give another number when asked again
 
     # ------------------------------------------------------------------------------------------------------- fitting
 
@@ -87,7 +87,7 @@ class DecisionTree(BaseEstimator):
         criterion = self._settled_criterion()
         check_prune(self.prune, criterion)
         engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
-        self._seed = settle_seed(self.random_state)
+        self._draw_seed()
         cells = self._learn(X)
         if cells.sparse is not None and criterion == "absolute_error":
             raise InputError(
@@ -106,6 +106,17 @@ class DecisionTree(BaseEstimator):
         self.__dict__.pop("certificate_", None)  # that of an earlier fit
         self._warn_unless_done()
         return self
+
+    def _draw_seed(self) -> None:
+        """Take note of what a generator gives: asked again, for the certificate, it would give another number."""
+        self.__dict__.pop("_drawn_seed", None)
+        seed = settle_seed(self.random_state)
+        if not (self.random_state is None or isinstance(self.random_state, Integral)):
+            self._drawn_seed = seed
+
+    def _seed(self) -> int:
+        """The number for all that is random in this fit."""
+        return settle_seed(getattr(self, "_drawn_seed", self.random_state))
 
     def _learn(self, X: Any) -> Cells:
         test, why = self._categorical_test()
@@ -131,7 +142,7 @@ class DecisionTree(BaseEstimator):
                 f"way class 1 of two goes, and there are {n_classes} classes. Use monotonic_cst=None."
             )
         weight = float(sample.cells.n_rows if sample.weight is None else sample.weight.sum())
-        growth = settle_growth(self, criterion, sample.cells.n_rows, len(sample.cells.columns), weight, self._seed)
+        growth = settle_growth(self, criterion, sample.cells.n_rows, len(sample.cells.columns), weight, self._seed())
         return TreeProblem(sample.cells, sample.target, n_classes, sample.weight, growth)
 
     def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> TreeProblem:
@@ -144,7 +155,7 @@ class DecisionTree(BaseEstimator):
         """The rows to grow from, and those held out for pruning."""
         if self.prune != "reduced_error":
             return sample, None
-        held_out = held_out_rows(sample, self.validation_fraction, self._seed)
+        held_out = held_out_rows(sample, self.validation_fraction, self._seed())
         return _some(sample, ~held_out), _some(sample, held_out)
 
     def _pruned(self, problem: TreeProblem, held_out: TreeSample | None, engine: str, effort: Effort) -> TreeModel:
@@ -173,7 +184,7 @@ class DecisionTree(BaseEstimator):
         return choose_by_folds(
             problem,
             cost_complexity_path(self.grown_),
-            self._seed,
+            self._seed(),
             grow=self._grow_of(engine, effort),
             leaves=lambda tree, cells: _leaves(tree, cells, engine, effort),
             score=self._score_leaves,

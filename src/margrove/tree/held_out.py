@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils import check_random_state
 
 from margrove.errors import InputError
 from margrove.tree.model import TreeModel
@@ -20,10 +19,10 @@ from margrove.tree.reading import TreeSample
 FOLDS = 5  # of the cross-validation that chooses the price of a leaf
 
 
-def held_out_rows(sample: TreeSample, share: float, random_state: Any) -> NDArray[np.bool_]:
-    """A mask of rows drawn at random, of each class the same share; the same rows for the same state, None included."""
+def held_out_rows(sample: TreeSample, share: float, seed: int) -> NDArray[np.bool_]:
+    """A mask of rows drawn at random, of each class the same share; the same rows for the same seed."""
     n = sample.cells.n_rows
-    rng = check_random_state(0 if random_state is None else random_state)
+    rng = np.random.RandomState(seed)
     is_held_out = np.zeros(n, dtype=bool)
     groups = np.zeros(n, dtype=np.intp) if sample.classes is None else sample.target
     for group in np.unique(groups):
@@ -40,7 +39,7 @@ def held_out_rows(sample: TreeSample, share: float, random_state: Any) -> NDArra
 def choose_by_folds(
     problem: TreeProblem,
     path: CostComplexityPath,
-    random_state: Any,
+    seed: int,
     *,
     grow: Callable[[TreeProblem], TreeModel],
     leaves: Callable[[TreeModel, Cells], NDArray[np.int32]],
@@ -49,7 +48,7 @@ def choose_by_folds(
     """The price of a leaf, of those between the steps of the path, under which trees grown from four fifths of the rows
     do best on the last fifth."""
     alphas = candidate_alphas(path.ccp_alphas)
-    folds = _folds(problem, random_state)
+    folds = _folds(problem, seed)
     scores = np.empty((len(alphas), len(folds)))
     for f, (train, test) in enumerate(folds):
         grown = grow(_part(problem, train))
@@ -63,13 +62,12 @@ def choose_by_folds(
     return choose_alpha(alphas, scores)
 
 
-def _folds(problem: TreeProblem, random_state: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _folds(problem: TreeProblem, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     n = problem.cells.n_rows
     if n < FOLDS:
         raise InputError(
             f"ccp_alpha='cv' needs {FOLDS} rows at least, and there are {n}", cure="Give ccp_alpha a number."
         )
-    seed = 0 if random_state is None else random_state
     order = np.zeros(n)
     smallest = n if problem.is_regression else int(np.bincount(problem.target).min(initial=n))
     if problem.is_regression or smallest < FOLDS:

@@ -68,10 +68,10 @@ def check_prune(rule: Any, criterion: Criterion) -> None:
         raise ParameterError(f"prune is {rule!r}, which counts errors of classes; for numbers it must be {rules}.")
 
 
-def settle_seed(random_state: Any) -> int | None:
-    """A number for all that is random in a fit; None where nothing is asked to be."""
+def settle_seed(random_state: Any) -> int:
+    """A number for all that is random in a fit: the same every time where none is given."""
     if random_state is None:
-        return None
+        return 0
     try:
         generator = check_random_state(random_state)
     except ValueError as error:
@@ -81,9 +81,7 @@ def settle_seed(random_state: Any) -> int | None:
     return int(random_state) if isinstance(random_state, (int, np.integer)) else int(generator.randint(2**31 - 1))
 
 
-def settle_growth(
-    tree: Any, criterion: Criterion, n_rows: int, n_columns: int, weight: float, seed: int | None
-) -> Growth:
+def settle_growth(tree: Any, criterion: Criterion, n_rows: int, n_columns: int, weight: float, seed: int) -> Growth:
     """How a tree of this table is grown."""
     return Growth(
         criterion=criterion,
@@ -100,7 +98,7 @@ def settle_growth(
         majority=float(getattr(tree, "majority", 1.0)),
         complexity=float(tree.complexity),
         n_bins=int(tree.n_bins),
-        seed=0 if seed is None and tree.max_features is not None else seed,
+        seed=None if tree.random_state is None and tree.max_features is None else seed,
     )
 
 
