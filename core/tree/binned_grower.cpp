@@ -102,17 +102,12 @@ void BinnedGrower::bin_columns() {
   place_.resize(columns_.size());
   rare_rows_.resize(columns_.size());
   const std::size_t pieces = (columns_.size() + kReadTogether - 1) / kReadTogether;
+  SortSpaces spaces(n, threads_);
   parallel_for(static_cast<std::int64_t>(pieces), can_share(n_) ? threads_ : 1, [&](std::int64_t piece) {
-    SortSpace space(n);
+    SortSpace& space = spaces.own();
     const std::size_t from = static_cast<std::size_t>(piece) * kReadTogether;
     const std::size_t count = std::min(kReadTogether, columns_.size() - from);
-    std::vector<std::vector<std::uint32_t>> bits(count);
-    std::vector<std::uint32_t*> out(count);
-    for (std::size_t j = 0; j < count; ++j) {
-      if (columns_[from + j].cells == CellKind::f32) bits[j].resize(n);
-      out[j] = bits[j].data();
-    }
-    fetch_bits(std::span(columns_).subspan(from, count), n, out);
+    const auto bits = space.fetch(std::span<const Column>(columns_).subspan(from, count), n);
     for (std::size_t j = 0; j < count; ++j) tracks[from + j] = bin_column(from + j, bits[j], space);
   });
   bundle(tracks);

@@ -54,27 +54,19 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
     lists_[j].tag = lists_[j].key + (is_sparse(columns[j].cells) ? columns[j].stored : n);
   }
   constexpr std::size_t kTogether = 8;  // columns whose bits are fetched in one go
+  SortSpaces spaces(static_cast<std::size_t>(n), threads);
   parallel_for(static_cast<std::int64_t>((columns.size() + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
-    const auto size = static_cast<std::size_t>(n);
-    SortSpace scratch(size);
+    SortSpace& space = spaces.own();
     const std::size_t first = static_cast<std::size_t>(g) * kTogether,
                       last = std::min(first + kTogether, columns.size());
-    std::vector<std::uint32_t> bits;
-    std::vector<std::uint32_t*> out(last - first);
-    const auto is_float = [](const Column& column) { return column.cells == CellKind::f32; };
-    bits.resize(size *
-                static_cast<std::size_t>(std::count_if(columns.begin() + static_cast<std::ptrdiff_t>(first),
-                                                       columns.begin() + static_cast<std::ptrdiff_t>(last), is_float)));
-    for (std::size_t j = first, at = 0; j < last; ++j)
-      if (is_float(columns[j])) out[j - first] = bits.data() + size * at++;
-    fetch_bits(columns.subspan(first, last - first), size, out);
+    const auto bits = space.fetch(columns.subspan(first, last - first), static_cast<std::size_t>(n));
     for (std::size_t j = first; j < last; ++j) {
       if (is_sparse(columns[j].cells))
         sort_sparse(j);
       else if (columns[j].cells == CellKind::code || !columns[j].cuts.empty())
-        sort_codes(j, scratch);
+        sort_codes(j, space);
       else
-        sort_numbers(j, {out[j - first], out[j - first] ? size : 0}, scratch);
+        sort_numbers(j, bits[j - first], space);
     }
   });
 }

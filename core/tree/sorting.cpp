@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "parallel.hpp"
+
 namespace margrove::tree {
 namespace {
 
@@ -50,18 +52,32 @@ void rank(std::uint64_t* pairs, std::size_t n, Bits bits_of) {
 
 }  // namespace
 
-void fetch_bits(std::span<const Column> columns, std::size_t n, std::span<std::uint32_t* const> out) {
+std::vector<std::span<const std::uint32_t>> SortSpace::fetch(std::span<const Column> columns, std::size_t n) {
   constexpr std::size_t kRows = 256;
+  const auto is_float = [](const Column& column) { return column.cells == CellKind::f32; };
+  const auto floats = static_cast<std::size_t>(std::count_if(columns.begin(), columns.end(), is_float));
+  if (fetched_.size() < floats * n) fetched_.resize(floats * n);
+  std::vector<std::span<const std::uint32_t>> found(columns.size());
+  for (std::size_t j = 0, at = 0; j < columns.size(); ++j)
+    if (is_float(columns[j])) found[j] = {fetched_.data() + n * at++, n};
   for (std::size_t first = 0; first < n; first += kRows) {
     const std::size_t last = std::min(first + kRows, n);
-    for (std::size_t j = 0; j < columns.size(); ++j) {
-      if (columns[j].cells != CellKind::f32) continue;
-      const auto* cell = static_cast<const float*>(columns[j].data);
-      const std::int64_t stride = columns[j].stride;
-      std::uint32_t* to = out[j];
-      for (std::size_t i = first; i < last; ++i) to[i] = ordered_bits(cell[static_cast<std::int64_t>(i) * stride]);
+    std::uint32_t* to = fetched_.data();
+    for (const Column& column : columns) {
+      if (!is_float(column)) continue;
+      const auto* cell = static_cast<const float*>(column.data);
+      for (std::size_t i = first; i < last; ++i)
+        to[i] = ordered_bits(cell[static_cast<std::int64_t>(i) * column.stride]);
+      to += n;
     }
   }
+  return found;
+}
+
+SortSpace& SortSpaces::own() {
+  std::unique_ptr<SortSpace>& mine = spaces_[static_cast<std::size_t>(thread_number())];
+  if (!mine) mine = std::make_unique<SortSpace>(n_);
+  return *mine;
 }
 
 int FewValues::slot_of(std::uint32_t bits, std::uint32_t row) {

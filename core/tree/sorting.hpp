@@ -1,10 +1,12 @@
 // The rows of a column by their values.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -21,10 +23,6 @@ inline std::uint64_t ordered_bits(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);
   return x != x ? ~std::uint64_t{0} : bits ^ (bits >> 63 ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
 }
-
-// The bits of those of the columns that are floats, to `out`, by column. They lie side by side in memory, so some rows
-// are read at a time: going through all rows once for each column would fetch every line once for each.
-void fetch_bits(std::span<const Column> columns, std::size_t n, std::span<std::uint32_t* const> out);
 
 // The rows of a column with few different values, found by looking them up in a small table: several times faster than
 // sorting. The first rows tell others, which are given up.
@@ -51,12 +49,30 @@ class FewValues {
   std::vector<std::uint8_t> slot_;  // of each row
 };
 
-// Room to sort n rows in.
+// Room to sort n rows in, for one thread. It is kept from column to column: fresh memory is dear.
 struct SortSpace {
   std::vector<std::uint64_t> pairs, other;
   std::vector<std::uint32_t> bits;
   FewValues few;
   explicit SortSpace(std::size_t n) : pairs(n), other(n) {}
+
+  // The bits of those of the columns that are floats; nothing for others. They lie side by side in memory, so some rows
+  // are read at a time: going through all rows once for each column would fetch every line once for each.
+  std::vector<std::span<const std::uint32_t>> fetch(std::span<const Column> columns, std::size_t n);
+
+ private:
+  std::vector<std::uint32_t> fetched_;
+};
+
+// A space for each thread, made when it is first used.
+class SortSpaces {
+ public:
+  SortSpaces(std::size_t n, int threads) : n_(n), spaces_(static_cast<std::size_t>(std::max(threads, 1))) {}
+  SortSpace& own();
+
+ private:
+  std::size_t n_;
+  std::vector<std::unique_ptr<SortSpace>> spaces_;
 };
 
 // The rows of a dense column of numbers, ascending: rank << 32 | row, where equal values have equal ranks, counted from

@@ -189,7 +189,7 @@ def first_infinite(table: Table) -> tuple[str, int, float] | None:
     if block is not None:
         # A sum is finite unless a term is not (or it overflows): one pass and no large temporary.
         with np.errstate(over="ignore", invalid="ignore"):
-            total = np.sum(block, dtype=np.float64)
+            total = np.sum(block)
         if np.isfinite(total) or not np.isinf(block).any():
             return None
     if table.sparse is not None:

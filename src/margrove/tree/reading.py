@@ -57,7 +57,7 @@ def learn_cells(estimator: Any, X: Any, wishes: ColumnWishes) -> Cells:
     is_plain = table.block is not None and not categories and not cuts
     # NaN is in a sum as soon as it is in a term: one pass, and no mask as large as the table.
     with np.errstate(over="ignore", invalid="ignore"):  # of huge cells
-        is_complete = table.block is not None and not np.isnan(np.sum(table.block, dtype=np.float64))
+        is_complete = table.block is not None and not np.isnan(np.sum(table.block))
     for j, given in enumerate(table):
         column = _category_of_numbers(given) if j in categories and given.kind == "numeric" else given
         if column.kind == "numeric":
