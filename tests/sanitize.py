@@ -63,6 +63,8 @@ def main() -> None:
             "tests/engine",
             "tests/laws",
             "tests/svm",
+            "tests/tree/test_native_engine.py",
+            "tests/select",
         ),
         LD_PRELOAD=" ".join([runtime_library("libasan.so"), runtime_library("libubsan.so")]),
         ASAN_OPTIONS="detect_leaks=0:abort_on_error=1",
