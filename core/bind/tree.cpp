@@ -1,6 +1,9 @@
 // Trees: columns of any kind in, the arrays of model.py out.
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "bind/arrays.hpp"
 #include "parallel.hpp"
 #include "tree/apply.hpp"
@@ -91,6 +94,10 @@ class BoundGrower {
     rules.min_rows = nb::cast<std::int64_t>(growth["min_samples_leaf"]);
     // Up to rounding: a leaf of 7 rows has the weight 0.07 · 100, which is 7.000000000000001.
     rules.min_weight = nb::cast<double>(growth["min_weight_leaf"]) * (1 - tree::kEqualGain);
+    if (weight.size() == 0) {  // then a least weight is a least number of rows
+      rules.min_rows = std::max(rules.min_rows, static_cast<std::int64_t>(std::ceil(rules.min_weight)));
+      rules.min_weight = 0;
+    }
     rules.value_slack = n_classes ? tree::kEqualGain : 0;
     for (std::size_t i = 0; i < number.size(); ++i)
       rules.value_slack = std::max(rules.value_slack, tree::kEqualGain * std::abs(number.data()[i]));

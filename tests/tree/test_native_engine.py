@@ -293,3 +293,11 @@ def test_a_leaf_of_equal_targets_predicts_them_to_the_last_digit(rng):
     X, y = rng.normal(size=(300, 2)), rng.choice([0.1, 0.7, 1e9 + 0.3, -3.3], 300)
     weight = rng.uniform(0.1, 2, 300)
     np.testing.assert_array_equal(DecisionTreeRegressor().fit(X, y, weight).predict(X), y)
+
+
+def test_a_least_weight_of_rows_without_weights_holds_for_bins_too():
+    x = np.array([np.nan, np.nan, np.nan, np.nan, -2.3, -0.2, np.nan])
+    cells = Cells((TreeColumn("x"),), 7, (x,))
+    target = np.array([0, 1, 1, 1, 0, 0, 1], dtype=np.int32)
+    growth = Growth(criterion="entropy", thresholds="histogram", n_bins=2, min_weight_leaf=2.5)
+    assert native(TreeProblem(cells, target, 2, growth=growth)).n_nodes == 1  # the two present cells make no leaf
