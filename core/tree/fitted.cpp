@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kVarianceFloor = 1e-9;  // VARIANCE_FLOOR of problem.py
 constexpr double kRidge = 1e-3;          // RIDGE of thresholds.py
+constexpr double kNudge = 1e-9;          // NUDGE of thresholds.py
 constexpr double kFlat = 1e-12, kRounding = 1e-14;
 constexpr int kNewtonSteps = 100;
 
@@ -33,7 +34,7 @@ struct Scale {
   std::vector<double> back(std::vector<double> cuts) const {
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    for (double& cut : cuts) cut = centre + spread * cut;
+    for (double& cut : cuts) cut = centre + spread * (cut + kNudge);
     return cuts;
   }
 };

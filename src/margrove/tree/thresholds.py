@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from margrove.tree.problem import VARIANCE_FLOOR
 
+NUDGE = 1e-9  # of the column's deviation: a cut that falls on a value lies above it, whatever the rounding
 RIDGE = 1e-3  # on the slope of a standardised column: its logistic regression stays finite
 _NEWTON_STEPS = 100  # enough for any one-dimensional fit; most take five
 _FLAT = 1e-12  # of a gradient per unit of weight: there is nothing left to gain
@@ -64,7 +65,7 @@ def gaussian_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
     --------
     >>> import numpy as np
     >>> from margrove.tree.thresholds import gaussian_cuts
-    >>> gaussian_cuts(np.array([0.0, 2.0, 6.0, 8.0]), np.array([0, 0, 1, 1]), np.ones(4)).tolist()
+    >>> gaussian_cuts(np.array([0.0, 2.0, 6.0, 8.0]), np.array([0, 0, 1, 1]), np.ones(4)).round(6).tolist()
     [4.0]
     """
     z, centre, spread = _standardised(x, w)
@@ -78,7 +79,7 @@ def gaussian_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
         variance = max(w[mine] @ (z[mine] - mean) ** 2 / weight, VARIANCE_FLOOR)
         fits.append((weight, mean, variance))
     found = [root for one, other in combinations(fits, 2) for root in _crossings(*one, *other)]
-    return centre + spread * np.unique(np.asarray(found, dtype=np.float64))
+    return centre + spread * (np.unique(np.asarray(found, dtype=np.float64)) + NUDGE)
 
 
 def _crossings(w1: float, m1: float, v1: float, w2: float, m2: float, v2: float) -> list[float]:
@@ -101,7 +102,7 @@ def logistic_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
     --------
     >>> import numpy as np
     >>> from margrove.tree.thresholds import logistic_cuts
-    >>> logistic_cuts(np.array([0.0, 2.0, 6.0, 8.0]), np.array([0, 0, 1, 1]), np.ones(4)).round(9).tolist()
+    >>> logistic_cuts(np.array([0.0, 2.0, 6.0, 8.0]), np.array([0, 0, 1, 1]), np.ones(4)).round(6).tolist()
     [4.0]
     """
     z, centre, spread = _standardised(x, w)
@@ -111,7 +112,7 @@ def logistic_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
     halves = [
         _one_half(z, (classes == k).astype(np.float64), w) for k in (present[1:] if len(present) == 2 else present)
     ]
-    return centre + spread * np.unique([half for half in halves if np.isfinite(half)])
+    return centre + spread * (np.unique([half for half in halves if np.isfinite(half)]) + NUDGE)
 
 
 def _one_half(z: Floats, is_one: Floats, w: Floats) -> float:
