@@ -12,9 +12,7 @@ void scan_absolute(const ScanRules& rules, const Column& column, const Piece& pi
   while (present > 0 && piece.key[present - 1] == kMissing) --present;
   const std::uint32_t missing = piece.size - present;
   const auto y_of = [&](std::uint32_t i) { return rules.number[rules.tags.row(piece.tag[i])] - node.shift; };
-  const auto w_of = [&](std::uint32_t i) {
-    return rules.weight.empty() ? 1.0 : rules.weight[rules.tags.row(piece.tag[i])];
-  };
+  const auto w_of = [&](std::uint32_t i) { return rules.weight_of(rules.tags.row(piece.tag[i])); };
   GrowingMedian median;
   space.ahead.resize(std::size_t{present} +
                      1);  // the error of the rows from i on, and missing ones where they go right

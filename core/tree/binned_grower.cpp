@@ -19,16 +19,9 @@ constexpr std::size_t kKeptBytes = std::size_t{64} << 20;  // of counts that wai
 
 }  // namespace
 
-struct BinnedGrower::Open {
-  NodeSums sums;
+struct BinnedGrower::Open : OpenNode {
   std::uint32_t begin = 0, size = 0;  // in `rows_`
-  std::int64_t depth = 0, parent = -1, order = 0;
-  std::uint32_t branch = 0, column = 0;
-  std::uint64_t path = 0;
-  bool is_open = false, is_leaf = true;
-  Candidate test;
-  double n_candidates = 0, priority = 0;
-  std::unique_ptr<Counts> counts;  // kept where there is room
+  std::unique_ptr<Counts> counts;     // kept where there is room
 };
 
 bool BinnedGrower::can_grow(std::span<const Column> columns, const ScanRules& rules, const GrowthRules& growth) {
@@ -334,12 +327,7 @@ void BinnedGrower::search(Open& node, const Counts& counts) const {
     looked_at += candidate.n_tests > 0;
     chooser.add(column, candidate);
   }
-  if (!chooser.decide(static_cast<double>(n_))) return;
-  node.is_leaf = false;
-  node.column = chooser.column();
-  node.test = std::move(chooser.best());
-  node.n_candidates = chooser.n_candidates();
-  node.priority = chooser.best_excess();
+  node.settle(chooser, static_cast<double>(n_));
 }
 
 // The node's rows, those of the left branch first. Returns how many they are.
@@ -391,12 +379,10 @@ void BinnedGrower::split(Open& node, std::vector<Open>& children) {
     summarise_classes(rules_, child.sums);
     child.is_open = !is_closed(child.sums, child.depth, rules_, growth_);
   }
-  Node inner = leaf_of(node.sums, node.parent, node.branch, true);
+  const double weights[] = {children[0].sums.weight, children[1].sums.weight};
   const double threshold =
       node.test.is_present_test ? std::numeric_limits<double>::infinity() : cuts_[node.column][node.test.cut_key];
-  describe_threshold(inner, node.test, node.column, threshold, node.n_candidates, children[0].sums.weight,
-                     children[1].sums.weight);
-  output_.push_back(std::move(inner));
+  output_.push_back(node.as_inner(weights, 0, threshold));
 
   std::unique_ptr<Counts> whole = std::move(node.counts);
   if (whole) --kept_;
@@ -429,7 +415,7 @@ void BinnedGrower::split(Open& node, std::vector<Open>& children) {
 }
 
 void BinnedGrower::leave(const Open& node) {
-  output_.push_back(leaf_of(node.sums, node.parent, node.branch, true));
+  output_.push_back(node.as_leaf());
   settled_ += node.sums.rows;
 }
 
@@ -437,15 +423,11 @@ bool BinnedGrower::run(double seconds) {
   const auto until = in_seconds(seconds);
   if (!is_started_) start();
   is_started_ = true;
-  const auto is_less = [](const Open& a, const Open& b) {
-    const double first = a.is_leaf ? kNoFloor : a.priority, second = b.is_leaf ? kNoFloor : b.priority;
-    return first != second ? first < second : a.order > b.order;
-  };
   const bool is_best_first = growth_.max_leaves > 0;
   std::vector<Open> children;
   while (!stack_.empty()) {
     if (std::chrono::steady_clock::now() >= until) return false;
-    if (is_best_first) std::pop_heap(stack_.begin(), stack_.end(), is_less);
+    if (is_best_first) std::pop_heap(stack_.begin(), stack_.end(), is_less_urgent);
     Open node = std::move(stack_.back());
     stack_.pop_back();
     if (node.is_leaf || (is_best_first && leaves_ >= growth_.max_leaves)) {
@@ -459,7 +441,7 @@ bool BinnedGrower::run(double seconds) {
     for (std::size_t b = 2; b-- > 0;) {  // the left one comes last, and is taken first
       children[b].order = opened_ + static_cast<std::int64_t>(b) + 1;
       stack_.push_back(std::move(children[b]));
-      if (is_best_first) std::push_heap(stack_.begin(), stack_.end(), is_less);
+      if (is_best_first) std::push_heap(stack_.begin(), stack_.end(), is_less_urgent);
     }
     opened_ += 2;
   }

@@ -1,7 +1,6 @@
 #include "tree/column_tests.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "parallel.hpp"
 #include "tree/growing.hpp"
@@ -19,7 +18,7 @@ NodeSums sums_of_all(const ScanRules& rules, std::int64_t n, std::span<const std
   sums.sum.assign(static_cast<std::size_t>(n_classes), 0.0);
   sums.seen.assign(static_cast<std::size_t>(n_classes), 0);
   for (std::size_t i = 0; i < label.size(); ++i) {
-    const double w = rules.weight.empty() ? 1.0 : rules.weight[i];
+    const double w = rules.weight_of(static_cast<std::uint32_t>(i));
     sums.sum[static_cast<std::size_t>(label[i])] += w;
     sums.weight += w;
     ++sums.seen[static_cast<std::size_t>(label[i])];
@@ -28,31 +27,22 @@ NodeSums sums_of_all(const ScanRules& rules, std::int64_t n, std::span<const std
   return sums;
 }
 
-std::uint32_t branch_of(const Column& column, const Candidate& test, std::uint32_t key) {
-  if (column.test == Test::threshold) return key == kMissing ? !test.is_missing_left : key > test.cut_key;
-  const auto place = std::lower_bound(test.keys.begin(), test.keys.end(), key) - test.keys.begin();
-  return test.branch[static_cast<std::size_t>(place)];
-}
-
 // The weight of each class in each branch of a test.
-std::vector<double> class_table(const ScanRules& rules, const Column& column, const List& list, const NodeSums& all,
-                                const Candidate& test) {
+std::vector<double> class_table(const ScanRules& rules, const List& list, const NodeSums& all, const Candidate& test) {
   const std::size_t width = all.sum.size();
-  const std::uint32_t branches =
-      column.test == Test::threshold ? 2 : *std::max_element(test.branch.begin(), test.branch.end()) + 1;
-  std::vector<double> table(branches * width, 0.0), rest = all.sum;
+  std::vector<double> table(branches_of(test) * width, 0.0), rest = all.sum;
   std::vector<std::uint32_t> seen = all.seen;
   double* branch = nullptr;
   for (std::uint32_t i = 0; i < list.size; ++i) {
-    if (i == 0 || list.key[i] != list.key[i - 1]) branch = table.data() + branch_of(column, test, list.key[i]) * width;
+    if (i == 0 || list.key[i] != list.key[i - 1]) branch = table.data() + branch_of(test, list.key[i]) * width;
     const std::uint32_t k = rules.tags.label_of(list.tag[i]);
-    const double w = rules.weight.empty() ? 1.0 : rules.weight[rules.tags.row(list.tag[i])];
+    const double w = rules.weight_of(rules.tags.row(list.tag[i]));
     branch[k] += w;
     rest[k] -= w;
     --seen[k];
   }
   if (list.size == all.rows) return table;
-  branch = table.data() + branch_of(column, test, list.mode) * width;
+  branch = table.data() + branch_of(test, list.mode) * width;
   for (std::size_t k = 0; k < width; ++k)
     if (seen[k]) branch[k] += rest[k];  // and not what rounding has left
   return table;
@@ -66,11 +56,8 @@ ColumnTest best_test(const ScanRules& rules, const Lists& lists, std::size_t j, 
   ColumnTest found;
   if (!test.found()) return found;
   found.n_tests = test.n_tests;
-  if (column.test == Test::threshold) {
-    found.threshold = test.is_present_test ? std::numeric_limits<double>::infinity() : test.theta;
-    if (std::isnan(found.threshold)) found.threshold = lists.threshold(j, test.cut_key, test.left_row, test.right_row);
-  }
-  found.value = class_table(rules, column, list, all, test);
+  if (column.test == Test::threshold) found.threshold = threshold_of(lists, j, test);
+  found.value = class_table(rules, list, all, test);
   return found;
 }
 

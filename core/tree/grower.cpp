@@ -22,20 +22,9 @@ struct Grower::Range {
   std::uint32_t column, begin, size;
 };
 
-struct Grower::Open {
-  NodeSums sums;
+struct Grower::Open : OpenNode {
   std::vector<Range> ranges;  // of the columns that are not constant here
-  Range rows{};               // where the target is a number
-  std::int64_t depth = 0, parent = -1;
-  std::uint32_t branch = 0;
-  std::uint64_t path = 0;
-  bool is_open = false;  // it may be split, if there is a test worth it
-  bool is_leaf = true;   // there is none
-  std::int64_t order = 0;
-  std::uint32_t column = 0;
-  Candidate test;
-  double n_candidates = 0;
-  double priority = 0;  // the excess less what the test's description costs
+  Range rows{};               // where nodes are summed up from their rows
 };
 
 struct Grower::Space {
@@ -114,7 +103,7 @@ void Grower::start() {
   root.sums.rows = n_;
   if (has_row_list()) {
     row_memory_.resize(2 * static_cast<std::size_t>(n_));
-    rows_ = {row_memory_.data(), row_memory_.data() + n_, static_cast<std::uint32_t>(n_), kNoMode, 0};
+    rows_ = {row_memory_.data(), row_memory_.data() + n_, static_cast<std::uint32_t>(n_), kNoMode};
     for (std::uint32_t i = 0; i < n_; ++i) rows_.tag[i] = lists_->tag_of(i);
     root.rows = {static_cast<std::uint32_t>(columns_.size()), 0, static_cast<std::uint32_t>(n_)};
   } else {
@@ -145,7 +134,7 @@ void Grower::summarise(Open& node) const {
   sums.rows = node.rows.size;
   sums.weight = 0;
   for (std::uint32_t i = 0; i < node.rows.size; ++i) {
-    const double w = rules_.weight.empty() ? 1.0 : rules_.weight[row[i]], y = rules_.number[row[i]];
+    const double w = rules_.weight_of(row[i]), y = rules_.number[row[i]];
     sums.weight += w;
     mean += w * y;
     least = std::min(least, y);
@@ -154,7 +143,7 @@ void Grower::summarise(Open& node) const {
   sums.shift = mean / sums.weight;
   sums.sum = {0.0, 0.0};
   for (std::uint32_t i = 0; i < node.rows.size; ++i) {
-    const double w = rules_.weight.empty() ? 1.0 : rules_.weight[row[i]], y = rules_.number[row[i]] - sums.shift;
+    const double w = rules_.weight_of(row[i]), y = rules_.number[row[i]] - sums.shift;
     sums.sum[0] += w * y;
     sums.sum[1] += w * y * y;
   }
@@ -163,7 +152,7 @@ void Grower::summarise(Open& node) const {
   if (criterion == Criterion::absolute_error) {
     std::vector<Weighted> rows;
     for (std::uint32_t i = 0; i < node.rows.size; ++i)
-      rows.emplace_back(rules_.number[row[i]] - sums.shift, rules_.weight.empty() ? 1.0 : rules_.weight[row[i]]);
+      rows.emplace_back(rules_.number[row[i]] - sums.shift, rules_.weight_of(row[i]));
     sums.mass = absolute_error(rows);
     sums.centre = sums.shift + weighted_median(rows);
     sums.purity = -sums.mass;
@@ -181,11 +170,12 @@ void Grower::search(Open& node, Space& space) {
   Chooser chooser(growth_, node.sums, columns_.size());
   std::vector<Range> kept;
   if (growth_.is_shuffled) {
-    std::vector<std::pair<std::uint64_t, Range>> order;
-    for (const Range& range : node.ranges) order.emplace_back(mixed(node.path ^ mixed(range.column)), range);
-    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Range> order = node.ranges;
+    std::sort(order.begin(), order.end(), [&](const Range& a, const Range& b) {
+      return place_of(node.path, a.column) < place_of(node.path, b.column);
+    });
     std::int64_t looked_at = 0;
-    for (const auto& [unused, range] : order) {
+    for (const Range& range : order) {
       if (growth_.max_columns && looked_at >= growth_.max_columns && chooser.has_any()) {
         kept.push_back(range);
         continue;
@@ -210,17 +200,7 @@ void Grower::search(Open& node, Space& space) {
     }
   }
   node.ranges = std::move(kept);
-  settle(node, chooser);
-}
-
-// The chosen test, unless it is not worth it.
-void Grower::settle(Open& node, Chooser& chooser) const {
-  if (!chooser.decide(weight_)) return;
-  node.is_leaf = false;
-  node.column = chooser.column();
-  node.test = std::move(chooser.best());
-  node.n_candidates = chooser.n_candidates();
-  node.priority = chooser.best_excess();
+  node.settle(chooser, weight_);
 }
 
 // ---- splitting
@@ -235,22 +215,14 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
   const Piece part = piece(range);
   const bool has_rest = node.sums.rows > part.size;
   Branches branches;
-  const auto branch_of_key = [&](std::uint32_t key) -> std::uint32_t {
-    if (column.test == Test::threshold) {
-      if (key == kMissing) return test.is_missing_left ? 0 : 1;
-      return key <= test.cut_key ? 0 : 1;
-    }
-    return test.branch[static_cast<std::size_t>(std::lower_bound(test.keys.begin(), test.keys.end(), key) -
-                                                test.keys.begin())];
-  };
-  if (column.test != Test::threshold) branches.count = *std::max_element(test.branch.begin(), test.branch.end()) + 1;
-  const std::uint32_t rest = has_rest ? branch_of_key(list.mode) : branches.count;
+  branches.count = branches_of(test);
+  const std::uint32_t rest = has_rest ? branch_of(test, list.mode) : branches.count;
 
   // The runs of equal branches in the piece.
   std::vector<std::int64_t> rows(branches.count, 0);
   space.runs.clear();
   for (std::uint32_t i = 0; i < part.size;) {
-    const std::uint32_t b = branch_of_key(part.key[i]);
+    const std::uint32_t b = branch_of(test, part.key[i]);
     std::uint32_t end;
     if (column.test == Test::threshold && part.key[i] != kMissing) {
       end = b == 0
@@ -378,7 +350,7 @@ void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std
     child.is_open = !is_closed(child.sums, child.depth, rules_, growth_);
     is_any_open |= child.is_open;
   }
-  write(node, branches, children, output);
+  write(node, children, output);
   bound_children(node, children);
   if (branches.count == 2 && children[0].is_open != children[1].is_open) branches.only = children[0].is_open ? 0 : 1;
   if (is_any_open) search_children(node, branches, children, space, is_shared);
@@ -451,47 +423,23 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
     }
   }
   for (std::uint32_t b = 0; b < branches.count; ++b)
-    if (children[b].is_open) settle(children[b], choosers[b]);
+    if (children[b].is_open) children[b].settle(choosers[b], weight_);
 }
 
 // ---- the finished tree
 
 void Grower::leave(const Open& node, Output& output) {
-  output.push_back(leaf_of(node.sums, node.parent, node.branch, n_classes_ > 0));
+  output.push_back(node.as_leaf());
   settled_ += node.sums.rows;
 }
 
-void Grower::write(const Open& node, const Branches& branches, const std::vector<Open>& children,
-                   Output& output) const {
+void Grower::write(const Open& node, const std::vector<Open>& children, Output& output) const {
   const Column& column = columns_[node.column];
-  Node inner = leaf_of(node.sums, node.parent, node.branch, n_classes_ > 0);
-  inner.column = static_cast<std::int32_t>(node.column);
-  inner.n_branches = branches.count;
-  inner.gain = node.test.excess / node.sums.weight;
-  inner.n_tests = node.test.n_tests;
-  inner.n_candidates = node.n_candidates;
-  std::int64_t heaviest = 0;
-  for (std::uint32_t b = 1; b < branches.count; ++b)
-    if (children[b].sums.weight > children[static_cast<std::size_t>(heaviest)].sums.weight) heaviest = b;
-  inner.default_branch = inner.missing_branch = static_cast<std::int32_t>(heaviest);
-  if (column.test == Test::threshold) {
-    const Candidate& test = node.test;
-    inner.threshold = test.is_present_test ? std::numeric_limits<double>::infinity()
-                      : !std::isnan(test.theta)
-                          ? test.theta
-                          : lists_->threshold(node.column, test.cut_key, test.left_row, test.right_row);
-    if (test.has_missing) inner.missing_branch = test.is_missing_left ? 0 : 1;
-  } else {
-    inner.level_branch.assign(static_cast<std::size_t>(column.n_codes), -1);
-    for (std::size_t i = 0; i < node.test.keys.size(); ++i) {
-      const auto b = static_cast<std::int32_t>(node.test.branch[i]);
-      if (node.test.keys[i] == kMissing)
-        inner.missing_branch = b;
-      else
-        inner.level_branch[node.test.keys[i]] = b;
-    }
-  }
-  output.push_back(std::move(inner));
+  std::vector<double> weights;
+  for (const Open& child : children) weights.push_back(child.sums.weight);
+  const double threshold = column.test == Test::threshold ? threshold_of(*lists_, node.column, node.test)
+                                                          : std::numeric_limits<double>::quiet_NaN();
+  output.push_back(node.as_inner(weights, column.n_codes, threshold));
 }
 
 bool Grower::run(double seconds) {
@@ -542,20 +490,13 @@ bool Grower::run(double seconds) {
 
 // The node whose split gains most comes first. `stack_` is a heap.
 bool Grower::run_best_first(Time until) {
-  const auto is_less = [](const Open& a, const Open& b) {
-    const double gain_a = a.is_leaf ? kNoFloor : a.priority, gain_b = b.is_leaf ? kNoFloor : b.priority;
-    return gain_a != gain_b ? gain_a < gain_b : a.order > b.order;
-  };
   std::vector<Open> children;
   while (!stack_.empty()) {
     if (std::chrono::steady_clock::now() >= until) return false;
-    std::pop_heap(stack_.begin(), stack_.end(), is_less);
+    std::pop_heap(stack_.begin(), stack_.end(), is_less_urgent);
     Open node = std::move(stack_.back());
     stack_.pop_back();
-    const std::int64_t more = node.is_leaf ? 0
-                              : node.test.branch.empty()
-                                  ? 1
-                                  : *std::max_element(node.test.branch.begin(), node.test.branch.end());
+    const std::int64_t more = node.is_leaf ? 0 : branches_of(node.test) - 1;
     if (node.is_leaf || leaves_ + more > growth_.max_leaves) {
       leave(node, output_);
       continue;
@@ -565,7 +506,7 @@ bool Grower::run_best_first(Time until) {
     for (Open& child : children) {
       child.order = ++opened_;
       stack_.push_back(std::move(child));
-      std::push_heap(stack_.begin(), stack_.end(), is_less);
+      std::push_heap(stack_.begin(), stack_.end(), is_less_urgent);
     }
   }
   return true;

@@ -48,7 +48,6 @@ class Grower : public Growing {
   bool can_share(const Open& node) const;
   void search(Open& node, Space& space);
   void scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const;
-  void settle(Open& node, Chooser& chooser) const;
   // Writes the node with its test down, and finds its children with theirs.
   void split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children);
   Branches branch_out(const Open& node, Space& space, std::vector<Open>& children) const;
@@ -58,7 +57,7 @@ class Grower : public Growing {
                        bool is_shared);
   void partition(const Range& range, const Branches& branches, const Space& marker, Space& space) const;
   void leave(const Open& node, Output& output);
-  void write(const Open& node, const Branches& branches, const std::vector<Open>& children, Output& output) const;
+  void write(const Open& node, const std::vector<Open>& children, Output& output) const;
   const List& list(std::uint32_t column) const;
   Piece piece(const Range& range) const;
 

@@ -7,7 +7,7 @@
 
 namespace margrove::tree {
 
-Node leaf_of(const NodeSums& sums, std::int64_t parent, std::uint32_t branch, bool has_classes) {
+Node OpenNode::as_leaf() const {
   Node node;
   node.parent = parent;
   node.branch = branch;
@@ -15,20 +15,39 @@ Node leaf_of(const NodeSums& sums, std::int64_t parent, std::uint32_t branch, bo
   node.weight = sums.weight;
   node.least = sums.least;
   node.most = sums.most;
-  if (has_classes) node.value = sums.sum;
+  if (!sums.seen.empty()) node.value = sums.sum;
   return node;
 }
 
-void describe_threshold(Node& node, const Candidate& test, std::uint32_t column, double threshold, double n_candidates,
-                        double left_weight, double right_weight) {
+Node OpenNode::as_inner(std::span<const double> weights, std::int64_t n_codes, double threshold) const {
+  Node node = as_leaf();
   node.column = static_cast<std::int32_t>(column);
-  node.n_branches = 2;
-  node.gain = test.excess / node.weight;
+  node.n_branches = static_cast<std::uint32_t>(weights.size());
+  node.gain = test.excess / sums.weight;
   node.n_tests = test.n_tests;
   node.n_candidates = n_candidates;
   node.threshold = threshold;
-  node.default_branch = node.missing_branch = right_weight > left_weight ? 1 : 0;
-  if (test.has_missing) node.missing_branch = test.is_missing_left ? 0 : 1;
+  const auto heaviest = std::max_element(weights.begin(), weights.end()) - weights.begin();
+  node.default_branch = node.missing_branch = static_cast<std::int32_t>(heaviest);
+  if (test.has_missing) node.missing_branch = static_cast<std::int32_t>(branch_of(test, kMissing));
+  node.level_branch.assign(static_cast<std::size_t>(n_codes), -1);
+  for (std::size_t i = 0; i < test.keys.size(); ++i)
+    if (test.keys[i] != kMissing) node.level_branch[test.keys[i]] = static_cast<std::int32_t>(test.branch[i]);
+  return node;
+}
+
+void OpenNode::settle(Chooser& chooser, double weight) {
+  if (!chooser.decide(weight)) return;
+  is_leaf = false;
+  column = chooser.column();
+  test = std::move(chooser.best());
+  n_candidates = chooser.n_candidates();
+  priority = chooser.best_excess();
+}
+
+double threshold_of(const Lists& lists, std::size_t column, const Candidate& test) {
+  if (test.is_present_test) return std::numeric_limits<double>::infinity();
+  return std::isnan(test.theta) ? lists.threshold(column, test.cut_key, test.left_row, test.right_row) : test.theta;
 }
 
 std::uint64_t mixed(std::uint64_t x) {
@@ -43,7 +62,7 @@ std::vector<std::uint32_t> column_order(const GrowthRules& growth, std::uint64_t
   std::iota(order.begin(), order.end(), 0u);
   if (growth.is_shuffled)
     std::sort(order.begin(), order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return mixed(path ^ mixed(a)) < mixed(path ^ mixed(b)); });
+              [&](std::uint32_t a, std::uint32_t b) { return place_of(path, a) < place_of(path, b); });
   return order;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "tree/scan.hpp"
@@ -40,16 +41,13 @@ struct Node {
   std::vector<double> value;  // of classes: the weight of each
 };
 
-// A node that holds these rows, as a leaf.
-Node leaf_of(const NodeSums& sums, std::int64_t parent, std::uint32_t branch, bool has_classes);
-// Makes it an inner node with this threshold. The weights are those of its branches.
-void describe_threshold(Node& node, const Candidate& test, std::uint32_t column, double threshold, double n_candidates,
-                        double left_weight, double right_weight);
 // The nodes in depth-first order, branches in theirs. A parent must stand before its children.
 std::vector<Node> depth_first(std::vector<Node> nodes);
 
 // A number that looks random.
 std::uint64_t mixed(std::uint64_t x);
+// Where a column stands in the order of a node that looks at the columns in one of its own.
+inline std::uint64_t place_of(std::uint64_t path, std::uint32_t column) { return mixed(path ^ mixed(column)); }
 // In which order a node looks at the columns: theirs, or one of its own.
 std::vector<std::uint32_t> column_order(const GrowthRules& growth, std::uint64_t path, std::size_t columns);
 
@@ -86,6 +84,35 @@ class Chooser {
   double n_candidates_ = 0;
   std::vector<Charged> all_;
 };
+
+// What a grower knows of a node that is not written down yet.
+struct OpenNode {
+  NodeSums sums;
+  std::int64_t depth = 0, parent = -1, order = 0;
+  std::uint32_t branch = 0;
+  std::uint64_t path = 0;
+  bool is_open = false;  // it may be split, if there is a test worth it
+  bool is_leaf = true;   // there is none
+  std::uint32_t column = 0;
+  Candidate test;
+  double n_candidates = 0;
+  double priority = 0;  // the excess less what the test's description costs
+
+  // Takes the chosen test, unless it is not worth it. `weight` is that of all rows.
+  void settle(Chooser& chooser, double weight);
+  Node as_leaf() const;
+  // With its test: `weights` are those of its branches; `n_codes` of its column, `threshold` NaN where it has none.
+  Node as_inner(std::span<const double> weights, std::int64_t n_codes, double threshold) const;
+};
+
+// Best first: of two nodes the one whose split gains more, or that was opened earlier, comes out of a heap first.
+inline bool is_less_urgent(const OpenNode& a, const OpenNode& b) {
+  const double first = a.is_leaf ? kNoFloor : a.priority, second = b.is_leaf ? kNoFloor : b.priority;
+  return first != second ? first < second : a.order > b.order;
+}
+
+// θ of a threshold test.
+double threshold_of(const Lists& lists, std::size_t column, const Candidate& test);
 
 // Whether a node stays a leaf whatever its columns offer.
 bool is_closed(const NodeSums& sums, std::int64_t depth, const ScanRules& rules, const GrowthRules& growth);

@@ -39,12 +39,8 @@ class Levels {
   // U of some levels together.
   double purity(const std::uint32_t* level, std::size_t count) const {
     if (rules_.measure.criterion == Criterion::absolute_error) {
-      std::vector<std::pair<double, double>> rows;
-      for (std::size_t i = 0; i < count; ++i)
-        for (std::uint32_t at = levels_[level[i]].begin; at < levels_[level[i]].end; ++at) {
-          const std::uint32_t row = rules_.tags.row(piece_.tag[at]);
-          rows.emplace_back(rules_.number[row], rules_.weight.empty() ? 1.0 : rules_.weight[row]);
-        }
+      std::vector<Weighted> rows;
+      for (std::size_t i = 0; i < count; ++i) add_numbers(levels_[level[i]], rows);
       return -absolute_error(rows);
     }
     std::vector<double> total(width_);
@@ -60,33 +56,25 @@ class Levels {
   double share(std::size_t l, std::size_t k) const { return sum(l)[k] / levels_[l].weight; }
 
   double median(std::size_t l) const {
-    std::vector<std::pair<double, double>> rows;
-    for (std::uint32_t at = levels_[l].begin; at < levels_[l].end; ++at) {
-      const std::uint32_t row = rules_.tags.row(piece_.tag[at]);
-      rows.emplace_back(rules_.number[row], rules_.weight.empty() ? 1.0 : rules_.weight[row]);
-    }
+    std::vector<Weighted> rows;
+    add_numbers(levels_[l], rows);
     return weighted_median(rows);
   }
 
  private:
+  void add_numbers(const Level& level, std::vector<Weighted>& rows) const {
+    for (std::uint32_t at = level.begin; at < level.end; ++at) {
+      const std::uint32_t row = rules_.tags.row(piece_.tag[at]);
+      rows.emplace_back(rules_.number[row], rules_.weight_of(row));
+    }
+  }
+
   void add_run(std::uint32_t begin, std::uint32_t end) {
     levels_.push_back({piece_.key[begin], begin, end, end - begin, 0.0});
     Level& level = levels_.back();
     sums_.resize(sums_.size() + width_, 0.0);
     double* sum = sums_.data() + sums_.size() - width_;
-    const bool has_classes = is_of_classes(rules_.measure.criterion);
-    for (std::uint32_t at = begin; at < end; ++at) {
-      const std::uint32_t tag = piece_.tag[at], row = rules_.tags.row(tag);
-      const double w = rules_.weight.empty() ? 1.0 : rules_.weight[row];
-      level.weight += w;
-      if (has_classes) {
-        sum[rules_.tags.label_of(tag)] += w;
-      } else {
-        const double y = rules_.number[row] - node_.shift;
-        sum[0] += w * y;
-        sum[1] += w * y * y;
-      }
-    }
+    for (std::uint32_t at = begin; at < end; ++at) level.weight += add_row(rules_, node_, piece_.tag[at], sum);
   }
 
   void add_mode(std::uint32_t mode, std::int64_t rows) {

@@ -118,7 +118,6 @@ bool Lists::list_few(std::size_t j, const FewValues& few) {
     list.tag[at] = tag_of(i);
   }
   list.mode = mode;
-  list.n_keys = few.n_ranks();
   if (mode != kMissing) mode_value_[j] = columns_[j].number(few.a_row(mode));
   return true;
 }
@@ -153,7 +152,6 @@ void Lists::sort_codes(std::size_t j, SortSpace& scratch) {
     list.tag[at] = static_cast<std::uint32_t>(i);
   }
   settle(j, static_cast<std::uint32_t>(n));
-  list.n_keys = static_cast<std::uint32_t>(n_keys);
 }
 
 // Stored numbers of a sparse column; all other cells are zero, the mode.
@@ -181,7 +179,6 @@ void Lists::sort_sparse(std::size_t j) {
     list.tag[i] = tag_of(static_cast<std::uint32_t>(column.row[order[i]]));
   }
   if (has_zeros && list.mode == kNoMode) list.mode = order.empty() ? 0 : ++key;
-  list.n_keys = key + 1;
   list.size = static_cast<std::uint32_t>(order.size());
   mode_value_[j] = 0;
   if (n_bins_ > 0) bin_sparse(j, has_zeros ? n_ - static_cast<std::int64_t>(order.size()) : 0);
@@ -216,10 +213,8 @@ void Lists::bin_sparse(std::size_t j, std::int64_t zeros) {
 void Lists::settle(std::size_t j, std::uint32_t size) {
   List& list = lists_[j];
   list.size = size;
-  list.n_keys = 0;
   std::uint32_t longest = 0, longest_end = 0;
   for (std::uint32_t i = 0, begin = 0; i < size; ++i) {
-    if (list.key[i] != kMissing) list.n_keys = list.key[i] + 1;
     if (i + 1 < size && list.key[i + 1] == list.key[i]) continue;
     if (i + 1 - begin > longest) longest = i + 1 - begin, longest_end = i + 1;
     begin = i + 1;

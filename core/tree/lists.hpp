@@ -38,7 +38,6 @@ struct List {
   std::uint32_t* tag = nullptr;
   std::uint32_t size = 0;
   std::uint32_t mode = kNoMode;  // the key of the rows that are left out
-  std::uint32_t n_keys = 0;      // keys are below this, missing cells aside
 };
 
 class Lists {
@@ -51,7 +50,6 @@ class Lists {
   std::span<const List> lists() const { return lists_; }
   std::span<const Column> columns() const { return columns_; }
   const Tags& tags() const { return tags_; }
-  std::int64_t n() const { return n_; }
   std::uint32_t tag_of(std::uint32_t row) const {
     return label_.empty() || tags_.label ? row : row << tags_.shift | static_cast<std::uint32_t>(label_[row]);
   }

@@ -21,14 +21,6 @@ inline bool is_of_classes(Criterion c) { return c <= Criterion::error; }
 
 inline double x_log_x(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
 
-// What a set of rows is to a criterion: its rows, their weight, and the weight of each class or the sums of the target.
-// `sum` points to K numbers for classes and to {s, q} for numbers.
-struct Side {
-  double* sum;
-  double weight;
-  std::int64_t rows;
-};
-
 MARGROVE_INLINE double class_purity(Criterion criterion, const double* count, int n_classes, double weight) {
   if (weight <= 0) return 0;
   double u = 0;
@@ -54,7 +46,7 @@ MARGROVE_INLINE double number_purity(Criterion criterion, double s, double q, do
 
 struct Measure {
   Criterion criterion;
-  int width;     // numbers in Side::sum: K, or 2
+  int width;     // sums of a set of rows: K weights, or {s, q}
   double floor;  // least variance of gaussian_entropy
 
   double purity(const double* sum, double weight) const {

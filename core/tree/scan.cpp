@@ -77,11 +77,11 @@ struct TwoClasses : Walk {
   TwoClasses(const ScanRules& r, const NodeSums& s, ScanSpace&, double floor)
       : Walk(r, s), n(static_cast<double>(s.rows)), t1(s.sum[1]), best(std::max(-1.0, floor * n / 2)) {}
 
-  void begin(const double* left, std::int64_t rows) {
+  void begin(const double* left, std::int64_t rows, double) {
     l1 = left ? static_cast<std::int64_t>(left[1]) : 0;
     nl = left ? rows : 0;
   }
-  void add_block(const double* sum, std::int64_t rows) {
+  void add_block(const double* sum, std::int64_t rows, double) {
     l1 += static_cast<std::int64_t>(sum[1]);
     nl += rows;
   }
@@ -143,12 +143,12 @@ struct ManyClasses : Walk {
     space.first.resize(kChunk);
     space.second.resize(kChunk);
   }
-  void begin(const double* left, std::int64_t rows) {
+  void begin(const double* left, std::int64_t rows, double weight) {
     space.left.assign(node.sum.size(), 0);
     l2 = m = nl = 0;
-    if (left) add_block(left, rows);
+    if (left) add_block(left, rows, weight);
   }
-  void add_block(const double* sum, std::int64_t rows) {
+  void add_block(const double* sum, std::int64_t rows, double) {
     l2 = m = 0;
     for (std::size_t k = 0; k < node.sum.size(); ++k) {
       const std::int64_t l = space.left[k] += static_cast<std::uint32_t>(sum[k]);
@@ -226,13 +226,13 @@ struct Entropy : Walk {
     space.first.resize(kChunk);
   }
   std::int64_t no_test() const { return node.whole - f[node.rows]; }
-  void begin(const double* left, std::int64_t rows) {
+  void begin(const double* left, std::int64_t rows, double weight) {
     space.left.assign(node.sum.size(), 0);
     sum = node.whole;
     nl = 0;
-    if (left) add_block(left, rows);
+    if (left) add_block(left, rows, weight);
   }
-  void add_block(const double* block, std::int64_t rows) {
+  void add_block(const double* block, std::int64_t rows, double) {
     sum = 0;
     for (std::size_t k = 0; k < node.sum.size(); ++k) {
       space.left[k] += static_cast<std::uint32_t>(block[k]);
@@ -282,16 +282,12 @@ struct Entropy : Walk {
 struct Sums : Walk {
   const Column& column;
   ScanSpace& space;
-  const bool is_of_classes_, is_weighted;
+  const bool has_classes;
   double best = -std::numeric_limits<double>::infinity(), wl = 0;
   std::int64_t nl = 0;
 
   Sums(const ScanRules& r, const NodeSums& s, ScanSpace& w, const Column& c)
-      : Walk(r, s),
-        column(c),
-        space(w),
-        is_of_classes_(is_of_classes(r.measure.criterion)),
-        is_weighted(!r.weight.empty()) {}
+      : Walk(r, s), column(c), space(w), has_classes(is_of_classes(r.measure.criterion)) {}
 
   void begin(const double* left, std::int64_t rows, double weight) {
     space.left_sum.assign(node.sum.size(), 0.0);
@@ -305,16 +301,7 @@ struct Sums : Walk {
     wl += weight;
   }
   void add(std::uint32_t tag) {
-    const std::uint32_t row = rules.tags.row(tag);
-    const double w = is_weighted ? rules.weight[row] : 1.0;
-    if (is_of_classes_) {
-      space.left_sum[rules.tags.label_of(tag)] += w;
-    } else {
-      const double y = rules.number[row] - node.shift;
-      space.left_sum[0] += w * y;
-      space.left_sum[1] += w * y * y;
-    }
-    wl += w;
+    wl += add_row(rules, node, tag, space.left_sum.data());
     ++nl;
   }
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
@@ -334,8 +321,8 @@ struct Sums : Walk {
     }
   }
   bool is_allowed(const double* right, double wr) const {
-    const int at = is_of_classes_ ? 1 : 0;
-    const double shift = is_of_classes_ ? 0.0 : node.shift;
+    const int at = has_classes ? 1 : 0;
+    const double shift = has_classes ? 0.0 : node.shift;
     const double low = shift + space.left_sum[at] / wl, high = shift + right[at] / wr;
     return is_in_order(rules, column, node, low, high);
   }
@@ -372,19 +359,7 @@ struct SumsAtCuts : Sums {
 // The sums of some elements.
 void add_up(const ScanRules& rules, const NodeSums& node, const std::uint32_t* tag, std::uint32_t size, double* sum,
             double& weight) {
-  const bool has_classes = is_of_classes(rules.measure.criterion);
-  for (std::uint32_t i = 0; i < size; ++i) {
-    const std::uint32_t row = rules.tags.row(tag[i]);
-    const double w = rules.weight.empty() ? 1.0 : rules.weight[row];
-    weight += w;
-    if (has_classes) {
-      sum[rules.tags.label_of(tag[i])] += w;
-    } else {
-      const double y = rules.number[row] - node.shift;
-      sum[0] += w * y;
-      sum[1] += w * y * y;
-    }
-  }
+  for (std::uint32_t i = 0; i < size; ++i) weight += add_row(rules, node, tag[i], sum);
 }
 
 // A node's rows by one column: listed rows with a key, rows left out of the list, rows without a value.
@@ -461,6 +436,16 @@ void keep(const Kernel& kernel, const Parts& parts, Candidate& found) {
 
 }  // namespace
 
+std::uint32_t branch_of(const Candidate& test, std::uint32_t key) {
+  if (test.branch.empty()) return key == kMissing ? !test.is_missing_left : key > test.cut_key;
+  const auto place = std::lower_bound(test.keys.begin(), test.keys.end(), key) - test.keys.begin();
+  return test.branch[static_cast<std::size_t>(place)];
+}
+
+std::uint32_t branches_of(const Candidate& test) {
+  return test.branch.empty() ? 2 : *std::max_element(test.branch.begin(), test.branch.end()) + 1;
+}
+
 void ScanRules::prepare(std::int64_t n) {
   if (measure.criterion != Criterion::entropy || !weight.empty()) return;
   const double largest = margrove::tree::x_log_x(static_cast<double>(n));
@@ -514,15 +499,6 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
     walk(
         kernel, rules.tags, piece, parts, mode,
         [&](bool is_missing_left) {
-          kernel.begin(is_missing_left ? space.missing_sum.data() : nullptr, parts.missing_rows);
-        },
-        [&] { kernel.add_block(space.block_sum.data(), parts.block_rows); });
-    keep(kernel, parts, found);
-  };
-  const auto go_in_sums = [&](auto&& kernel) {
-    walk(
-        kernel, rules.tags, piece, parts, mode,
-        [&](bool is_missing_left) {
           kernel.begin(is_missing_left ? space.missing_sum.data() : nullptr, parts.missing_rows, parts.missing_weight);
         },
         [&] { kernel.add_block(space.block_sum.data(), parts.block_rows, parts.block_weight); });
@@ -532,15 +508,14 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
     std::vector<Dot> dots;
     for (std::uint32_t i = 0; i < parts.present; ++i) {
       const std::uint32_t row = rules.tags.row(piece.tag[i]);
-      dots.push_back(
-          {column.cell(row), rules.tags.label_of(piece.tag[i]), rules.weight.empty() ? 1.0 : rules.weight[row]});
+      dots.push_back({column.cell(row), rules.tags.label_of(piece.tag[i]), rules.weight_of(row)});
     }
     for (std::uint32_t k = 0; parts.block_rows && k < width; ++k)
       if (space.block_sum[k] > 0) dots.push_back({left_out_rows.value, k, space.block_sum[k]});
     const std::vector<double> cuts = rules.thresholds == Thresholds::gaussian ? gaussian_cuts(std::move(dots), width)
                                                                               : logistic_cuts(std::move(dots), width);
     SumsAtCuts kernel(rules, node, space, column, cuts, left_out_rows.value);
-    go_in_sums(kernel);
+    go(kernel);
     found.theta = kernel.theta;
     return;
   }
@@ -555,7 +530,7 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
   } else if (is_plain && criterion == Criterion::entropy) {
     is_packed ? go(Entropy<true>(rules, node, space, floor)) : go(Entropy<false>(rules, node, space, floor));
   } else {
-    go_in_sums(Sums(rules, node, space, column));
+    go(Sums(rules, node, space, column));
   }
 }
 

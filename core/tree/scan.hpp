@@ -63,6 +63,7 @@ struct ScanRules {
   double x_log_x_unit = 1;
 
   void prepare(std::int64_t n);
+  double weight_of(std::uint32_t row) const { return weight.empty() ? 1.0 : weight[row]; }
 };
 
 // What a thread needs to scan; nothing in it outlives a scan.
@@ -72,7 +73,6 @@ struct ScanSpace {
   std::vector<std::int64_t> first, second;  // a chunk's running sums
   std::vector<double> level_sum;            // of categories: the sums of each level
   std::vector<double> ahead, ahead_median;  // of absolute error
-  std::vector<std::uint32_t> order;
 };
 
 // The rows that a column's list leaves out: their key and, of numbers, their value.
@@ -105,6 +105,24 @@ inline bool is_in_order(const ScanRules& rules, const Column& column, const Node
   return std::min(left, right) >= node.least - slack && std::max(left, right) <= node.most + slack &&
          (right - left) * column.monotone >= -slack;
 }
+
+// Adds a row to the sums of some rows of a node. Returns its weight.
+inline double add_row(const ScanRules& rules, const NodeSums& node, std::uint32_t tag, double* sum) {
+  const std::uint32_t row = rules.tags.row(tag);
+  const double w = rules.weight_of(row);
+  if (is_of_classes(rules.measure.criterion)) {
+    sum[rules.tags.label_of(tag)] += w;
+  } else {
+    const double y = rules.number[row] - node.shift;
+    sum[0] += w * y;
+    sum[1] += w * y * y;
+  }
+  return w;
+}
+
+// The branch of a key, and how many branches there are.
+std::uint32_t branch_of(const Candidate& test, std::uint32_t key);
+std::uint32_t branches_of(const Candidate& test);
 
 inline double split_information(double left, double right) {
   const double w = left + right;

@@ -37,6 +37,21 @@ MARGROVE_SIXTEEN inline __m512i running_sum(__m512i v) {
   return _mm512_add_epi32(v, _mm512_alignr_epi32(v, zero, 8));
 }
 
+// Which of these tags are of marked rows.
+MARGROVE_SIXTEEN inline __mmask16 marked_lanes(__mmask16 lanes, __m512i tag, __m128i shift,
+                                               const std::uint32_t* words) {
+  const __m512i row = _mm512_srl_epi32(tag, shift);
+  const __m512i word = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), lanes, _mm512_srli_epi32(row, 5), words, 4);
+  const __m512i bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(row, _mm512_set1_epi32(31)));
+  return _mm512_mask_test_epi32_mask(lanes, word, bit);
+}
+
+// The lanes of a mask to the front, and nothing behind them.
+MARGROVE_SIXTEEN inline void store_packed(std::uint32_t* to, __mmask16 mask, __m512i values) {
+  const __mmask16 stored = first_lanes(static_cast<std::uint32_t>(__builtin_popcount(mask)));
+  _mm512_mask_storeu_epi32(to, stored, _mm512_maskz_compress_epi32(mask, values));
+}
+
 }  // namespace
 
 MARGROVE_SIXTEEN Sight look_by_sixteen(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size,
@@ -76,27 +91,20 @@ MARGROVE_SIXTEEN std::uint32_t partition_by_sixteen(std::uint32_t* key, std::uin
                                                     const std::uint32_t* marked, bool is_marked_left, int shift,
                                                     std::uint32_t* right_key, std::uint32_t* right_tag) {
   std::uint32_t left = 0, right = 0;
-  const __m512i one = _mm512_set1_epi32(1), low_five = _mm512_set1_epi32(31), zero = _mm512_setzero_si512();
   const __m128i by = _mm_cvtsi32_si128(shift);
   for (std::uint32_t i = 0; i < size; i += 16) {
     const __mmask16 lanes = first_lanes(size - i);
     const __m512i k = _mm512_maskz_loadu_epi32(lanes, key + i), t = _mm512_maskz_loadu_epi32(lanes, tag + i);
-    const __m512i row = _mm512_srl_epi32(t, by);
-    const __m512i word = _mm512_mask_i32gather_epi32(zero, lanes, _mm512_srli_epi32(row, 5), marked, 4);
-    const __mmask16 is_marked =
-        _mm512_mask_test_epi32_mask(lanes, word, _mm512_sllv_epi32(one, _mm512_and_si512(row, low_five)));
+    const __mmask16 is_marked = marked_lanes(lanes, t, by, marked);
     const auto goes_left = static_cast<__mmask16>(is_marked_left ? is_marked : lanes & ~is_marked);
     const auto goes_right = static_cast<__mmask16>(lanes & ~goes_left);
-    const auto count_left = static_cast<std::uint32_t>(__builtin_popcount(goes_left));
-    const auto count_right = static_cast<std::uint32_t>(__builtin_popcount(goes_right));
     // What goes right is stored whole into spare room; what goes left only over rows that have been read.
     _mm512_storeu_si512(right_key + right, _mm512_maskz_compress_epi32(goes_right, k));
     _mm512_storeu_si512(right_tag + right, _mm512_maskz_compress_epi32(goes_right, t));
-    const __mmask16 stored = first_lanes(count_left);
-    _mm512_mask_storeu_epi32(key + left, stored, _mm512_maskz_compress_epi32(goes_left, k));
-    _mm512_mask_storeu_epi32(tag + left, stored, _mm512_maskz_compress_epi32(goes_left, t));
-    left += count_left;
-    right += count_right;
+    store_packed(key + left, goes_left, k);
+    store_packed(tag + left, goes_left, t);
+    left += static_cast<std::uint32_t>(__builtin_popcount(goes_left));
+    right += static_cast<std::uint32_t>(__builtin_popcount(goes_right));
   }
   for (std::uint32_t i = 0; i < right; i += 16) {
     const __mmask16 lanes = first_lanes(right - i);
@@ -109,21 +117,15 @@ MARGROVE_SIXTEEN std::uint32_t partition_by_sixteen(std::uint32_t* key, std::uin
 MARGROVE_SIXTEEN std::uint32_t keep_by_sixteen(std::uint32_t* key, std::uint32_t* tag, std::uint32_t size,
                                                const std::uint32_t* marked, bool is_marked_kept, int shift) {
   std::uint32_t kept = 0;
-  const __m512i one = _mm512_set1_epi32(1), low_five = _mm512_set1_epi32(31), zero = _mm512_setzero_si512();
   const __m128i by = _mm_cvtsi32_si128(shift);
   for (std::uint32_t i = 0; i < size; i += 16) {
     const __mmask16 lanes = first_lanes(size - i);
     const __m512i k = _mm512_maskz_loadu_epi32(lanes, key + i), t = _mm512_maskz_loadu_epi32(lanes, tag + i);
-    const __m512i row = _mm512_srl_epi32(t, by);
-    const __m512i word = _mm512_mask_i32gather_epi32(zero, lanes, _mm512_srli_epi32(row, 5), marked, 4);
-    const __mmask16 is_marked =
-        _mm512_mask_test_epi32_mask(lanes, word, _mm512_sllv_epi32(one, _mm512_and_si512(row, low_five)));
+    const __mmask16 is_marked = marked_lanes(lanes, t, by, marked);
     const auto stays = static_cast<__mmask16>(is_marked_kept ? is_marked : lanes & ~is_marked);
-    const auto count = static_cast<std::uint32_t>(__builtin_popcount(stays));
-    const __mmask16 stored = first_lanes(count);
-    _mm512_mask_storeu_epi32(key + kept, stored, _mm512_maskz_compress_epi32(stays, k));
-    _mm512_mask_storeu_epi32(tag + kept, stored, _mm512_maskz_compress_epi32(stays, t));
-    kept += count;
+    store_packed(key + kept, stays, k);
+    store_packed(tag + kept, stays, t);
+    kept += static_cast<std::uint32_t>(__builtin_popcount(stays));
   }
   return kept;
 }
