@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from result_tables import table
+
 SIDES = {
     "margrove": "Margrove",
     "without_law": "without the law",
@@ -92,7 +94,7 @@ def _measure(cases: list[dict[str, Any]], key: str) -> str:
     """A row for each set; behind each number whether ours is better or worse by more than noise."""
     rows = [[_name(case), *(f"{case[side][key]:.4f}{_mark(case, side, key)}" for side in SIDES)] for case in cases]
     means = [f"{_mean(cases, side, key):.4f}" for side in SIDES]
-    return _table(["", *SIDES.values()], [*rows, ["mean", *means]])
+    return table(["", *SIDES.values()], [*rows, ["mean", *means]])
 
 
 def _mark(case: dict[str, Any], side: str, key: str) -> str:
@@ -138,7 +140,7 @@ def _law(cases: list[dict[str, Any]]) -> str:
 
 def _at_odds(cases: list[dict[str, Any]]) -> str:
     rows = [[_name(case), *(f"{case[side]['at_odds']:.2%}" for side in SIDES)] for case in cases]
-    return _table(["", *SIDES.values()], rows)
+    return table(["", *SIDES.values()], rows)
 
 
 def _mean(cases: list[dict[str, Any]], side: str, key: str) -> float:
@@ -155,8 +157,3 @@ def _words(key: str) -> str:
 
 def _added(rows: list[list[float]]) -> list[float]:
     return [sum(column) for column in zip(*rows, strict=True)]
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

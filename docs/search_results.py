@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from result_tables import table
+
 PEERS = {"sklearn": "scikit-learn", "intelex": "scikit-learn-intelex"}
 # The bars that benchmarks/search.py states in words.
 MEAN_BARS = {"sklearn": 30.0, "intelex": 10.0}  # times as fast, geometric mean; no case below half of that
@@ -67,7 +69,7 @@ def _search(cases: list[dict[str, Any]]) -> Iterator[str]:
         cells += [f"{_s(case[f'{peer}_seconds'])} ({case[f'ratio_{peer}']:.1f} ×)" for peer in peers]
         cells += [_ms(case["margrove_seconds_per_fit"]), _ms(case["liquidsvm_seconds_per_fit"])]
         rows.append([*cells, _gap(case)])
-    yield _table(head, rows)
+    yield table(head, rows)
     yield (
         "The gap is the largest difference of a cell's mean score from scikit-learn's. liquidSVM's time was measured"
         " once, on a machine of this kind, with its own grid and its own stop."
@@ -83,7 +85,7 @@ def _path(cases: list[dict[str, Any]]) -> Iterator[str]:
         return
     yield "`SVC.path` over 20 values of C, each model certified, against fits of each value by itself:"
     head = ["", "path", "the hardest alone", "all, one by one", "path / hardest"]
-    yield _table(
+    yield table(
         head,
         [
             [
@@ -178,8 +180,3 @@ def _ms(seconds: float) -> str:
 
 def _in_all(seconds: float) -> str:
     return f"{seconds:.3g} s in all"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

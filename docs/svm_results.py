@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from result_tables import table
+
 PEERS = {
     "sklearn": "scikit-learn",
     "intelex": "intelex, float64",
@@ -20,14 +22,14 @@ def section(result: dict[str, Any]) -> str:
         "Every fit in a fresh process warmed by a tiny one; cache_size 2000 MB and tol 1e-3 on every side; the best of"
         " several runs in turns. Margrove is given float64. A peer that was not done after 300 s was stopped and"
         " counts as 300 s (marked >). Behind each peer's time: how many times as fast Margrove is.",
-        _table(["", "Margrove", *(PEERS[peer] for peer in peers)], [_row(case, peers) for case in result["cases"]]),
+        table(["", "Margrove", *(PEERS[peer] for peer in peers)], [_row(case, peers) for case in result["cases"]]),
         _means(result, peers),
         _objectives(result, peers),
     ]
     if result.get("multiclass"):
         lines += [
             "One-vs-one, whole training:",
-            _table(["", "Margrove", *(PEERS[peer] for peer in peers)], [_row(c, peers) for c in result["multiclass"]]),
+            table(["", "Margrove", *(PEERS[peer] for peer in peers)], [_row(c, peers) for c in result["multiclass"]]),
         ]
         lines += [_missed(result["multiclass"])]
         lines += [_prediction(case) for case in result["multiclass"] if "ratio_predict" in case]
@@ -173,8 +175,3 @@ def _exponents(scaling: list[dict[str, Any]], peers: list[str]) -> str:
         if parts:
             words.append(f"{({'margrove': 'Margrove'} | PEERS)[side]}: {', '.join(parts)}")
     return "Fitted: " + "; ".join(words) + "." if words else ""
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from result_tables import table
+
 # The bars that benchmarks/tree.py states in words.
 MEAN_BAR = 12.0  # times as fast as scikit-learn, geometric mean over the cases by gini, one thread
 FIT_BAR = 4.0  # times as fast as LightGBM, bins included
@@ -72,7 +74,7 @@ def _exact(cases: list[dict[str, Any]]) -> Iterator[str]:
         ]
         for case in cases
     ]
-    yield _table(["", "criterion", "one thread", "two threads", "scikit-learn", "bar, one thread"], rows)
+    yield table(["", "criterion", "one thread", "two threads", "scikit-learn", "bar, one thread"], rows)
     gap = max(abs(case["impurity_at_depth_6"] - case["sklearn_impurity_at_depth_6"]) for case in cases)
     gini = [case for case in cases if case["criterion"] == "gini"]
     yield (
@@ -102,7 +104,7 @@ def _histogram(cases: list[dict[str, Any]]) -> Iterator[str]:
         for case in cases
     ]
     head = ["", "whole fit", "LightGBM", "without binning", "LightGBM's", "training accuracy", "LightGBM's"]
-    yield _table(head, rows)
+    yield table(head, rows)
 
 
 def _categorical(cases: list[dict[str, Any]]) -> Iterator[str]:
@@ -122,7 +124,7 @@ def _categorical(cases: list[dict[str, Any]]) -> Iterator[str]:
         ]
         for case in cases
     ]
-    yield _table(["", "fit", "one-hot", "accuracy", "one-hot's", "subset", "multiway", "one_vs_rest"], rows)
+    yield table(["", "fit", "one-hot", "accuracy", "one-hot's", "subset", "multiway", "one_vs_rest"], rows)
 
 
 def _prediction(cases: list[dict[str, Any]]) -> Iterator[str]:
@@ -138,7 +140,7 @@ def _prediction(cases: list[dict[str, Any]]) -> Iterator[str]:
         ]
         for case in cases
     ]
-    yield _table(["", "one thread", "two threads", "scikit-learn"], rows)
+    yield table(["", "one thread", "two threads", "scikit-learn"], rows)
 
 
 def _memory(cases: list[dict[str, Any]]) -> Iterator[str]:
@@ -208,8 +210,3 @@ def _x(ratio: float) -> str:
 
 def _in_all(seconds: float) -> str:
     return f"{seconds:.3g} s in all"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

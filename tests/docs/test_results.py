@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import json
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -54,6 +55,8 @@ SEARCH: dict[str, Any] = {
 
 
 def _module(name: str) -> ModuleType:
+    if str(ROOT / "docs") not in sys.path:  # the pages share their tables: docs/generate.py puts it there too
+        sys.path.insert(0, str(ROOT / "docs"))
     spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
