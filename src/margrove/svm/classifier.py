@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -253,11 +254,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             fitted.append(fitted_sigmoid(f[rows], side[rows] > 0, own[rows]))
         self.probA_, self.probB_ = -np.array(fitted).T
 
+    @abstractmethod
     def _held_out_values(
         self, sample: Sample, ground: Ground, sample_weight: Any, splits: Splits, effort: Effort
     ) -> NDArray[np.float64]:
         """f of each machine on each row, fitted without the row's fold, shape (n, machines)."""
-        raise NotImplementedError
 
     def _tell_folds(self, status: Status) -> None:
         """Keep and say that the folds ended early."""
