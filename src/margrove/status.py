@@ -22,6 +22,10 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     STALLED = "stalled"
     NONFINITE = "nonfinite"
+    PERFECT_LEARNER = "perfect_learner"
+    NO_BETTER_THAN_CHANCE = "no_better_than_chance"
+    BOUND_REACHED = "bound_reached"
+    EARLY_STOPPED = "early_stopped"
 
     @property
     def advice(self) -> str:
@@ -36,6 +40,10 @@ _ADVICE = {
     Status.INTERRUPTED: "fit again, or accept the model as it is",
     Status.STALLED: "no further progress was possible: check the scale of the columns",
     Status.NONFINITE: "numbers overflowed: check the scale of the columns",
+    Status.PERFECT_LEARNER: "one learner is right on every row: take it alone, or a weaker one to boost",
+    Status.NO_BETTER_THAN_CHANCE: "a further learner would bring nothing: take a stronger one, or fewer rounds",
+    Status.BOUND_REACHED: "nothing to do: the bound on the training error is as low as asked for",
+    Status.EARLY_STOPPED: "nothing to do: further rounds did not help on rows held out",
 }
 
 

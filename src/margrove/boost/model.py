@@ -1,0 +1,190 @@
+"""What boosting leaves behind: a grove of small trees as plain arrays, and the vote of each. Nothing here learns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.boost.problem import alpha, normaliser
+from margrove.status import Status
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import Cells, TreeColumn
+
+_PER_NODE = (
+    "feature",
+    "threshold",
+    "missing_branch",
+    "default_branch",
+    "n_rows",
+    "weight",
+    "impurity",
+    "gain",
+    "n_tests",
+    "n_candidates",
+    "value",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Grove:
+    """Several trees over the same columns: the arrays of `TreeModel`, those of one tree behind those of the one before.
+
+    ``start`` (T + 1,) says where the nodes of each tree begin. ``child_start`` and ``level_start`` (m + 1,) run through
+    all trees; ``child`` numbers the nodes of all trees together.
+    """
+
+    columns: tuple[TreeColumn, ...]
+    start: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    child_start: NDArray[np.int32]
+    child: NDArray[np.int32]
+    level_start: NDArray[np.int64]
+    level_branch: NDArray[np.int32]
+    missing_branch: NDArray[np.int32]
+    default_branch: NDArray[np.int32]
+    n_rows: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    impurity: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    n_tests: NDArray[np.float64]
+    n_candidates: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+    @property
+    def n_trees(self) -> int:
+        """T."""
+        return len(self.start) - 1
+
+    @cached_property
+    def label(self) -> NDArray[np.int32]:
+        """The class that each node predicts: the first of the heaviest."""
+        return np.argmax(self.value, axis=1).astype(np.int32)
+
+    def tree(self, t: int) -> TreeModel:
+        """The tree of round t, counted from 0."""
+        nodes = slice(int(self.start[t]), int(self.start[t + 1]))
+        edges = slice(nodes.start, nodes.stop + 1)
+        child_start, level_start = self.child_start[edges], self.level_start[edges]
+        return TreeModel(
+            columns=self.columns,
+            child_start=child_start - child_start[0],
+            child=self.child[child_start[0] : child_start[-1]] - np.int32(nodes.start),
+            level_start=level_start - level_start[0],
+            level_branch=self.level_branch[level_start[0] : level_start[-1]],
+            **{name: getattr(self, name)[nodes] for name in _PER_NODE},
+        )
+
+    def first(self, n_trees: int) -> Grove:
+        """The first trees alone."""
+        m = int(self.start[n_trees])
+        parts: dict[str, Any] = {name: getattr(self, name)[:m] for name in _PER_NODE}
+        parts["start"] = self.start[: n_trees + 1]
+        for name, of_each in (("child_start", "child"), ("level_start", "level_branch")):
+            parts[name] = getattr(self, name)[: m + 1]
+            parts[of_each] = getattr(self, of_each)[: parts[name][-1]]
+        return Grove(columns=self.columns, **parts)
+
+    @classmethod
+    def of(cls, columns: tuple[TreeColumn, ...], trees: list[TreeModel]) -> Grove:
+        """The grove of these trees."""
+        start = np.cumsum([0, *(tree.n_nodes for tree in trees)], dtype=np.int64)
+        parts: dict[str, Any] = {
+            name: np.concatenate([getattr(tree, name) for tree in trees]) for name in (*_PER_NODE, "level_branch")
+        }
+        parts["child"] = np.concatenate([tree.child + first for tree, first in zip(trees, start, strict=False)])
+        parts["child"] = parts["child"].astype(np.int32)
+        for name, dtype in (("child_start", np.int32), ("level_start", np.int64)):
+            counts = np.concatenate([np.diff(getattr(tree, name)) for tree in trees])
+            parts[name] = np.concatenate([[0], np.cumsum(counts)]).astype(dtype)
+        return cls(columns=columns, start=start, **parts)
+
+    def joined(self, other: Grove) -> Grove:
+        """This grove's trees, then the other's."""
+        m = self.start[-1]
+        parts: dict[str, Any] = {}
+        for part in fields(self)[1:]:
+            mine, more = getattr(self, part.name), getattr(other, part.name)
+            if part.name in ("start", "child_start", "level_start"):
+                mine, more = mine[:-1], more + mine[-1]
+            elif part.name == "child":
+                more = more + m
+            parts[part.name] = np.concatenate([mine, more]).astype(mine.dtype)
+        return Grove(columns=self.columns, **parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """What was seen in each round; arrays of one entry per round."""
+
+    error: NDArray[np.float64]  # ε_t
+    vote: NDArray[np.float64]  # a_t
+    training_error: NDArray[np.float64]  # share of the first weights on rows that the votes so far get wrong
+    validation_error: NDArray[np.float64] | None = None  # the same on rows held out
+    n_classes: int = 2
+
+    @property
+    def n_rounds(self) -> int:
+        """T."""
+        return len(self.error)
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """α_t."""
+        return np.array([alpha(vote, self.n_classes) for vote in self.vote.tolist()])
+
+    @property
+    def normaliser(self) -> NDArray[np.float64]:
+        """Z_t. Of a perfect learner, whose vote is not a minimum but a word, that of its vote."""
+        pairs = zip(self.error.tolist(), self.vote.tolist(), strict=True)
+        return np.array([normaliser(error, vote, self.n_classes) for error, vote in pairs])
+
+    @property
+    def loss(self) -> NDArray[np.float64]:
+        """The mean exponential loss after each round: Z_1 … Z_t."""
+        return np.cumprod(self.normaliser)
+
+    @property
+    def bound(self) -> NDArray[np.float64]:
+        """Π 2 √(ε (1 − ε)): what the loss is where each vote is the best, of two classes."""
+        return np.cumprod(2 * np.sqrt(self.error * (1 - self.error)))
+
+    def first(self, n_rounds: int) -> Rounds:
+        """The first rounds alone."""
+        held_out = None if self.validation_error is None else self.validation_error[:n_rounds]
+        return Rounds(
+            self.error[:n_rounds], self.vote[:n_rounds], self.training_error[:n_rounds], held_out, self.n_classes
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BoostModel:
+    """A grove whose trees vote."""
+
+    grove: Grove
+    vote: NDArray[np.float64]  # (T,) a_t
+    n_classes: int
+
+    def votes(self, cells: Cells) -> NDArray[np.float64]:
+        """The sum of votes for each class, (n, K): plain NumPy, for certificates and for reading."""
+        total = np.zeros((cells.n_rows, self.n_classes))
+        rows = np.arange(cells.n_rows)
+        for t in range(self.grove.n_trees):
+            tree = self.grove.tree(t)
+            label = np.argmax(tree.value, axis=1)[tree.apply(cells)]
+            total[rows, label] += self.vote[t]
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class BoostSolution:
+    """What an engine has boosted, and why it stopped. Where the first learner was no better than chance there is no
+    tree in it."""
+
+    model: BoostModel
+    rounds: Rounds
+    status: Status = Status.CONVERGED

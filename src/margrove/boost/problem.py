@@ -1,0 +1,95 @@
+"""What AdaBoost asks (THEORY B1 – B3), as data and formulas. No solver lives here.
+
+Given n rows of K ≥ 2 classes and weights w_i > 0 that sum to one, rounds t = 1, 2, … each
+
+1. fit a weak learner T_t to the rows with the weights w,
+2. take its weighted error  ε_t = Σ_i w_i [T_t(x_i) ≠ y_i],
+3. give it the vote  a_t = ν (ln((1 − ε_t)/ε_t) + ln(K − 1))  (`vote`), ν the learning rate,
+4. multiply the weight of every row by a factor and divide by Z_t, so that they sum to one again:
+
+       right  exp(−(K − 1)/K · a_t)      wrong  exp(a_t / K)      Z_t = (1 − ε_t) · right + ε_t · wrong.
+
+A row is given the class of the largest sum of votes (SAMME; Zhu, Zou, Rosset, Hastie 2009). For two classes coded ±1
+this is the textbook's sign of Σ α_t T_t with α_t = a_t/2 = ½ ln((1 − ε_t)/ε_t) and w_i ← w_i exp(−α_t y_i T_t(x_i))/Z_t.
+For K classes α_t = (K − 1)²/K · a_t where T_t is the vector with 1 at its class and −1/(K − 1) elsewhere.
+
+The mean exponential loss  Σ_i w_i⁰ exp(−y_i·f(x_i)/K), f = Σ α_t T_t, is the product of the Z_t: an identity, for any
+K and ν. For ν = 1 each α_t makes Z_t as small as it can be, for K = 2 to 2 √(ε_t (1 − ε_t)). For two classes a row that
+is judged wrongly has y f ≤ 0, so the share of such rows is at most Π Z_t; for more classes that is not so.
+
+Rounds end, with a word (`margrove.status`):
+
+=======================  ==============================================================================================
+converged                all rounds that were asked for are done
+perfect_learner          ε_t = 0: this learner alone is right on every row. It gets the vote 1 and is the last
+no_better_than_chance    ε_t ≥ 1 − 1/K: this learner is not taken. If it is the first there is no model
+bound_reached            Π Z_t, which bounds the training error of two classes, is at most `stop_at_bound`
+early_stopped            the error on rows held out has not fallen for `n_iter_no_change` rounds
+time_limit, interrupted  what has been done so far is the model
+=======================  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.tree.problem import Cells, TreeProblem
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that no learner sees, and how many rounds may go by without a smaller error on them."""
+
+    cells: Cells
+    target: NDArray[Any]  # (n,): int32 classes
+    weight: NDArray[np.float64] | None
+    patience: int
+
+
+@dataclass(frozen=True)
+class BoostProblem:
+    """Boosted trees: what each learner is asked, with the weights of the first round, and for how many rounds."""
+
+    learner: TreeProblem  # its weights need not sum to one; `min_weight_leaf` is of weights that do
+    n_rounds: int
+    learning_rate: float = 1.0
+    stop_at_bound: float = 0.0  # two classes only; 0 never stops
+    held_out: HeldOut | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return self.learner.n_classes
+
+
+def vote(error: float, n_classes: int, learning_rate: float = 1.0) -> float:
+    """a_t of a learner with this weighted error; 1 if it is perfect, as scikit-learn has it."""
+    if error <= 0:
+        return 1.0
+    return learning_rate * (math.log((1 - error) / error) + math.log(n_classes - 1))
+
+
+def factors(vote: float, n_classes: int) -> tuple[float, float]:
+    """By what the weights of rows judged rightly and wrongly are multiplied, before they are divided by Z_t."""
+    return math.exp(-(n_classes - 1) / n_classes * vote), math.exp(vote / n_classes)
+
+
+def normaliser(error: float, vote: float, n_classes: int) -> float:
+    """Z_t."""
+    right, wrong = factors(vote, n_classes)
+    return (1 - error) * right + error * wrong
+
+
+def alpha(vote: float, n_classes: int) -> float:
+    """The textbook's α_t: a_t/2 for two classes."""
+    return (n_classes - 1) ** 2 / n_classes * vote
+
+
+def is_no_better_than_chance(error: float, n_classes: int) -> bool:
+    """Whether a learner with this weighted error brings nothing."""
+    return error >= 1 - 1 / n_classes
