@@ -272,5 +272,6 @@ NB_MODULE(_core, m) {
         "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
 
   bind_svm(m);
+  bind_boost(m);
   bind_tree(m);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "parallel.hpp"
 #include "tree/sorting.hpp"
@@ -10,29 +11,38 @@
 namespace margrove::tree {
 namespace {
 
-constexpr std::size_t kTogether = 8;       // tracks whose bytes are one word
-constexpr std::size_t kReadTogether = 16;  // columns that are read in one go: a line of floats
-constexpr std::size_t kRare = 4;           // a value of less than this part of all rows is rare
-constexpr int kMostBins = 255;             // and one more for missing cells
-constexpr double kSharedWork = 200000;     // cells of a node; with fewer, threads cost more than they bring
+constexpr std::size_t kTogether = 8;             // tracks whose bytes are one word
+constexpr std::size_t kReadTogether = 16;        // columns that are read in one go: a line of floats
+constexpr std::size_t kRare = 4;                 // a value of less than this part of all rows is rare
+constexpr int kMostBins = 255;                   // and one more for missing cells
+constexpr double kSharedWork = 200000;           // cells of a node; with fewer, threads cost more than they bring
+constexpr double kMostRelativeWeight = 1 << 24;  // of all rows to the lightest, if weights are to be counted
 constexpr std::size_t kKeptBytes = std::size_t{64} << 20;  // of counts that wait to be subtracted from
 
 }  // namespace
 
-struct BinnedGrower::Open : OpenNode {
+template <class Amount>
+struct BinnedGrower<Amount>::Open : OpenNode {
   std::uint32_t begin = 0, size = 0;  // in `rows_`
   std::unique_ptr<Counts> counts;     // kept where there is room
 };
 
-bool BinnedGrower::can_grow(std::span<const Column> columns, const ScanRules& rules, const GrowthRules& growth) {
+bool can_grow_binned(std::span<const Column> columns, const ScanRules& rules, const GrowthRules& growth) {
+  if (!rules.weight.empty()) {
+    // Rows are not counted then, and weights must not vanish beside their sum.
+    const double least = *std::min_element(rules.weight.begin(), rules.weight.end());
+    const double all = std::accumulate(rules.weight.begin(), rules.weight.end(), 0.0);
+    if (rules.min_rows > 1 || least * kMostRelativeWeight < all) return false;
+  }
   return growth.n_bins > 0 && growth.n_bins <= kMostBins && is_of_classes(rules.measure.criterion) &&
-         rules.weight.empty() && std::all_of(columns.begin(), columns.end(), [](const Column& column) {
+         std::all_of(columns.begin(), columns.end(), [](const Column& column) {
            return column.test == Test::threshold && column.monotone == 0 && !is_sparse(column.cells);
          });
 }
 
-BinnedGrower::BinnedGrower(std::vector<Column> columns, std::int64_t n, std::span<const std::int32_t> label,
-                           int n_classes, ScanRules rules, GrowthRules growth, int threads)
+template <class Amount>
+BinnedGrower<Amount>::BinnedGrower(std::vector<Column> columns, std::int64_t n, std::span<const std::int32_t> label,
+                                   int n_classes, ScanRules rules, GrowthRules growth, int threads)
     : columns_(std::move(columns)),
       n_(n),
       label_(label),
@@ -42,16 +52,19 @@ BinnedGrower::BinnedGrower(std::vector<Column> columns, std::int64_t n, std::spa
       threads_(std::max(threads, 1)),
       cuts_(columns_.size()) {}
 
-BinnedGrower::~BinnedGrower() = default;
+template <class Amount>
+BinnedGrower<Amount>::~BinnedGrower() = default;
 
-bool BinnedGrower::can_share(std::int64_t rows) const {
+template <class Amount>
+bool BinnedGrower<Amount>::can_share(std::int64_t rows) const {
   return threads_ > 1 && static_cast<double>(rows) * static_cast<double>(columns_.size()) >= kSharedWork;
 }
 
 // One column's bins, by row. Of a column of two values, one of them rare, only the rows of that one are kept: in
 // `rare_rows_`.
-std::vector<std::uint8_t> BinnedGrower::bin_column(std::size_t j, std::span<const std::uint32_t> bits,
-                                                   SortSpace& space) {
+template <class Amount>
+std::vector<std::uint8_t> BinnedGrower<Amount>::bin_column(std::size_t j, std::span<const std::uint32_t> bits,
+                                                           SortSpace& space) {
   const Column& column = columns_[j];
   const auto n = static_cast<std::size_t>(n_);
   std::vector<std::uint8_t> bins;
@@ -89,7 +102,8 @@ std::vector<std::uint8_t> BinnedGrower::bin_column(std::size_t j, std::span<cons
   return bins;
 }
 
-void BinnedGrower::bin_columns() {
+template <class Amount>
+void BinnedGrower<Amount>::bin_columns() {
   const auto n = static_cast<std::size_t>(n_);
   std::vector<std::vector<std::uint8_t>> tracks(columns_.size());
   place_.resize(columns_.size());
@@ -119,7 +133,8 @@ void BinnedGrower::bin_columns() {
 
 // Columns with bytes of their own become tracks; columns that are but a list of rows are put into tracks together, as
 // long as their rows do not meet.
-void BinnedGrower::bundle(std::vector<std::vector<std::uint8_t>>& tracks) {
+template <class Amount>
+void BinnedGrower<Amount>::bundle(std::vector<std::vector<std::uint8_t>>& tracks) {
   const auto n = static_cast<std::size_t>(n_);
   std::vector<std::vector<std::uint8_t>> kept, bundles;
   std::vector<std::uint32_t> values;  // in each bundle
@@ -154,26 +169,35 @@ void BinnedGrower::bundle(std::vector<std::vector<std::uint8_t>>& tracks) {
   tracks = std::move(kept);
 }
 
-void BinnedGrower::start() {
+template <class Amount>
+void BinnedGrower<Amount>::start() {
   bin_columns();
   rules_.tags = tags_for(label_, n_, static_cast<int>(n_classes_));
   rules_.prepare(n_);
-  most_kept_ = std::max<std::size_t>(8, kKeptBytes / (first_.back() * sizeof(std::uint32_t)));
+  most_kept_ = std::max<std::size_t>(8, kKeptBytes / (first_.back() * sizeof(Amount)));
   rows_.resize(static_cast<std::size_t>(n_));
   spare_.resize(static_cast<std::size_t>(n_));
+  plant();
+}
+
+// The root, with its test.
+template <class Amount>
+void BinnedGrower<Amount>::plant() {
+  if constexpr (kIsWeighted) weigh();
   Open root;
   root.size = static_cast<std::uint32_t>(n_);
   root.path = mixed(growth_.seed);
   root.sums.rows = n_;
-  root.sums.weight = static_cast<double>(n_);
   root.sums.seen.assign(n_classes_, 0);
+  root.sums.whole_sum.assign(kIsWeighted ? n_classes_ : 0, 0);
   for (std::uint32_t i = 0; i < root.size; ++i) {
     const auto k = static_cast<std::uint32_t>(label_[i]);
     rows_[i] = rules_.tags.label ? i : i << rules_.tags.shift | k;
     ++root.sums.seen[k];
+    if constexpr (kIsWeighted) root.sums.whole_sum[k] += whole_weight_[i];
   }
-  root.sums.sum.assign(root.sums.seen.begin(), root.sums.seen.end());
-  summarise_classes(rules_, root.sums);
+  settle_sums(root.sums);
+  weight_ = root.sums.weight;
   if (!is_closed(root.sums, 0, rules_, growth_)) {
     root.counts = fresh_counts();
     ++kept_;
@@ -183,113 +207,179 @@ void BinnedGrower::start() {
   stack_.push_back(std::move(root));
 }
 
-std::unique_ptr<BinnedGrower::Counts> BinnedGrower::fresh_counts() {
+template <class Amount>
+void BinnedGrower<Amount>::restart(std::span<const double> weight) {
+  rules_.weight = weight;
+  output_.clear();
+  settled_ = 0;
+  leaves_ = 1;
+  opened_ = 0;
+  if (is_started_) plant();
+}
+
+// The weights as whole numbers.
+template <class Amount>
+void BinnedGrower<Amount>::weigh() {
+  const double all = std::accumulate(rules_.weight.begin(), rules_.weight.end(), 0.0);
+  const int bits = 60 - std::ilogb(all);
+  const double scale = std::ldexp(1.0, bits);
+  unit_ = std::ldexp(1.0, -bits);
+  whole_weight_.resize(static_cast<std::size_t>(n_));
+  for (std::size_t i = 0; i < whole_weight_.size(); ++i)
+    whole_weight_[i] = std::max(std::int64_t{1}, static_cast<std::int64_t>(rules_.weight[i] * scale + 0.5));
+}
+
+// Of each class: rows, or their weights in units.
+template <class Amount>
+std::span<const Amount> BinnedGrower<Amount>::amounts(const NodeSums& node) const {
+  if constexpr (kIsWeighted)
+    return node.whole_sum;
+  else
+    return node.seen;
+}
+
+template <class Amount>
+void BinnedGrower<Amount>::settle_sums(NodeSums& sums) const {
+  const std::span<const Amount> amount = amounts(sums);
+  sums.sum.resize(n_classes_);
+  sums.weight = 0;
+  for (std::size_t k = 0; k < n_classes_; ++k) {
+    sums.sum[k] = static_cast<double>(amount[k]) * unit_;
+    sums.weight += sums.sum[k];
+  }
+  sums.whole_weight = std::accumulate(amount.begin(), amount.end(), std::int64_t{0});
+  summarise_classes(rules_, sums);
+}
+
+template <class Amount>
+std::unique_ptr<typename BinnedGrower<Amount>::Counts> BinnedGrower<Amount>::fresh_counts() {
   if (free_.empty()) return std::make_unique<Counts>(first_.back());
   std::unique_ptr<Counts> counts = std::move(free_.back());
   free_.pop_back();
   return counts;
 }
 
-void BinnedGrower::give_back(std::unique_ptr<Counts> counts) {
+template <class Amount>
+void BinnedGrower<Amount>::give_back(std::unique_ptr<Counts> counts) {
   if (counts) free_.push_back(std::move(counts));
 }
 
 // How many rows of each class are in each bin of each column.
-void BinnedGrower::count(const Open& node, Counts& counts) const {
-  std::fill(counts.begin(), counts.end(), 0u);
+template <class Amount>
+void BinnedGrower<Amount>::count(const Open& node, Counts& counts) const {
+  std::fill(counts.begin(), counts.end(), Amount{0});
   const std::size_t groups = (n_tracks_ + kTogether - 1) / kTogether;
   const std::uint32_t* tag = rows_.data() + node.begin;
   const Tags tags = rules_.tags;
   parallel_for(static_cast<std::int64_t>(groups), can_share(node.size) ? threads_ : 1, [&](std::int64_t g) {
     const std::size_t from = static_cast<std::size_t>(g) * kTogether, to = std::min(from + kTogether, n_tracks_);
     const std::uint64_t* words = codes_.get() + static_cast<std::size_t>(g) * static_cast<std::size_t>(n_);
-    std::uint32_t* table[kTogether];
+    Amount* table[kTogether];
     for (std::size_t f = 0; f < kTogether; ++f) table[f] = counts.data() + first_[std::min(from + f, to - 1)];
     const auto k_all = static_cast<std::uint32_t>(n_classes_);
+    const std::int64_t* weight = whole_weight_.data();
+    const auto amount_of = [&](std::uint32_t row) -> Amount {
+      if constexpr (kIsWeighted) return weight[row];
+      return (void)row, (void)weight, Amount{1};
+    };
     if (to - from == kTogether) {
       for (std::uint32_t i = 0; i < node.size; ++i) {
-        const std::uint64_t word = words[tags.row(tag[i])];
-        const std::uint32_t k = tags.label_of(tag[i]);
-        for (std::size_t f = 0; f < kTogether; ++f) ++table[f][(word >> (8 * f) & 0xFF) * k_all + k];
+        const std::uint32_t row = tags.row(tag[i]), k = tags.label_of(tag[i]);
+        const std::uint64_t word = words[row];
+        const Amount x = amount_of(row);
+        for (std::size_t f = 0; f < kTogether; ++f) table[f][(word >> (8 * f) & 0xFF) * k_all + k] += x;
       }
     } else {
       for (std::uint32_t i = 0; i < node.size; ++i) {
-        const std::uint64_t word = words[tags.row(tag[i])];
-        const std::uint32_t k = tags.label_of(tag[i]);
-        for (std::size_t f = 0; f < to - from; ++f) ++table[f][(word >> (8 * f) & 0xFF) * k_all + k];
+        const std::uint32_t row = tags.row(tag[i]), k = tags.label_of(tag[i]);
+        const std::uint64_t word = words[row];
+        const Amount x = amount_of(row);
+        for (std::size_t f = 0; f < to - from; ++f) table[f][(word >> (8 * f) & 0xFF) * k_all + k] += x;
       }
     }
   });
 }
 
-// w · gain of sending these rows left.
-double BinnedGrower::excess_of(const NodeSums& node, const std::uint32_t* left, std::int64_t left_rows) const {
-  const auto nl = static_cast<double>(left_rows), nr = static_cast<double>(node.rows - left_rows);
+// w · gain of sending these left.
+template <class Amount>
+double BinnedGrower<Amount>::excess_of(const NodeSums& node, const Amount* left, std::int64_t all_left) const {
+  const auto l = static_cast<double>(all_left), r = static_cast<double>(node.whole_weight - all_left);
+  const std::span<const Amount> all = amounts(node);
   switch (rules_.measure.criterion) {
     case Criterion::gini: {
-      if (n_classes_ == 2) {  // 2 D² / (n n_l n_r), D = l_1 n − n_l t_1
-        const auto n = static_cast<double>(node.rows);
-        const double d = static_cast<double>(left[1]) * n - nl * static_cast<double>(node.seen[1]);
-        return 2 * d * d / (n * nl * nr);
+      if (n_classes_ == 2) {  // 2 D² / (w w_l w_r), D = l_1 w − w_l t_1
+        const auto w = static_cast<double>(node.whole_weight);
+        const double d = static_cast<double>(left[1]) * w - l * static_cast<double>(all[1]);
+        return 2 * d * d / (w * l * r) * unit_;
       }
       double l2 = 0, r2 = 0;
       for (std::size_t k = 0; k < n_classes_; ++k) {
-        const auto l = static_cast<double>(left[k]), r = static_cast<double>(node.seen[k] - left[k]);
-        l2 += l * l;
-        r2 += r * r;
+        const auto x = static_cast<double>(left[k]), y = static_cast<double>(all[k] - left[k]);
+        l2 += x * x;
+        r2 += y * y;
       }
-      return l2 / nl + r2 / nr - node.purity;
+      return (l2 / l + r2 / r) * unit_ - node.purity;
     }
     case Criterion::entropy: {
-      const std::int64_t* f = rules_.x_log_x.data();
-      std::int64_t sum = f[node.rows] - node.whole - f[left_rows] - f[node.rows - left_rows];
-      for (std::size_t k = 0; k < n_classes_; ++k) sum += f[left[k]] + f[node.seen[k] - left[k]];
-      return static_cast<double>(sum) * rules_.x_log_x_unit;
+      if constexpr (kIsWeighted) {
+        double sum = -margrove::tree::x_log_x(l * unit_) - margrove::tree::x_log_x(r * unit_) - node.purity;
+        for (std::size_t k = 0; k < n_classes_; ++k)
+          sum += margrove::tree::x_log_x(static_cast<double>(left[k]) * unit_) +
+                 margrove::tree::x_log_x(static_cast<double>(all[k] - left[k]) * unit_);
+        return sum;
+      } else {
+        const std::int64_t* f = rules_.x_log_x.data();
+        std::int64_t sum = f[node.rows] - node.whole - f[all_left] - f[node.rows - all_left];
+        for (std::size_t k = 0; k < n_classes_; ++k) sum += f[left[k]] + f[node.seen[k] - left[k]];
+        return static_cast<double>(sum) * rules_.x_log_x_unit;
+      }
     }
     default: {
-      std::uint32_t most_left = 0, most_right = 0;
+      Amount most_left = 0, most_right = 0;
       for (std::size_t k = 0; k < n_classes_; ++k) {
         most_left = std::max(most_left, left[k]);
-        most_right = std::max(most_right, node.seen[k] - left[k]);
+        most_right = std::max(most_right, static_cast<Amount>(all[k] - left[k]));
       }
-      return static_cast<double>(most_left) + static_cast<double>(most_right) - node.purity;
+      return (static_cast<double>(most_left) + static_cast<double>(most_right)) * unit_ - node.purity;
     }
   }
 }
 
-void BinnedGrower::scan_column(std::uint32_t column, const NodeSums& node, const Counts& counts, double floor,
-                               Candidate& found) const {
+template <class Amount>
+void BinnedGrower<Amount>::scan_column(std::uint32_t column, const NodeSums& node, const Counts& counts, double floor,
+                                       Candidate& found) const {
   found.excess = kNoFloor;
   found.n_tests = 0;
   found.has_missing = false;
   const Place& place = place_[column];
-  const std::uint32_t* table = counts.data() + first_[place.track];
-  std::vector<std::uint32_t> of_two;
-  if (place.value) {  // the counts of the other bin are what is left of the node
+  const Amount* table = counts.data() + first_[place.track];
+  std::vector<Amount> of_two;
+  if (place.value) {  // what is in the other bin is what is left of the node
     of_two.assign(3 * n_classes_, 0);
     for (std::size_t k = 0; k < n_classes_; ++k) {
-      const std::uint32_t rare = table[place.value * n_classes_ + k];
+      const Amount rare = table[place.value * n_classes_ + k];
       of_two[place.rare_bin * n_classes_ + k] = rare;
-      of_two[(1 - place.rare_bin) * n_classes_ + k] = node.seen[k] - rare;
+      of_two[(1 - place.rare_bin) * n_classes_ + k] = amounts(node)[k] - rare;
     }
     table = of_two.data();
   }
   const std::size_t bins = cuts_[column].size() + 1;
-  const std::uint32_t* missing = table + bins * n_classes_;
-  std::int64_t missing_rows = 0;
-  for (std::size_t k = 0; k < n_classes_; ++k) missing_rows += missing[k];
-  found.has_missing = missing_rows > 0;
-  const std::int64_t present = node.rows - missing_rows;
-  std::vector<std::uint32_t> left(n_classes_);
+  const Amount* missing = table + bins * n_classes_;
+  std::int64_t all_missing = 0;
+  for (std::size_t k = 0; k < n_classes_; ++k) all_missing += missing[k];
+  found.has_missing = all_missing > 0;
+  const std::int64_t present = node.whole_weight - all_missing;
+  const double least = kIsWeighted ? rules_.min_weight / unit_ : static_cast<double>(rules_.min_rows);
+  std::vector<Amount> left(n_classes_);
   double best = floor;
   std::int64_t best_left = 0;
-  for (int route = 0; route < (missing_rows ? 2 : 1); ++route) {  // missing cells right, then left
+  for (int route = 0; route < (all_missing ? 2 : 1); ++route) {  // missing cells right, then left
     const bool is_missing_left = route == 1;
     std::int64_t left_present = 0;
     if (is_missing_left)
       std::copy_n(missing, n_classes_, left.begin());
     else
-      std::fill(left.begin(), left.end(), 0u);
+      std::fill(left.begin(), left.end(), Amount{0});
     for (std::size_t b = 0; b < bins && left_present < present; ++b) {
       std::int64_t here = 0;
       for (std::size_t k = 0; k < n_classes_; ++k) {
@@ -299,14 +389,14 @@ void BinnedGrower::scan_column(std::uint32_t column, const NodeSums& node, const
       if (here == 0) continue;
       left_present += here;
       const bool is_last = left_present == present;
-      if (is_last && (is_missing_left || !missing_rows)) break;
+      if (is_last && (is_missing_left || !all_missing)) break;
       if (route == 0) ++found.n_tests;
-      const std::int64_t left_rows = left_present + (is_missing_left ? missing_rows : 0);
-      if (left_rows < rules_.min_rows || node.rows - left_rows < rules_.min_rows) continue;
-      const double excess = excess_of(node, left.data(), left_rows);
+      const std::int64_t all_left = left_present + (is_missing_left ? all_missing : 0);
+      if (static_cast<double>(std::min(all_left, node.whole_weight - all_left)) < least) continue;
+      const double excess = excess_of(node, left.data(), all_left);
       if (found.found() ? excess <= best + node.tolerance : excess <= best) continue;
       best = found.excess = excess;
-      best_left = left_rows;
+      best_left = all_left;
       found.cut_key = static_cast<std::uint32_t>(b);
       found.is_present_test = is_last;
       found.is_missing_left = is_missing_left;
@@ -314,10 +404,11 @@ void BinnedGrower::scan_column(std::uint32_t column, const NodeSums& node, const
   }
   if (rules_.needs_split_information && found.found())
     found.split_information =
-        split_information(static_cast<double>(best_left), static_cast<double>(node.rows - best_left));
+        split_information(static_cast<double>(best_left), static_cast<double>(node.whole_weight - best_left));
 }
 
-void BinnedGrower::search(Open& node, const Counts& counts) const {
+template <class Amount>
+void BinnedGrower<Amount>::search(Open& node, const Counts& counts) const {
   Chooser chooser(growth_, node.sums, columns_.size());
   Candidate candidate;
   std::int64_t looked_at = 0;
@@ -327,11 +418,12 @@ void BinnedGrower::search(Open& node, const Counts& counts) const {
     looked_at += candidate.n_tests > 0;
     chooser.add(column, candidate);
   }
-  node.settle(chooser, static_cast<double>(n_));
+  node.settle(chooser, weight_);
 }
 
 // The node's rows, those of the left branch first. Returns how many they are.
-std::uint32_t BinnedGrower::partition(const Open& node) {
+template <class Amount>
+std::uint32_t BinnedGrower<Amount>::partition(const Open& node) {
   const Place& place = place_[node.column];
   const std::size_t shift = 8 * (place.track % kTogether);
   const std::uint64_t* words = codes_.get() + place.track / kTogether * static_cast<std::size_t>(n_);
@@ -351,7 +443,8 @@ std::uint32_t BinnedGrower::partition(const Open& node) {
   return left;
 }
 
-void BinnedGrower::split(Open& node, std::vector<Open>& children) {
+template <class Amount>
+void BinnedGrower<Amount>::split(Open& node, std::vector<Open>& children) {
   const std::uint32_t left = partition(node);
   const auto id = static_cast<std::int64_t>(output_.size());
   children.clear();
@@ -366,17 +459,22 @@ void BinnedGrower::split(Open& node, std::vector<Open>& children) {
     child.branch = b;
     child.path = mixed(node.path + b + 1);
     child.sums.rows = child.size;
-    child.sums.weight = child.size;
     child.sums.seen.assign(n_classes_, 0);
+    child.sums.whole_sum.assign(kIsWeighted ? n_classes_ : 0, 0);
   }
   const std::uint32_t small = left <= node.size - left ? 0 : 1;
-  for (std::uint32_t i = 0; i < children[small].size; ++i)
-    ++children[small].sums.seen[rules_.tags.label_of(rows_[children[small].begin + i])];
-  for (std::size_t k = 0; k < n_classes_; ++k)
-    children[1 - small].sums.seen[k] = node.sums.seen[k] - children[small].sums.seen[k];
+  NodeSums &counted = children[small].sums, &rest = children[1 - small].sums;
+  for (std::uint32_t i = 0; i < children[small].size; ++i) {
+    const std::uint32_t tag = rows_[children[small].begin + i], k = rules_.tags.label_of(tag);
+    ++counted.seen[k];
+    if constexpr (kIsWeighted) counted.whole_sum[k] += whole_weight_[rules_.tags.row(tag)];
+  }
+  for (std::size_t k = 0; k < n_classes_; ++k) {
+    rest.seen[k] = node.sums.seen[k] - counted.seen[k];
+    if constexpr (kIsWeighted) rest.whole_sum[k] = node.sums.whole_sum[k] - counted.whole_sum[k];
+  }
   for (Open& child : children) {
-    child.sums.sum.assign(child.sums.seen.begin(), child.sums.seen.end());
-    summarise_classes(rules_, child.sums);
+    settle_sums(child.sums);
     child.is_open = !is_closed(child.sums, child.depth, rules_, growth_);
   }
   const double weights[] = {children[0].sums.weight, children[1].sums.weight};
@@ -414,12 +512,15 @@ void BinnedGrower::split(Open& node, std::vector<Open>& children) {
   keep(children[1 - small], std::move(whole));
 }
 
-void BinnedGrower::leave(const Open& node) {
+template <class Amount>
+void BinnedGrower<Amount>::leave(const Open& node) {
   output_.push_back(node.as_leaf());
+  output_.back().first_row = node.begin;
   settled_ += node.sums.rows;
 }
 
-bool BinnedGrower::run(double seconds) {
+template <class Amount>
+bool BinnedGrower<Amount>::run(double seconds) {
   const auto until = in_seconds(seconds);
   if (!is_started_) start();
   is_started_ = true;
@@ -448,10 +549,14 @@ bool BinnedGrower::run(double seconds) {
   return true;
 }
 
-std::vector<Node> BinnedGrower::take() {
+template <class Amount>
+std::vector<Node> BinnedGrower<Amount>::take() {
   for (const Open& node : stack_) leave(node);
   stack_.clear();
   return depth_first(std::move(output_));
 }
+
+template class BinnedGrower<std::uint32_t>;
+template class BinnedGrower<std::int64_t>;
 
 }  // namespace margrove::tree

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "large_memory.hpp"
 #include "parallel.hpp"
 #include "tree/absolute.hpp"
 #include "tree/partition.hpp"
@@ -73,7 +74,30 @@ Grower::Grower(std::vector<Column> columns, std::int64_t n, std::span<const std:
 Grower::~Grower() = default;
 
 const List& Grower::list(std::uint32_t column) const {
-  return column == columns_.size() ? rows_ : lists_->lists()[column];
+  if (column == columns_.size()) return rows_;
+  return has_copied_ ? copies_[column] : lists_->lists()[column];
+}
+
+void Grower::copy_lists() {
+  const std::span<const List> lists = lists_->lists();
+  if (copies_.empty()) {
+    std::size_t total = 0;
+    for (const List& l : lists) total += 2 * static_cast<std::size_t>(l.size);
+    copy_memory_ = large_memory<std::uint32_t>(total);
+    copies_.assign(lists.begin(), lists.end());
+    std::uint32_t* next = copy_memory_.get();
+    for (List& l : copies_) {
+      l.key = next;
+      l.tag = next + l.size;
+      next += 2 * static_cast<std::size_t>(l.size);
+    }
+  }
+  parallel_for(static_cast<std::int64_t>(lists.size()), threads_, [&](std::int64_t r) {
+    const auto j = static_cast<std::size_t>(r);
+    std::copy_n(lists[j].key, lists[j].size, copies_[j].key);
+    std::copy_n(lists[j].tag, lists[j].size, copies_[j].tag);
+  });
+  has_copied_ = true;
 }
 
 Piece Grower::piece(const Range& range) const {
@@ -95,14 +119,23 @@ void Grower::start() {
                                    rules_.measure.criterion != Criterion::absolute_error, threads_);
   rules_.tags = lists_->tags();
   rules_.prepare(n_);
+  if (!rules_.weight.empty() && rules_.measure.criterion == Criterion::gini) {
+    whole_weight_.resize(static_cast<std::size_t>(n_));
+    rules_.whole_weight = whole_weight_.data();
+  }
   for (int t = 0; t < threads_; ++t) spaces_.push_back(std::make_unique<Space>(n_));
+  if (has_row_list()) row_memory_.resize(2 * static_cast<std::size_t>(n_));
+  plant();
+}
+
+// The root, with its test.
+void Grower::plant() {
   Open root;
   root.path = mixed(growth_.seed);
   root.sums.sum.assign(n_classes_ ? static_cast<std::size_t>(n_classes_) : 2, 0.0);
   root.sums.seen.assign(static_cast<std::size_t>(n_classes_), 0);
   root.sums.rows = n_;
   if (has_row_list()) {
-    row_memory_.resize(2 * static_cast<std::size_t>(n_));
     rows_ = {row_memory_.data(), row_memory_.data() + n_, static_cast<std::uint32_t>(n_), kNoMode};
     for (std::uint32_t i = 0; i < n_; ++i) rows_.tag[i] = lists_->tag_of(i);
     root.rows = {static_cast<std::uint32_t>(columns_.size()), 0, static_cast<std::uint32_t>(n_)};
@@ -117,8 +150,28 @@ void Grower::start() {
     rules_.measure.floor *= root.sums.sum[1] / root.sums.weight;  // it came as a share of the variance of all rows
   if (!n_classes_) summarise(root);
   for (std::uint32_t j = 0; j < columns_.size(); ++j) root.ranges.push_back({j, 0, lists_->lists()[j].size});
-  if (!is_closed(root.sums, 0, rules_, growth_)) search(root, *spaces_[0]);
+  if (!is_closed(root.sums, 0, rules_, growth_)) {
+    weigh(root);
+    search(root, *spaces_[0]);
+  }
   stack_.push_back(std::move(root));
+}
+
+// The weights of an open node's rows as whole numbers, whose sums are exact: see weighted.hpp.
+void Grower::weigh(Open& node) {
+  if (!rules_.whole_weight) return;
+  NodeSums& sums = node.sums;
+  const int bits = 60 - std::ilogb(sums.weight);
+  const double scale = std::ldexp(1.0, bits);
+  sums.unit = std::ldexp(1.0, -bits);
+  sums.whole_sum.assign(static_cast<std::size_t>(n_classes_), 0);
+  for (std::uint32_t i = 0; i < node.rows.size; ++i) {
+    const std::uint32_t tag = rows_.tag[node.rows.begin + i], row = rules_.tags.row(tag);
+    const std::int64_t w = std::max(std::int64_t{1}, static_cast<std::int64_t>(rules_.weight[row] * scale + 0.5));
+    whole_weight_[row] = w;
+    sums.whole_sum[rules_.tags.label_of(tag)] += w;
+  }
+  sums.whole_weight = std::accumulate(sums.whole_sum.begin(), sums.whole_sum.end(), std::int64_t{0});
 }
 
 // From the class weights, or from the rows themselves where the target is a number: what the criterion makes of a node.
@@ -188,15 +241,23 @@ void Grower::search(Open& node, Space& space) {
     }
     std::sort(kept.begin(), kept.end(), [](const Range& a, const Range& b) { return a.column < b.column; });
   } else {
-    std::vector<Candidate> found(node.ranges.size());
-    parallel_for(static_cast<std::int64_t>(found.size()), can_share(node) ? threads_ : 1, [&](std::int64_t r) {
-      const auto at = static_cast<std::size_t>(r);
-      scan_range(node.ranges[at], node, kNoFloor, *spaces_[static_cast<std::size_t>(thread_number())], found[at]);
-    });
-    for (std::size_t r = 0; r < found.size(); ++r) {
-      if (found[r].is_constant) continue;
-      kept.push_back(node.ranges[r]);
-      chooser.add(node.ranges[r].column, found[r]);
+    const auto take = [&](const Range& range, Candidate& candidate) {
+      if (candidate.is_constant) return;
+      kept.push_back(range);
+      chooser.add(range.column, candidate);
+    };
+    if (can_share(node)) {
+      std::vector<Candidate> found(node.ranges.size());
+      parallel_for(static_cast<std::int64_t>(found.size()), threads_, [&](std::int64_t r) {
+        const auto at = static_cast<std::size_t>(r);
+        scan_range(node.ranges[at], node, kNoFloor, *spaces_[static_cast<std::size_t>(thread_number())], found[at]);
+      });
+      for (std::size_t r = 0; r < found.size(); ++r) take(node.ranges[r], found[r]);
+    } else {
+      for (const Range& range : node.ranges) {
+        scan_range(range, node, chooser.floor(), space, space.candidate);
+        take(range, space.candidate);
+      }
     }
   }
   node.ranges = std::move(kept);
@@ -349,10 +410,12 @@ void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std
     summarise(child);
     child.is_open = !is_closed(child.sums, child.depth, rules_, growth_);
     is_any_open |= child.is_open;
+    if (child.is_open) weigh(child);
   }
   write(node, children, output);
   bound_children(node, children);
   if (branches.count == 2 && children[0].is_open != children[1].is_open) branches.only = children[0].is_open ? 0 : 1;
+  if (is_any_open && growth_.keeps_order && !has_copied_) copy_lists();
   if (is_any_open) search_children(node, branches, children, space, is_shared);
   for (const std::uint32_t row : space.marked) {
     if (branches.count == 2)
@@ -430,6 +493,7 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
 
 void Grower::leave(const Open& node, Output& output) {
   output.push_back(node.as_leaf());
+  output.back().first_row = node.rows.begin;
   settled_ += node.sums.rows;
 }
 
@@ -510,6 +574,17 @@ bool Grower::run_best_first(Time until) {
     }
   }
   return true;
+}
+
+void Grower::restart(std::span<const double> weight) {
+  rules_.weight = weight;
+  has_copied_ = false;
+  output_.clear();
+  settled_ = 0;
+  next_job_ = 0;
+  leaves_ = 1;
+  opened_ = 0;
+  if (is_started_) plant();
 }
 
 std::vector<Node> Grower::take() {

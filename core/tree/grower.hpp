@@ -29,6 +29,10 @@ class Grower : public Growing {
   bool run(double seconds) override;
   std::int64_t rows_settled() const override { return settled_.load(); }
   std::vector<Node> take() override;
+  void restart(std::span<const double> weight) override;
+  std::span<const std::uint32_t> row_tags() const override {
+    return {rows_.tag, has_row_list() ? static_cast<std::size_t>(n_) : 0};
+  }
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -43,6 +47,8 @@ class Grower : public Growing {
   // parent's sums would be rounding where the siblings took all but the lightest.
   bool has_row_list() const { return !n_classes_ || !rules_.weight.empty(); }
   void start();
+  void plant();
+  void weigh(Open& node);
   bool run_best_first(Time until);
   void summarise(Open& node) const;
   bool can_share(const Open& node) const;
@@ -58,6 +64,7 @@ class Grower : public Growing {
   void partition(const Range& range, const Branches& branches, const Space& marker, Space& space) const;
   void leave(const Open& node, Output& output);
   void write(const Open& node, const std::vector<Open>& children, Output& output) const;
+  void copy_lists();
   const List& list(std::uint32_t column) const;
   Piece piece(const Range& range) const;
 
@@ -69,8 +76,13 @@ class Grower : public Growing {
   GrowthRules growth_;
   int threads_;
   std::unique_ptr<Lists> lists_;
+  // Where the order is to be kept for further trees, nodes below the root own pieces of a copy of the lists.
+  LargeMemory<std::uint32_t> copy_memory_;
+  std::vector<List> copies_;
+  bool has_copied_ = false;
   List rows_;  // all rows in their order: see has_row_list
   std::vector<std::uint32_t> row_memory_;
+  std::vector<std::int64_t> whole_weight_;  // of each row, in units of its node
   double weight_ = 0;
   std::vector<std::unique_ptr<Space>> spaces_;  // one for each thread
   std::vector<Open> stack_;

@@ -23,6 +23,7 @@ struct GrowthRules {
   std::int64_t max_leaves = 0;   // 0: no limit
   std::int64_t max_columns = 0;  // looked at in each node; 0: all
   double min_impurity_decrease = 0, min_gain = 0, majority = 1, complexity = 0;
+  bool keeps_order = false;  // several trees are grown of the same rows
   int n_bins = 0;            // of thresholds at quantiles; 0: thresholds everywhere
   bool is_shuffled = false;  // each node looks at the columns in an order of its own
   std::uint64_t seed = 0;
@@ -37,6 +38,7 @@ struct Node {
   double n_tests = 0, n_candidates = 0, weight = 0;
   double least = 0, most = 0;  // what monotone columns above hold its prediction to
   std::int64_t rows = 0;
+  std::uint32_t first_row = 0;  // where its rows begin in the grower's list of them, if it keeps one
   std::vector<std::int32_t> level_branch;
   std::vector<double> value;  // of classes: the weight of each
 };
@@ -129,6 +131,11 @@ class Growing {
   virtual std::int64_t rows_settled() const = 0;
   // The tree, depth first. What was open stays a leaf.
   virtual std::vector<Node> take() = 0;
+  // Begins another tree of the same rows, which are not sorted again, with these weights. Only if `keeps_order` was
+  // said before the first.
+  virtual void restart(std::span<const double> weight) = 0;
+  // The rows of the tree that `take` gave: a leaf's are `rows` of them from its `first_row` on.
+  virtual std::span<const std::uint32_t> row_tags() const = 0;
 };
 
 }  // namespace margrove::tree

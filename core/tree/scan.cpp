@@ -6,50 +6,12 @@
 
 #include "dispatch.hpp"
 #include "tree/fitted.hpp"
+#include "tree/walk.hpp"
+#include "tree/weighted.hpp"
 #include "tree/wide.hpp"
 
 namespace margrove::tree {
 namespace {
-
-constexpr std::uint32_t kEnd = kNoMode;  // in place of a following key: nothing follows
-constexpr std::uint32_t kChunk = 128;    // elements whose scores are compared with the best in one go
-constexpr std::uint32_t kPart = 16;      // of a chunk in which one is above it
-constexpr double kAlmost = 1 - 1e-12;    // a chunk with a score this near to the best is looked at one by one
-
-// Where the best threshold so far lies.
-struct Place {
-  std::uint32_t key = 0, left_row = 0, right_row = 0;
-  std::int64_t left_rows = 0;
-  double left_weight = 0;
-  bool is_present_test = false, is_missing_left = false;
-};
-
-// What the kernels below share. A kernel walks a node's rows in the order of a column, adding each to the left branch.
-// Between two rows of different keys it compares the score of the test that cuts there with the best.
-struct Walk {
-  static constexpr bool kLooksAreCheap = false;  // so cheap that parts of a chunk are looked at too
-  const ScanRules& rules;
-  const NodeSums& node;
-  Place place;
-  bool is_missing_left = false;
-  std::uint64_t boundaries = 0;
-
-  Walk(const ScanRules& r, const NodeSums& s) : rules(r), node(s) {}
-
-  bool has_room(std::int64_t left_rows) const {
-    return left_rows >= rules.min_rows && node.rows - left_rows >= rules.min_rows;
-  }
-  void record(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row,
-              std::int64_t left_rows, double left_weight) {
-    place = {key, left_row, right_row, left_rows, left_weight, next_key == kMissing, is_missing_left};
-  }
-};
-
-template <bool IsPacked>
-MARGROVE_INLINE std::uint32_t label_of(const Tags& tags, std::uint32_t tag) {
-  if constexpr (IsPacked) return tag & tags.mask;
-  return static_cast<std::uint32_t>(tags.label[tag]);
-}
 
 // ---- Two classes, gini, all weights one.
 // With l_1 of the n_l rows on the left of class 1:  w · gain = 2 D² / (n n_l n_r),  D = l_1 n − n_l t_1, whole numbers.
@@ -354,84 +316,53 @@ struct SumsAtCuts : Sums {
   }
 };
 
-// ---- The walk.
-
 // The sums of some elements.
 void add_up(const ScanRules& rules, const NodeSums& node, const std::uint32_t* tag, std::uint32_t size, double* sum,
             double& weight) {
   for (std::uint32_t i = 0; i < size; ++i) weight += add_row(rules, node, tag[i], sum);
 }
 
-// A node's rows by one column: listed rows with a key, rows left out of the list, rows without a value.
-struct Parts {
-  std::uint32_t present;  // listed, with a value
-  std::int64_t block_rows = 0, missing_rows = 0;
-  double block_weight = 0, missing_weight = 0;
-  std::uint32_t before_block = 0;  // listed with keys below the mode's
-};
+// ---- Gini of weights: see weighted.hpp.
 
-template <class Kernel, class Begin, class AddBlock>
-void walk(Kernel& kernel, const Tags& tags, const Piece& piece, const Parts& parts, std::uint32_t mode, Begin begin,
-          AddBlock add_block) {
-  const auto run = [&](std::uint32_t from, std::uint32_t to, std::uint32_t next_key, std::uint32_t next_row) {
-    std::uint32_t i = from;
-    const auto skip_to = [&](std::uint32_t stop) {
-      const bool is_skipped = kernel.skip(piece.key + i, piece.tag + i, stop - i);
-      if (is_skipped) i = stop;
-      return is_skipped;
-    };
-    while (i + 1 < to) {
-      const std::uint32_t stop = std::min(i + kChunk, to - 1);
-      if (skip_to(stop)) continue;
-      while (i < stop) {  // something in this chunk wins: which part of it, and which row
-        const std::uint32_t part = std::min(i + kPart, stop);
-        if (Kernel::kLooksAreCheap && part < stop && skip_to(part)) continue;
-        for (; i < part; ++i) {
-          kernel.add(piece.tag[i]);
-          if (piece.key[i] != piece.key[i + 1])
-            kernel.consider(piece.key[i], tags.row(piece.tag[i]), piece.key[i + 1], tags.row(piece.tag[i + 1]));
-        }
-      }
-    }
-    if (i < to) {
-      kernel.add(piece.tag[i]);
-      if (next_key != kEnd) kernel.consider(piece.key[i], tags.row(piece.tag[i]), next_key, next_row);
-    }
-  };
-  for (int route = 0; route < (parts.missing_rows ? 2 : 1); ++route) {  // missing cells right, then left
-    kernel.is_missing_left = route == 1;
-    begin(route == 1);
-    const std::uint32_t last_key = parts.missing_rows && route == 0 ? kMissing : kEnd;
-    if (!parts.block_rows) {
-      run(0, parts.present, last_key, 0);
-      continue;
-    }
-    const std::uint32_t b = parts.before_block;
-    run(0, b, mode, kModeRow);
-    add_block();
-    if (b < parts.present)
-      kernel.consider(mode, kModeRow, piece.key[b], tags.row(piece.tag[b]));
-    else if (last_key != kEnd)
-      kernel.consider(mode, kModeRow, last_key, 0);
-    run(b, parts.present, last_key, 0);
-  }
+bool is_of_whole_weights(const ScanRules& rules, const Column& column) {
+  return rules.whole_weight && column.monotone == 0 && rules.thresholds == Thresholds::every;
 }
 
-template <class Kernel>
-void keep(const Kernel& kernel, const Parts& parts, Candidate& found) {
-  // With missing cells every threshold was tried twice, and "present or missing" once.
-  found.n_tests = static_cast<double>(parts.missing_rows ? (kernel.boundaries + 1) / 2 : kernel.boundaries);
-  if (kernel.place.left_rows == 0) return;
-  const Place& place = kernel.place;
-  found.excess = kernel.excess();
-  found.cut_key = place.key;
-  found.left_row = place.left_row;
-  found.right_row = place.right_row;
-  found.is_present_test = place.is_present_test;
-  found.is_missing_left = place.is_missing_left;
-  found.split_information = kernel.rules.needs_split_information
-                                ? split_information(place.left_weight, kernel.node.weight - place.left_weight)
-                                : 0.0;
+void add_up_whole(const ScanRules& rules, const std::uint32_t* tag, std::uint32_t size, std::int64_t* sum) {
+  const Tags tags = rules.tags;
+  for (std::uint32_t i = 0; i < size; ++i) sum[tags.label_of(tag[i])] += rules.whole_weight[tags.row(tag[i])];
+}
+
+void scan_weighted(const ScanRules& rules, std::uint32_t mode, const Piece& piece, Parts& parts, const NodeSums& node,
+                   double floor, ScanSpace& space, Candidate& found) {
+  const std::size_t width = node.whole_sum.size();
+  const bool has_rest = node.rows > piece.size;
+  if (has_rest || parts.missing_rows) {
+    space.whole_missing.assign(width, 0);
+    add_up_whole(rules, piece.tag + parts.present, piece.size - parts.present, space.whole_missing.data());
+  }
+  if (has_rest) {
+    space.whole_block = space.whole_missing;
+    add_up_whole(rules, piece.tag, parts.present, space.whole_block.data());
+    for (std::size_t k = 0; k < width; ++k) space.whole_block[k] = node.whole_sum[k] - space.whole_block[k];
+    if (mode == kMissing) space.whole_missing = space.whole_block;
+    parts.before_block =
+        static_cast<std::uint32_t>(std::lower_bound(piece.key, piece.key + parts.present, mode) - piece.key);
+  }
+  const auto go = [&](auto&& kernel) {
+    walk(
+        kernel, rules.tags, piece, parts, mode,
+        [&](bool is_missing_left) {
+          kernel.begin(is_missing_left ? space.whole_missing.data() : nullptr, parts.missing_rows);
+        },
+        [&] { kernel.add_block(space.whole_block.data(), parts.block_rows); });
+    keep(kernel, parts, found);
+  };
+  const bool is_packed = !rules.tags.label;
+  if (width == 2)
+    is_packed ? go(WeightedTwo<true>(rules, node, space, floor)) : go(WeightedTwo<false>(rules, node, space, floor));
+  else
+    is_packed ? go(WeightedMany<true>(rules, node, space, floor)) : go(WeightedMany<false>(rules, node, space, floor));
 }
 
 }  // namespace
@@ -479,6 +410,7 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
     return scan_absolute(rules, column, piece, node, space, found);
 
   const std::size_t width = node.sum.size();
+  if (is_of_whole_weights(rules, column)) return scan_weighted(rules, mode, piece, parts, node, floor, space, found);
   if (parts.block_rows || parts.missing_rows) {
     space.missing_sum.assign(width, 0.0);
     add_up(rules, node, piece.tag + parts.present, piece.size - parts.present, space.missing_sum.data(),

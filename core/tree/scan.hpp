@@ -19,11 +19,15 @@ struct NodeSums {
   std::vector<double> sum;          // weight of each class; for numbers {Σ w (y − shift), Σ w (y − shift)²}
   std::vector<std::uint32_t> seen;  // rows of each class
   std::int64_t whole = 0;           // Σ x² of these for gini, Σ x log2 x in fixed point for entropy
-  double shift = 0;                 // the mean of the node's numbers, around which sums lose no digits
-  double centre = 0;                // what the node predicts where the target is a number: mean or median
-  double purity = 0;                // U(S)
-  double mass = 0;                  // w(S) imp(S): what excesses are compared with
-  double tolerance = 0;             // excesses that differ by less are equal
+  // Where gini is taken of weights: as whole multiples of `unit`, those of the classes and of all rows.
+  std::vector<std::int64_t> whole_sum;
+  std::int64_t whole_weight = 0;
+  double unit = 0;
+  double shift = 0;      // the mean of the node's numbers, around which sums lose no digits
+  double centre = 0;     // what the node predicts where the target is a number: mean or median
+  double purity = 0;     // U(S)
+  double mass = 0;       // w(S) imp(S): what excesses are compared with
+  double tolerance = 0;  // excesses that differ by less are equal
   bool is_pure = false;
   double least = -std::numeric_limits<double>::infinity();  // bounds on the prediction, of monotone columns above
   double most = std::numeric_limits<double>::infinity();
@@ -52,9 +56,10 @@ enum class Thresholds { every, gaussian, logistic };
 struct ScanRules {
   Measure measure;
   Tags tags;
-  std::span<const double> weight;  // (n) or empty: all one
-  std::span<const double> number;  // (n), the target where it is a number
-  std::int64_t min_rows = 1;       // in each branch
+  std::span<const double> weight;              // (n) or empty: all one
+  const std::int64_t* whole_weight = nullptr;  // (n) where gini is taken of weights: multiples of the node's `unit`
+  std::span<const double> number;              // (n), the target where it is a number
+  std::int64_t min_rows = 1;                   // in each branch
   double min_weight = 0;
   double value_slack = 0;  // by which rounding may break a monotone order
   bool needs_split_information = false;
@@ -70,9 +75,11 @@ struct ScanRules {
 struct ScanSpace {
   std::vector<std::uint32_t> left;  // rows of each class
   std::vector<double> left_sum, block_sum, missing_sum;
-  std::vector<std::int64_t> first, second;  // a chunk's running sums
-  std::vector<double> level_sum;            // of categories: the sums of each level
-  std::vector<double> ahead, ahead_median;  // of absolute error
+  std::vector<std::int64_t> first, second;                           // a chunk's running sums
+  std::vector<double> squares, products;                             // a chunk's, of weights
+  std::vector<std::int64_t> whole_left, whole_block, whole_missing;  // weights of the classes
+  std::vector<double> level_sum;                                     // of categories: the sums of each level
+  std::vector<double> ahead, ahead_median;                           // of absolute error
 };
 
 // The rows that a column's list leaves out: their key and, of numbers, their value.

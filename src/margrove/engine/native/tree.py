@@ -22,7 +22,7 @@ from margrove.tree.model import TreeModel, TreeSolution
 from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, Growth, TreeProblem
 from margrove.tree.split import check_asked
 
-_CRITERIA = ("gini", "entropy", "error", "squared_error", "gaussian_entropy", "absolute_error")
+CRITERIA = ("gini", "entropy", "error", "squared_error", "gaussian_entropy", "absolute_error")
 _SCORES = ("gain", "gain_ratio", "skew_adjusted")
 _FITTED = {"gaussian": 1, "logistic": 2}
 _NONE = np.empty(0, np.float64)
@@ -34,23 +34,15 @@ def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
     check_asked(problem)
     if cells.sparse is not None and growth.criterion == "absolute_error":
         raise EngineError("criterion='absolute_error' takes no sparse matrix. Use X.toarray(), or 'squared_error'.")
-    how = asdict(growth) | {
-        "variance_floor": VARIANCE_FLOOR,
-        "split_score": _SCORES.index(growth.split_score),
-        "fitted": _FITTED.get(growth.thresholds, 0),
-        "bins": _bins(growth),
-    }
-    if growth.max_features is not None and growth.seed is None:
-        how["seed"] = 0
     grower = core.TreeGrower(
-        _columns(cells),
+        columns_for_core(cells),
         cells.n_rows,
         np.empty(0, np.int32) if problem.is_regression else np.ascontiguousarray(problem.target, np.int32),
         problem.n_classes,
         np.ascontiguousarray(problem.target, np.float64) if problem.is_regression else _NONE,
         _NONE if problem.weight is None else np.ascontiguousarray(problem.weight, np.float64),
-        _CRITERIA.index(growth.criterion),
-        how,
+        CRITERIA.index(growth.criterion),
+        growth_for_core(growth),
         threads_for(effort.n_jobs),
     )
 
@@ -69,12 +61,12 @@ def _(problem: ColumnProblem, effort: Effort) -> ColumnTests:
     root, growth = problem.root, problem.root.growth
     check_asked(root)
     found = core.best_column_tests(
-        _columns(root.cells),
+        columns_for_core(root.cells),
         root.cells.n_rows,
         np.ascontiguousarray(root.target, np.int32),
         root.n_classes,
         _NONE if root.weight is None else np.ascontiguousarray(root.weight, np.float64),
-        _CRITERIA.index(growth.criterion),
+        CRITERIA.index(growth.criterion),
         _FITTED.get(growth.thresholds, 0),
         _bins(growth),
         threads_for(effort.n_jobs),
@@ -82,12 +74,25 @@ def _(problem: ColumnProblem, effort: Effort) -> ColumnTests:
     return ColumnTests(*found)
 
 
+def growth_for_core(growth: Growth) -> dict[str, Any]:
+    """How to grow, in the core's words."""
+    how = asdict(growth) | {
+        "variance_floor": VARIANCE_FLOOR,
+        "split_score": _SCORES.index(growth.split_score),
+        "fitted": _FITTED.get(growth.thresholds, 0),
+        "bins": _bins(growth),
+    }
+    if growth.max_features is not None and growth.seed is None:
+        how["seed"] = 0
+    return how
+
+
 def _bins(growth: Growth) -> int:
     """How many bins numbers are cut into; 0: none, all thresholds are tried."""
     return growth.n_bins if growth.thresholds == "histogram" else 0
 
 
-def _columns(cells: Cells) -> list[tuple[Any, ...]]:
+def columns_for_core(cells: Cells) -> list[tuple[Any, ...]]:
     """The columns in the core's words: test, monotone, cells, number of codes, cut points, rows of a sparse column."""
     found = []
     for j, column in enumerate(cells.columns):
@@ -121,7 +126,7 @@ def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[
     elif cells.block is not None and all(column.test == "threshold" for column in model.columns):
         leaves = core.apply_tree_to_rows(arrays, points_of(cells.block), threads)
     else:
-        leaves = core.apply_tree_to_columns(arrays, _columns(cells), cells.n_rows, threads)
+        leaves = core.apply_tree_tocolumns_for_core(arrays, columns_for_core(cells), cells.n_rows, threads)
     return leaves
 
 

@@ -1,0 +1,75 @@
+// Boosted trees: columns of any kind in, the arrays of a grove out.
+#include "bind/arrays.hpp"
+#include "bind/growing.hpp"
+#include "boost/booster.hpp"
+
+using namespace nanobind::literals;
+
+namespace margrove {
+namespace {
+
+class BoundBooster {
+ public:
+  BoundBooster(nb::list columns, std::int64_t n, Vector<std::int32_t> label, int n_classes, Vector<double> weight,
+               int criterion, nb::dict growth, std::int64_t n_rounds, double learning_rate, double stop_at_bound,
+               int threads)
+      : owners_(nb::make_tuple(columns, label, weight)), n_classes_(static_cast<std::size_t>(n_classes)) {
+    require(n_classes >= 2 && criterion <= static_cast<int>(tree::Criterion::error), "boosting is of classes");
+    require(static_cast<std::int64_t>(weight.size()) == n, "weight must be (n)");
+    auto grower =
+        grower_of(columns, {n, span_of(label), n_classes, {}, span_of(weight), criterion, growth, threads}, true);
+    booster_ = std::make_unique<boost::Booster>(std::move(grower), span_of(label), n_classes, span_of(weight), n_rounds,
+                                                learning_rate, stop_at_bound);
+  }
+
+  bool run(double seconds, std::int64_t rounds) {
+    nb::gil_scoped_release unlocked;
+    return booster_->run(seconds, rounds);
+  }
+
+  // The rounds since this was asked last: the arrays of their trees, and error, vote and training error of each.
+  nb::dict take() {
+    const std::vector<boost::Round> rounds = booster_->take_rounds();
+    const std::vector<tree::Node> trees = booster_->take_trees();
+    nb::dict arrays = arrays_of(trees, n_classes_);
+    std::vector<std::int64_t> start;
+    for (std::size_t i = 0; i < trees.size(); ++i)
+      if (trees[i].parent < 0) start.push_back(static_cast<std::int64_t>(i));
+    start.push_back(static_cast<std::int64_t>(trees.size()));
+    arrays["start"] = to_numpy(start);
+    std::vector<double> error, vote, training_error;
+    for (const boost::Round& round : rounds) {
+      error.push_back(round.error);
+      vote.push_back(round.vote);
+      training_error.push_back(round.training_error);
+    }
+    arrays["error"] = to_numpy(error);
+    arrays["vote"] = to_numpy(vote);
+    arrays["training_error"] = to_numpy(training_error);
+    return arrays;
+  }
+
+  int end() const { return static_cast<int>(booster_->end()); }
+  std::int64_t rounds_done() const { return booster_->rounds_done(); }
+
+ private:
+  nb::tuple owners_;
+  std::size_t n_classes_;
+  std::unique_ptr<boost::Booster> booster_;
+};
+
+}  // namespace
+
+void bind_boost(nb::module_& m) {
+  nb::class_<BoundBooster>(m, "Booster")
+      .def(nb::init<nb::list, std::int64_t, Vector<std::int32_t>, int, Vector<double>, int, nb::dict, std::int64_t,
+                    double, double, int>(),
+           "columns"_a, "n"_a, "label"_a, "n_classes"_a, "weight"_a, "criterion"_a, "growth"_a, "n_rounds"_a,
+           "learning_rate"_a, "stop_at_bound"_a, "threads"_a)
+      .def("run", &BoundBooster::run, "seconds"_a, "rounds"_a)
+      .def("take", &BoundBooster::take)
+      .def("end", &BoundBooster::end)
+      .def("rounds_done", &BoundBooster::rounds_done);
+}
+
+}  // namespace margrove

@@ -1,0 +1,175 @@
+// Gini where rows have weights. At each node the weights are whole numbers, as multiples of `unit`, a 2^-61st or so of
+// the node's weight: their sums are exact, whatever the order, and what is left of a sum is exact too.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+#include "tree/walk.hpp"
+
+namespace margrove::tree {
+
+// Tests whose excesses agree in this many bits gain the same: the first of them is taken, by every path to it.
+inline double rounded_score(double score) {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(score) & ~((std::uint64_t{1} << 12) - 1));
+}
+constexpr double kNearly = 1 - 1e-10;  // a chunk with a score this near to the best is looked at one by one
+
+// ---- Two classes.
+// With weights l_1 of class 1 on the left, t_1 in all:  excess = 2 D² / (w w_l w_r),  D = l_1 w − w_l t_1.
+
+Sight look_at_weighted_two(const Tags& tags, const std::int64_t* weight, const std::uint32_t* key,
+                           const std::uint32_t* tag, std::uint32_t size, std::int64_t w, std::int64_t t1, double bar,
+                           std::int64_t& left, std::int64_t& left_ones);
+
+template <bool IsPacked>
+struct WeightedTwo : Walk {
+  static constexpr bool kLooksAreCheap = true;
+  const std::int64_t* weight;
+  std::int64_t w, t1, wl = 0, l1 = 0, nl = 0;
+  double bar;  // D² / (w_l w_r) of the best so far, or what must be surpassed
+
+  WeightedTwo(const ScanRules& r, const NodeSums& s, ScanSpace&, double floor)
+      : Walk(r, s), weight(r.whole_weight), w(s.whole_weight), t1(s.whole_sum[1]) {
+    bar = std::max(-1.0, floor / s.unit * static_cast<double>(w) / 2);
+  }
+  void begin(const std::int64_t* left, std::int64_t rows) {
+    wl = l1 = nl = 0;
+    if (left) add_block(left, rows);
+  }
+  void add_block(const std::int64_t* sum, std::int64_t rows) {
+    wl += sum[0] + sum[1];
+    l1 += sum[1];
+    nl += rows;
+  }
+  void add(std::uint32_t tag) {
+    const std::int64_t x = weight[rules.tags.row(tag)];
+    wl += x;
+    l1 += label_of<IsPacked>(rules.tags, tag) ? x : 0;
+    ++nl;
+  }
+  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
+    ++boundaries;
+    const std::int64_t wr = w - wl;
+    // D from the lighter side, where it loses no digits.
+    const std::int64_t side = std::min(wl, wr), ones = wl <= wr ? l1 : t1 - l1;
+    const double d =
+        static_cast<double>(ones) * static_cast<double>(w) - static_cast<double>(side) * static_cast<double>(t1);
+    const double score = rounded_score(d * d / (static_cast<double>(wl) * static_cast<double>(wr)));
+    if (score > bar && has_room(nl) && static_cast<double>(side) * node.unit >= rules.min_weight) {
+      bar = score;
+      record(key, left_row, next_key, right_row, nl, static_cast<double>(wl) * node.unit);
+    }
+  }
+  bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    if (!IsPacked || bar < 0) return false;
+    std::int64_t left = wl, left_ones = l1;
+    const Sight sight = look_at_weighted_two(rules.tags, weight, key, tag, size, w, t1, bar * kNearly, left, left_ones);
+    if (sight.may_win) return false;
+    wl = left;
+    l1 = left_ones;
+    nl += size;
+    boundaries += sight.boundaries;
+    return true;
+  }
+  double excess() const { return 2 * bar / static_cast<double>(w) * node.unit; }
+};
+
+// ---- K classes.
+// With L2 = Σ l_k² and M = Σ t_k l_k the score is L2/w_l + (T2 − 2 M + L2)/w_r. The sums of a chunk are rounded, so
+// what may win is added up from the classes.
+
+Sight look_at_weighted_gini(const std::uint32_t* key, const double* squares, const double* products,
+                            const std::int64_t* left, std::uint32_t size, double w, double t2, double bar,
+                            double rounding);
+
+template <bool IsPacked>
+struct WeightedMany : Walk {
+  ScanSpace& space;
+  const std::int64_t* weight;
+  std::int64_t w, wl = 0, nl = 0;
+  double t2 = 0, squares = 0, products = 0, bar;
+
+  WeightedMany(const ScanRules& r, const NodeSums& s, ScanSpace& own, double floor)
+      : Walk(r, s), space(own), weight(r.whole_weight), w(s.whole_weight) {
+    for (const std::int64_t t : s.whole_sum) t2 += static_cast<double>(t) * static_cast<double>(t);
+    bar = std::max(-1.0, floor / s.unit);
+    space.squares.resize(kChunk);
+    space.products.resize(kChunk);
+    space.first.resize(kChunk);
+  }
+  void begin(const std::int64_t* left, std::int64_t rows) {
+    space.whole_left.assign(node.whole_sum.size(), 0);
+    squares = products = 0;
+    wl = nl = 0;
+    if (left) add_block(left, rows);
+  }
+  void add_block(const std::int64_t* sum, std::int64_t rows) {
+    squares = products = 0;
+    for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
+      wl += sum[k];
+      const auto l = static_cast<double>(space.whole_left[k] += sum[k]);
+      squares += l * l;
+      products += l * static_cast<double>(node.whole_sum[k]);
+    }
+    nl += rows;
+  }
+  MARGROVE_INLINE void put(std::uint32_t k, std::int64_t x) {
+    const auto l = static_cast<double>(space.whole_left[k]), more = static_cast<double>(x);
+    space.whole_left[k] += x;
+    squares += more * (2 * l + more);
+    products += more * static_cast<double>(node.whole_sum[k]);
+    wl += x;
+  }
+  void add(std::uint32_t tag) {
+    put(label_of<IsPacked>(rules.tags, tag), weight[rules.tags.row(tag)]);
+    ++nl;
+  }
+  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
+    ++boundaries;
+    const std::int64_t wr = w - wl;
+    double l2 = 0, r2 = 0;
+    for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
+      const auto l = static_cast<double>(space.whole_left[k]),
+                 r = static_cast<double>(node.whole_sum[k] - space.whole_left[k]);
+      l2 += l * l;
+      r2 += r * r;
+    }
+    const double score =
+        rounded_score(l2 / static_cast<double>(wl) + r2 / static_cast<double>(wr)) - t2 / static_cast<double>(w);
+    const bool has_weight = static_cast<double>(std::min(wl, wr)) * node.unit >= rules.min_weight;
+    if (score > bar && has_room(nl) && has_weight) {
+      bar = score;
+      record(key, left_row, next_key, right_row, nl, static_cast<double>(wl) * node.unit);
+    }
+  }
+  bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    const double squares_before = squares, products_before = products;
+    const std::int64_t left_before = wl;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      put(label_of<IsPacked>(rules.tags, tag[i]), weight[rules.tags.row(tag[i])]);
+      space.squares[i] = squares;
+      space.products[i] = products;
+      space.first[i] = wl;
+    }
+    const auto all = static_cast<double>(w);
+    const double rounding = 4 * static_cast<double>(node.rows) * std::numeric_limits<double>::epsilon();
+    const Sight sight = look_at_weighted_gini(key, space.squares.data(), space.products.data(), space.first.data(),
+                                              size, all, t2, bar + t2 / all, rounding * all * all * all);
+    if (sight.may_win) {  // back, and one by one
+      for (std::uint32_t i = 0; i < size; ++i)
+        space.whole_left[label_of<IsPacked>(rules.tags, tag[i])] -= weight[rules.tags.row(tag[i])];
+      squares = squares_before;
+      products = products_before;
+      wl = left_before;
+      return false;
+    }
+    nl += size;
+    boundaries += sight.boundaries;
+    return true;
+  }
+  double excess() const { return bar * node.unit; }
+};
+
+}  // namespace margrove::tree

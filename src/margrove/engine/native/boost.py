@@ -1,0 +1,118 @@
+"""Boosted trees in the core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
+from margrove.boost.problem import BoostProblem, HeldOut
+from margrove.engine import Effort
+from margrove.engine.native.core import core, threads_for
+from margrove.engine.native.dispatch import solve
+from margrove.engine.native.tree import CRITERIA, apply, columns_for_core, growth_for_core
+from margrove.engine.slices import run_in_slices
+from margrove.errors import EngineError
+from margrove.progress import Progress, report
+from margrove.status import Status
+from margrove.tree.impurity import class_impurity
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import Cells
+from margrove.tree.split import check_asked
+
+_ENDS = (
+    None,
+    Status.CONVERGED,
+    Status.PERFECT_LEARNER,
+    Status.NO_BETTER_THAN_CHANCE,
+    Status.BOUND_REACHED,
+)
+
+
+@solve.register
+def _(problem: BoostProblem, effort: Effort) -> BoostSolution:
+    learner = problem.learner
+    check_asked(learner)
+    if learner.is_regression:
+        raise EngineError("engine='native' boosts classes, not numbers.")
+    if any(column.monotone for column in learner.cells.columns):
+        raise EngineError("engine='native' does not boost trees with monotonic_cst. Use monotonic_cst=None.")
+    n = learner.cells.n_rows
+    weight = np.full(n, 1 / n) if learner.weight is None else learner.weight / learner.weight.sum()
+    booster = core.Booster(
+        columns_for_core(learner.cells),
+        n,
+        np.ascontiguousarray(learner.target, np.int32),
+        problem.n_classes,
+        np.ascontiguousarray(weight, np.float64),
+        CRITERIA.index(learner.growth.criterion),
+        growth_for_core(learner.growth),
+        problem.n_rounds,
+        problem.learning_rate,
+        problem.stop_at_bound,
+        threads_for(effort.n_jobs),
+    )
+    taken: list[dict[str, NDArray[Any]]] = []
+    watcher = None if problem.held_out is None else _Watcher(problem.held_out, problem.n_classes, effort.n_jobs)
+
+    def advance(seconds: float) -> Status | None:
+        is_over = booster.run(seconds, booster.rounds_done() + 1 if watcher else problem.n_rounds)
+        report(Progress("boosting", done=booster.rounds_done(), total=problem.n_rounds))
+        if watcher and booster.rounds_done() > watcher.n_rounds:
+            taken.append(booster.take())
+            if watcher.is_enough(_grove(taken[-1:], problem).tree(0), float(taken[-1]["vote"][0])):
+                return Status.EARLY_STOPPED
+        return _ENDS[booster.end()] if is_over else None
+
+    status = run_in_slices(advance, time_limit=effort.time_limit)
+    taken.append(booster.take())
+    rounds = {name: np.concatenate([part[name] for part in taken]) for name in ("error", "vote", "training_error")}
+    history = Rounds(
+        **rounds,
+        validation_error=None if watcher is None else np.array(watcher.errors),
+        n_classes=problem.n_classes,
+    )
+    return BoostSolution(BoostModel(_grove(taken, problem), rounds["vote"], problem.n_classes), history, status)
+
+
+class _Watcher:
+    """The error on rows held out, round by round."""
+
+    def __init__(self, held_out: HeldOut, n_classes: int, n_jobs: int | None) -> None:
+        self._held_out, self._n_jobs = held_out, n_jobs
+        n = held_out.cells.n_rows
+        self._votes = np.zeros((n, n_classes))
+        self._weight = np.ones(n) if held_out.weight is None else held_out.weight
+        self.errors: list[float] = []
+
+    @property
+    def n_rounds(self) -> int:
+        return len(self.errors)
+
+    def is_enough(self, tree: TreeModel, vote: float) -> bool:
+        """Takes a round's tree. Whether there has been no better round for too long."""
+        cells: Cells = self._held_out.cells
+        given = np.argmax(tree.value, axis=1)[apply(tree, cells, self._n_jobs)]
+        self._votes[np.arange(cells.n_rows), given] += vote
+        wrong = np.argmax(self._votes, axis=1) != self._held_out.target
+        self.errors.append(float(self._weight[wrong].sum() / self._weight.sum()))
+        return self.n_rounds - 1 - int(np.argmin(self.errors)) >= self._held_out.patience
+
+
+def _grove(taken: list[dict[str, NDArray[Any]]], problem: BoostProblem) -> Grove:
+    """The trees of several takes, with the impurity of each node."""
+    groves = []
+    for arrays in taken:
+        parts = {
+            name: values
+            for name, values in arrays.items()
+            if name not in ("error", "vote", "training_error", "least", "most")
+        }
+        impurity = class_impurity(problem.learner.growth.criterion, parts["value"])
+        groves.append(Grove(columns=problem.learner.cells.columns, impurity=impurity, **parts))
+    first, *others = groves
+    for grove in others:
+        first = first.joined(grove)
+    return first
