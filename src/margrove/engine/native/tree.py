@@ -126,7 +126,7 @@ def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[
     elif cells.block is not None and all(column.test == "threshold" for column in model.columns):
         leaves = core.apply_tree_to_rows(arrays, points_of(cells.block), threads)
     else:
-        leaves = core.apply_tree_tocolumns_for_core(arrays, columns_for_core(cells), cells.n_rows, threads)
+        leaves = core.apply_tree_to_columns(arrays, columns_for_core(cells), cells.n_rows, threads)
     return leaves
 
 
