@@ -106,6 +106,8 @@ Piece Grower::piece(const Range& range) const {
 }
 
 void Grower::scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const {
+  if (coarse_ && node.depth == 0 && coarse_->covers(range.column))
+    return coarse_->search(rules_, range.column, piece(range), node.sums, floor, space.scan, found);
   const Mode mode{list(range.column).mode, lists_->mode_value(range.column)};
   scan(rules_, columns_[range.column], mode, piece(range), node.sums, floor, space.scan, found);
 }
@@ -152,6 +154,7 @@ void Grower::plant() {
   for (std::uint32_t j = 0; j < columns_.size(); ++j) root.ranges.push_back({j, 0, lists_->lists()[j].size});
   if (!is_closed(root.sums, 0, rules_, growth_)) {
     weigh(root);
+    if (coarse_) coarse_->add_up(whole_weight_.data(), threads_);
     search(root, *spaces_[0]);
   }
   stack_.push_back(std::move(root));
@@ -584,7 +587,10 @@ void Grower::restart(std::span<const double> weight) {
   next_job_ = 0;
   leaves_ = 1;
   opened_ = 0;
-  if (is_started_) plant();
+  if (!is_started_) return;
+  if (rules_.whole_weight && rules_.thresholds == Thresholds::every && !coarse_)
+    coarse_ = std::make_unique<Coarse>(*lists_, n_, label_, static_cast<std::size_t>(n_classes_), threads_);
+  plant();
 }
 
 std::vector<Node> Grower::take() {

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "tree/coarse.hpp"
 #include "tree/growing.hpp"
 #include "tree/lists.hpp"
 
@@ -80,7 +81,8 @@ class Grower : public Growing {
   LargeMemory<std::uint32_t> copy_memory_;
   std::vector<List> copies_;
   bool has_copied_ = false;
-  List rows_;  // all rows in their order: see has_row_list
+  std::unique_ptr<Coarse> coarse_;  // made for the second tree of the same rows
+  List rows_;                       // all rows in their order: see has_row_list
   std::vector<std::uint32_t> row_memory_;
   std::vector<std::int64_t> whole_weight_;  // of each row, in units of its node
   double weight_ = 0;

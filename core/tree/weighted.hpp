@@ -49,18 +49,36 @@ struct WeightedTwo : Walk {
     l1 += label_of<IsPacked>(rules.tags, tag) ? x : 0;
     ++nl;
   }
-  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
-    ++boundaries;
+  bool is_allowed() const {
+    return has_room(nl) && static_cast<double>(std::min(wl, w - wl)) * node.unit >= rules.min_weight;
+  }
+  double score() const {
     const std::int64_t wr = w - wl;
     // D from the lighter side, where it loses no digits.
     const std::int64_t side = std::min(wl, wr), ones = wl <= wr ? l1 : t1 - l1;
     const double d =
         static_cast<double>(ones) * static_cast<double>(w) - static_cast<double>(side) * static_cast<double>(t1);
-    const double score = rounded_score(d * d / (static_cast<double>(wl) * static_cast<double>(wr)));
-    if (score > bar && has_room(nl) && static_cast<double>(side) * node.unit >= rules.min_weight) {
-      bar = score;
+    return rounded_score(d * d / (static_cast<double>(wl) * static_cast<double>(wr)));
+  }
+  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
+    ++boundaries;
+    const double here = score();
+    if (here > bar && is_allowed()) {
+      bar = here;
       record(key, left_row, next_key, right_row, nl, static_cast<double>(wl) * node.unit);
     }
+  }
+  // What no test can surpass that sends between `less` and `more` of each class to the left: the score is convex in
+  // these, so it is largest at a corner.
+  double limit(const std::int64_t* less, const std::int64_t* more) const {
+    double most = 0;
+    for (const std::int64_t zeros : {less[0], more[0]})
+      for (const std::int64_t ones : {less[1], more[1]}) {
+        const auto l = static_cast<double>(zeros + ones), r = static_cast<double>(w - zeros - ones);
+        const double d = static_cast<double>(ones) * static_cast<double>(w) - l * static_cast<double>(t1);
+        if (l > 0 && r > 0) most = std::max(most, d * d / (l * r));
+      }
+    return most;
   }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
     if (!IsPacked || bar < 0) return false;
@@ -126,9 +144,10 @@ struct WeightedMany : Walk {
     put(label_of<IsPacked>(rules.tags, tag), weight[rules.tags.row(tag)]);
     ++nl;
   }
-  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
-    ++boundaries;
-    const std::int64_t wr = w - wl;
+  bool is_allowed() const {
+    return has_room(nl) && static_cast<double>(std::min(wl, w - wl)) * node.unit >= rules.min_weight;
+  }
+  double score() const {
     double l2 = 0, r2 = 0;
     for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
       const auto l = static_cast<double>(space.whole_left[k]),
@@ -136,13 +155,33 @@ struct WeightedMany : Walk {
       l2 += l * l;
       r2 += r * r;
     }
-    const double score =
-        rounded_score(l2 / static_cast<double>(wl) + r2 / static_cast<double>(wr)) - t2 / static_cast<double>(w);
-    const bool has_weight = static_cast<double>(std::min(wl, wr)) * node.unit >= rules.min_weight;
-    if (score > bar && has_room(nl) && has_weight) {
-      bar = score;
+    return rounded_score(l2 / static_cast<double>(wl) + r2 / static_cast<double>(w - wl)) - t2 / static_cast<double>(w);
+  }
+  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
+    ++boundaries;
+    const double here = score();
+    if (here > bar && is_allowed()) {
+      bar = here;
       record(key, left_row, next_key, right_row, nl, static_cast<double>(wl) * node.unit);
     }
+  }
+  // What no test can surpass that sends between `less` and `more` of each class to the left. The score is
+  // w Σ d_k² / (w_l w_r) with d_k = l_k − w_l t_k / w; each d_k lies between two ends, and w_l w_r is least at one.
+  double limit(const std::int64_t* less, const std::int64_t* more) const {
+    const auto all = static_cast<double>(w);
+    double least = 0, most = 0, sum = 0;
+    for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
+      least += static_cast<double>(less[k]);
+      most += static_cast<double>(more[k]);
+    }
+    for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
+      const auto l = static_cast<double>(less[k]), step = static_cast<double>(more[k]) - l;
+      const double share = static_cast<double>(node.whole_sum[k]) / all, d = l - least * share;
+      const double up = d + step * (1 - share), down = d - (most - least - step) * share;
+      sum += std::max(up * up, down * down);
+    }
+    const double product = std::min(least * (all - least), most * (all - most));
+    return product > 0 ? all * sum / product : std::numeric_limits<double>::infinity();
   }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
     const double squares_before = squares, products_before = products;

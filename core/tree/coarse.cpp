@@ -1,0 +1,123 @@
+#include "tree/coarse.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "parallel.hpp"
+#include "tree/weighted.hpp"
+
+namespace margrove::tree {
+
+Coarse::Coarse(const Lists& lists, std::int64_t n, std::span<const std::int32_t> label, std::size_t n_classes,
+               int threads)
+    : n_(n),
+      label_(label),
+      n_classes_(n_classes),
+      length_((static_cast<std::size_t>(n) + kRuns - 1) / kRuns),
+      place_(lists.lists().size(), kNone) {
+  const auto rows = static_cast<std::size_t>(n);
+  std::vector<std::size_t> covered;
+  for (std::size_t j = 0; j < place_.size(); ++j) {
+    const List& list = lists.lists()[j];
+    const Column& column = lists.columns()[j];
+    if (column.test != Test::threshold || column.monotone != 0 || list.size != rows || list.key[rows - 1] == kMissing)
+      continue;
+    place_[j] = n_covered_++;
+    covered.push_back(j);
+  }
+  const std::size_t groups = (n_covered_ + kTogether - 1) / kTogether;
+  n_tests_.resize(n_covered_);
+  runs_ = large_memory<std::uint64_t>(groups * rows);
+  weights_.resize(groups * kTogether * kRuns * n_classes_);
+  parallel_for(static_cast<std::int64_t>(groups), threads, [&](std::int64_t g) {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(runs_.get() + static_cast<std::size_t>(g) * rows);
+    std::memset(bytes, 0, rows * kTogether);
+    const std::size_t first = static_cast<std::size_t>(g) * kTogether;
+    for (std::size_t c = first; c < std::min(first + kTogether, n_covered_); ++c) {
+      const List& list = lists.lists()[covered[c]];
+      std::uint32_t boundaries = 0;
+      for (std::size_t run = 0, i = 0; i < rows; ++run)
+        for (const std::size_t end = std::min(i + length_, rows); i < end; ++i) {
+          bytes[lists.tags().row(list.tag[i]) * kTogether + (c - first)] = static_cast<std::uint8_t>(run);
+          boundaries += i > 0 && list.key[i] != list.key[i - 1];
+        }
+      n_tests_[c] = boundaries;
+    }
+  });
+}
+
+void Coarse::add_up(const std::int64_t* weight, int threads) {
+  const auto rows = static_cast<std::size_t>(n_);
+  const std::size_t size = kRuns * n_classes_;
+  std::fill(weights_.begin(), weights_.end(), 0);
+  parallel_for(static_cast<std::int64_t>((n_covered_ + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
+    const std::uint64_t* runs = runs_.get() + static_cast<std::size_t>(g) * rows;
+    std::int64_t* table = weights_.data() + static_cast<std::size_t>(g) * kTogether * size;
+    const std::size_t k_all = n_classes_;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::uint64_t word = runs[i];
+      const std::int64_t w = weight[i];
+      std::int64_t* of_class = table + label_[i];
+      for (std::size_t c = 0; c < kTogether; ++c) of_class[c * size + (word >> (8 * c) & 0xFF) * k_all] += w;
+    }
+  });
+}
+
+template <class Kernel>
+void Coarse::find(Kernel&& kernel, std::size_t column, const Piece& piece, const NodeSums& node,
+                  Candidate& found) const {
+  const auto rows = static_cast<std::size_t>(n_);
+  const std::int64_t* of_run = weights_.data() + place_[column] * kRuns * n_classes_;
+  const std::size_t runs = (rows + length_ - 1) / length_;
+  std::vector<std::int64_t> left((runs + 1) * n_classes_);  // at the beginning of each run
+  for (std::size_t i = 0; i < runs * n_classes_; ++i) left[i + n_classes_] = left[i] + of_run[i];
+  const auto at = [&](std::size_t run) { return left.data() + run * n_classes_; };
+  const auto end_of = [&](std::size_t run) { return std::min((run + 1) * length_, rows); };
+  const auto is_boundary = [&](std::size_t i) { return i < rows && piece.key[i - 1] != piece.key[i]; };
+  // The best of the tests between runs is a first bar, which one as good passes.
+  double between = -1;
+  for (std::size_t run = 0; run + 1 < runs; ++run) {
+    if (!is_boundary(end_of(run))) continue;
+    kernel.begin(at(run + 1), static_cast<std::int64_t>(end_of(run)));
+    if (kernel.is_allowed()) between = std::max(between, kernel.score());
+  }
+  if (between > 0) kernel.bar = std::max(kernel.bar, std::nextafter(between, 0.0));
+  const Tags& tags = kernel.rules.tags;
+  const auto consider = [&](std::size_t i) {  // the test behind element i − 1
+    if (is_boundary(i))
+      kernel.consider(piece.key[i - 1], tags.row(piece.tag[i - 1]), piece.key[i], tags.row(piece.tag[i]));
+  };
+  for (std::size_t run = 0; run < runs; ++run) {
+    const std::size_t begin = run * length_, end = end_of(run);
+    if (kernel.limit(at(run), at(run + 1)) > kernel.bar * kNearly) {
+      kernel.begin(at(run), static_cast<std::int64_t>(begin));
+      for (std::size_t i = begin; i < end; ++i) {
+        kernel.add(piece.tag[i]);
+        consider(i + 1);
+      }
+    } else {
+      kernel.begin(at(run + 1), static_cast<std::int64_t>(end));
+      consider(end);
+    }
+  }
+  Parts parts{piece.size};
+  keep(kernel, parts, found);
+  found.n_tests = n_tests_[place_[column]];
+  (void)node;
+}
+
+void Coarse::search(const ScanRules& rules, std::size_t column, const Piece& piece, const NodeSums& node, double floor,
+                    ScanSpace& space, Candidate& found) const {
+  found = Candidate{};
+  found.is_constant = false;
+  const bool is_packed = !rules.tags.label;
+  if (n_classes_ == 2)
+    is_packed ? find(WeightedTwo<true>(rules, node, space, floor), column, piece, node, found)
+              : find(WeightedTwo<false>(rules, node, space, floor), column, piece, node, found);
+  else
+    is_packed ? find(WeightedMany<true>(rules, node, space, floor), column, piece, node, found)
+              : find(WeightedMany<false>(rules, node, space, floor), column, piece, node, found);
+}
+
+}  // namespace margrove::tree
