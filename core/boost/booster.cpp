@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "parallel.hpp"
@@ -21,7 +20,7 @@ Booster::Booster(std::unique_ptr<tree::Growing> grower, std::span<const std::int
       weight_(weight.begin(), weight.end()),
       votes_(label.size() * n_classes_),
       judged_(label.size()),
-      leading_(label.size(), -1) {}
+      leading_(label.size(), 0) {}
 
 bool Booster::run(double seconds, std::int64_t rounds) {
   const auto until = in_seconds(seconds);
@@ -59,14 +58,19 @@ double Booster::judge(std::span<const tree::Node> tree) {
   return error;
 }
 
-void Booster::cast_votes(double vote) {
+// Returns the weight, at the beginning, of the rows that the votes so far get wrong.
+double Booster::cast_votes(double vote) {
+  double wrong = 0;
   for (std::size_t i = 0; i < label_.size(); ++i) {
     double* of_row = votes_.data() + i * n_classes_;
-    const std::int32_t given = judged_[i], leading = leading_[i];
+    const std::int32_t given = judged_[i];
+    std::int32_t& leading = leading_[i];
     const double sum = of_row[given] += vote;
-    const bool is_ahead = leading < 0 || sum > of_row[leading] || (sum == of_row[leading] && given < leading);
-    if (is_ahead) leading_[i] = given;
+    const bool is_ahead = sum > of_row[leading] || (sum == of_row[leading] && given < leading);
+    leading = is_ahead ? given : leading;
+    wrong += leading != label_[i] ? first_weight_[i] : 0.0;
   }
+  return wrong;
 }
 
 void Booster::finish_round() {
@@ -77,11 +81,7 @@ void Booster::finish_round() {
     return;
   }
   const double vote = error > 0 ? learning_rate_ * (std::log((1 - error) / error) + std::log(k - 1)) : 1.0;
-  cast_votes(vote);
-  double wrong = 0;
-  for (std::size_t i = 0; i < label_.size(); ++i)
-    if (leading_[i] != label_[i]) wrong += first_weight_[i];
-  rounds_.push_back({error, vote, wrong});
+  rounds_.push_back({error, vote, cast_votes(vote)});
   trees_.insert(trees_.end(), std::make_move_iterator(tree.begin()), std::make_move_iterator(tree.end()));
   ++done_;
   if (error <= 0) {
@@ -93,10 +93,9 @@ void Booster::finish_round() {
     end_ = End::bound;
     return;
   }
-  const double factor = std::exp(vote);
-  for (std::size_t i = 0; i < label_.size(); ++i)
-    if (judged_[i] != label_[i]) weight_[i] *= factor;
-  const double sum = std::accumulate(weight_.begin(), weight_.end(), 0.0);
+  const double factor[2] = {1.0, std::exp(vote)};
+  double sum = 0;
+  for (std::size_t i = 0; i < label_.size(); ++i) sum += weight_[i] *= factor[judged_[i] != label_[i]];
   for (double& w : weight_) w /= sum;
 }
 

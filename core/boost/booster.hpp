@@ -37,7 +37,7 @@ class Booster {
  private:
   void finish_round();
   double judge(std::span<const tree::Node> tree);
-  void cast_votes(double vote);
+  double cast_votes(double vote);
 
   std::unique_ptr<tree::Growing> grower_;
   std::span<const std::int32_t> label_;

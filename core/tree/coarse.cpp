@@ -65,8 +65,7 @@ void Coarse::add_up(const std::int64_t* weight, int threads) {
 }
 
 template <class Kernel>
-void Coarse::find(Kernel&& kernel, std::size_t column, const Piece& piece, const NodeSums& node,
-                  Candidate& found) const {
+void Coarse::find(Kernel&& kernel, std::size_t column, const Piece& piece, Candidate& found) const {
   const auto rows = static_cast<std::size_t>(n_);
   const std::int64_t* of_run = weights_.data() + place_[column] * kRuns * n_classes_;
   const std::size_t runs = (rows + length_ - 1) / length_;
@@ -84,27 +83,21 @@ void Coarse::find(Kernel&& kernel, std::size_t column, const Piece& piece, const
   }
   if (between > 0) kernel.bar = std::max(kernel.bar, std::nextafter(between, 0.0));
   const Tags& tags = kernel.rules.tags;
-  const auto consider = [&](std::size_t i) {  // the test behind element i − 1
-    if (is_boundary(i))
-      kernel.consider(piece.key[i - 1], tags.row(piece.tag[i - 1]), piece.key[i], tags.row(piece.tag[i]));
-  };
   for (std::size_t run = 0; run < runs; ++run) {
     const std::size_t begin = run * length_, end = end_of(run);
     if (kernel.limit(at(run), at(run + 1)) > kernel.bar * kNearly) {
       kernel.begin(at(run), static_cast<std::int64_t>(begin));
-      for (std::size_t i = begin; i < end; ++i) {
-        kernel.add(piece.tag[i]);
-        consider(i + 1);
-      }
+      walk_through(kernel, tags, piece, static_cast<std::uint32_t>(begin),
+                   static_cast<std::uint32_t>(std::min(end, rows - 1)));
     } else {
       kernel.begin(at(run + 1), static_cast<std::int64_t>(end));
-      consider(end);
+      if (is_boundary(end))
+        kernel.consider(piece.key[end - 1], tags.row(piece.tag[end - 1]), piece.key[end], tags.row(piece.tag[end]));
     }
   }
   Parts parts{piece.size};
   keep(kernel, parts, found);
   found.n_tests = n_tests_[place_[column]];
-  (void)node;
 }
 
 void Coarse::search(const ScanRules& rules, std::size_t column, const Piece& piece, const NodeSums& node, double floor,
@@ -113,11 +106,11 @@ void Coarse::search(const ScanRules& rules, std::size_t column, const Piece& pie
   found.is_constant = false;
   const bool is_packed = !rules.tags.label;
   if (n_classes_ == 2)
-    is_packed ? find(WeightedTwo<true>(rules, node, space, floor), column, piece, node, found)
-              : find(WeightedTwo<false>(rules, node, space, floor), column, piece, node, found);
+    is_packed ? find(WeightedTwo<true>(rules, node, space, floor), column, piece, found)
+              : find(WeightedTwo<false>(rules, node, space, floor), column, piece, found);
   else
-    is_packed ? find(WeightedMany<true>(rules, node, space, floor), column, piece, node, found)
-              : find(WeightedMany<false>(rules, node, space, floor), column, piece, node, found);
+    is_packed ? find(WeightedMany<true>(rules, node, space, floor), column, piece, found)
+              : find(WeightedMany<false>(rules, node, space, floor), column, piece, found);
 }
 
 }  // namespace margrove::tree

@@ -29,7 +29,7 @@ class Coarse {
  private:
   static constexpr std::size_t kRuns = 128, kTogether = 8, kNone = ~std::size_t{0};
   template <class Kernel>
-  void find(Kernel&& kernel, std::size_t column, const Piece& piece, const NodeSums& node, Candidate& found) const;
+  void find(Kernel&& kernel, std::size_t column, const Piece& piece, Candidate& found) const;
 
   std::int64_t n_;
   std::span<const std::int32_t> label_;

@@ -59,33 +59,39 @@ struct Parts {
   std::uint32_t before_block = 0;  // listed with keys below the mode's
 };
 
+// Through the elements from .. to − 1, each of which has another behind it.
+template <class Kernel>
+void walk_through(Kernel& kernel, const Tags& tags, const Piece& piece, std::uint32_t from, std::uint32_t to) {
+  std::uint32_t i = from;
+  const auto skip_to = [&](std::uint32_t stop) {
+    const bool is_skipped = kernel.skip(piece.key + i, piece.tag + i, stop - i);
+    if (is_skipped) i = stop;
+    return is_skipped;
+  };
+  while (i < to) {
+    const std::uint32_t stop = std::min(i + kChunk, to);
+    if (skip_to(stop)) continue;
+    while (i < stop) {  // something in this chunk wins: which part of it, and which row
+      const std::uint32_t part = std::min(i + kPart, stop);
+      if (Kernel::kLooksAreCheap && part < stop && skip_to(part)) continue;
+      for (; i < part; ++i) {
+        kernel.add(piece.tag[i]);
+        if (piece.key[i] != piece.key[i + 1])
+          kernel.consider(piece.key[i], tags.row(piece.tag[i]), piece.key[i + 1], tags.row(piece.tag[i + 1]));
+      }
+    }
+  }
+}
+
 template <class Kernel, class Begin, class AddBlock>
 void walk(Kernel& kernel, const Tags& tags, const Piece& piece, const Parts& parts, std::uint32_t mode, Begin begin,
           AddBlock add_block) {
   const auto run = [&](std::uint32_t from, std::uint32_t to, std::uint32_t next_key, std::uint32_t next_row) {
-    std::uint32_t i = from;
-    const auto skip_to = [&](std::uint32_t stop) {
-      const bool is_skipped = kernel.skip(piece.key + i, piece.tag + i, stop - i);
-      if (is_skipped) i = stop;
-      return is_skipped;
-    };
-    while (i + 1 < to) {
-      const std::uint32_t stop = std::min(i + kChunk, to - 1);
-      if (skip_to(stop)) continue;
-      while (i < stop) {  // something in this chunk wins: which part of it, and which row
-        const std::uint32_t part = std::min(i + kPart, stop);
-        if (Kernel::kLooksAreCheap && part < stop && skip_to(part)) continue;
-        for (; i < part; ++i) {
-          kernel.add(piece.tag[i]);
-          if (piece.key[i] != piece.key[i + 1])
-            kernel.consider(piece.key[i], tags.row(piece.tag[i]), piece.key[i + 1], tags.row(piece.tag[i + 1]));
-        }
-      }
-    }
-    if (i < to) {
-      kernel.add(piece.tag[i]);
-      if (next_key != kEnd) kernel.consider(piece.key[i], tags.row(piece.tag[i]), next_key, next_row);
-    }
+    if (from == to) return;
+    const std::uint32_t i = to - 1;
+    walk_through(kernel, tags, piece, from, i);
+    kernel.add(piece.tag[i]);
+    if (next_key != kEnd) kernel.consider(piece.key[i], tags.row(piece.tag[i]), next_key, next_row);
   };
   for (int route = 0; route < (parts.missing_rows ? 2 : 1); ++route) {  // missing cells right, then left
     kernel.is_missing_left = route == 1;
