@@ -145,14 +145,26 @@ def histogram() -> list[dict[str, Any]]:
     return cases
 
 
-def categorical() -> list[dict[str, Any]]:
-    import pandas
+def one_hot_tree() -> Any:
+    """scikit-learn's tree, behind what makes numbers of a data frame."""
     from sklearn.compose import make_column_selector, make_column_transformer
     from sklearn.impute import SimpleImputer
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
     from sklearn.tree import DecisionTreeClassifier as Peer
+
+    words = make_column_selector(dtype_exclude=np.number)
+    figures = make_column_selector(dtype_include=np.number)
+    encode = make_column_transformer(
+        (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")), words),
+        (SimpleImputer(), figures),
+    )
+    return make_pipeline(encode, Peer(random_state=0))
+
+
+def categorical() -> list[dict[str, Any]]:
+    import pandas
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
 
     from margrove import DecisionTreeClassifier, read_table
 
@@ -162,13 +174,7 @@ def categorical() -> list[dict[str, Any]]:
         table = read_table(path)
         y = table.labels()
         frame = pandas.read_csv(path, na_values=["?"]).drop(columns=[table.target.name])
-        words = make_column_selector(dtype_exclude=np.number)
-        figures = make_column_selector(dtype_include=np.number)
-        encode = make_column_transformer(
-            (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")), words),
-            (SimpleImputer(), figures),
-        )
-        peer = make_pipeline(encode, Peer(random_state=0))
+        peer = one_hot_tree()
         best = interleaved(
             {
                 "ours": partial(DecisionTreeClassifier(n_jobs=1).fit, table, y),

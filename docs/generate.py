@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import calibration_results
 import search_results
 import svm_results
+import tree_accuracy_results
 import tree_results
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,6 +37,7 @@ RENDERERS: dict[str, Any] = {
     "search": search_results,
     "svm": svm_results,
     "tree": tree_results,
+    "tree_accuracy": tree_accuracy_results,
 }
 NOTICE = "<!-- Made by docs/generate.py; edit that, or the help of the command. -->"
 
