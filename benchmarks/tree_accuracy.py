@@ -8,8 +8,8 @@ The peers that are no Python come from Debian, and one that is not there is name
 
     apt-get install --no-install-recommends r-base-core r-cran-rpart r-cran-partykit weka
 
-Every side gets the same rows, the same columns as categories, and missing cells as missing. Times are the processor's, of
-the fit alone on one thread, mean over the folds; J48 tells elapsed time only, of a Java machine that begins cold.
+Every side gets the same rows, the same columns as categories, and missing cells as missing. Times are the processor's,
+of the fit alone on one thread, mean over the folds; J48 tells elapsed time only, of a Java machine that begins cold.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from svm import DATA
 from tree import one_hot_tree
 
 BAR = (
-    "10-fold accuracy: our settings in the manner of CART and of C4.5 no more than 0.01 below rpart, pruned by its folds,"
-    " and J48"
+    "10-fold accuracy: our settings in the manner of CART and of C4.5 no more than 0.01 below rpart, pruned by its"
+    " folds, and J48"
 )
 # The columns that are numbers; all others are categories, whatever their cells look like. The class is the last column.
 SETS: dict[str, tuple[str, ...]] = {
@@ -54,7 +54,7 @@ HERE = Path(__file__).parent
 INSTALL = "apt-get install --no-install-recommends r-base-core r-cran-rpart r-cran-partykit weka"
 
 
-class Absent(Exception):
+class AbsentError(Exception):
     """A peer is not installed, or did not do its work; the message says which and why."""
 
 
@@ -114,10 +114,10 @@ def cut(name: str, cells: Any, classes: Any, folder: Path, n_folds: int = FOLDS)
 def arff_head(name: str, frame: Any) -> str:
     """What precedes the rows: each column with its levels, those of the whole set."""
     lines = [f"@relation {quoted(name)}"]
-    for column in frame:
-        cells = frame[column]
-        levels = ",".join(quoted(level) for level in sorted(cells.dropna().unique()))
-        lines.append(f"@attribute {quoted(column)} {'numeric' if cells.dtype.kind == 'f' else '{' + levels + '}'}")
+    for column, kind in frame.dtypes.items():
+        levels = [] if kind.kind == "f" else sorted(frame[column].dropna().unique())
+        words = f"{{{','.join(quoted(level) for level in levels)}}}" if levels else "numeric"
+        lines.append(f"@attribute {quoted(column)} {words}")
     return "\n".join([*lines, "@data\n"])
 
 
@@ -145,6 +145,23 @@ def ours(**settings: Any) -> Callable[[Folds], list[Fold]]:
             return in_python(lambda: DecisionTreeClassifier(**settings, n_jobs=1), folds)
 
     return run
+
+
+def c45_filled(folds: Folds) -> list[Fold]:
+    """Missing cells of categories become the level that is most frequent in training, before the tree sees them."""
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+
+    from margrove import DecisionTreeClassifier
+
+    words = make_column_selector(dtype_exclude=np.number)
+
+    def make() -> Any:
+        filled = make_column_transformer((SimpleImputer(strategy="most_frequent"), words), remainder="passthrough")
+        return make_pipeline(filled.set_output(transform="pandas"), DecisionTreeClassifier(**C45, n_jobs=1))
+
+    return in_python(make, folds)
 
 
 def as_the_command_line(folds: Folds) -> list[Fold]:
@@ -196,6 +213,15 @@ def j48(folds: Folds) -> list[Fold]:
     return done
 
 
+def j48_level(folds: Folds) -> list[Fold]:
+    """Missing cells of categories are a level of their own, as they are to us."""
+    cells = folds.cells.copy()
+    for column in cells.select_dtypes(exclude="number"):
+        cells[column] = cells[column].fillna("(missing)")
+    with tempfile.TemporaryDirectory() as folder:
+        return j48(cut(folds.name, cells, folds.classes, Path(folder), len(folds.parts)))
+
+
 def last_number_behind(words: str, text: str) -> float:
     """What Weka says of the training rows comes first, and of the test rows last."""
     return float(text.rsplit(words, 1)[1].split()[0])
@@ -207,11 +233,11 @@ def output(command: Sequence[str]) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=where, check=False)
     except FileNotFoundError:
-        raise Absent(f"{command[0]} is not installed: {INSTALL}") from None
+        raise AbsentError(f"{command[0]} is not installed: {INSTALL}") from None
     except subprocess.TimeoutExpired:
-        raise Absent(f"not done after {LIMIT:.0f} s") from None
+        raise AbsentError(f"not done after {LIMIT:.0f} s") from None
     if done.returncode:
-        raise Absent((done.stderr.strip().splitlines() or [f"{command[0]} ended with {done.returncode}"])[-1])
+        raise AbsentError((done.stderr.strip().splitlines() or [f"{command[0]} ended with {done.returncode}"])[-1])
     return done.stdout
 
 
@@ -219,29 +245,38 @@ def r_version(package: str) -> str:
     ask = f'if (requireNamespace("{package}", quietly = TRUE)) cat(format(packageVersion("{package}")))'
     found = output(["Rscript", "--vanilla", "-e", ask])
     if not found:
-        raise Absent(f"R has no package {package}: {INSTALL}")
+        raise AbsentError(f"R has no package {package}: {INSTALL}")
     return found
 
 
 def weka_version() -> str:
     if not WEKA.is_file():
-        raise Absent(f"{WEKA} is not there (WEKA_JAR says where it is): {INSTALL}")
+        raise AbsentError(f"{WEKA} is not there (WEKA_JAR says where it is): {INSTALL}")
     return output([shutil.which("java") or "java", "-cp", str(WEKA), "weka.core.Version"]).split()[0]
 
 
-C45 = {"criterion": "entropy", "split_score": "gain_ratio", "categorical": "multiway", "prune": "pessimistic"}
+C45 = {
+    "criterion": "entropy",
+    "split_score": "gain_ratio",
+    "categorical": "multiway",
+    "prune": "pessimistic",
+    "prune_level": 0.25,
+}
 CART = {"criterion": "gini", "categorical": "subset", "prune": "cost_complexity", "ccp_alpha": "cv", "random_state": 0}
 SIDES: dict[str, Callable[[Folds], list[Fold]]] = {
     "default": ours(),
     "command_line": as_the_command_line,
     "cart": ours(**CART),
-    "c45": ours(**C45, prune_level=0.25),
+    "c45": ours(**C45),
     "sklearn": sklearn,
     "rpart": r("rpart"),
     "rpart_1se": r("rpart_1se"),
     "ctree": r("ctree"),
     "j48": j48,
+    "c45_filled": c45_filled,
+    "j48_level": j48_level,
 }
+OF_MISSING_CELLS = ("c45_filled", "j48_level")  # which tell how much they matter, where there are any
 VERSIONS: dict[str, Callable[[], str]] = {
     "rpart": lambda: r_version("rpart"),
     "partykit": lambda: r_version("partykit"),
@@ -266,10 +301,13 @@ def in_short(done: list[Fold]) -> dict[str, Any]:
 def measured(folds: Folds, sides: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What each side made of the folds; of one that could not, why."""
     found = {}
+    has_missing = bool(folds.cells.isna().any(axis=None))
     for side in sides:
+        if side in OF_MISSING_CELLS and not has_missing:
+            continue
         try:
             found[side] = in_short(SIDES[side](folds))
-        except Absent as why:
+        except AbsentError as why:
             found[side] = {"absent": str(why)}
         told = "  ".join(f"{key}={value:.4g}" for key, value in found[side].items() if isinstance(value, float))
         print(f"{folds.name}  {side}  {told or 'left out: ' + found[side]['absent']}", flush=True)
@@ -281,7 +319,7 @@ def versions() -> dict[str, str]:
     for name, ask in VERSIONS.items():
         try:
             found[name] = ask()
-        except Absent as why:
+        except AbsentError as why:
             found[name] = f"absent ({why})"
     return found
 

@@ -60,7 +60,7 @@ def test_files_hold_the_rows_of_their_fold(folds, role):
 
 
 def test_our_settings_and_scikit_learn_tell_simple_classes_apart(benchmark, folds):
-    sides = ["default", "command_line", "cart", "c45", "sklearn"]
+    sides = ["default", "command_line", "cart", "c45", "sklearn", "c45_filled"]
     found = benchmark.measured(folds, sides)
     assert [*found] == sides
     for side in found.values():
@@ -69,8 +69,19 @@ def test_our_settings_and_scikit_learn_tell_simple_classes_apart(benchmark, fold
         assert len(side["folds"]) == N_FOLDS
 
 
+def test_where_no_cell_is_missing_nothing_is_said_of_missing_cells(benchmark, folds, tmp_path):
+    whole = benchmark.cut("whole", folds.cells[["code"]], folds.classes, tmp_path, n_folds=N_FOLDS)
+    assert benchmark.measured(whole, benchmark.OF_MISSING_CELLS) == {}
+
+
 @pytest.mark.parametrize(
-    ("side", "why"), [("rpart", "Rscript is not installed"), ("ctree", "Rscript is not installed"), ("j48", "weka.jar")]
+    ("side", "why"),
+    [
+        ("rpart", "Rscript is not installed"),
+        ("ctree", "Rscript is not installed"),
+        ("j48", "weka.jar"),
+        ("j48_level", "weka.jar"),
+    ],
 )
 def test_a_peer_that_is_not_there_is_named_and_left_out(benchmark, folds, side, why, monkeypatch, capsys):
     monkeypatch.setenv("PATH", "")

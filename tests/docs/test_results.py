@@ -1,4 +1,4 @@
-"""What the benchmarks of searches and of calibration found, as the pages tell it. The records here are made up."""
+"""What the benchmarks of searches, calibration and trees' accuracy found, as the pages tell it. The records are made up."""
 
 from __future__ import annotations
 
@@ -183,3 +183,56 @@ def test_a_difference_within_noise_misses_no_bar():
     text = results.section({"benchmark": "calibration", "cases": [_case("same", 2, 0.0015)]})
     assert "The bar is not missed." in text
     assert "(−)" not in text.split("Behind a number")[0]
+
+
+# ---- accuracy of trees
+
+
+def _accuracies(mean: float) -> dict[str, Any]:
+    folds = [mean - 0.01, mean + 0.01]
+    return {"accuracy": mean, "standard_error": 0.01, "leaves": 1234.4, "seconds": 0.012, "folds": folds}
+
+
+@pytest.fixture
+def trees() -> dict[str, Any]:
+    sides = {side: _accuracies(0.95) for side in ("default", "cart", "c45", "rpart_1se", "j48")}
+    case = {"data": "vote", "rows": 435, "columns": 16, "classes": 2, "missing": 392, "sides": sides}
+    return {"benchmark": "tree_accuracy", "cases": [case]}
+
+
+def test_accuracies_of_trees_become_tables(trees):
+    results = _module("tree_accuracy_results")
+    text = results.section(trees)
+    assert "|  | vote, 435 × 16 | mean |" in text
+    assert "| Weka's J48 | 95.00 ± 1.00 | 95.00 |" in text
+    assert "| Weka's J48 | 1,234 |" in text
+    assert "| Weka's J48 | 12 ms |" in text
+    assert text.endswith("The bar is not missed.")
+    assert "Left out" not in text
+    assert results.summary(trees) == []
+
+
+def test_a_tree_below_its_peer_is_told_with_the_noise_of_the_difference(trees):
+    trees["cases"][0]["sides"]["j48"] = _accuracies(0.97) | {"folds": [0.94, 1.0]}  # 0.00 and 0.04 more
+    missed = _module("tree_accuracy_results").section(trees).splitlines()[-1]
+    assert missed == "Missed: on vote Margrove, like C4.5 is 2.0 ± 2.0 points below Weka's J48."
+
+
+def test_a_peer_that_was_not_there_is_named_with_the_reason(trees):
+    trees["cases"][0]["sides"]["j48"] = {"absent": "java is not installed"}
+    text = _module("tree_accuracy_results").section(trees)
+    assert "| Weka's J48 | – | – |" in text
+    assert "Left out: Weka's J48 (java is not installed) on vote." in text
+    assert text.endswith("The bar is not missed.")
+    trees["cases"][0]["sides"]["rpart_1se"] = {"absent": "R has no package rpart"}
+    assert _module("tree_accuracy_results").section(trees).endswith("No peer was there to compare with.")
+
+
+def test_what_missing_cells_cost_is_told_of_sets_that_have_some(trees):
+    results = _module("tree_accuracy_results")
+    assert "What missing cells" not in results.section(trees)
+    trees["cases"][0]["sides"] |= {"c45_filled": _accuracies(0.96), "j48_level": _accuracies(0.94)}
+    text = results.section(trees)
+    assert "What missing cells (vote 392) cost" in text
+    assert "| J48: a level of their own | 94.00 ± 1.00 |" in text
+    assert "94.00" not in text.split("What missing cells")[0]
