@@ -1,4 +1,4 @@
-"""What the benchmarks of searches, calibration and trees' accuracy found, as the pages tell it. The records are made up."""
+"""What the benchmarks of searches, calibration and trees found, as the pages tell it. The records here are made up."""
 
 from __future__ import annotations
 

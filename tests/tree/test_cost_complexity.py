@@ -13,6 +13,7 @@ from tests.tree.sklearn_tree import from_sklearn
 
 from margrove.errors import InputError
 from margrove.tree.by_hand import by_hand
+from margrove.tree.held_out import ends_of_rows
 from margrove.tree.path import candidate_alphas, choose_alpha, cost_complexity_path
 from margrove.tree.prune import cost_complexity, prune
 
@@ -189,6 +190,19 @@ def test_one_standard_error_takes_the_largest_alpha_within_it():
     assert choose_alpha([0, 1, 2, 3], scores) == 0
     assert choose_alpha([0, 1, 2, 3], scores, one_standard_error=True) == 1
     assert choose_alpha([0, 1], [[0.9], [0.8]], one_standard_error=True) == 0  # one fold has no standard error
+
+
+@LAW
+@given(written_trees(), st.data())
+def test_a_row_ends_at_its_outermost_cut_ancestor(written, data):
+    model = by_hand(written)
+    cut = np.array(data.draw(st.lists(st.booleans(), min_size=model.n_nodes, max_size=model.n_nodes))) & ~model.is_leaf
+    for node, end in enumerate(ends_of_rows(model, cut)):
+        outermost, above = node, node
+        while above >= 0:
+            outermost = above if cut[above] else outermost
+            above = int(model.parent[above])
+        assert end == outermost
 
 
 def test_scores_that_do_not_fit_are_refused():

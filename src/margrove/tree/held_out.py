@@ -58,7 +58,7 @@ def choose_by_folds(
         leaf = leaves(grown, cells)
         for a, alpha in enumerate(alphas):
             cut = own.cut_at(float(alpha))
-            scores[a, f] = score(grown, _stopped(grown, cut)[leaf], target, weight)
+            scores[a, f] = score(grown, ends_of_rows(grown, cut)[leaf], target, weight)
     return choose_alpha(alphas, scores)
 
 
@@ -84,9 +84,24 @@ def _part(problem: TreeProblem, rows: NDArray[np.intp]) -> TreeProblem:
     )
 
 
-def _stopped(tree: TreeModel, cut: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """For each node the one where a row that comes to it ends, if these nodes are leaves."""
-    ends = np.arange(tree.n_nodes, dtype=np.int32)
-    for node in np.flatnonzero(cut)[::-1]:  # an outer cut comes after those inside, and overrules them
-        ends[node : tree.end[node]] = node
-    return ends
+def ends_of_rows(tree: TreeModel, cut: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """For each node the one where a row that comes to it ends, if these nodes are leaves: its outermost cut ancestor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.tree.by_hand import by_hand
+    >>> from margrove.tree.held_out import ends_of_rows
+    >>> ends_of_rows(by_hand(([8, 0], ([1, 5], [0, 6]))), np.array([False, False, True, False, False]))
+    array([0, 1, 2, 2, 2], dtype=int32)
+    """
+    nodes = np.arange(tree.n_nodes, dtype=np.int32)
+    cut_nodes = np.flatnonzero(cut)
+    ends = np.maximum.accumulate(np.concatenate([[0], tree.end[cut_nodes]]))
+    outermost = cut_nodes[cut_nodes >= ends[:-1]]  # a subtree is one run of nodes, so these runs are disjoint
+    border = np.zeros(tree.n_nodes + 1, dtype=np.int32)
+    border[outermost] += 1
+    border[tree.end[outermost]] -= 1  # where the next run begins at once, the two cancel: still within a run
+    last_cut = np.zeros(tree.n_nodes, dtype=np.int32)
+    last_cut[outermost] = outermost
+    return np.where(np.cumsum(border[:-1]) > 0, np.maximum.accumulate(last_cut), nodes).astype(np.int32)
