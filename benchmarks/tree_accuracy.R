@@ -28,7 +28,7 @@ fit_ctree <- function(formula, rows) partykit::ctree(formula, rows)
 fit <- list(rpart = fit_rpart, rpart_1se = fit_rpart_1se, ctree = fit_ctree)[[side]]
 leaves <- function(tree) if (side == "ctree") partykit::width(tree) else sum(tree$frame$var == "<leaf>")
 
-for (train_file in Sys.glob(file.path(folder, "train*.csv"))) {
+one_fold <- function(train_file) {
   fold <- sub("train(.*)[.]csv", "\\1", basename(train_file))
   train <- read.csv(train_file, colClasses = kinds, na.strings = "")
   test <- read.csv(file.path(folder, paste0("test", fold, ".csv")), colClasses = kinds, na.strings = "")
@@ -44,3 +44,11 @@ for (train_file in Sys.glob(file.path(folder, "train*.csv"))) {
   cat(fold, right, leaves(tree), seconds, sep = ",")
   cat("\n")
 }
+
+tryCatch(
+  for (train_file in Sys.glob(file.path(folder, "train*.csv"))) one_fold(train_file),
+  error = function(what) { # the message alone
+    message(conditionMessage(what))
+    quit(status = 1)
+  }
+)

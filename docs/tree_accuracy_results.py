@@ -17,6 +17,7 @@ SIDES = {
     "command_line": "Margrove, `margrove train --model tree`",
     "cart": "Margrove, like CART",
     "c45": "Margrove, like C4.5",
+    "c45_price": "Margrove, like C4.5, `complexity=0.5`",
     "sklearn": "scikit-learn, one-hot",
     "rpart": "rpart",
     "rpart_1se": "rpart, 1-SE",
