@@ -39,6 +39,7 @@ def layer(module: str) -> int:
             "split": 3,
             "thresholds": 3,
             "reference": 3,
+            "rounds": 3,
             "by_hand": 3,
             "significance": 3,
             "description": 3,

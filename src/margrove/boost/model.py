@@ -28,6 +28,16 @@ _PER_NODE = (
     "value",
 )
 
+_WHOLE = ("feature", "missing_branch", "default_branch", "child", "level_branch")
+# The arrays of a grove without trees: how long, and of which type.
+_OF_NO_TREES: dict[str, tuple[int | tuple[int, int], Any]] = {
+    **{name: (0, np.int32 if name in _WHOLE else np.float64) for name in (*_PER_NODE, "child", "level_branch")},
+    "n_rows": (0, np.int64),
+    "value": ((0, 1), np.float64),
+    "child_start": (1, np.int32),
+    "level_start": (1, np.int64),
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Grove:
@@ -63,7 +73,7 @@ class Grove:
     @cached_property
     def label(self) -> NDArray[np.int32]:
         """The class that each node predicts: the first of the heaviest."""
-        return np.argmax(self.value, axis=1).astype(np.int32)
+        return np.asarray(np.argmax(self.value, axis=1), dtype=np.int32)
 
     def tree(self, t: int) -> TreeModel:
         """The tree of round t, counted from 0."""
@@ -93,6 +103,8 @@ class Grove:
     def of(cls, columns: tuple[TreeColumn, ...], trees: list[TreeModel]) -> Grove:
         """The grove of these trees."""
         start = np.cumsum([0, *(tree.n_nodes for tree in trees)], dtype=np.int64)
+        if not trees:
+            return cls(columns, start, **{name: np.zeros(size, dtype) for name, (size, dtype) in _OF_NO_TREES.items()})
         parts: dict[str, Any] = {
             name: np.concatenate([getattr(tree, name) for tree in trees]) for name in (*_PER_NODE, "level_branch")
         }
@@ -146,12 +158,20 @@ class Rounds:
     @property
     def loss(self) -> NDArray[np.float64]:
         """The mean exponential loss after each round: Z_1 … Z_t."""
-        return np.cumprod(self.normaliser)
+        return np.asarray(np.cumprod(self.normaliser), dtype=np.float64)
 
     @property
     def bound(self) -> NDArray[np.float64]:
         """Π 2 √(ε (1 − ε)): what the loss is where each vote is the best, of two classes."""
         return np.cumprod(2 * np.sqrt(self.error * (1 - self.error)))
+
+    @property
+    def best_round(self) -> int:
+        """After how many rounds the error on rows held out was smallest, the first time; all of them if there are no
+        such rows."""
+        if self.validation_error is None:
+            return self.n_rounds
+        return int(np.argmin(self.validation_error)) + 1
 
     def first(self, n_rounds: int) -> Rounds:
         """The first rounds alone."""

@@ -9,8 +9,9 @@ Given n rows of K ≥ 2 classes and weights w_i > 0 that sum to one, rounds t = 
 
        right  exp(−(K − 1)/K · a_t)      wrong  exp(a_t / K)      Z_t = (1 − ε_t) · right + ε_t · wrong.
 
-A row is given the class of the largest sum of votes (SAMME; Zhu, Zou, Rosset, Hastie 2009). For two classes coded ±1
-this is the textbook's sign of Σ α_t T_t with α_t = a_t/2 = ½ ln((1 − ε_t)/ε_t) and w_i ← w_i exp(−α_t y_i T_t(x_i))/Z_t.
+A row is given the class of the largest sum of votes, the first of equals: sums that differ by less than `EQUAL_VOTES`
+of all votes are equal (SAMME; Zhu, Zou, Rosset, Hastie 2009). For two classes coded ±1 this is the textbook's sign of
+Σ α_t T_t with α_t = a_t/2 = ½ ln((1 − ε_t)/ε_t) and w_i ← w_i exp(−α_t y_i T_t(x_i))/Z_t.
 For K classes α_t = (K − 1)²/K · a_t where T_t is the vector with 1 at its class and −1/(K − 1) elsewhere.
 
 The mean exponential loss  Σ_i w_i⁰ exp(−y_i·f(x_i)/K), f = Σ α_t T_t, is the product of the Z_t: an identity, for any
@@ -22,7 +23,7 @@ Rounds end, with a word (`margrove.status`):
 =======================  ==============================================================================================
 converged                all rounds that were asked for are done
 perfect_learner          ε_t = 0: this learner alone is right on every row. It gets the vote 1 and is the last
-no_better_than_chance    ε_t ≥ 1 − 1/K: this learner is not taken. If it is the first there is no model
+no_better_than_chance    ε_t ≥ 1 − 1/K, up to rounding: this learner is not taken. If it is the first there is no model
 bound_reached            Π Z_t, which bounds the training error of two classes, is at most `stop_at_bound`
 early_stopped            the error on rows held out has not fallen for `n_iter_no_change` rounds
 time_limit, interrupted  what has been done so far is the model
@@ -33,12 +34,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.tree.problem import Cells, TreeProblem
+
+if TYPE_CHECKING:
+    from margrove.boost.model import BoostModel
+
+LEAST_WEIGHT = 1e-100  # of a row, of one: what hundreds of learners judge rightly would weigh nothing at last
+EQUAL_VOTES = 1e-12  # sums of votes that differ by less, of all votes, are equal: rounding
+_ROUNDING_OF_CHANCE = 1e-12  # of an error: a learner that adds nothing has 1/2 but for rounding, on either side
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,9 @@ class BoostProblem:
     learning_rate: float = 1.0
     stop_at_bound: float = 0.0  # two classes only; 0 never stops
     held_out: HeldOut | None = None
+    # Rounds that are done already: their trees judge the rows again and change the weights as they did, and no time is
+    # spent on growing them. The answer has them too.
+    before: BoostModel | None = None
 
     @property
     def n_classes(self) -> int:
@@ -92,4 +103,10 @@ def alpha(vote: float, n_classes: int) -> float:
 
 def is_no_better_than_chance(error: float, n_classes: int) -> bool:
     """Whether a learner with this weighted error brings nothing."""
-    return error >= 1 - 1 / n_classes
+    return error >= 1 - 1 / n_classes - _ROUNDING_OF_CHANCE
+
+
+def judged(votes: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The class of each row, from its sums of votes (n, K): that of the largest, the first of equals."""
+    largest = votes.max(axis=1, keepdims=True)
+    return np.asarray(np.argmax(votes >= largest - EQUAL_VOTES * votes.sum(axis=1, keepdims=True), axis=1))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
+from margrove.boost import reference as boost
+from margrove.boost.model import BoostSolution
+from margrove.boost.problem import BoostProblem
 from margrove.engine import Effort
 from margrove.engine.units import solve_by_units
 from margrove.errors import EngineError
@@ -92,6 +95,12 @@ def _(problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolut
 def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
     _refuse_time_limit(effort)
     return TreeSolution(tree.grow(problem))
+
+
+@solve.register
+def _(problem: BoostProblem, effort: Effort) -> BoostSolution:
+    _refuse_time_limit(effort)
+    return boost.boost(problem)
 
 
 @solve.register
