@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from margrove import data, errors, plots
+    from margrove.boost.classifier import AdaBoostClassifier
     from margrove.certificate import Certificate, Claim, certify
     from margrove.checkpoint import Checkpoint
     from margrove.data import Column, Table, TableEncoder, as_table, load_penguins, read_table
@@ -46,6 +47,7 @@ _PUBLIC = {
     "DecisionTreeClassifier": "margrove.tree.classifier",
     "DecisionTreeRegressor": "margrove.tree.regressor",
     "DecisionStump": "margrove.tree.stump",
+    "AdaBoostClassifier": "margrove.boost.classifier",
     "ImpuritySelector": "margrove.select.selector",
     "information_gain": "margrove.select.scores",
     "gini_gain": "margrove.select.scores",
@@ -75,6 +77,7 @@ __all__ = [
     "SVCCV",
     "SVR",
     "SVRCV",
+    "AdaBoostClassifier",
     "BasicLinearClassifier",
     "Certificate",
     "Checkpoint",

@@ -221,6 +221,7 @@ _CERTIFIERS = {
     "DecisionTreeClassifier": "margrove.tree.certificate:certify_tree",
     "DecisionTreeRegressor": "margrove.tree.certificate:certify_tree",
     "DecisionStump": "margrove.tree.certificate:certify_tree",
+    "AdaBoostClassifier": "margrove.boost.certificate:certify_boost",
 }
 
 

@@ -132,7 +132,7 @@ def certify_tree_problem(
     'rows in each node'
     """
     whole = tree if grown is None else grown
-    foundations = [_fits(problem, whole), *([] if tree is whole else [_fits(problem, tree)])]
+    foundations = [fits(problem, whole), *([] if tree is whole else [fits(problem, tree)])]
     if not all(claim.holds for claim in foundations):
         return tuple(claim for claim in foundations if not claim.holds)
     audit = _Audit(problem, whole, visit_limit)
@@ -422,7 +422,7 @@ class _Audit:
         return Claim(name, (float(count),), (0.0,), count == 0, words)
 
 
-def _fits(problem: TreeProblem, tree: TreeModel) -> Claim:
+def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     """Whether the arrays make a tree over these columns, fitted on this many rows."""
     name, n = "the rows are those it was fitted on", problem.cells.n_rows
     m, width = tree.n_nodes, max(1, problem.n_classes)

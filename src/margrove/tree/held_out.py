@@ -22,18 +22,23 @@ FOLDS = 5  # of the cross-validation that chooses the price of a leaf
 def held_out_rows(sample: TreeSample, share: float, seed: int) -> NDArray[np.bool_]:
     """A mask of rows drawn at random, of each class the same share; the same rows for the same seed."""
     n = sample.cells.n_rows
-    rng = np.random.RandomState(seed)
-    is_held_out = np.zeros(n, dtype=bool)
-    groups = np.zeros(n, dtype=np.intp) if sample.classes is None else sample.target
-    for group in np.unique(groups):
-        rows = np.flatnonzero(groups == group)
-        is_held_out[rng.permutation(rows)[: round(share * len(rows))]] = True
+    is_held_out = drawn_rows(np.zeros(n, dtype=np.intp) if sample.classes is None else sample.target, share, seed)
     if not is_held_out.any() or is_held_out.all():
         raise InputError(
             f"validation_fraction={share} of {n} rows leaves none to grow from, or none to prune by",
             cure="Give more rows, another share, or another rule than prune='reduced_error'.",
         )
     return is_held_out
+
+
+def drawn_rows(groups: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
+    """A mask of rows drawn at random, of each group this share, rounded."""
+    rng = np.random.RandomState(seed)
+    is_drawn = np.zeros(len(groups), dtype=bool)
+    for group in np.unique(groups):
+        rows = np.flatnonzero(groups == group)
+        is_drawn[rng.permutation(rows)[: round(share * len(rows))]] = True
+    return is_drawn
 
 
 def choose_by_folds(

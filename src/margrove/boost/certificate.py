@@ -1,0 +1,342 @@
+"""Certificates of AdaBoost (THEORY B1 – B3): the rounds gone through again from the data, in float64.
+
+Nothing here imports the reference, an engine or the core. Given only the learners and their votes, a stranger can
+repeat the rounds: which rows each learner gets wrong gives its error, the error its vote, the vote the next weights.
+
+All rounds are repeated. That the learners themselves are what they should be is the claim of `margrove.tree`, split by
+split, on that round's weights; to search one tree anew costs about rows × columns × depth, so above VISIT_LIMIT cells
+only a sample of the rounds is searched, always the same one, the first and the last in it, and the claim says how many
+of how many. Learners that are not plain trees of ours are taken as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import exp, inf, log, log1p, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.boost.model import BoostModel, Grove, Rounds
+from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, factors, judged, normaliser, vote
+from margrove.certificate import Certificate, Claim
+from margrove.errors import InputError
+from margrove.tree.certificate import certify_tree_problem, fits
+from margrove.tree.model import TreeModel
+
+VISIT_LIMIT = 2_000_000  # cells that are visited to search trees anew; a second or so
+ROUNDING = 1e-9  # of sums in another order
+_LARGEST_VOTE = 1400.0  # its exponential, halved, is a number still; LEAST_WEIGHT and the largest rate allow less
+_GOLDEN = (sqrt(5) - 1) / 2
+
+Labels = NDArray[np.integer]  # (n,): the class that a learner gives to each row, -1 for none of them
+
+
+def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """B1 – B3: of a fitted `AdaBoostClassifier`."""
+    if not hasattr(model, "_problem_of"):
+        raise InputError(
+            f"{type(model).__name__} is of {type(model).__module__.split('.')[0]}, and its rounds have no certificate",
+            cure="Fit Margrove's estimator of that name.",
+        )
+    problem, rows = model._problem_of(X, y, sample_weight)
+    rounds = model.rounds_.first(model.n_estimators_)
+    if len(problem.learner.cells.columns) > 0:
+        claims = certify_boost_problem(problem, model.model_, rounds)
+    else:
+        claims = certify_rounds(problem, rounds, model._labels_by_round(rows))
+    return Certificate(
+        learner=type(model).__name__,
+        status=str(model.status_),
+        source="recomputed",
+        n_rows=len(problem.learner.target),
+        machines=("vote",),
+        claims=(*claims, *_told(model)),
+    )
+
+
+def solver_certificate(model: Any) -> Certificate:
+    """What a fitted model says of itself, with nothing recomputed."""
+    rounds = model.rounds_.first(model.n_estimators_)
+    claims = [
+        Claim("training error", (float(rounds.training_error[-1]),), words="weighted share of rows judged wrongly"),
+        Claim("exponential loss", (float(rounds.loss[-1]),), words="the product of the Z of all rounds"),
+    ]
+    n_rows = int(model.n_rows_)
+    return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, ("vote",), (*claims, *_told(model)))
+
+
+def _told(model: Any) -> tuple[Claim, ...]:
+    """What only informs."""
+    rounds = model.rounds_.first(model.n_estimators_)
+    claims = [Claim("rounds", (float(rounds.n_rounds),), words=f"of {model.rounds_.n_rounds} that were done")]
+    if rounds.validation_error is not None:
+        held_out = float(rounds.validation_error[-1])
+        claims.append(Claim("error on rows held out", (held_out,), words="by which the rounds were chosen: too small"))
+    return tuple(claims)
+
+
+# ------------------------------------------------------------------------------------------------- trees that vote
+
+
+def certify_boost_problem(
+    problem: BoostProblem, model: BoostModel, rounds: Rounds, *, visit_limit: int = VISIT_LIMIT
+) -> tuple[Claim, ...]:
+    """What boosted trees claim of the problem they answer.
+
+    Parameters
+    ----------
+    problem : BoostProblem
+        Made anew from data and parameters.
+    model : BoostModel
+        The trees and their votes.
+    rounds : Rounds
+        What is said to have been seen in each round.
+    visit_limit : int
+        How many cells may be visited to search trees anew.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dataclasses import replace
+    >>> from margrove.boost.certificate import certify_boost_problem
+    >>> from margrove.boost.problem import BoostProblem
+    >>> from margrove.boost.reference import boost
+    >>> from margrove.tree.problem import Cells, Growth, TreeColumn, TreeProblem
+    >>> x, y = np.array([1.0, 2, 3]), np.array([0, 1, 0], dtype=np.int32)
+    >>> stump = TreeProblem(Cells((TreeColumn("x"),), 3, (x,)), y, n_classes=2, growth=Growth(max_depth=1))
+    >>> problem = BoostProblem(stump, n_rounds=3)
+    >>> solution = boost(problem)
+    >>> claims = certify_boost_problem(problem, solution.model, solution.rounds)
+    >>> [claim.name for claim in claims if claim.holds is False]
+    []
+    >>> forged = replace(solution.rounds, error=solution.rounds.error * 0.9)
+    >>> [claim.name for claim in certify_boost_problem(problem, solution.model, forged) if claim.holds is False][0]
+    'weights of every round'
+    """
+    grove = model.grove
+    unfit = _unfit(problem, grove)
+    if unfit is not None:
+        return (unfit,)
+    if not (grove.n_trees == rounds.n_rounds and np.array_equal(model.vote, rounds.vote)):
+        return (Claim("votes of the model", (inf,), (0.0,), False, "they are not those of its rounds"),)
+    trees = [grove.tree(t) for t in range(grove.n_trees)]
+    searched = _Searched(problem, trees, visit_limit)
+    labels = (_labels(tree, problem) for tree in trees)
+    claims = [*certify_rounds(problem, rounds, labels, searched.look), *searched.claims()]
+    if problem.held_out is not None:
+        claims.append(_of_rows_held_out(problem.held_out, model, rounds))
+    return tuple(claims)
+
+
+def _of_rows_held_out(held_out: HeldOut, model: BoostModel, rounds: Rounds) -> Claim:
+    """What the vote gets wrong on rows that no learner has seen, against what is said of it."""
+    is_wrong = judged(model.votes(held_out.cells)) != held_out.target
+    found = float(np.average(is_wrong, weights=held_out.weight))
+    told = inf if rounds.validation_error is None else float(rounds.validation_error[-1])
+    return _at_most("error on rows held out is as told", abs(found - told), f"{len(held_out.target)} rows: difference")
+
+
+def _unfit(problem: BoostProblem, grove: Grove) -> Claim | None:
+    """What is wrong with the arrays, before any row goes down a tree."""
+    for t in range(grove.n_trees):
+        claim = fits(problem.learner, grove.tree(t))
+        if not claim.holds:
+            return replace(claim, words=f"round {t + 1}: {claim.words}")
+    return None
+
+
+def _labels(tree: TreeModel, problem: BoostProblem) -> Labels:
+    return np.asarray(np.argmax(tree.value, axis=1)[tree.apply(problem.learner.cells)])
+
+
+@dataclass
+class _Searched:
+    """Trees grown on the weights of their round: a sample of them, searched anew."""
+
+    problem: BoostProblem
+    trees: list[TreeModel]
+    visit_limit: int
+
+    def __post_init__(self) -> None:
+        n_trees, cells = len(self.trees), self.problem.learner.cells
+        each = [int(tree.n_rows.sum()) * len(cells.columns) for tree in self.trees]
+        room = self.visit_limit
+        self.rounds = set()
+        # The first and the last, then the others in a shuffled order while there is room.
+        order = [0, n_trees - 1, *(np.random.default_rng(0).permutation(max(0, n_trees - 2)) + 1).tolist()]
+        for t in order:
+            if t in (0, n_trees - 1) or each[t] <= room:
+                room -= each[t]
+                self.rounds.add(t)
+        self.worst: dict[str, Claim] = {}
+
+    def look(self, t: int, weight: NDArray[np.float64]) -> None:
+        """Search the tree of this round, which was to be grown with these weights."""
+        if t not in self.rounds:
+            return
+        tree, learner = self.trees[t], replace(self.problem.learner, weight=weight)
+        limit = max(1, self.visit_limit // len(self.rounds))
+        for claim in certify_tree_problem(learner, tree, tree, visit_limit=limit):
+            known = self.worst.get(claim.name)
+            if known is None or _badness(claim) > _badness(known):
+                words = f"round {t + 1}: {claim.words}" if claim.holds is False else claim.words
+                self.worst[claim.name] = replace(claim, words=words)
+
+    def claims(self) -> Iterator[Claim]:
+        """The worst of each claim."""
+        words = f"of {len(self.trees)}: every node recounted and splits searched anew, on the weights of that round"
+        yield Claim("trees searched anew", (float(len(self.rounds)),), words=words)
+        yield from self.worst.values()
+
+
+def _badness(claim: Claim) -> tuple[bool, float]:
+    return claim.holds is False, claim.values[0] if claim.values else 0.0
+
+
+# ---------------------------------------------------------------------------------------------------- the rounds
+
+
+def certify_rounds(
+    problem: BoostProblem,
+    rounds: Rounds,
+    labels: Iterator[Labels],
+    look: Callable[[int, NDArray[np.float64]], None] | None = None,
+) -> tuple[Claim, ...]:
+    """What the rounds claim, whatever has learned: weights, errors, votes, loss and bound.
+
+    ``labels`` gives what each learner says of the rows; ``look`` is shown the weights of each round.
+    """
+    if not _are_possible(rounds):
+        return (Claim("errors and votes", (inf,), (0.0,), False, "not all are what such numbers can be"),)
+    repeated = _Repeated(problem, rounds)
+    n_seen = 0
+    for t, label in enumerate(labels):
+        if look is not None:
+            look(t, repeated.weight)
+        repeated.step(t, label)
+        n_seen = t + 1
+    if n_seen != rounds.n_rounds:
+        return (Claim("rounds", (float(n_seen),), (float(rounds.n_rounds),), False, "learners that are missing"),)
+    return tuple(repeated.claims())
+
+
+def _are_possible(rounds: Rounds) -> bool:
+    """Whether formulas can be applied to what is said of the rounds."""
+    is_error = (rounds.error >= 0) & (rounds.error < 1)
+    is_vote = (rounds.vote > 0) & (rounds.vote <= _LARGEST_VOTE)
+    return rounds.n_rounds > 0 and bool(is_error.all() and is_vote.all())
+
+
+class _Repeated:
+    """The rounds, gone through again."""
+
+    def __init__(self, problem: BoostProblem, rounds: Rounds) -> None:
+        self.problem, self.rounds = problem, rounds
+        self.target = problem.learner.target
+        n = len(self.target)
+        given = np.ones(n) if problem.learner.weight is None else problem.learner.weight
+        self.first = self.weight = given / given.sum()
+        self.votes = np.zeros((n, problem.n_classes))
+        self.off_weight = self.off_error = self.off_vote = self.off_training = self.beyond_least = 0.0
+
+    def step(self, t: int, label: Labels) -> None:
+        """One round: what is said of it against what the rows say."""
+        n_classes = self.problem.n_classes
+        error, a = float(self.rounds.error[t]), float(self.rounds.vote[t])
+        is_wrong = label != self.target
+        found = float(self.weight[is_wrong].sum())
+        self.off_error = _larger(self.off_error, abs(error - found))
+        expected = vote(error, n_classes, self.problem.learning_rate)
+        self.off_vote = _larger(self.off_vote, abs(a - expected) / max(1.0, abs(expected)))
+        # Divided by the Z that error and vote come to, not by what would mend any sum.
+        right, wrong = factors(a, n_classes)
+        weight = self.weight * np.where(is_wrong, wrong, right) / normaliser(error, a, n_classes)
+        self.off_weight = _larger(self.off_weight, abs(float(weight.sum()) - 1))
+        if self.problem.learning_rate == 1 and 0 < found < 1:
+            least = _least_loss(found, a, n_classes)
+            self.beyond_least = _larger(self.beyond_least, _z(found, a, n_classes) / least - 1)
+        weight = np.maximum(weight, LEAST_WEIGHT)
+        self.weight = weight / weight.sum()
+        rows = np.flatnonzero(label >= 0)
+        self.votes[rows, label[rows]] += a
+        self.error = float(self.first[judged(self.votes) != self.target].sum())
+        self.off_training = _larger(self.off_training, abs(self.error - float(self.rounds.training_error[t])))
+
+    def claims(self) -> Iterator[Claim]:
+        """What was found, told."""
+        yield _at_most("weights of every round", self.off_weight, "they sum to one; furthest off")
+        yield _at_most("weighted error of each learner", self.off_error, "largest difference from what the rows give")
+        yield _at_most("vote of each learner", self.off_vote, "largest difference from what its error gives")
+        yield _at_most("training error after each round", self.off_training, "largest difference")
+        chance = 1 - 1 / self.problem.n_classes
+        weakest = float(self.rounds.error.max())
+        yield Claim("error of the weakest learner", (weakest,), (chance,), weakest < chance, "below that of chance")
+        yield from self._of_the_loss()
+        yield from self._of_the_bound()
+
+    def _of_the_loss(self) -> Iterator[Claim]:
+        """Σ w exp(−y·f/K) is Π Z. The exponent is Σ_t a_t/K − (votes for the row's class): see `problem.factors`."""
+        n_rows = len(self.target)
+        exponent = float(self.rounds.vote.sum()) / self.problem.n_classes - self.votes[np.arange(n_rows), self.target]
+        largest = float(exponent.max())
+        self.log_loss = largest + log(float((self.first * np.exp(exponent - largest)).sum()))
+        of_rounds = float(np.log(self.rounds.normaliser).sum())
+        off = abs(self.log_loss - of_rounds) / max(1.0, abs(of_rounds))
+        yield _at_most("exponential loss is the product of Z", off, "difference of their logarithms")
+        if self.problem.learning_rate == 1:
+            yield _at_most(
+                "every vote makes the loss smallest",
+                self.beyond_least,
+                "what a line search finds below it, as a share",
+            )
+
+    def _of_the_bound(self) -> Iterator[Claim]:
+        loss = exp(min(self.log_loss, 700.0))
+        if self.problem.n_classes > 2:
+            words = "weighted share of rows judged wrongly; its bound is for two classes"
+            yield Claim("training error", (self.error,), words=words)
+            yield Claim("exponential loss", (loss,), words="of SAMME: no bound on the error of more than two classes")
+            return
+        words = "weighted share of rows judged wrongly, at most the exponential loss"
+        yield Claim("training error", (self.error,), (loss,), self.error <= loss + ROUNDING, words)
+        if self.problem.learning_rate == 1:
+            is_usual = self.rounds.error > 0  # a perfect learner's vote is a word, not a minimum
+            error, z = self.rounds.error[is_usual], self.rounds.normaliser[is_usual]
+            off = float(np.abs(z - 2 * np.sqrt(error * (1 - error))).max(initial=0.0))
+            yield _at_most("Z of each round is 2 √(ε (1 − ε))", off, "largest difference")
+
+
+def _least_loss(error: float, around: float, n_classes: int) -> float:
+    """The least Z of a learner with this error over all votes near one, by golden section: no formula is trusted.
+
+    The sum over rows of w exp(…) has two terms, since the exponent is the same for all that are judged alike.
+    """
+    low, high = around - 5, around + 5
+    inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
+    z = [_z(error, a, n_classes) for a in inner]
+    while high - low > 1e-7:
+        if z[0] <= z[1]:  # the minimum lies left of the second
+            high, inner[1], z[1] = inner[1], inner[0], z[0]
+            inner[0] = high - _GOLDEN * (high - low)
+            z[0] = _z(error, inner[0], n_classes)
+        else:
+            low, inner[0], z[0] = inner[0], inner[1], z[1]
+            inner[1] = low + _GOLDEN * (high - low)
+            z[1] = _z(error, inner[1], n_classes)
+    return min(z)
+
+
+def _z(error: float, a: float, n_classes: int) -> float:
+    """The sum of w exp(…) over the rows judged rightly, and over those judged wrongly."""
+    return exp(log1p(-error) - (n_classes - 1) / n_classes * a) + exp(log(error) + a / n_classes)
+
+
+def _larger(worst: float, value: float) -> float:
+    return inf if np.isnan(value) else max(worst, value)
+
+
+def _at_most(name: str, value: float, words: str) -> Claim:
+    return Claim(name, (value,), (ROUNDING,), value <= ROUNDING, words)

@@ -1,0 +1,488 @@
+"""AdaBoost for classes."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from margrove.boost.certificate import solver_certificate
+from margrove.boost.fitting import Asked, Boosted, ask, boost_any, boost_trees, read_again, read_training
+from margrove.boost.learners import fitted_tree, is_plain_tree, labels_by_round, settle_learner, taken_rows
+from margrove.boost.model import BoostModel, Rounds
+from margrove.boost.problem import EQUAL_VOTES, BoostProblem
+from margrove.certificate import Certificate
+from margrove.engine import Effort, settle_engine
+from margrove.engine.native import tree as native
+from margrove.errors import (
+    ConvergenceWarning,
+    InfeasibleError,
+    InputError,
+    ParameterError,
+    check_flag,
+    check_number,
+    check_whole,
+    level_of_caller,
+    shown,
+)
+from margrove.status import Status
+from margrove.tree.reading import read_cells
+from margrove.tree.settings import settle_seed
+from margrove.tree.significance import check_share
+from margrove.tree.stump import DecisionStump
+
+LARGEST_RATE = 5.0  # beyond it the weights of a single round may overflow; beyond 2 boosting makes the loss grow
+_SAME_ERROR = 1e-9  # what the weighted error of a learner may change by when it is computed again
+
+
+class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
+    """AdaBoost (THEORY B1 – B3): many weak learners, each on the rows that the ones before got wrong, vote.
+
+    For two classes the textbook's discrete AdaBoost, for more SAMME. Trees of ours take tables as they are: text,
+    categories, missing cells, sparse matrices.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        What is boosted: any classifier whose ``fit`` takes ``sample_weight``. None is a `DecisionStump`. A stump or
+        tree of ours without pruning, significance stop, constraints, class weights and randomness is boosted by the
+        engine as a whole; any other learner round by round.
+    n_estimators : int, default=50
+        Rounds at most.
+    learning_rate : float, default=1
+        ν: every vote is multiplied by it. The closed form of the bound is that of 1.
+    early_stopping : bool, default=False
+        Hold rows out, stop when the error on them no longer falls, and keep the rounds up to its minimum.
+    validation_fraction : float, default=0.1
+        The share of rows held out.
+    n_iter_no_change : int, default=10
+        How many rounds may go by without a smaller error on them.
+    stop_at_bound : float, default=0
+        Stop when the exponential loss, which bounds the training error of two classes, is no larger than this.
+    warm_start : bool, default=False
+        Go on from the rounds there are: 50 and then 100 rounds are the same as 100 at once.
+    random_state : int, optional
+        For the rows held out, and a seed for each learner that draws at random. None is the same every time.
+    n_jobs : int, optional
+        Threads; None means all. The model is the same for any number.
+    time_limit : float, optional
+        Seconds; what has been done so far is the model.
+    engine : {"auto", "native", "reference"}
+        Where it runs.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted learners
+    estimator_weights_ : array of shape (T,)
+        a_t, the votes, as scikit-learn has them.
+    alphas_ : array of shape (T,)
+        α_t, the textbook's: a_t/2 for two classes.
+    estimator_errors_ : array of shape (T,)
+        ε_t, the weighted error of each learner.
+    rounds_ : Rounds
+        What was seen in each round, those that early stopping gave up included: ``error``, ``vote``, ``alpha``,
+        ``normaliser``, ``loss``, ``bound``, ``training_error``, ``validation_error``.
+    n_estimators_ : int
+        T, the rounds that are in the model.
+    model_ : BoostModel or None
+        The trees as plain arrays and their votes; None where the learners are not trees of ours.
+    estimator_ : classifier
+        What was boosted, unfitted.
+    classes_ : array of shape (K,)
+    n_classes_ : int
+    feature_importances_ : array of shape (d,)
+    validation_rows_ : array or None
+        Which rows were held out.
+    status_, engine_, certificate_
+        Why the rounds ended, what ran, what it claims.
+
+    Examples
+    --------
+    >>> from margrove import AdaBoostClassifier, load_penguins
+    >>> penguins = load_penguins()
+    >>> model = AdaBoostClassifier(n_estimators=20, engine="reference").fit(penguins, penguins.labels())
+    >>> print(f"{model.score(penguins, penguins.labels()):.3f}", model.status_)
+    0.997 converged
+    >>> print(model.estimators_[0].rules())
+    if flipper_length_mm ≤ 206.5 or missing: Adelie (215 rows, 69.8 %)
+    else (flipper_length_mm > 206.5): Gentoo (129 rows, 94.6 %)
+    """
+
+    rounds_: Rounds
+    model_: BoostModel | None
+    status_: Status
+    classes_: NDArray[Any]
+    n_classes_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    n_rows_: int
+    n_estimators_: int
+    target_: str | None
+    categorical_: dict[str, str]
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        stop_at_bound: float = 0.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        engine: str = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.stop_at_bound = stop_at_bound
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.engine = engine
+
+    # ------------------------------------------------------------------------------------------------------- fitting
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Boost.
+
+        Parameters
+        ----------
+        X : data frame, Table, array or sparse matrix of shape (n, d)
+            Whatever the learner takes; trees of ours take text, categories, booleans and missing cells as they are.
+        y : labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+            A row of weight 2 counts as two rows; one of weight 0 is left out.
+        """
+        self._check_parameters()
+        engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
+        learner = settle_learner(self.estimator, DecisionStump(), type(self).__name__)
+        is_warm = self._goes_on(learner)
+        if not is_warm:
+            self._draw_seed()
+        sample = read_training(self, learner, X, y, sample_weight)
+        before = self.model_ if is_warm else None
+        asked = ask(self, learner, sample, before)
+        if is_warm:
+            self._check_columns(asked)
+        if is_plain_tree(learner, self.engine):
+            boosted = boost_trees(asked, engine, effort)
+        else:
+            estimators = self.estimators_ if is_warm else []
+            boosted = boost_any(self, learner, asked, X, engine, effort, estimators)
+        if is_warm:
+            self._check_repeated(boosted.rounds)
+        self._keep(learner, asked, boosted)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_whole("n_estimators", self.n_estimators, least=1)
+        check_number("learning_rate", self.learning_rate, above=0, most=LARGEST_RATE)
+        check_flag("early_stopping", self.early_stopping)
+        check_share("validation_fraction", self.validation_fraction)
+        check_whole("n_iter_no_change", self.n_iter_no_change, least=1)
+        check_number("stop_at_bound", self.stop_at_bound, least=0)
+        check_flag("warm_start", self.warm_start)
+
+    def _draw_seed(self) -> None:
+        """Take note of what a generator gives: asked again, for the certificate, it would give another number."""
+        self.__dict__.pop("_drawn_seed", None)
+        seed = settle_seed(self.random_state)
+        if not (self.random_state is None or isinstance(self.random_state, Integral)):
+            self._drawn_seed = seed
+
+    def _seed(self) -> int:
+        return settle_seed(getattr(self, "_drawn_seed", self.random_state))
+
+    def _goes_on(self, learner: Any) -> bool:
+        """Whether this fit begins where the last one ended."""
+        if not (self.warm_start and self.__sklearn_is_fitted__()):
+            return False
+        if self.n_estimators < self.n_estimators_:
+            raise ParameterError(
+                f"n_estimators is {self.n_estimators}, and there are {self.n_estimators_} rounds already. With "
+                "warm_start=True it must be larger or equal."
+            )
+        if repr(learner.get_params()) != repr(self.estimator_.get_params()) or type(learner) is not type(
+            self.estimator_
+        ):
+            raise ParameterError(
+                f"estimator is {learner!r}, and the rounds there are were done with {self.estimator_!r}. Use "
+                "warm_start=False."
+            )
+        return True
+
+    def _check_columns(self, asked: Asked) -> None:
+        columns = asked.problem.learner.cells.columns
+        is_other = bool(columns) and self.model_ is not None and columns != self.model_.grove.columns
+        if is_other or not np.array_equal(asked.classes, self.classes_):
+            raise InputError(
+                "warm_start goes on from rounds that were done on other columns or classes",
+                cure="Give the same X and y, or use warm_start=False.",
+            )
+
+    def _check_repeated(self, rounds: Rounds) -> None:
+        """The learners there were must judge the rows as they did."""
+        seen, again = self.rounds_.first(self.n_estimators_), rounds.first(self.n_estimators_)
+        is_same = seen.n_rounds == again.n_rounds and np.abs(seen.error - again.error).max() <= _SAME_ERROR
+        if not is_same:
+            raise InputError(
+                "warm_start goes on from rounds that were done on other rows, weights or with another learning_rate: "
+                "the learners there are do not have the errors they had",
+                cure="Give the same as before, or use warm_start=False.",
+            )
+
+    def _keep(self, learner: Any, asked: Asked, boosted: Boosted) -> None:
+        rounds, status = boosted.rounds, boosted.status
+        if rounds.n_rounds == 0:
+            self._refuse(learner, asked, status)
+        n_kept = rounds.best_round
+        self.estimator_ = learner
+        self.rounds_, self.status_, self.engine_ = rounds, status, boosted.engine
+        self.n_estimators_, self.n_rows_ = n_kept, len(asked.problem.learner.target)
+        self.classes_, self.n_classes_ = asked.classes, len(asked.classes)
+        self.model_ = None
+        if boosted.model is not None:
+            self.model_ = replace(boosted.model, grove=boosted.model.grove.first(n_kept), vote=rounds.vote[:n_kept])
+        self.validation_rows_ = asked.rows_held_out
+        for name in ("certificate_", "estimators_"):  # those of an earlier fit
+            self.__dict__.pop(name, None)
+        if boosted.estimators is not None:
+            self.__dict__["estimators_"] = boosted.estimators[:n_kept]
+            self.categorical_ = dict(getattr(boosted.estimators[0], "categorical_", {}))
+        self._warn_if_broken_off()
+
+    def _refuse(self, learner: Any, asked: Asked, status: Status) -> None:
+        """There is no model: say why."""
+        name, n_classes = type(learner).__name__, len(asked.classes)
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt("interrupted before the first learner was done")
+        if status is Status.TIME_LIMIT:
+            raise ParameterError(f"time_limit is {self.time_limit}; the first {name} took longer. Use more.")
+        chance = 1 - 1 / n_classes
+        raise InfeasibleError(
+            f"the first {name} is no better than chance: it is wrong on {chance:.4g} of the weight or more, which is "
+            f"what guessing one of {n_classes} classes comes to, so there is nothing to boost",
+            cure="Give a stronger estimator, or columns that have to do with y.",
+        )
+
+    def _warn_if_broken_off(self) -> None:
+        if self.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
+            message = (
+                f"{type(self).__name__} ended with status {str(self.status_)!r} after {self.rounds_.n_rounds} of "
+                f"{self.n_estimators} rounds; {self.status_.advice}."
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+
+    # ------------------------------------------------------------------------------------------- the learners and votes
+
+    @cached_property
+    def estimators_(self) -> list[Any]:
+        """The learners, fitted: made of the trees when they are first asked for."""
+        check_is_fitted(self)
+        assert self.model_ is not None
+        grove = self.model_.grove
+        return [
+            fitted_tree(
+                self.estimator_,
+                tree_=tree,
+                grown_=tree,
+                classes_=self.classes_,
+                n_classes_=self.n_classes_,
+                status_=Status.CONVERGED,
+                engine_=self.engine_,
+                categorical_=dict(self.categorical_),
+                ccp_alpha_=0.0,
+                target_=self.target_,
+                n_features_in_=self.n_features_in_,
+                **({"feature_names_in_": self.feature_names_in_} if hasattr(self, "feature_names_in_") else {}),
+            )
+            for tree in map(grove.tree, range(grove.n_trees))
+        ]
+
+    @property
+    def estimator_weights_(self) -> NDArray[np.float64]:
+        """a_t of each learner."""
+        check_is_fitted(self)
+        return self.rounds_.vote[: self.n_estimators_]
+
+    @property
+    def estimator_errors_(self) -> NDArray[np.float64]:
+        """ε_t of each learner."""
+        check_is_fitted(self)
+        return self.rounds_.error[: self.n_estimators_]
+
+    @property
+    def alphas_(self) -> NDArray[np.float64]:
+        """The textbook's α_t of each learner."""
+        check_is_fitted(self)
+        return self.rounds_.alpha[: self.n_estimators_]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The importances that the learners give to each column, weighted by their votes."""
+        check_is_fitted(self)
+        if not hasattr(self.estimators_[0], "feature_importances_"):
+            raise AttributeError(f"a {type(self.estimator_).__name__} has no feature_importances_")
+        of_each = np.array([estimator.feature_importances_ for estimator in self.estimators_])
+        return np.asarray(np.average(of_each, axis=0, weights=self.estimator_weights_))
+
+    @cached_property
+    def certificate_(self) -> Certificate:
+        """What the model says of itself; `margrove.certify` recomputes it."""
+        check_is_fitted(self)
+        return solver_certificate(self)
+
+    def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[BoostProblem, Any]:
+        """The problem this model has answered, made anew of the data, and the table whose rows it is of: for the
+        certificate."""
+        asked = ask(self, self.estimator_, read_again(self, self.estimator_, X, y, sample_weight))
+        return asked.problem, taken_rows(X, asked.rows)
+
+    # ---------------------------------------------------------------------------------------------------- prediction
+
+    def _labels_by_round(self, X: Any) -> Iterator[NDArray[np.integer]]:
+        """The class that each learner gives to the rows, as a place among the classes."""
+        check_is_fitted(self)
+        if self.model_ is None:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            yield from labels_by_round(self.estimators_, X, self.classes_)
+            return
+        grove = self.model_.grove
+        cells = read_cells(self, X, grove.columns)
+        for t in range(grove.n_trees):
+            tree = grove.tree(t)
+            yield np.argmax(tree.value, axis=1)[native.apply(tree, cells, self.n_jobs)]
+
+    def _votes_by_round(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """The sums of votes for each class after each round: (n, K), the same array again and again."""
+        total = None
+        for label, vote in zip(self._labels_by_round(X), self.estimator_weights_.tolist(), strict=True):
+            if total is None:
+                total = np.zeros((len(label), self.n_classes_))
+            rows = np.flatnonzero(label >= 0)
+            total[rows, label[rows]] += vote
+            yield total
+
+    def _votes(self, X: Any) -> NDArray[np.float64]:
+        return deque(self._votes_by_round(X), maxlen=1)[0]
+
+    def _decided(self, votes: NDArray[np.float64], all_votes: float) -> NDArray[np.float64]:
+        """f_k = Σ_t a_t (1 if T_t says k, else −1/(K − 1)) / Σ_t a_t, scikit-learn's scale: of two classes their
+        difference f_1 − f_0. Sums of votes that are equal but for rounding are made so."""
+        n_classes = self.n_classes_
+        share = votes / all_votes
+        largest = share.max(axis=1, keepdims=True)
+        share = np.where(share >= largest - EQUAL_VOTES, largest, share)
+        if n_classes == 2:
+            return np.asarray(2 * (share[:, 1] - share[:, 0]))
+        return np.asarray((share * n_classes - 1) / (n_classes - 1))
+
+    def _probable(self, decision: NDArray[np.float64]) -> NDArray[np.float64]:
+        """softmax(f/(K − 1)), Zhu and others, equation 15."""
+        if self.n_classes_ == 2:
+            decision = np.column_stack([-decision, decision]) / 2
+        else:
+            decision = decision / (self.n_classes_ - 1)
+        power = np.exp(decision - decision.max(axis=1, keepdims=True))
+        return np.asarray(power / power.sum(axis=1, keepdims=True))
+
+    def _named(self, decision: NDArray[np.float64]) -> NDArray[Any]:
+        place = (decision > 0).astype(np.intp) if self.n_classes_ == 2 else np.argmax(decision, axis=1)
+        return np.asarray(self.classes_[place])
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """How far the vote leans: of two classes (n,) from -2, all for the first, to 2; of more (n, K), each from
+        -1/(K − 1) to 1."""
+        return self._decided(self._votes(X), float(self.estimator_weights_.sum()))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the most votes, the first of equals."""
+        return self._named(self.decision_function(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The softmax of the decision, as scikit-learn has it: an order, not a calibrated probability. The largest is
+        that of the class predicted."""
+        return self._probable(self.decision_function(X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """`decision_function` after each round."""
+        check_is_fitted(self)
+        all_votes = np.cumsum(self.estimator_weights_).tolist()
+        for votes, so_far in zip(self._votes_by_round(X), all_votes, strict=True):
+            yield self._decided(votes, so_far)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """`predict` after each round."""
+        for decision in self.staged_decision_function(X):
+            yield self._named(decision)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """`predict_proba` after each round."""
+        for decision in self.staged_decision_function(X):
+            yield self._probable(decision)
+
+    def staged_score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Iterator[float]:
+        """The accuracy after each round."""
+        for label in self.staged_predict(X):
+            yield accuracy_score(y, label, sample_weight=sample_weight)
+
+    def margins(self, X: Any, y: ArrayLike, *, staged: bool = False) -> NDArray[np.float64]:
+        """How surely each row is judged: the votes for its class less those for the strongest other, as a share of all.
+
+        From -1 (all learners are wrong, and agree) to 1; a row that is judged wrongly has a margin ≤ 0.
+
+        Parameters
+        ----------
+        X, y
+            Rows and their labels.
+        staged : bool, default=False
+            After each round, (T, n); else after the last, (n,).
+        """
+        check_is_fitted(self)
+        label = np.asarray(y)
+        place = np.minimum(np.searchsorted(self.classes_, label), self.n_classes_ - 1)
+        if not (self.classes_[place] == label).all():
+            stranger = label[self.classes_[place] != label][0]
+            raise InputError(f"y holds {shown(stranger)}, which is none of the classes of training")
+        rows, found = np.arange(len(label)), []
+        all_votes = np.cumsum(self.estimator_weights_).tolist()
+        for votes, so_far in zip(self._votes_by_round(X), all_votes, strict=True):
+            if len(votes) != len(label):
+                raise InputError(f"X has {len(votes)} rows, and y {len(label)} labels")
+            if staged or so_far == all_votes[-1]:
+                others = votes.copy()
+                others[rows, place] = -np.inf
+                found.append((votes[rows, place] - others.max(axis=1)) / so_far)
+        return np.array(found) if staged else found[-1]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "rounds_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(DecisionStump() if self.estimator is None else self.estimator).input_tags
+        return tags

@@ -1,0 +1,182 @@
+"""How a classifier is boosted, in one of two ways: our plain trees by an engine, as one `BoostProblem`; any other
+learner round by round, by its own ``fit`` and ``predict``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import _num_samples, validate_data
+
+from margrove.boost.learners import Seeds, codes_of, is_plain_tree, taken_rows
+from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
+from margrove.boost.problem import BoostProblem, HeldOut
+from margrove.boost.rounds import Boosting, Learned
+from margrove.data.sample import read_features
+from margrove.data.table import Table
+from margrove.engine import Effort, solve
+from margrove.engine.slices import run_in_slices
+from margrove.errors import InputError, ParameterError
+from margrove.progress import Progress, report
+from margrove.status import Status
+from margrove.tree.estimator import DecisionTree
+from margrove.tree.held_out import drawn_rows
+from margrove.tree.problem import Cells, TreeProblem
+from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells, read_cells, read_classes
+from margrove.tree.settings import check_settings
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """What a fit has come to. ``model`` is None where the learners are not trees of ours."""
+
+    rounds: Rounds
+    status: Status
+    engine: str
+    model: BoostModel | None
+    estimators: list[Any] | None  # None: they are the trees of the model
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A problem, and what it does not tell: the labels, and where its rows are in the table that was given."""
+
+    problem: BoostProblem
+    classes: NDArray[Any]
+    rows: NDArray[np.intp] | None  # None: all
+    rows_held_out: NDArray[np.intp] | None
+
+
+def boost_trees(asked: Asked, engine: str, effort: Effort) -> Boosted:
+    """Our plain trees, by the engine."""
+    solution: BoostSolution = solve(asked.problem, engine, effort)
+    return Boosted(solution.rounds, solution.status, engine, solution.model, None)
+
+
+def boost_any(
+    owner: Any, learner: Any, asked: Asked, X: Any, engine: str, effort: Effort, before: list[Any]
+) -> Boosted:
+    """Any learner that takes weights, by its own words."""
+    classes, problem = asked.classes, asked.problem
+    X_rows, X_held_out = taken_rows(X, asked.rows), None
+    if problem.held_out is not None:
+        X_held_out = taken_rows(X, asked.rows_held_out)
+    label = classes[problem.learner.target]
+    # Prices and tests of significance of our learners count rows, so all rows together weigh as many as they are;
+    # scikit-learn gives its own learners weights that sum to one.
+    scale = len(label) if type(learner).__module__.startswith("margrove.") else 1
+    seeds = Seeds(np.random.RandomState(owner._seed()))
+
+    def learn(weight: NDArray[np.float64], t: int) -> Learned[Any]:
+        fitted = seeds.give(clone(learner))  # drawn for rounds before too, so that those after get theirs
+        if t < len(before):
+            fitted = before[t]
+        else:
+            fitted.fit(X_rows, label, sample_weight=weight * scale)
+        held_out = None if X_held_out is None else codes_of(fitted.predict(X_held_out), classes)
+        return Learned(fitted, codes_of(fitted.predict(X_rows), classes), held_out)
+
+    boosting = Boosting(problem, learn)
+
+    def advance(seconds: float) -> Status | None:
+        status = boosting.step()
+        n_done = len(boosting.learners)
+        report(Progress("boost", n_done, problem.n_rounds, boosting.loss, "exponential loss"))
+        return status
+
+    status = run_in_slices(advance, time_limit=effort.time_limit)
+    rounds, estimators = boosting.rounds, boosting.learners
+    model = None
+    if estimators and isinstance(learner, DecisionTree):
+        trees = [estimator.tree_ for estimator in estimators]
+        model = BoostModel(Grove.of(trees[0].columns, trees), rounds.vote, problem.n_classes)
+    return Boosted(
+        rounds, status, getattr(estimators[0], "engine_", engine) if estimators else engine, model, estimators
+    )
+
+
+# ------------------------------------------------------------------------------------------------- what is asked
+
+
+def read_training(owner: Any, learner: Any, X: Any, y: Any, sample_weight: Any) -> TreeSample:
+    """The rows of a fit; of a learner that is no plain tree without their cells. Takes note of columns and names."""
+    owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
+    if is_plain_tree(learner, owner.engine):
+        check_settings(learner)
+        test, why = learner._categorical_test()
+        wishes = ColumnWishes(test, learner.categorical_features, learner.split_values, learner.monotonic_cst)
+        cells = learn_cells(owner, X, wishes)
+        owner.categorical_ = {column.name: why for column in cells.columns if column.levels}
+    else:
+        if isinstance(X, Table):
+            read_features(owner, X)
+        else:
+            validate_data(owner, X, skip_check_array=True)
+        cells = Cells((), _num_samples(X))
+    return _of_two_classes(read_classes(cells, y, sample_weight, None))
+
+
+def read_again(owner: Any, learner: Any, X: Any, y: Any, sample_weight: Any) -> TreeSample:
+    """The rows of a fit that was, for its certificate."""
+    if is_plain_tree(learner, owner.engine):
+        cells = read_cells(owner, X, owner.model_.grove.columns)
+    else:
+        cells = Cells((), _num_samples(X))
+    return read_classes(cells, y, sample_weight, None)
+
+
+def ask(owner: Any, learner: Any, sample: TreeSample, before: BoostModel | None = None) -> Asked:
+    """The problem: rows apart, weights that sum to one, and how long to go on."""
+    assert sample.classes is not None
+    classes, n_classes = sample.classes, len(sample.classes)
+    if owner.stop_at_bound > 0 and n_classes > 2:
+        raise ParameterError(
+            f"stop_at_bound is {owner.stop_at_bound}, and there are {n_classes} classes: the exponential loss bounds "
+            "the training error of two classes only. Use stop_at_bound=0."
+        )
+    n = sample.cells.n_rows
+    weight = np.ones(n) if sample.weight is None else sample.weight
+    rows = np.arange(n) if sample.rows is None else sample.rows
+    learning, held_out, rows_held_out = np.arange(n), None, None
+    if owner.early_stopping:
+        is_held_out = _held_out(owner, sample.target)
+        learning, others = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
+        held_out = HeldOut(sample.cells.take(others), sample.target[others], weight[others], owner.n_iter_no_change)
+        rows_held_out = rows[others]
+        sample = replace(sample, cells=sample.cells.take(learning), target=sample.target[learning])
+    weight = weight[learning] / weight[learning].sum()
+    if is_plain_tree(learner, owner.engine):
+        tree = learner._problem(replace(sample, weight=weight), learner._settled_criterion())
+        # The price of a test is in bits for each row, and here all rows together weigh one.
+        tree = replace(tree, growth=replace(tree.growth, complexity=tree.growth.complexity / len(weight)))
+    else:
+        tree = TreeProblem(sample.cells, sample.target, n_classes, weight)
+    problem = BoostProblem(
+        tree, int(owner.n_estimators), float(owner.learning_rate), float(owner.stop_at_bound), held_out, before
+    )
+    is_all = sample.rows is None and held_out is None
+    return Asked(problem, classes, None if is_all else rows[learning], rows_held_out)
+
+
+def _held_out(owner: Any, target: NDArray[Any]) -> NDArray[np.bool_]:
+    is_held_out = drawn_rows(target, owner.validation_fraction, owner._seed())
+    if not is_held_out.any() or len(np.unique(target[~is_held_out])) < len(np.unique(target)):
+        raise InputError(
+            f"validation_fraction={owner.validation_fraction} of {len(target)} rows leaves none to judge by, or no row "
+            "of some class to learn from",
+            cure="Give more rows, another share, or use early_stopping=False.",
+        )
+    return is_held_out
+
+
+def _of_two_classes(sample: TreeSample) -> TreeSample:
+    assert sample.classes is not None
+    if len(sample.classes) < 2:
+        raise InputError(
+            f"y holds one class only, {sample.classes.tolist()[0]!r}; a classifier needs at least two classes",
+            cure="Add rows of another class.",
+        )
+    return sample

@@ -1,0 +1,117 @@
+"""What is boosted: which learners the engines grow themselves, and how any other is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from margrove.data.table import Table
+from margrove.errors import ParameterError, shown
+from margrove.tree.classifier import DecisionTreeClassifier
+from margrove.tree.estimator import DecisionTree
+from margrove.tree.regressor import DecisionTreeRegressor
+from margrove.tree.stump import DecisionStump
+
+_TREES = (DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor)
+
+
+def settle_learner(given: Any, default: Any, owner: str) -> Any:
+    """A fresh copy of the learner to boost; refused if it cannot be boosted."""
+    learner = default if given is None else given
+    if not (hasattr(learner, "fit") and hasattr(learner, "predict") and hasattr(learner, "get_params")):
+        raise ParameterError(
+            f"estimator is {shown(learner)}; it must be a learner with fit and predict, such as {default!r}."
+        )
+    if isinstance(learner, type):
+        raise ParameterError(f"estimator is the class {learner.__name__}; give a learner: {learner.__name__}().")
+    wants_classes = is_classifier(default)
+    name = type(learner).__name__
+    if is_regressor(learner) if wants_classes else is_classifier(learner):
+        kind, other = ("classifier", "AdaBoostRegressor") if wants_classes else ("regressor", "AdaBoostClassifier")
+        raise ParameterError(f"estimator is a {name}, and {owner} boosts a {kind}. Use {other}.")
+    if wants_classes and not has_fit_parameter(learner, "sample_weight"):
+        raise ParameterError(
+            f"estimator is a {name}, whose fit takes no sample_weight: {name} doesn't support sample_weight, and "
+            f"boosting lives by weights. Use a learner that does, such as {default!r}."
+        )
+    return clone(learner)
+
+
+def is_random(learner: Any) -> bool:
+    """Whether a learner of ours that has a ``random_state`` draws anything."""
+    if type(learner) not in _TREES:
+        return True
+    return not (
+        learner.random_state is None
+        and learner.max_features is None
+        and learner.prune != "reduced_error"
+        and learner.ccp_alpha != "cv"
+    )
+
+
+def is_plain_tree(learner: Any, engine: str) -> bool:
+    """Whether a `TreeProblem` says all of what is asked of the learner, so that an engine can boost it by itself."""
+    return (
+        type(learner) in _TREES
+        and not is_random(learner)
+        and learner.prune is None
+        and learner.significance is None
+        and isinstance(learner.ccp_alpha, (int, float))
+        and learner.ccp_alpha == 0
+        and learner.monotonic_cst is None
+        and getattr(learner, "class_weight", None) is None
+        and learner.time_limit is None
+        and learner.engine in ("auto", engine)
+    )
+
+
+def fitted_tree(learner: DecisionTree, **fitted: Any) -> DecisionTree:
+    """The learner as if it had grown this tree itself."""
+    tree: DecisionTree = clone(learner)
+    for name, value in fitted.items():
+        setattr(tree, name, value)
+    return tree
+
+
+class Seeds:
+    """A seed for every ``random_state`` of each learner, drawn as scikit-learn's ensembles do."""
+
+    def __init__(self, generator: np.random.RandomState) -> None:
+        self.generator = generator
+
+    def give(self, learner: Any) -> Any:
+        """The learner, with seeds of its own."""
+        if is_random(learner):
+            names = sorted(learner.get_params(deep=True))
+            keys = [name for name in names if name == "random_state" or name.endswith("__random_state")]
+            if keys:
+                learner.set_params(**{key: self.generator.randint(np.iinfo(np.int32).max) for key in keys})
+        return learner
+
+
+def taken_rows(X: Any, rows: NDArray[Any] | None) -> Any:
+    """Some rows of a table of any kind; None: all."""
+    if rows is None:
+        return X
+    return X.take(rows) if isinstance(X, Table) else _safe_indexing(X, rows)
+
+
+def codes_of(label: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The places of predicted labels among the classes, -1 where a label is none of them."""
+    label = np.asarray(label)
+    if label.dtype.kind == "O":
+        label = np.asarray(label.tolist())
+    place = np.minimum(np.searchsorted(classes, label), len(classes) - 1)
+    return np.where(classes[place] == label, place, -1)
+
+
+def labels_by_round(estimators: list[Any], X: Any, classes: NDArray[Any]) -> Iterator[NDArray[np.intp]]:
+    """What each learner predicts, as places among the classes."""
+    for estimator in estimators:
+        yield codes_of(estimator.predict(X), classes)
