@@ -15,6 +15,7 @@ from margrove.boost.learners import Seeds, codes_of, is_plain_tree, taken_rows
 from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
 from margrove.boost.problem import BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned
+from margrove.data.frames import is_frame
 from margrove.data.sample import read_features
 from margrove.data.table import Table
 from margrove.engine import Effort, solve
@@ -111,10 +112,10 @@ def read_training(owner: Any, learner: Any, X: Any, y: Any, sample_weight: Any) 
         cells = learn_cells(owner, X, wishes)
         owner.categorical_ = {column.name: why for column in cells.columns if column.levels}
     else:
-        if isinstance(X, Table):
+        if isinstance(X, Table) or is_frame(X):
             read_features(owner, X)
-        else:
-            validate_data(owner, X, skip_check_array=True)
+        else:  # what cells may hold is for the learner to say
+            validate_data(owner, X, accept_sparse=True, dtype=None, ensure_all_finite=False, allow_nd=True)
         cells = Cells((), _num_samples(X))
     return _of_two_classes(read_classes(cells, y, sample_weight, None))
 

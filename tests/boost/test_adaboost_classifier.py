@@ -1,0 +1,313 @@
+"""`AdaBoostClassifier` as an estimator: tables, learners of others, refusals, scikit-learn's checks."""
+
+from __future__ import annotations
+
+import pickle
+import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.ensemble import AdaBoostClassifier as ScikitBoost
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier as ScikitTree
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.boost.engines import ENGINES
+
+from margrove import (
+    SVC,
+    AdaBoostClassifier,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    Perceptron,
+    certify,
+    load_penguins,
+)
+from margrove.errors import InputError, ParameterError
+from margrove.progress import watched
+from margrove.status import Status
+
+
+@parametrize_with_checks(
+    [
+        *(AdaBoostClassifier(n_estimators=5, engine=engine) for engine in ENGINES),
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2, max_features=1, random_state=0), n_estimators=5),
+    ]
+)
+def test_scikit_learns_checks_pass(estimator, check):
+    check(estimator)
+
+
+# ------------------------------------------------------------------------------------------------------ tables
+
+
+def _frame():
+    rng = np.random.default_rng(0)
+    n = 120
+    colour = rng.choice(["red", "green", "blue"], n)
+    size = rng.normal(size=n)
+    is_old = rng.random(n) < 0.5
+    y = np.where((colour == "red") ^ (size > 0.2), "yes", "no")
+    frame = pd.DataFrame({"colour": pd.Categorical(colour), "size": size, "is_old": is_old})
+    frame.loc[::7, "size"] = np.nan
+    frame.loc[::11, "colour"] = None
+    return frame, y
+
+
+def test_frames_with_categories_and_missing_cells_are_taken_as_they_are(engine):
+    frame, y = _frame()
+    model = AdaBoostClassifier(n_estimators=25, engine=engine).fit(frame, y)
+    assert model.feature_names_in_.tolist() == ["colour", "size", "is_old"]
+    assert {column.test for column in model.model_.grove.columns} == {"subset", "threshold"}
+    assert certify(model, frame, y).holds
+    tests = {learner.tree_.columns[learner.tree_.feature[0]].name for learner in model.estimators_}
+    assert {"colour", "size"} <= tests
+    again = AdaBoostClassifier(n_estimators=25, engine=engine).fit(pl.from_pandas(frame), y)
+    np.testing.assert_array_equal(again.predict_proba(pl.from_pandas(frame)), model.predict_proba(frame))
+
+
+def test_sparse_rows_are_boosted_as_dense_ones(engine):
+    X = sp.random(80, 6, density=0.4, random_state=0, format="csr")
+    y = (np.asarray(X.sum(axis=1)).ravel() > 1).astype(int)
+    sparse = AdaBoostClassifier(n_estimators=8, engine=engine).fit(X, y)
+    dense = AdaBoostClassifier(n_estimators=8, engine=engine).fit(X.toarray(), y)
+    np.testing.assert_allclose(sparse.estimator_errors_, dense.estimator_errors_, rtol=1e-9)
+    np.testing.assert_allclose(sparse.decision_function(X), dense.decision_function(X.toarray()), atol=1e-9)
+    assert certify(sparse, X, y).holds
+
+
+def test_a_table_and_its_target_are_known_by_name(engine):
+    penguins = load_penguins()
+    model = AdaBoostClassifier(n_estimators=5, engine=engine).fit(penguins, penguins.labels())
+    assert model.target_ == "species"
+    assert model.estimators_[0].target_ == "species"
+    assert "flipper_length_mm" in str(model.estimators_[0].rules())
+
+
+# ----------------------------------------------------------------------------------------------- learners of others
+
+
+@pytest.mark.parametrize("learner", [GaussianNB(), LogisticRegression(), ScikitTree(max_depth=2, max_features=1)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scikit_learns_learners_are_boosted_as_scikit_learn_does(clouds, learner, n_classes):
+    X, y = clouds(n_classes, noise=0.1)
+    ours = AdaBoostClassifier(clone(learner), n_estimators=8, random_state=3).fit(X, y)
+    theirs = ScikitBoost(clone(learner), n_estimators=8, random_state=3).fit(X, y)
+    n = ours.n_estimators_
+    assert n == len(theirs.estimators_)
+    np.testing.assert_allclose(ours.estimator_errors_, theirs.estimator_errors_[:n], atol=1e-6)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
+    assert certify(ours, X, y).holds
+
+
+@pytest.mark.filterwarnings("ignore:Perceptron ended with status 'max_iter'")
+@pytest.mark.parametrize("learner", [SVC(kernel="linear"), Perceptron(max_iter=5, tol=None), DecisionStump()])
+def test_learners_of_ours_with_labels_of_any_type(clouds, learner):
+    X, y = clouds(2, noise=0.2)
+    names = np.array(["no", "yes"], dtype=object)[y]
+    with np.errstate(all="raise"):
+        model = AdaBoostClassifier(clone(learner), n_estimators=4, engine="reference").fit(X, names)
+    assert set(model.predict(X)) <= {"no", "yes"}
+    assert model.score(X, names) > 0.5
+    assert certify(model, X, names).holds
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        DecisionTreeClassifier(max_depth=3, prune="pessimistic"),
+        DecisionTreeClassifier(max_depth=3, significance=0.01),
+        DecisionTreeClassifier(max_depth=2, max_features=2),
+        DecisionTreeClassifier(max_depth=2, random_state=0),
+        DecisionTreeClassifier(max_depth=2, monotonic_cst=[1, 0, 0, 0]),
+        DecisionStump(class_weight="balanced"),
+    ],
+    ids=["pruned", "significant", "columns drawn", "random order", "monotone", "class weights"],
+)
+def test_trees_that_no_problem_describes_are_boosted_round_by_round(clouds, learner):
+    X, y = clouds(2, n_rows=400, noise=0.1)
+    model = AdaBoostClassifier(learner, n_estimators=6, random_state=0).fit(X, y)
+    again = AdaBoostClassifier(learner, n_estimators=6, random_state=0).fit(X, y)
+    assert model.n_estimators_ >= 2
+    np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
+    assert certify(model, X, y).holds
+    labels = np.array([learner.predict(X) for learner in model.estimators_])
+    by_hand = np.where(model.estimator_weights_ @ np.where(labels == 1, 1, -1) > 0, 1, 0)
+    np.testing.assert_array_equal(model.predict(X), by_hand)
+
+
+def test_both_ways_to_boost_a_plain_tree_agree(engine, clouds):
+    """A time limit that never comes is no part of a `TreeProblem`: the learner then goes round by round."""
+    X, y = clouds(3, noise=0.2)
+    plain = DecisionTreeClassifier(max_depth=2, min_weight_fraction_leaf=0.1, complexity=0.5)
+    as_one = AdaBoostClassifier(plain, n_estimators=6, engine=engine).fit(X, y)
+    by_rounds = AdaBoostClassifier(clone(plain).set_params(time_limit=1e6), n_estimators=6).fit(X, y)
+    np.testing.assert_allclose(as_one.estimator_errors_, by_rounds.estimator_errors_, rtol=1e-9)
+    np.testing.assert_allclose(as_one.decision_function(X), by_rounds.decision_function(X), atol=1e-9)
+
+
+def test_early_stopping_and_warm_start_work_round_by_round(clouds):
+    X, y = clouds(2, noise=0.3)
+    names = pd.DataFrame(X, columns=list("abcd"))
+    settings = {"early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 3}
+    model = AdaBoostClassifier(ScikitTree(max_depth=2), n_estimators=40, **settings).fit(names, y)
+    assert model.status_ is Status.EARLY_STOPPED
+    rows = model.validation_rows_
+    assert 1 - model.score(names.iloc[rows], y[rows]) == pytest.approx(model.rounds_.validation_error.min())
+    tree = ScikitTree(max_depth=2, max_features=1)
+    parts = AdaBoostClassifier(tree, n_estimators=4, warm_start=True, random_state=1).fit(X, y)
+    parts.set_params(n_estimators=9).fit(X, y)
+    whole = AdaBoostClassifier(tree, n_estimators=9, random_state=1).fit(X, y)
+    np.testing.assert_array_equal(parts.estimator_errors_, whole.estimator_errors_)
+
+
+class SlowStump(DecisionStump):
+    """One that takes longer than the limit of the test below."""
+
+    def fit(self, X, y, sample_weight=None):
+        time.sleep(0.05)
+        return super().fit(X, y, sample_weight)
+
+
+def test_progress_is_told_and_a_time_limit_keeps_what_there_is(clouds):
+    X, y = clouds(2)
+    seen = []
+    with watched(seen.append):
+        AdaBoostClassifier(ScikitTree(max_depth=1), n_estimators=3).fit(X, y)
+    assert [report.done for report in seen] == [1, 2, 3]
+    assert seen[-1].total == 3
+    with pytest.warns(UserWarning, match="'time_limit' after 1 of 50 rounds"):
+        model = AdaBoostClassifier(SlowStump(), time_limit=0.02).fit(X, y)
+    assert model.status_ is Status.TIME_LIMIT
+    assert model.n_estimators_ == 1
+
+
+# ---------------------------------------------------------------------------------------------------- the vote
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n_classes=st.integers(2, 6),
+    n_rows=st.integers(12, 40),
+    n_rounds=st.integers(1, 9),
+    rate=st.sampled_from([0.1, 1.0, 2.0]),
+    seed=st.integers(0, 10**6),
+)
+def test_the_most_probable_class_is_the_predicted_one(n_classes, n_rows, n_rounds, rate, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (n_rows, 2)).astype(float)  # many ties, of rows and of votes
+    y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_rows - n_classes)])
+    learner = DecisionTreeClassifier(max_depth=3)
+    model = AdaBoostClassifier(learner, n_estimators=n_rounds, learning_rate=rate, engine="reference").fit(X, y)
+    for probability, label in zip(model.staged_predict_proba(X), model.staged_predict(X), strict=True):
+        np.testing.assert_array_equal(model.classes_[probability.argmax(axis=1)], label)
+        np.testing.assert_allclose(probability.sum(axis=1), 1)
+    np.testing.assert_array_equal(label, model.predict(X))
+    margins = model.margins(X, y)
+    assert (np.abs(margins) <= 1 + 1e-12).all()
+    assert (label == y)[margins > 1e-9].all()
+    assert (label != y)[margins < -1e-9].all()
+    error = np.mean(label != y)
+    assert error == pytest.approx(model.rounds_.training_error[-1])
+
+
+def test_margins_of_two_classes_are_y_times_f(engine, clouds):
+    X, y = clouds(2, noise=0.1)
+    model = AdaBoostClassifier(n_estimators=9, engine=engine).fit(X, y)
+    np.testing.assert_allclose(
+        model.margins(X, y), np.where(y == 1, 1, -1) * model.decision_function(X) / 2, atol=1e-12
+    )
+    staged = model.margins(X, y, staged=True)
+    assert staged.shape == (9, len(y))
+    np.testing.assert_array_equal(staged[-1], model.margins(X, y))
+    with pytest.raises(InputError, match="'stranger', which is none of the classes"):
+        model.margins(X, np.array(["stranger"] * len(y)))
+    with pytest.raises(InputError, match="200 rows, and y 3 labels"):
+        model.margins(X, y[:3])
+
+
+def test_the_learners_are_trees_that_predict_by_themselves(engine, clouds):
+    X, y = clouds(3)
+    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=4, engine=engine).fit(X, y)
+    assert all(type(learner) is DecisionTreeClassifier and learner.max_depth == 2 for learner in model.estimators_)
+    assert [learner.get_depth() for learner in model.estimators_] == [2, 2, 2, 2]
+    for t, learner in enumerate(model.estimators_):
+        assert np.mean(learner.predict(X) != y) <= 1
+        weight_of_wrong = model.estimator_errors_[t]
+        assert 0 < weight_of_wrong < 2 / 3
+    assert model.estimators_ is model.estimators_  # made once
+
+
+def test_a_pickled_model_predicts_the_same(engine, clouds):
+    X, y = clouds(3)
+    model = AdaBoostClassifier(n_estimators=4, engine=engine).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert certify(again, X, y).holds
+
+
+# --------------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"n_estimators": 0}, "n_estimators is 0"),
+        ({"learning_rate": 0}, "learning_rate is 0"),
+        ({"learning_rate": 50.0}, "learning_rate is 50.0; it must be 5 at most"),
+        ({"estimator": KNeighborsClassifier()}, "KNeighborsClassifier doesn't support sample_weight"),
+        ({"estimator": DecisionTreeRegressor()}, "DecisionTreeRegressor, and AdaBoostClassifier boosts a classifier"),
+        ({"estimator": "stump"}, "estimator is 'stump'"),
+        ({"estimator": DecisionStump}, "class DecisionStump; give a learner"),
+        ({"estimator": DecisionStump(criterion="gnii")}, "criterion is 'gnii'"),
+        ({"early_stopping": 1}, "early_stopping is 1"),
+        ({"early_stopping": True, "validation_fraction": 1.5}, "validation_fraction is 1.5"),
+        ({"n_iter_no_change": 0}, "n_iter_no_change is 0"),
+        ({"stop_at_bound": -1}, "stop_at_bound is -1"),
+        ({"warm_start": "yes"}, "warm_start is 'yes'"),
+        ({"random_state": "x"}, "random_state is 'x'"),
+        ({"engine": "abacus"}, "engine is 'abacus'"),
+    ],
+)
+def test_bad_parameters_are_named(clouds, settings, words):
+    with pytest.raises(ParameterError, match=words):
+        AdaBoostClassifier(**{"engine": "reference", **settings}).fit(*clouds(2))
+
+
+def test_one_class_is_refused(engine):
+    with pytest.raises(InputError, match="one class only, 'a'"):
+        AdaBoostClassifier(engine=engine).fit([[0.0], [1.0]], ["a", "a"])
+
+
+def test_too_few_rows_to_hold_any_out_are_refused(engine):
+    X, y = [[0.0], [1.0], [2.0]], [0, 1, 1]
+    with pytest.raises(InputError, match=r"validation_fraction=0\.1 of 3 rows"):
+        AdaBoostClassifier(early_stopping=True, engine=engine).fit(X, y)
+
+
+def test_a_warm_start_on_something_else_is_refused(engine, clouds):
+    X, y = clouds(2)
+    model = AdaBoostClassifier(n_estimators=5, warm_start=True, engine=engine).fit(X, y)
+    with pytest.raises(ParameterError, match="there are 5 rounds already"):
+        clone_of(model, n_estimators=4).fit(X, y)
+    with pytest.raises(ParameterError, match="rounds there are were done with DecisionStump"):
+        clone_of(model, estimator=DecisionTreeClassifier(max_depth=2)).fit(X, y)
+    with pytest.raises(InputError, match="other rows, weights"):
+        clone_of(model, n_estimators=8).fit(X, 1 - y)
+    with pytest.raises(InputError, match="other columns or classes"):
+        clone_of(model, n_estimators=8).fit(X[:, :2], y)
+    before = model.decision_function(X)
+    np.testing.assert_array_equal(clone_of(model).fit(X, y).decision_function(X), before)  # nothing left to do
+
+
+def clone_of(model, **parameters):
+    """The same fitted model with other parameters."""
+    return pickle.loads(pickle.dumps(model)).set_params(**parameters)

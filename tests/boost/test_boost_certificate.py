@@ -1,0 +1,190 @@
+"""Certificates of AdaBoost: true models hold, forged ones are found out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.ensemble import AdaBoostClassifier as ScikitBoost
+from sklearn.naive_bayes import GaussianNB
+
+from margrove import AdaBoostClassifier, DecisionTreeClassifier, certify
+from margrove.boost.certificate import certify_boost_problem
+from margrove.errors import InputError
+
+
+@pytest.fixture
+def fitted(engine, clouds):
+    X, y = clouds(2, noise=0.1)
+    learner = DecisionTreeClassifier(max_depth=2)
+    return AdaBoostClassifier(learner, n_estimators=12, engine=engine).fit(X, y), X, y
+
+
+def failed(certificate):
+    return {claim.name for claim in certificate.claims if claim.holds is False}
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("settings", [{}, {"learning_rate": 0.4}, {"early_stopping": True}], ids=str)
+def test_what_was_boosted_holds(engine, clouds, n_classes, settings):
+    X, y = clouds(n_classes, noise=0.2)
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    model = AdaBoostClassifier(n_estimators=12, engine=engine, **settings).fit(X, y, weight)
+    certificate = certify(model, X, y, weight)
+    assert certificate.holds, failed(certificate)
+    assert certificate.source == "recomputed"
+    names = {claim.name for claim in certificate.claims}
+    has_rate_one = model.learning_rate == 1
+    assert ("every vote makes the loss smallest" in names) == has_rate_one
+    assert ("Z of each round is 2 √(ε (1 − ε))" in names) == (has_rate_one and n_classes == 2)
+    assert (certificate.claim("training error").limits is not None) == (n_classes == 2)
+    assert ("error on rows held out is as told" in names) == model.early_stopping
+
+
+def test_right_after_fit_the_solver_does_not_vouch_for_itself(fitted):
+    model, X, y = fitted
+    assert model.certificate_.source == "solver"
+    assert model.certificate_.holds is None
+    assert model.certificate_["training error"] == pytest.approx(np.mean(model.predict(X) != y))
+
+
+def test_a_perfect_learner_holds(engine):
+    X, y = np.arange(8.0)[:, None], np.arange(8) // 4
+    assert certify(AdaBoostClassifier(engine=engine).fit(X, y), X, y).holds
+
+
+def forge_rounds(model, **changes):
+    model.rounds_ = replace(model.rounds_, **changes)
+    model.model_ = replace(model.model_, vote=model.rounds_.vote[: model.n_estimators_])
+
+
+def test_forged_errors_are_found(fitted):
+    model, X, y = fitted
+    error = model.rounds_.error.copy()
+    error[4] -= 1e-6
+    forge_rounds(model, error=error)
+    assert {"weighted error of each learner", "vote of each learner", "weights of every round"} <= failed(
+        certify(model, X, y)
+    )
+
+
+def test_forged_votes_are_found(fitted):
+    model, X, y = fitted
+    vote = model.rounds_.vote.copy()
+    vote[7] *= 1.01
+    forge_rounds(model, vote=vote)
+    found = failed(certify(model, X, y))
+    assert {"vote of each learner", "every vote makes the loss smallest", "weighted error of each learner"} <= found
+
+
+def test_an_error_and_a_vote_forged_together_are_found(fitted):
+    model, X, y = fitted
+    error, vote = model.rounds_.error.copy(), model.rounds_.vote.copy()
+    error[3] = 0.1
+    vote[3] = np.log(9)
+    forge_rounds(model, error=error, vote=vote)
+    found = failed(certify(model, X, y))
+    assert {"weighted error of each learner", "weights of every round", "exponential loss is the product of Z"} <= found
+    assert "vote of each learner" not in found
+
+
+def test_votes_of_the_model_that_are_not_those_of_the_rounds_are_found(fitted):
+    model, X, y = fitted
+    model.model_ = replace(model.model_, vote=model.model_.vote * 2)
+    assert failed(certify(model, X, y)) == {"votes of the model"}
+
+
+def test_a_forged_training_error_is_found(fitted):
+    model, X, y = fitted
+    forge_rounds(model, training_error=model.rounds_.training_error * 0.5)
+    assert failed(certify(model, X, y)) == {"training error after each round"}
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -1.0, 2.0])
+def test_impossible_errors_are_found(fitted, number):
+    model, X, y = fitted
+    forge_rounds(model, error=np.where(np.arange(12) == 5, number, model.rounds_.error))
+    assert certify(model, X, y).holds is False
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -1e6, 1e6, 0.0])
+def test_impossible_votes_are_found(fitted, number):
+    model, X, y = fitted
+    forge_rounds(model, vote=np.where(np.arange(12) == 5, number, model.rounds_.vote))
+    assert certify(model, X, y).holds is False
+
+
+def forge_grove(model, **changes):
+    model.model_ = replace(model.model_, grove=replace(model.model_.grove, **changes))
+
+
+def test_a_forged_threshold_is_found(fitted):
+    model, X, y = fitted
+    threshold = model.model_.grove.threshold.copy()
+    threshold[model.model_.grove.start[5]] += 0.5
+    forge_grove(model, threshold=threshold)
+    found = failed(certify(model, X, y))
+    assert "weighted error of each learner" in found or "rows in each node" in found
+    assert "rows in each node" in found
+
+
+def test_a_tree_of_another_round_is_found(fitted):
+    """The second tree in place of the eighth: a tree grown by the rules, but on other weights."""
+    model, X, y = fitted
+    grove = model.model_.grove
+    trees = [grove.tree(t) for t in range(grove.n_trees)]
+    trees[7] = trees[1]
+    forge_grove(model, **vars(type(grove).of(grove.columns, trees)))
+    found = failed(certify(model, X, y))
+    assert "weighted error of each learner" in found
+    assert "weight and value of each node" in found
+
+
+def test_a_split_that_is_not_the_best_is_found_though_its_numbers_are_true(engine, clouds):
+    """Grown without the best column, and then said to have had it."""
+    X, y = clouds(2, noise=0.1)
+    model = AdaBoostClassifier(n_estimators=5, engine=engine).fit(X, y)
+    best = int(model.estimators_[0].tree_.feature[0])
+    blind = AdaBoostClassifier(n_estimators=5, engine=engine).fit(np.where(np.arange(4) == best, 0.0, X), y)
+    found = failed(certify(blind, X, y))
+    assert "a better column" in found
+    assert "weighted error of each learner" not in found
+
+
+def test_arrays_that_make_no_trees_are_found(fitted):
+    model, X, y = fitted
+    forge_grove(model, child=model.model_.grove.child[::-1].copy())
+    certificate = certify(model, X, y)
+    assert certificate.holds is False
+    assert any("do not make a tree" in claim.words for claim in certificate.claims)
+
+
+def test_other_rows_are_found(fitted):
+    model, X, y = fitted
+    assert certify(model, X[:-1], y[:-1]).holds is False
+    assert certify(model, X, 1 - y).holds is False
+
+
+def test_a_sample_of_the_rounds_is_said_to_be_one(fitted):
+    model, X, y = fitted
+    problem, _ = model._problem_of(X, y)
+    claims = certify_boost_problem(problem, model.model_, model.rounds_, visit_limit=8_000)
+    searched = next(claim for claim in claims if claim.name == "trees searched anew")
+    assert 2 <= searched.values[0] < 12
+    assert searched.words.startswith("of 12")
+    assert all(claim.holds is not False for claim in claims)
+
+
+def test_rounds_of_other_learners_are_checked_as_well(clouds):
+    X, y = clouds(3)
+    model = AdaBoostClassifier(GaussianNB(), n_estimators=5).fit(X, y)
+    assert certify(model, X, y).holds
+    model.rounds_ = replace(model.rounds_, error=model.rounds_.error + 1e-6)
+    assert "weighted error of each learner" in failed(certify(model, X, y))
+
+
+def test_scikit_learns_class_of_that_name_is_refused(clouds):
+    X, y = clouds(2)
+    with pytest.raises(InputError, match="AdaBoostClassifier is of sklearn"):
+        certify(ScikitBoost(n_estimators=2).fit(X, y), X, y)
