@@ -13,13 +13,23 @@ class BoundBooster {
   BoundBooster(nb::list columns, std::int64_t n, Vector<std::int32_t> label, int n_classes, Vector<double> weight,
                int criterion, nb::dict growth, std::int64_t n_rounds, double learning_rate, double stop_at_bound,
                int threads)
-      : owners_(nb::make_tuple(columns, label, weight)), n_classes_(static_cast<std::size_t>(n_classes)) {
+      : owners_(nb::make_tuple(columns, label, weight)),
+        n_rows_(static_cast<std::size_t>(n)),
+        n_classes_(static_cast<std::size_t>(n_classes)) {
     require(n_classes >= 2 && criterion <= static_cast<int>(tree::Criterion::error), "boosting is of classes");
     require(static_cast<std::int64_t>(weight.size()) == n, "weight must be (n)");
     auto grower =
         grower_of(columns, {n, span_of(label), n_classes, {}, span_of(weight), criterion, growth, threads}, true);
     booster_ = std::make_unique<boost::Booster>(std::move(grower), span_of(label), n_classes, span_of(weight), n_rounds,
                                                 learning_rate, stop_at_bound);
+  }
+
+  void repeat_round(Vector<std::int32_t> judged) {
+    require(judged.size() == n_rows_, "judged must be (n)");
+    for (std::size_t i = 0; i < judged.size(); ++i)
+      require(judged.data()[i] >= 0 && judged.data()[i] < static_cast<std::int32_t>(n_classes_),
+              "a label lies beyond the classes");
+    booster_->repeat_round(span_of(judged));
   }
 
   bool run(double seconds, std::int64_t rounds) {
@@ -54,7 +64,7 @@ class BoundBooster {
 
  private:
   nb::tuple owners_;
-  std::size_t n_classes_;
+  std::size_t n_rows_, n_classes_;
   std::unique_ptr<boost::Booster> booster_;
 };
 
@@ -66,6 +76,7 @@ void bind_boost(nb::module_& m) {
                     double, double, int>(),
            "columns"_a, "n"_a, "label"_a, "n_classes"_a, "weight"_a, "criterion"_a, "growth"_a, "n_rounds"_a,
            "learning_rate"_a, "stop_at_bound"_a, "threads"_a)
+      .def("repeat_round", &BoundBooster::repeat_round, "judged"_a)
       .def("run", &BoundBooster::run, "seconds"_a, "rounds"_a)
       .def("take", &BoundBooster::take)
       .def("end", &BoundBooster::end)

@@ -24,6 +24,8 @@ class Booster {
   Booster(std::unique_ptr<tree::Growing> grower, std::span<const std::int32_t> label, int n_classes,
           std::span<const double> weight, std::int64_t n_rounds, double learning_rate, double stop_at_bound);
 
+  // A round that was done before: the class that its learner gives each row. Before any other.
+  void repeat_round(std::span<const std::int32_t> judged);
   // Goes on for about so many seconds, or until so many rounds are done in all. True when there will be no more.
   bool run(double seconds, std::int64_t rounds);
   End end() const { return end_; }
@@ -35,8 +37,8 @@ class Booster {
   std::vector<tree::Node> take_trees() { return std::exchange(trees_, {}); }
 
  private:
-  void finish_round();
-  double judge(std::span<const tree::Node> tree);
+  bool finish_round();
+  void judge(std::span<const tree::Node> tree);
   double cast_votes(double vote);
 
   std::unique_ptr<tree::Growing> grower_;
@@ -44,7 +46,7 @@ class Booster {
   std::size_t n_classes_;
   std::span<const double> first_weight_;
   std::int64_t n_rounds_, done_ = 0;
-  double learning_rate_, stop_at_bound_, loss_ = 1;
+  double learning_rate_, stop_at_bound_, loss_ = 1, all_votes_ = 0;
   std::vector<double> weight_;         // of the round under way
   std::vector<double> votes_;          // (n, K)
   std::vector<std::int32_t> judged_;   // the class that this round's tree gives each row

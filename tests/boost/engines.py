@@ -1,3 +1,3 @@
 """The engines that boost trees: every test of boosting that takes `engine` runs on each."""
 
-ENGINES = ("reference",)
+ENGINES = ("reference", "native")

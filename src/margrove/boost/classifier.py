@@ -111,7 +111,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> from margrove import AdaBoostClassifier, load_penguins
     >>> penguins = load_penguins()
-    >>> model = AdaBoostClassifier(n_estimators=20, engine="reference").fit(penguins, penguins.labels())
+    >>> model = AdaBoostClassifier(n_estimators=20).fit(penguins, penguins.labels())
     >>> print(f"{model.score(penguins, penguins.labels()):.3f}", model.status_)
     0.997 converged
     >>> print(model.estimators_[0].rules())

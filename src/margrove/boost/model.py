@@ -115,18 +115,23 @@ class Grove:
             parts[name] = np.concatenate([[0], np.cumsum(counts)]).astype(dtype)
         return cls(columns=columns, start=start, **parts)
 
-    def joined(self, other: Grove) -> Grove:
-        """This grove's trees, then the other's."""
-        m = self.start[-1]
+    @classmethod
+    def joined(cls, groves: list[Grove]) -> Grove:
+        """The trees of these groves, one behind the other; of at least one."""
+        with_trees = [grove for grove in groves if grove.n_trees]
+        if len(with_trees) < 2:
+            return (with_trees or groves)[0]
         parts: dict[str, Any] = {}
-        for part in fields(self)[1:]:
-            mine, more = getattr(self, part.name), getattr(other, part.name)
-            if part.name in ("start", "child_start", "level_start"):
-                mine, more = mine[:-1], more + mine[-1]
+        for part in fields(cls)[1:]:
+            arrays = [getattr(grove, part.name) for grove in with_trees]
+            if part.name in ("start", "child_start", "level_start"):  # each begins where the one before ends
+                ends = np.cumsum([0, *(array[-1] for array in arrays)])
+                arrays = [array[:-1] + end for array, end in zip(arrays, ends, strict=False)] + [ends[-1:]]
             elif part.name == "child":
-                more = more + m
-            parts[part.name] = np.concatenate([mine, more]).astype(mine.dtype)
-        return Grove(columns=self.columns, **parts)
+                firsts = np.cumsum([0, *(grove.start[-1] for grove in with_trees)])
+                arrays = [array + first for array, first in zip(arrays, firsts, strict=False)]
+            parts[part.name] = np.concatenate(arrays).astype(getattr(with_trees[0], part.name).dtype)
+        return cls(columns=with_trees[0].columns, **parts)
 
 
 @dataclass(frozen=True, eq=False)

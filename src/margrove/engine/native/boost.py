@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
-from margrove.boost.problem import BoostProblem, HeldOut
+from margrove.boost.problem import BoostProblem, HeldOut, judged
 from margrove.engine import Effort
 from margrove.engine.native.core import core, threads_for
 from margrove.engine.native.dispatch import solve
@@ -54,17 +54,20 @@ def _(problem: BoostProblem, effort: Effort) -> BoostSolution:
         problem.stop_at_bound,
         threads_for(effort.n_jobs),
     )
-    taken: list[dict[str, NDArray[Any]]] = []
     watcher = None if problem.held_out is None else _Watcher(problem.held_out, problem.n_classes, effort.n_jobs)
+    before, is_over = _repeat(problem, booster, watcher, effort.n_jobs)
+    taken = [booster.take()]
 
     def advance(seconds: float) -> Status | None:
-        is_over = booster.run(seconds, booster.rounds_done() + 1 if watcher else problem.n_rounds)
-        report(Progress("boosting", done=booster.rounds_done(), total=problem.n_rounds))
+        if is_over:
+            return Status.EARLY_STOPPED
+        is_done = booster.run(seconds, booster.rounds_done() + 1 if watcher else problem.n_rounds)
+        report(Progress("boost", done=booster.rounds_done(), total=problem.n_rounds))
         if watcher and booster.rounds_done() > watcher.n_rounds:
             taken.append(booster.take())
-            if watcher.is_enough(_grove(taken[-1:], problem).tree(0), float(taken[-1]["vote"][0])):
+            if watcher.is_enough(_grove(taken[-1], problem).tree(0), float(taken[-1]["vote"][0])) and not is_done:
                 return Status.EARLY_STOPPED
-        return _ENDS[booster.end()] if is_over else None
+        return _ENDS[booster.end()] if is_done else None
 
     status = run_in_slices(advance, time_limit=effort.time_limit)
     taken.append(booster.take())
@@ -74,7 +77,23 @@ def _(problem: BoostProblem, effort: Effort) -> BoostSolution:
         validation_error=None if watcher is None else np.array(watcher.errors),
         n_classes=problem.n_classes,
     )
-    return BoostSolution(BoostModel(_grove(taken, problem), rounds["vote"], problem.n_classes), history, status)
+    grove = Grove.joined([before, *(_grove(part, problem) for part in taken if len(part["start"]) > 1)])
+    return BoostSolution(BoostModel(grove, rounds["vote"], problem.n_classes), history, status)
+
+
+def _repeat(problem: BoostProblem, booster: Any, watcher: _Watcher | None, n_jobs: int | None) -> tuple[Grove, bool]:
+    """Do the rounds again that were done before: their trees, and whether they are enough."""
+    cells = problem.learner.cells
+    if problem.before is None:
+        return Grove.of(cells.columns, []), False
+    grove = problem.before.grove
+    for t in range(grove.n_trees):
+        tree = grove.tree(t)
+        given = np.argmax(tree.value, axis=1)[apply(tree, cells, n_jobs)]
+        booster.repeat_round(np.ascontiguousarray(given, np.int32))
+        if watcher and watcher.is_enough(tree, float(problem.before.vote[t])):
+            return grove.first(t + 1), True
+    return grove, False
 
 
 class _Watcher:
@@ -96,23 +115,14 @@ class _Watcher:
         cells: Cells = self._held_out.cells
         given = np.argmax(tree.value, axis=1)[apply(tree, cells, self._n_jobs)]
         self._votes[np.arange(cells.n_rows), given] += vote
-        wrong = np.argmax(self._votes, axis=1) != self._held_out.target
+        wrong = judged(self._votes) != self._held_out.target
         self.errors.append(float(self._weight[wrong].sum() / self._weight.sum()))
         return self.n_rounds - 1 - int(np.argmin(self.errors)) >= self._held_out.patience
 
 
-def _grove(taken: list[dict[str, NDArray[Any]]], problem: BoostProblem) -> Grove:
-    """The trees of several takes, with the impurity of each node."""
-    groves = []
-    for arrays in taken:
-        parts = {
-            name: values
-            for name, values in arrays.items()
-            if name not in ("error", "vote", "training_error", "least", "most")
-        }
-        impurity = class_impurity(problem.learner.growth.criterion, parts["value"])
-        groves.append(Grove(columns=problem.learner.cells.columns, impurity=impurity, **parts))
-    first, *others = groves
-    for grove in others:
-        first = first.joined(grove)
-    return first
+def _grove(arrays: dict[str, NDArray[Any]], problem: BoostProblem) -> Grove:
+    """The trees of some rounds, with the impurity of each node."""
+    others = ("error", "vote", "training_error", "least", "most")
+    parts = {name: values for name, values in arrays.items() if name not in others}
+    impurity = class_impurity(problem.learner.growth.criterion, parts["value"])
+    return Grove(columns=problem.learner.cells.columns, impurity=impurity, **parts)
