@@ -52,7 +52,8 @@ struct BoundTree {
   Vector<std::int64_t> level_start;
   Vector<std::int32_t> level_branch, missing_branch, default_branch;
 
-  explicit BoundTree(const nb::tuple& given)
+  // Of one tree, or of several one behind the other.
+  explicit BoundTree(const nb::tuple& given, std::size_t n_trees = 1)
       : feature(nb::cast<Vector<std::int32_t>>(given[0])),
         threshold(nb::cast<Vector<double>>(given[1])),
         child_start(nb::cast<Vector<std::int32_t>>(given[2])),
@@ -62,10 +63,10 @@ struct BoundTree {
         missing_branch(nb::cast<Vector<std::int32_t>>(given[6])),
         default_branch(nb::cast<Vector<std::int32_t>>(given[7])) {
     const std::size_t m = feature.size();
-    require(m > 0 && threshold.size() == m && missing_branch.size() == m && default_branch.size() == m &&
-                child_start.size() == m + 1 && level_start.size() == m + 1 && child.size() == m - 1,
+    require(m >= n_trees && threshold.size() == m && missing_branch.size() == m && default_branch.size() == m &&
+                child_start.size() == m + 1 && level_start.size() == m + 1 && child.size() == m - n_trees,
             "the arrays of the tree disagree in length");
-    require(child_start.data()[0] == 0 && child_start.data()[m] == static_cast<std::int32_t>(m - 1) &&
+    require(child_start.data()[0] == 0 && child_start.data()[m] == static_cast<std::int32_t>(m - n_trees) &&
                 level_start.data()[0] == 0 && level_start.data()[m] == static_cast<std::int64_t>(level_branch.size()),
             "the tree's starts leave its children or levels");
     for (std::size_t i = 0; i < m; ++i) {
@@ -87,6 +88,18 @@ struct BoundTree {
   void require_columns(std::int64_t d) const {
     for (std::size_t i = 0; i < feature.size(); ++i)
       require(feature.data()[i] < d, "the tree tests a column that is not there");
+  }
+
+  // No column is sparse, and thresholds have two branches.
+  void require_tests(std::span<const Column> views) const {
+    for (std::size_t i = 0; i < feature.size(); ++i) {
+      const std::int32_t j = feature.data()[i];
+      require(j < 0 || !tree::is_sparse(views[static_cast<std::size_t>(j)].cells),
+              "sparse rows go by apply_tree_to_rows");
+      require(j < 0 || views[static_cast<std::size_t>(j)].test != tree::Test::threshold ||
+                  child_start.data()[i + 1] - child_start.data()[i] == 2,
+              "a threshold has two branches");
+    }
   }
 
   tree::TreeView view() const {
@@ -112,14 +125,7 @@ nb::ndarray<nb::numpy, std::int32_t> apply_tree_to_columns(nb::tuple given, nb::
   const BoundTree bound(given);
   const std::vector<Column> views = columns_of(columns, n);
   bound.require_columns(static_cast<std::int64_t>(views.size()));
-  for (std::size_t i = 0; i < bound.feature.size(); ++i) {
-    const std::int32_t j = bound.feature.data()[i];
-    require(j < 0 || !tree::is_sparse(views[static_cast<std::size_t>(j)].cells),
-            "sparse rows go by apply_tree_to_rows");
-    require(j < 0 || views[static_cast<std::size_t>(j)].test != tree::Test::threshold ||
-                bound.child_start.data()[i + 1] - bound.child_start.data()[i] == 2,
-            "a threshold has two branches");
-  }
+  bound.require_tests(views);
   std::vector<std::int32_t> leaf(static_cast<std::size_t>(n));
   {
     nb::gil_scoped_release unlocked;
@@ -127,6 +133,59 @@ nb::ndarray<nb::numpy, std::int32_t> apply_tree_to_columns(nb::tuple given, nb::
   }
   const std::size_t size = leaf.size();
   return to_numpy(std::move(leaf), {size});
+}
+
+// Trees that vote: the arrays of a grove beside those of its trees.
+struct BoundGrove {
+  Vector<std::int64_t> start;
+  Vector<std::int32_t> label;
+  Vector<double> vote;
+  BoundTree trees;
+  std::size_t n_classes;
+
+  BoundGrove(const nb::tuple& given, Vector<std::int64_t> start_of, Vector<std::int32_t> label_of, Vector<double> votes,
+             int k)
+      : start(start_of),
+        label(label_of),
+        vote(votes),
+        trees(given, votes.size()),
+        n_classes(static_cast<std::size_t>(k)) {
+    const auto m = static_cast<std::int64_t>(trees.feature.size());
+    require(k > 0 && start.size() == vote.size() + 1 && static_cast<std::int64_t>(label.size()) == m,
+            "the arrays of the grove disagree in length");
+    for (std::size_t t = 0; t < vote.size(); ++t)
+      require(start.data()[t] >= 0 && start.data()[t] < m, "a tree begins outside the grove");
+    for (std::size_t i = 0; i < label.size(); ++i)
+      require(label.data()[i] >= 0 && label.data()[i] < k, "a label lies beyond the classes");
+  }
+  tree::GroveView view() const { return {trees.view(), span_of(start), span_of(label), span_of(vote), n_classes}; }
+};
+
+nb::ndarray<nb::numpy, double> votes_of_rows(nb::tuple trees, Vector<std::int64_t> start, Vector<std::int32_t> label,
+                                             Vector<double> vote, int n_classes, const Points& points, int threads) {
+  const BoundGrove bound(trees, start, label, vote, n_classes);
+  bound.trees.require_columns(points.d);
+  std::vector<double> votes(static_cast<std::size_t>(points.n) * bound.n_classes);
+  {
+    nb::gil_scoped_release unlocked;
+    tree::vote_rows(bound.view(), points.rows, threads, votes.data());
+  }
+  return to_numpy(std::move(votes), {static_cast<std::size_t>(points.n), bound.n_classes});
+}
+
+nb::ndarray<nb::numpy, double> votes_of_columns(nb::tuple trees, Vector<std::int64_t> start, Vector<std::int32_t> label,
+                                                Vector<double> vote, int n_classes, nb::list columns, std::int64_t n,
+                                                int threads) {
+  const BoundGrove bound(trees, start, label, vote, n_classes);
+  const std::vector<Column> views = columns_of(columns, n);
+  bound.trees.require_columns(static_cast<std::int64_t>(views.size()));
+  bound.trees.require_tests(views);
+  std::vector<double> votes(static_cast<std::size_t>(n) * bound.n_classes);
+  {
+    nb::gil_scoped_release unlocked;
+    tree::vote_columns(bound.view(), views, n, threads, votes.data());
+  }
+  return to_numpy(std::move(votes), {static_cast<std::size_t>(n), bound.n_classes});
 }
 
 // (n_tests, threshold, start, value): column j's branches are the rows start[j] .. start[j + 1] of value.
@@ -178,6 +237,10 @@ void bind_tree(nb::module_& m) {
         "criterion"_a, "fitted"_a, "n_bins"_a, "threads"_a);
   m.def("apply_tree_to_rows", &apply_tree_to_rows, "tree"_a, "points"_a, "threads"_a);
   m.def("apply_tree_to_columns", &apply_tree_to_columns, "tree"_a, "columns"_a, "n"_a, "threads"_a);
+  m.def("votes_of_rows", &votes_of_rows, "trees"_a, "start"_a, "label"_a, "vote"_a, "n_classes"_a, "points"_a,
+        "threads"_a);
+  m.def("votes_of_columns", &votes_of_columns, "trees"_a, "start"_a, "label"_a, "vote"_a, "n_classes"_a, "columns"_a,
+        "n"_a, "threads"_a);
 }
 
 }  // namespace margrove

@@ -47,17 +47,20 @@ MARGROVE_INLINE std::int32_t next_of(const Step<T>& step, T x) {
   return x != x ? step.missing : next;
 }
 
-// Some rows go down side by side; where one has come to its leaf, the next sets out.
+// The leaves of the rows begin .. end − 1. Some go down side by side; where one has come to its leaf, the next sets
+// out.
 template <class T>
 void go_down(const std::vector<Step<T>>& steps, const DenseRows<T>& rows, std::int64_t begin, std::int64_t end,
-             std::int32_t* leaf) {
+             std::int32_t root, std::int32_t* leaf) {
   std::int64_t row[kSideBySide];
   const T* cells[kSideBySide];
-  std::int32_t at[kSideBySide] = {};
+  std::int32_t at[kSideBySide];
+  const std::int64_t first = begin;
   int walking = 0;
   for (; walking < kSideBySide && begin < end; ++walking, ++begin) {
     row[walking] = begin;
     cells[walking] = rows.row(begin);
+    at[walking] = root;
   }
   while (walking) {
     for (int r = 0; r < walking; ++r) {
@@ -66,11 +69,11 @@ void go_down(const std::vector<Step<T>>& steps, const DenseRows<T>& rows, std::i
         at[r] = next_of(step, cells[r][step.feature]);
         continue;
       }
-      leaf[row[r]] = at[r];
+      leaf[row[r] - first] = at[r];
       if (begin < end) {
         row[r] = begin;
         cells[r] = rows.row(begin++);
-        at[r] = 0;
+        at[r] = root;
       } else {
         --walking;
         row[r] = row[walking];
@@ -85,17 +88,17 @@ void go_down(const std::vector<Step<T>>& steps, const DenseRows<T>& rows, std::i
 // A sparse row is laid out in full, walked with, and taken up again.
 template <class T>
 void go_down(const std::vector<Step<T>>& steps, const CsrRows<T>& rows, std::int64_t begin, std::int64_t end,
-             std::int32_t* leaf) {
+             std::int32_t root, std::int32_t* leaf) {
   std::vector<T> cells(static_cast<std::size_t>(rows.d));
   for (std::int64_t i = begin; i < end; ++i) {
     for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
       cells[static_cast<std::size_t>(rows.column[k])] = rows.data[k];
-    std::int32_t at = 0;
+    std::int32_t at = root;
     while (steps[static_cast<std::size_t>(at)].feature >= 0) {
       const Step<T>& step = steps[static_cast<std::size_t>(at)];
       at = next_of(step, cells[static_cast<std::size_t>(step.feature)]);
     }
-    leaf[i] = at;
+    leaf[i - begin] = at;
     for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
       cells[static_cast<std::size_t>(rows.column[k])] = 0;
   }
@@ -117,6 +120,35 @@ std::int32_t branch_of(const TreeView& tree, std::size_t node, const Column& col
   return branch < 0 ? tree.default_branch[node] : branch;
 }
 
+// The leaf of one row by tests of any kind.
+std::int32_t leaf_of(const TreeView& tree, std::span<const Column> columns, std::int64_t i, std::int64_t root) {
+  auto node = static_cast<std::size_t>(root);
+  while (tree.feature[node] >= 0) {
+    const auto j = static_cast<std::size_t>(tree.feature[node]);
+    const std::int32_t branch = branch_of(tree, node, columns[j], i);
+    node = static_cast<std::size_t>(tree.child[static_cast<std::size_t>(tree.child_start[node] + branch)]);
+  }
+  return static_cast<std::int32_t>(node);
+}
+
+// For the rows of a turn, tree by tree: leaves(root, begin, end, leaf) finds them.
+template <class Leaves>
+void cast_votes(const GroveView& grove, std::int64_t n, int threads, double* votes, const Leaves& leaves) {
+  std::fill_n(votes, static_cast<std::size_t>(n) * grove.n_classes, 0.0);
+  parallel_for((n + kRowsAtOnce - 1) / kRowsAtOnce, threads, [&](std::int64_t p) {
+    const std::int64_t begin = p * kRowsAtOnce, end = std::min(n, begin + kRowsAtOnce);
+    std::vector<std::int32_t> leaf(static_cast<std::size_t>(end - begin));
+    double* of_rows = votes + static_cast<std::size_t>(begin) * grove.n_classes;
+    for (std::size_t t = 0; t < grove.vote.size(); ++t) {
+      leaves(grove.start[t], begin, end, leaf.data());
+      for (std::size_t i = 0; i < leaf.size(); ++i) {
+        const auto k = static_cast<std::size_t>(grove.label[static_cast<std::size_t>(leaf[i])]);
+        of_rows[i * grove.n_classes + k] += grove.vote[t];
+      }
+    }
+  });
+}
+
 }  // namespace
 
 void apply_rows(const TreeView& tree, const AnyRows& rows, int threads, std::int32_t* leaf) {
@@ -125,7 +157,8 @@ void apply_rows(const TreeView& tree, const AnyRows& rows, int threads, std::int
         using T = typename std::decay_t<decltype(view)>::value_type;
         const std::vector<Step<T>> steps = steps_of<T>(tree);
         parallel_for((view.n + kRowsAtOnce - 1) / kRowsAtOnce, threads, [&](std::int64_t p) {
-          go_down(steps, view, p * kRowsAtOnce, std::min(view.n, (p + 1) * kRowsAtOnce), leaf);
+          const std::int64_t begin = p * kRowsAtOnce;
+          go_down(steps, view, begin, std::min(view.n, begin + kRowsAtOnce), 0, leaf + begin);
         });
       },
       rows);
@@ -134,15 +167,26 @@ void apply_rows(const TreeView& tree, const AnyRows& rows, int threads, std::int
 void apply_columns(const TreeView& tree, std::span<const Column> columns, std::int64_t n, int threads,
                    std::int32_t* leaf) {
   parallel_for((n + kRowsAtOnce - 1) / kRowsAtOnce, threads, [&](std::int64_t p) {
-    for (std::int64_t i = p * kRowsAtOnce; i < std::min(n, (p + 1) * kRowsAtOnce); ++i) {
-      std::size_t node = 0;
-      while (tree.feature[node] >= 0) {
-        const auto j = static_cast<std::size_t>(tree.feature[node]);
-        const std::int32_t branch = branch_of(tree, node, columns[j], i);
-        node = static_cast<std::size_t>(tree.child[static_cast<std::size_t>(tree.child_start[node] + branch)]);
-      }
-      leaf[i] = static_cast<std::int32_t>(node);
-    }
+    for (std::int64_t i = p * kRowsAtOnce; i < std::min(n, (p + 1) * kRowsAtOnce); ++i)
+      leaf[i] = leaf_of(tree, columns, i, 0);
+  });
+}
+
+void vote_rows(const GroveView& grove, const AnyRows& rows, int threads, double* votes) {
+  std::visit(
+      [&](const auto& view) {
+        using T = typename std::decay_t<decltype(view)>::value_type;
+        const std::vector<Step<T>> steps = steps_of<T>(grove.trees);
+        cast_votes(grove, view.n, threads, votes, [&](std::int64_t root, auto begin, auto end, std::int32_t* leaf) {
+          go_down(steps, view, begin, end, static_cast<std::int32_t>(root), leaf);
+        });
+      },
+      rows);
+}
+
+void vote_columns(const GroveView& grove, std::span<const Column> columns, std::int64_t n, int threads, double* votes) {
+  cast_votes(grove, n, threads, votes, [&](std::int64_t root, auto begin, auto end, std::int32_t* leaf) {
+    for (auto i = begin; i < end; ++i) leaf[i - begin] = leaf_of(grove.trees, columns, i, root);
   });
 }
 

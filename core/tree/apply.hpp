@@ -27,4 +27,17 @@ void apply_rows(const TreeView& tree, const AnyRows& rows, int threads, std::int
 void apply_columns(const TreeView& tree, std::span<const Column> columns, std::int64_t n, int threads,
                    std::int32_t* leaf);
 
+// Trees that vote: their arrays one behind the other, and where each begins.
+struct GroveView {
+  TreeView trees;
+  std::span<const std::int64_t> start;  // (T + 1)
+  std::span<const std::int32_t> label;  // (m): the class that each node votes for
+  std::span<const double> vote;         // (T)
+  std::size_t n_classes;
+};
+
+// The sum of votes for each class, (n, K): by thresholds alone, or by tests of any kind.
+void vote_rows(const GroveView& grove, const AnyRows& rows, int threads, double* votes);
+void vote_columns(const GroveView& grove, std::span<const Column> columns, std::int64_t n, int threads, double* votes);
+
 }  // namespace margrove::tree

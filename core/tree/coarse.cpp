@@ -47,20 +47,31 @@ Coarse::Coarse(const Lists& lists, std::int64_t n, std::span<const std::int32_t>
   });
 }
 
+namespace {
+
+// One word of runs for each row: the weight of the row is added to its run in each of `Columns` columns.
+template <std::size_t Columns>
+void add_rows(const std::uint64_t* runs, const std::int64_t* weight, std::span<const std::int32_t> label,
+              std::size_t n_classes, std::size_t size, std::int64_t* table) {
+  for (std::size_t i = 0; i < label.size(); ++i) {
+    const std::uint64_t word = runs[i];
+    const std::int64_t w = weight[i];
+    std::int64_t* of_class = table + label[i];
+    for (std::size_t c = 0; c < Columns; ++c) of_class[c * size + (word >> (8 * c) & 0xFF) * n_classes] += w;
+  }
+}
+
+}  // namespace
+
 void Coarse::add_up(const std::int64_t* weight, int threads) {
-  const auto rows = static_cast<std::size_t>(n_);
+  static constexpr decltype(&add_rows<1>) kAdd[] = {add_rows<1>, add_rows<2>, add_rows<3>, add_rows<4>,
+                                                    add_rows<5>, add_rows<6>, add_rows<7>, add_rows<8>};
   const std::size_t size = kRuns * n_classes_;
   std::fill(weights_.begin(), weights_.end(), 0);
   parallel_for(static_cast<std::int64_t>((n_covered_ + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
-    const std::uint64_t* runs = runs_.get() + static_cast<std::size_t>(g) * rows;
-    std::int64_t* table = weights_.data() + static_cast<std::size_t>(g) * kTogether * size;
-    const std::size_t k_all = n_classes_;
-    for (std::size_t i = 0; i < rows; ++i) {
-      const std::uint64_t word = runs[i];
-      const std::int64_t w = weight[i];
-      std::int64_t* of_class = table + label_[i];
-      for (std::size_t c = 0; c < kTogether; ++c) of_class[c * size + (word >> (8 * c) & 0xFF) * k_all] += w;
-    }
+    const std::size_t first = static_cast<std::size_t>(g) * kTogether, count = std::min(kTogether, n_covered_ - first);
+    kAdd[count - 1](runs_.get() + static_cast<std::size_t>(g * n_), weight, label_, n_classes_, size,
+                    weights_.data() + first * size);
   });
 }
 

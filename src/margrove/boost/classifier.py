@@ -24,6 +24,7 @@ from margrove.boost.model import BoostModel, Rounds
 from margrove.boost.problem import EQUAL_VOTES, BoostProblem
 from margrove.certificate import Certificate
 from margrove.engine import Effort, settle_engine
+from margrove.engine.native import boost as native_boost
 from margrove.engine.native import tree as native
 from margrove.errors import (
     ConvergenceWarning,
@@ -384,6 +385,9 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
             yield total
 
     def _votes(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        if self.model_ is not None:
+            return native_boost.votes(self.model_, read_cells(self, X, self.model_.grove.columns), self.n_jobs)
         return deque(self._votes_by_round(X), maxlen=1)[0]
 
     def _decided(self, votes: NDArray[np.float64], all_votes: float) -> NDArray[np.float64]:

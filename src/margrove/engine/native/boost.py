@@ -12,7 +12,14 @@ from margrove.boost.problem import BoostProblem, HeldOut, judged
 from margrove.engine import Effort
 from margrove.engine.native.core import core, threads_for
 from margrove.engine.native.dispatch import solve
-from margrove.engine.native.tree import CRITERIA, apply, columns_for_core, growth_for_core
+from margrove.engine.native.tree import (
+    CRITERIA,
+    apply,
+    columns_for_core,
+    deciding_arrays,
+    growth_for_core,
+    rows_for_core,
+)
 from margrove.engine.slices import run_in_slices
 from margrove.errors import EngineError
 from margrove.progress import Progress, report
@@ -94,6 +101,18 @@ def _repeat(problem: BoostProblem, booster: Any, watcher: _Watcher | None, n_job
         if watcher and watcher.is_enough(tree, float(problem.before.vote[t])):
             return grove.first(t + 1), True
     return grove, False
+
+
+def votes(model: BoostModel, cells: Cells, n_jobs: int | None = None) -> NDArray[np.float64]:
+    """The sum of votes for each class, (n, K), by the core."""
+    grove, threads, rows = model.grove, threads_for(n_jobs), rows_for_core(cells)
+    arrays = deciding_arrays(grove), grove.start, grove.label, model.vote, model.n_classes
+    found: NDArray[np.float64]
+    if rows is not None:
+        found = core.votes_of_rows(*arrays, rows, threads)
+    else:
+        found = core.votes_of_columns(*arrays, columns_for_core(cells), cells.n_rows, threads)
+    return found
 
 
 class _Watcher:

@@ -107,9 +107,9 @@ def columns_for_core(cells: Cells) -> list[tuple[Any, ...]]:
     return found
 
 
-def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[np.int32]:
-    """The leaf of each row, by the core."""
-    arrays = (
+def deciding_arrays(model: Any) -> tuple[NDArray[Any], ...]:
+    """What of a tree, or of a grove of trees, sends rows down."""
+    return (
         model.feature,
         model.threshold,
         model.child_start,
@@ -119,14 +119,25 @@ def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[
         model.missing_branch,
         model.default_branch,
     )
-    threads = threads_for(n_jobs)
-    leaves: NDArray[np.int32]
+
+
+def rows_for_core(cells: Cells) -> Any:
+    """The cells as rows of numbers, where nothing else is needed to go down a tree; else None."""
     if cells.sparse is not None:
-        leaves = core.apply_tree_to_rows(arrays, points_of(sp.csr_matrix(cells.sparse)), threads)
-    elif cells.block is not None and all(column.test == "threshold" for column in model.columns):
-        leaves = core.apply_tree_to_rows(arrays, points_of(cells.block), threads)
+        return points_of(sp.csr_matrix(cells.sparse))
+    if cells.block is not None and all(column.test == "threshold" for column in cells.columns):
+        return points_of(cells.block)
+    return None
+
+
+def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[np.int32]:
+    """The leaf of each row, by the core."""
+    threads, rows = threads_for(n_jobs), rows_for_core(cells)
+    leaves: NDArray[np.int32]
+    if rows is not None:
+        leaves = core.apply_tree_to_rows(deciding_arrays(model), rows, threads)
     else:
-        leaves = core.apply_tree_to_columns(arrays, columns_for_core(cells), cells.n_rows, threads)
+        leaves = core.apply_tree_to_columns(deciding_arrays(model), columns_for_core(cells), cells.n_rows, threads)
     return leaves
 
 
