@@ -551,6 +551,7 @@ bool BinnedGrower<Amount>::run(double seconds) {
 
 template <class Amount>
 std::vector<Node> BinnedGrower<Amount>::take() {
+  if (!is_started_) run(0);  // the time was over before it began: the tree is its root
   for (const Open& node : stack_) leave(node);
   stack_.clear();
   return depth_first(std::move(output_));

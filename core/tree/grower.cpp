@@ -621,6 +621,7 @@ void Grower::restart(std::span<const double> weight) {
 }
 
 std::vector<Node> Grower::take() {
+  if (!is_started_) run(0);  // the time was over before it began: the tree is its root
   for (const Open& node : stack_) leave(node, output_);
   stack_.clear();
   for (auto& job : jobs_) {

@@ -236,6 +236,16 @@ def test_a_time_limit_leaves_a_tree_that_predicts(max_leaf_nodes, n_jobs):
     assert tree.certificate_.holds is not True
 
 
+@pytest.mark.parametrize("settings", [{}, {"n_jobs": 1}, {"thresholds": "histogram"}, {"max_leaf_nodes": 5}])
+def test_a_time_limit_that_is_over_before_growing_begins_leaves_the_root(settings):
+    X, y = np.random.default_rng(0).normal(size=(50, 3)), np.arange(50) % 3
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        tree = DecisionTreeClassifier(time_limit=1e-12, **settings).fit(X, y)
+    assert tree.status_ is Status.TIME_LIMIT
+    assert tree.tree_.n_nodes == 1
+    np.testing.assert_allclose(tree.predict_proba(X[:1]), [[17 / 50, 17 / 50, 16 / 50]])
+
+
 INTERRUPTED = """
 import json, os, signal, threading, warnings
 from margrove import DecisionTreeClassifier
