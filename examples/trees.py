@@ -28,7 +28,7 @@ def figures() -> dict[str, Any]:
     plane = PENGUINS.select(PLANE)
     full, pruned = (DecisionTreeClassifier(prune=rule).fit(plane, SPECIES) for rule in (None, "cost_complexity"))
     return {
-        "tree-penguins": plot_tree(tree, p_values=tree.p_values()).figure,
+        "tree-penguins": plot_tree(tree).figure,
         "tree-regions-full": plot_regions(full, plane, SPECIES).figure,
         "tree-regions": plot_regions(pruned, plane, SPECIES).figure,
     }

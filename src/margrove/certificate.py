@@ -47,7 +47,7 @@ class Claim:
     words: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """What a model claims and whether it is so.
 
@@ -145,6 +145,8 @@ class Certificate:
             for mark, name, value, words in rows
         ]
         return "\n".join([self.verdict, *lines])
+
+    __repr__ = __str__  # a person at the prompt wants to read it
 
     def _repr_html_(self) -> str:
         cells = "".join(

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.tree.trees_at_hand import Node, from_sklearn, random_tree, tree_of
 
+import margrove
 from margrove.data import as_table
 from margrove.errors import InputError, ParameterError
 from margrove.plots import plot_regions, plot_tree
@@ -22,6 +23,7 @@ from margrove.plots.regions import _held_cells, rectangles
 from margrove.plots.style import colour_of
 from margrove.plots.tree_layout import tidy
 from margrove.tree.problem import Cells, TreeColumn
+from margrove.tree.rules import p_words
 
 IRIS = load_iris()
 NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
@@ -151,6 +153,24 @@ def test_p_values_stand_in_the_boxes_that_have_one():
     assert sorted(found) == ["p = 0.5", "p = 1e-09"]
     with pytest.raises(InputError, match="p_values has the shape"):
         plot_tree(iris(), p_values=[1.0])
+
+
+def test_a_fitted_tree_shows_its_own_p_values_unless_asked_not_to():
+    tree = margrove.DecisionTreeClassifier(max_depth=2).fit(FRAME, LABELS)
+    found = [text for text in texts(plot_tree(tree)) if text.startswith("p ")]
+    assert found == [p_words(p) for p in tree.p_values() if np.isfinite(p)]
+    for none in (False, None):
+        assert not [text for text in texts(plot_tree(tree, p_values=none)) if text.startswith("p ")]
+    assert not [text for text in texts(plot_tree(tree.tree_, classes=tree.classes_)) if text.startswith("p ")]
+
+
+def test_words_at_a_branch_break_between_levels_and_count_those_left_out():
+    levels = ("Adm-clerical", "Craft-repair", "Exec-managerial", "Other-service", "Prof-specialty", "Tech-support", "X")
+    column = TreeColumn("work", "subset", levels, has_missing=False)
+    halves = [Node([6, 0]), Node([0, 6])]
+    root = Node([6, 6], halves, feature=0, levels=[0, 0, 0, 0, 0, 0, 1], missing=1, default=1)
+    drawn = texts(plot_tree(tree_of(root, [column]), classes=["a", "b"], legend=False))
+    assert drawn[:4] == ["Adm-clerical,", "Craft-repair,", "Exec-managerial,", "… 3 more"]
 
 
 def test_categories_are_listed_clipped_and_of_many_branches_the_heaviest_are_drawn():

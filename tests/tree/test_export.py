@@ -230,10 +230,44 @@ def test_sql_dialects_quote_in_their_own_way():
     column = TreeColumn('a`]"', "one_vs_rest", ("x\\", "y"))
     root = Node([1, 1], [Node([1, 0]), Node([0, 1])], feature=0, levels=[0, 1], missing=1, default=1)
     model = tree_of(root, [column])
-    assert 'WHEN "a`]""" IN (\'x\\\') THEN FALSE' in to_sql(model, [False, True])
-    assert "WHEN `a``]\"` IN ('x\\\\') THEN FALSE" in to_sql(model, [False, True], dialect="mysql")
-    assert "WHEN [a`]]\"] IN (N'x\\') THEN 0" in to_sql(model, [False, True], dialect="sqlserver")
+    assert 'WHEN "a`]""" = \'x\\\' THEN FALSE' in to_sql(model, [False, True])
+    assert "WHEN `a``]\"` = 'x\\\\' THEN FALSE" in to_sql(model, [False, True], dialect="mysql")
+    assert "WHEN [a`]]\"] = N'x\\' THEN 0" in to_sql(model, [False, True], dialect="sqlserver")
     assert to_sql(model, [1, 2], table=("my schema", "t")).endswith('FROM "my schema"."t"')
+
+
+def test_one_level_is_compared_and_several_are_looked_up():
+    column = TreeColumn("town", "subset", ("a", "b", "c"))
+
+    def code(branches):
+        root = Node([1, 2], [Node([1, 0]), Node([0, 2])], feature=0, levels=branches, missing=1, default=1)
+        model = tree_of(root, [column])
+        return to_python(model, ["no", "yes"]), to_sql(model, ["no", "yes"])
+
+    python, sql = code([0, 1, 1])
+    assert "if v == 'a':" in python
+    assert """WHEN "town" = 'a' THEN""" in sql
+    python, sql = code([0, 0, 1])
+    assert "if v in ('a', 'b'):" in python
+    assert """WHEN "town" IN ('a', 'b') THEN""" in sql
+
+
+def test_code_leaves_out_the_tests_that_decide_nothing():
+    left = Node([5, 1], [Node([3, 0]), Node([2, 1])], feature=1, threshold=7.0, missing=0, default=0)
+    right = Node([1, 5], [Node([0, 5]), Node([1, 0])], feature=1, threshold=9.0, missing=0, default=0)
+    root = Node([6, 6], [left, right], feature=0, threshold=1.0, missing=0, default=0)
+    model, classes = tree_of(root, [TreeColumn("x"), TreeColumn("y")]), np.array(["no", "yes"])
+    for source in (to_python(model, classes), to_sql(model, classes), to_c(model, classes)):
+        assert "9" in source  # there both answers can be given
+        assert "7" not in source  # there both branches say no
+    rows = [[x, y] for x in (0.0, 2.0) for y in (6.0, 8.0, 10.0)]
+    cells = Cells(model.columns, len(rows), tuple(np.array(rows).T))
+    assert run_python(to_python(model, classes), ["x", "y"], rows) == expected(model, classes, cells)
+
+
+def test_a_tree_whose_leaves_all_predict_the_same_is_a_constant():
+    root = Node([5, 1], [Node([3, 0]), Node([2, 1])], feature=0, threshold=7.0, missing=0, default=0)
+    assert to_sql(tree_of(root, [TreeColumn("x")]), ["no", "yes"]) == "'no'"
 
 
 def test_thresholds_are_written_to_the_last_bit():

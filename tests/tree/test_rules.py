@@ -50,6 +50,14 @@ def test_a_tree_is_written_as_on_a_blackboard():
     )
 
 
+def test_the_prompt_shows_rules_as_print_does():
+    for style in ("nested", "lines"):
+        rules = tree_rules(iris(), IRIS.target_names, style=style)
+        assert repr(rules) == str(rules)
+        assert repr(rules.rules[0]) == str(rules.rules[0])
+    assert repr(iris()) == "<TreeModel: 5 nodes, 3 leaves, depth 2>"
+
+
 def test_lines_merge_what_is_asked_of_one_column_and_come_by_support():
     first, second, third = rules_text(iris(), IRIS.target_names, style="lines").splitlines()
     assert first.startswith(

@@ -270,6 +270,7 @@ def test_other_rows_are_told(blobs):
     fewer = replace(blobs, cells=blobs.cells.take(slice(0, 50)), target=blobs.target[:50])
     (claim,) = certify_tree_problem(fewer, tree, tree)
     assert claim.holds is False
+    assert claim.limits is None  # 50 ≤ 90 would look true
     assert "fitted on 90 rows, given 50" in claim.words
 
 

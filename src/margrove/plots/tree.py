@@ -33,10 +33,11 @@ def plot_tree(
     ax: Axes | None = None,
     max_depth: int | None = 5,
     classes: Any = None,
-    p_values: NDArray[np.float64] | None = None,
+    p_values: NDArray[np.float64] | bool | None = True,
     legend: bool = True,
 ) -> Axes:
-    """Draw a tree: a box for each node with its test or its prediction, its rows, and a bar of its classes.
+    """Draw a tree: a box for each node with its test or its prediction, its rows, and a bar of its classes. That of a
+    test has the p-value of its split too.
 
     The lines from a box down to the next say for which cells of its column they are; what stands there is what
     ``rules`` says. Regression has a mark on a line from the least to the largest leaf instead of a bar. The figure is
@@ -51,8 +52,9 @@ def plot_tree(
         Draw no deeper; a box with more below it has a dashed border and says how many nodes. None means all.
     classes : labels of shape (K,), optional
         Of a TreeModel, which knows no labels.
-    p_values : array of shape (m,), optional
-        One for each node of the tree; where it is a number, the box shows it.
+    p_values : bool or array of shape (m,), default=True
+        True: those of the tree's own ``p_values()``, which a TreeModel has not. False: none. An array has one for each
+        node of the tree; where it is a number, the box shows it.
     legend : bool, default=True
         The classes and their colours above the tree, if they are twelve at most.
 
@@ -82,11 +84,7 @@ def plot_tree(
         check_whole("max_depth", max_depth, least=0, cure="None means all.")
     tree, classes = tree_of(model, classes)
     labels = labels_of(tree, classes)
-    if p_values is not None and np.shape(p_values) != (tree.n_nodes,):
-        raise InputError(
-            f"p_values has the shape {np.shape(p_values)}; one for each of {tree.n_nodes} nodes was wanted"
-        )
-    boxes = boxes_of(tree, labels, max_depth, p_values)
+    boxes = boxes_of(tree, labels, max_depth, _shown_p_values(model, tree, p_values))
     middles = tidy([box.children for box in boxes], [box.slot for box in boxes], _GAP)
     rows = _rows(boxes)
     width = max(x + box.slot / 2 for x, box in zip(middles, boxes, strict=True))
@@ -111,6 +109,16 @@ def plot_tree(
     kind = "" if isinstance(model, TreeModel) else f"{type(learner_of(model)).__name__}: "
     ax.set_title(f"{kind}{leaves}, depth {tree.max_depth}{shown}", fontsize=_TITLE * min(1.0, scale))
     return ax
+
+
+def _shown_p_values(model: Any, tree: TreeModel, wanted: Any) -> NDArray[np.float64] | None:
+    """The p-value of each node, or None where none is to be shown."""
+    if wanted is None or isinstance(wanted, (bool, np.bool_)):
+        own = getattr(learner_of(model), "p_values", None)
+        return own() if wanted and own is not None else None
+    if np.shape(wanted) != (tree.n_nodes,):
+        raise InputError(f"p_values has the shape {np.shape(wanted)}; one for each of {tree.n_nodes} nodes was wanted")
+    return np.asarray(wanted, np.float64)
 
 
 def tree_of(model: Any, classes: Any = None) -> tuple[TreeModel, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from textwrap import wrap
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from margrove.errors import ParameterError
 from margrove.tree.model import TreeModel
 from margrove.tree.rules import p_words
-from margrove.tree.words import places, shares
+from margrove.tree.words import Allowed, places, shares
 
 # Lengths are in points, 1/72 inch, of a figure made to need; on axes that are given, all shrink or grow together.
 HEAD, SMALL = 9.0, 8.0  # letters
@@ -22,6 +23,7 @@ PAD = 6.0  # between the edge of a box and what is in it
 BAR = 7.0  # height of a bar of class shares
 _LEAST = 46.0  # width of a box
 _LONGEST_NAME, _LONGEST_LABEL = 28, 15  # letters of a column's or class's name; of a line of words at a branch
+_LONGEST_LINE = _LONGEST_LABEL + 4  # of such a line, where its only word is longer
 _LONGEST_INSIDE = 14  # letters of the name of the largest class, at a test
 _LABEL_LINES = 4
 _LISTED = 6  # levels at a branch
@@ -77,7 +79,7 @@ def boxes_of(
         is_end = bool(tree.feature[node] < 0 or tree.depth[node] == max_depth)
         box = writer.test_box(node) if not is_end else writer.end_box(node)
         if place.branch is not None:
-            box.label = _label(place.branch.words(name=False, most=_LISTED))
+            box.label = _label(place.branch)
             boxes[number[parent]].children.append(len(boxes))
         number[node], drawn[node] = len(boxes), [] if is_end else _heaviest(tree, node)
         boxes.append(box)
@@ -155,13 +157,26 @@ class _Writer:
         return [(p_words(float(self.p_values[node])), False)]
 
 
-def _label(words: str) -> list[str]:
-    """A few short lines."""
-    joint = words.replace(" or ", " or\N{NO-BREAK SPACE}")  # "or missing" stays together
-    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrap(joint, _LONGEST_LABEL, break_long_words=False)]
+def _label(branch: Allowed) -> list[str]:
+    """What leads to a branch, in a few short lines: as many levels as they have room for."""
+    for most in range(_LISTED, 0, -1):
+        lines = _wrapped(branch.words(name=False, most=most))
+        if len(lines) <= _LABEL_LINES:
+            break
     if len(lines) > _LABEL_LINES:
         lines = [*lines[: _LABEL_LINES - 1], f"{lines[_LABEL_LINES - 1]} …"]
-    return [clipped(line, _LONGEST_LABEL + 4) for line in lines]
+    return [clipped(line, _LONGEST_LINE) for line in lines]
+
+
+def _wrapped(words: str) -> list[str]:
+    """Lines that keep "or missing" and "… 3 more" together, and a hyphenated word if it is no longer than a line."""
+    joint = words.replace(" or ", " or\N{NO-BREAK SPACE}")
+    joint = re.sub(r"… ([\d,]+) more", "…\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}more", joint)
+    whole = [
+        word if len(word) > _LONGEST_LINE else word.replace("-", "\N{NON-BREAKING HYPHEN}") for word in joint.split(" ")
+    ]
+    lines = wrap(" ".join(whole), _LONGEST_LABEL, break_long_words=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NON-BREAKING HYPHEN}", "-") for line in lines]
 
 
 def _percent(share: float) -> str:

@@ -427,14 +427,14 @@ def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     name, n = "the rows are those it was fitted on", problem.cells.n_rows
     m, width = tree.n_nodes, max(1, problem.n_classes)
     if not (_is_linked(tree) and tree.value.shape == (m, width) and _is_blank_where_nothing_is(tree)):
-        return Claim(name, (float(n),), (float(n),), False, "its arrays do not make a tree")
+        return Claim(name, (float(n),), None, False, "its arrays do not make a tree")
     if tree.columns != problem.cells.columns:
-        return Claim(name, (float(n),), (float(n),), False, "its columns are others than those given")
+        return Claim(name, (float(n),), None, False, "its columns are others than those given")
     fitted_on = int(tree.n_rows[0])
-    words = f"{n} rows"
+    words = "as many rows"
     if fitted_on != n:
         words = f"fitted on {fitted_on} rows, given {n}: certify on the very rows the model was fitted on"
-    return Claim(name, (float(n),), (float(fitted_on),), fitted_on == n, words)
+    return Claim(name, (float(n),), None, fitted_on == n, words)  # neither more nor fewer: there is no limit to show
 
 
 def _is_linked(tree: TreeModel) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
@@ -36,6 +36,7 @@ from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells, read_ce
 from margrove.tree.rules import Rules, Style, tree_rules
 from margrove.tree.settings import check_prune, check_settings, settle_growth, settle_seed
 from margrove.tree.significance import split_p_values, stop_by_significance
+from margrove.tree.sql_source import Dialect
 
 
 class DecisionTree(BaseEstimator):
@@ -296,10 +297,11 @@ class DecisionTree(BaseEstimator):
         check_is_fitted(self)
         return to_python(self.tree_, self._labels(), name)
 
-    def to_sql(self, table: str | None = None) -> str:
-        """An SQL expression, or with a table's name a query, that predicts as this tree does."""
+    def to_sql(self, table: str | Sequence[str] | None = None, dialect: Dialect = "standard") -> str:
+        """An SQL expression, or with a table's name (``("schema", "table")``) a query, that predicts as this tree does.
+        ``dialect="mysql"`` and ``"sqlserver"`` quote as these do."""
         check_is_fitted(self)
-        return to_sql(self.tree_, self._labels(), table)
+        return to_sql(self.tree_, self._labels(), table, dialect)
 
     def to_c(self, name: str = "predict") -> str:
         """A C function that predicts as this tree does."""

@@ -6,7 +6,8 @@ double precision on the value as it is given: a tree that was trained on float32
 values (as doubles), not the decimals they were rounded from.
 
 Small trees become nested conditions, which a person can read; large ones a table of nodes with a loop over it (in SQL,
-which has no loop, one flat condition for each leaf), as parsers and compilers limit how deep things may nest.
+which has no loop, one flat condition for each leaf), as parsers and compilers limit how deep things may nest. A test
+below which all leaves predict the same decides nothing, and is left out.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def to_python(model: TreeModel, classes: Any = None, name: str = "predict") -> s
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ParameterError(f"name is {name!r}; it must be a name that a Python function can have.")
-    outcomes = _outcomes(model, classes, python_source.literal)
+    model, outcomes = _decisive(model, _outcomes(model, classes, python_source.literal))
     head = [
         f"def {name}(row=None, /, **cells):",
         f'{_INDENT}"""Predict one row: a mapping of column names to cells, or keywords; None and NaN are missing."""',
@@ -121,7 +122,7 @@ def to_sql(
     CASE
       WHEN ("weight" <= 20.5E0 OR "weight" IS NULL) THEN 'stay'
       ELSE CASE
-        WHEN "ripe" IN ('no') THEN 'stay'
+        WHEN "ripe" = 'no' THEN 'stay'
         ELSE 'go'
       END
     END AS "prediction"
@@ -130,7 +131,7 @@ def to_sql(
     if dialect not in DIALECTS:
         raise ParameterError(f"dialect is {dialect!r}; it must be one of {', '.join(map(repr, DIALECTS))}.")
     writer = DIALECTS[dialect]
-    outcomes = _outcomes(model, classes, writer.literal)
+    model, outcomes = _decisive(model, _outcomes(model, classes, writer.literal))
     case = (nested_case if model.max_depth <= _SQL_DEPTH else flat_case)(model, outcomes, writer)
     if table is None:
         return case
@@ -187,6 +188,7 @@ def to_c(model: TreeModel, classes: Any = None, name: str = "predict") -> str:
         outcomes = [c_source.number(value) for value in model.value[:, 0]]
     else:
         outcomes = [str(k) for k in model.value.argmax(axis=1)]
+    model, outcomes = _decisive(model, outcomes)
     is_small = model.max_depth <= _C_DEPTH and model.n_nodes <= _C_NODES and len(model.level_branch) <= _C_LEVELS
     body = c_source.nested(model, outcomes) if is_small else c_source.node_table(model, kind, outcomes)
     unused = [f"{_INDENT}(void)x;"] if model.n_nodes == 1 else []
@@ -264,3 +266,16 @@ def _outcomes(model: TreeModel, classes: Any, literal: Callable[[Any], str]) -> 
         return [literal(value) for value in model.value[:, 0].tolist()]
     written = [literal(label) for label in labels]
     return [written[k] for k in model.value.argmax(axis=1)]
+
+
+def _decisive(model: TreeModel, outcomes: list[str]) -> tuple[TreeModel, list[str]]:
+    """The tree without the tests below which all leaves predict the same, and what each of its nodes predicts."""
+    said, is_settled = list(outcomes), model.is_leaf.copy()
+    for node in np.flatnonzero(~model.is_leaf)[::-1].tolist():  # a child stands behind its parent
+        children = model.children(node).tolist()
+        if all(is_settled[child] and said[child] == said[children[0]] for child in children):
+            is_settled[node], said[node] = True, said[children[0]]
+    is_kept = np.ones(model.n_nodes, dtype=bool)
+    for node in np.flatnonzero(is_settled & ~model.is_leaf):
+        is_kept[node + 1 : model.end[node]] = False
+    return model.cut(is_settled), [said[node] for node in np.flatnonzero(is_kept)]

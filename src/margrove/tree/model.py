@@ -35,7 +35,7 @@ from margrove.tree.problem import Cells, TreeColumn
 LEAF = -1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TreeModel:
     """A tree: see the head of this module."""
 
@@ -55,6 +55,9 @@ class TreeModel:
     n_tests: NDArray[np.float64]
     n_candidates: NDArray[np.float64]
     value: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f"<TreeModel: {self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.max_depth}>"
 
     @property
     def n_nodes(self) -> int:

@@ -67,7 +67,7 @@ def _condition(allowed: Allowed) -> str:
             return " or ".join(["v is None or v != v", *pieces])
         return f"v is not None and ({' or '.join(pieces)})" if pieces else "False"
     levels = [literal(allowed.column.levels[code]) for code in sorted(allowed.codes)]
-    pieces = [f"v in ({', '.join(levels)},)"] if levels else []
+    pieces = [f"v == {levels[0]}" if len(levels) == 1 else f"v in ({', '.join(levels)})"] if levels else []
     return " or ".join([*(["v is None or v != v"] if allowed.missing else []), *pieces]) or "False"
 
 

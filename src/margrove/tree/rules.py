@@ -30,7 +30,7 @@ _INDENT = "    "
 _SMALLEST_P = 1e-300  # below it a float64 is near its end
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rule:
     """What leads to a leaf, and what it says."""
 
@@ -70,10 +70,12 @@ class Rule:
         rule = f"IF {asked} THEN {self.outcome()}" if asked else f"ALWAYS {self.outcome()}"
         return f"{rule} ({', '.join(facts)}){_more(self.nodes_below)}"
 
+    __repr__ = __str__  # a person at the prompt wants to read it
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Rules:
-    """The rules of a tree, one for each leaf; ``str`` writes them in their style.
+    """The rules of a tree, one for each leaf; ``str`` and ``repr`` write them in their style.
 
     Attributes
     ----------
@@ -96,6 +98,8 @@ class Rules:
 
     def __str__(self) -> str:
         return self.text
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         if self.style == "nested":

@@ -130,9 +130,13 @@ def _present(allowed: Allowed, v: str, writer: Writer) -> list[str] | None:
     levels = allowed.column.levels
     if allowed.unseen:
         left_out = [writer.literal(levels[code]) for code in sorted(allowed.excluded)]
-        return [f"{v} NOT IN ({', '.join(left_out)})"] if left_out else None
+        return [_among(v, "<>", "NOT IN", left_out)] if left_out else None
     listed = [writer.literal(levels[code]) for code in sorted(allowed.codes)]
-    return [f"{v} IN ({', '.join(listed)})"] if listed else []
+    return [_among(v, "=", "IN", listed)] if listed else []
+
+
+def _among(v: str, one: str, several: str, literals: list[str]) -> str:
+    return f"{v} {one} {literals[0]}" if len(literals) == 1 else f"{v} {several} ({', '.join(literals)})"
 
 
 def _refuse_nul(text: str) -> None:
