@@ -14,6 +14,7 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.tree.trees_at_hand import Node, from_sklearn, random_cells, random_tree, tree_of
 
+import margrove
 from margrove.errors import InputError, ParameterError
 from margrove.tree.problem import TreeColumn
 from margrove.tree.rules import root_p_values, rules_text, tree_rules
@@ -56,6 +57,17 @@ def test_the_prompt_shows_rules_as_print_does():
         assert repr(rules) == str(rules)
         assert repr(rules.rules[0]) == str(rules.rules[0])
     assert repr(iris()) == "<TreeModel: 5 nodes, 3 leaves, depth 2>"
+
+
+def test_shares_of_rows_that_weigh_differently_are_said_to_be_by_weight():
+    X, y = IRIS.data[50:, 2:3], IRIS.target[50:]
+    plain, doubled, unequal = (
+        margrove.DecisionStump(class_weight=weight).fit(X, y).rules() for weight in (None, {1: 2, 2: 2}, {1: 1, 2: 5})
+    )
+    assert str(plain) == str(doubled)  # all rows weigh the same
+    assert "by weight" not in str(plain)
+    assert re.search(r"\(\d+ rows, [\d.]+ % by weight\)", str(unequal))
+    assert "% by weight, confidence" in str(unequal.rules[0])
 
 
 def test_lines_merge_what_is_asked_of_one_column_and_come_by_support():

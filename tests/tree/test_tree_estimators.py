@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn import tree as peers
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.inspection import permutation_importance
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -393,12 +395,66 @@ def test_importances_are_scikit_learns(rng):
         )
 
 
+def test_what_is_no_table_is_told_in_words():
+    frame, y = pd.DataFrame({"fare": [1.0, 2.0, 3.0]}), [0, 1, 1]
+    for column in (frame["fare"], pl.Series("fare", [1.0, 2.0, 3.0]), pa.chunked_array([[1.0, 2.0, 3.0]])):
+        with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+            DecisionTreeClassifier().fit(column, y)
+    with pytest.raises(InputError, match=r"X is a LazyFrame.*X\.collect\(\)"):
+        DecisionTreeClassifier().fit(pl.from_pandas(frame).lazy(), y)
+    with pytest.raises(InputError, match=r"0 column\(s\)\. At least one"):
+        DecisionTreeClassifier().fit(frame[[]], y)
+
+
 def test_shuffling_the_column_that_matters_costs_most(rng):
     X = rng.normal(size=(300, 3))
     y = X[:, 2] > 0
     found = DecisionTreeClassifier().fit(X, y).permutation_importances(X, y, random_state=0)
     assert found.importances_mean.argmax() == 2
     assert found.importances_mean[:2].tolist() == [0, 0]
+
+
+def test_permutation_importances_are_scikit_learns_where_it_can_tell_them(rng):
+    X = rng.normal(size=(300, 3))
+    for tree, y in [(DecisionTreeClassifier(max_depth=3), X[:, 2] > X[:, 0]), (DecisionTreeRegressor(), X[:, 1] ** 2)]:
+        ours = tree.fit(X, y).permutation_importances(X, y, n_repeats=200, random_state=0)
+        theirs = permutation_importance(tree, X, y, n_repeats=200, random_state=1)
+        assert ours.importances.shape == (3, 200)
+        np.testing.assert_allclose(ours.importances_mean, ours.importances.mean(axis=1))
+        # Means of 200 shuffles each: standard errors, of both sides, times five.
+        room = 5 * np.hypot(ours.importances_std, theirs.importances_std) / np.sqrt(200)
+        assert (np.abs(ours.importances_mean - theirs.importances_mean) <= room + 1e-12).all()
+
+
+def test_permutation_importances_of_every_kind_of_table_are_the_same(rng):
+    penguins = load_penguins()
+    species = penguins.labels()
+    numbers = penguins.select(["bill_length_mm", "flipper_length_mm"])
+    complete = np.column_stack([np.nan_to_num(column.values) for column in numbers])
+    frame = pd.DataFrame({column.name: column.values for column in numbers})
+    importances = [
+        DecisionTreeClassifier(max_depth=2)
+        .fit(X, species)
+        .permutation_importances(X, species, random_state=3)
+        .importances
+        for X in (numbers, frame, pl.from_pandas(frame), complete, sp.csr_matrix(complete))
+    ]
+    np.testing.assert_array_equal(importances[0], importances[1])
+    np.testing.assert_array_equal(importances[3], importances[4])
+    assert (importances[0] > 0).all()
+    with pytest.raises(ParameterError, match="n_repeats is 0"):
+        DecisionTreeClassifier().fit(complete, species).permutation_importances(complete, species, n_repeats=0)
+
+
+def test_rules_of_a_sparse_matrix_speak_of_missing_cells_only_where_some_are(rng):
+    X = np.where(rng.random((80, 3)) < 0.6, 0.0, rng.normal(size=(80, 3)))
+    X[:8, 1] = np.nan
+    y = (np.nan_to_num(X[:, 0]) > 0) ^ np.isnan(X[:, 1])
+    tree = DecisionTreeClassifier().fit(sp.csr_matrix(X), y)
+    assert [column.has_missing for column in tree.tree_.columns] == [False, True, False]
+    assert "x0" in str(tree.rules())
+    assert not re.search(r"x0 \S+ \S+ or missing", str(tree.rules()))
+    assert certify(tree, sp.csr_matrix(X), y).holds
 
 
 @pytest.mark.parametrize("is_regression", [False, True])

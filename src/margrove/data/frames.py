@@ -59,7 +59,7 @@ def as_table(X: Any, target: Target = None) -> Table:
 def _as_features(X: Any) -> Table:
     if scipy.sparse.issparse(X):
         return _from_sparse(X)
-    if hasattr(getattr(X, "sparse", None), "to_coo"):  # a pandas frame, all of whose columns are sparse
+    if hasattr(getattr(X, "sparse", None), "to_coo") and len(X.columns):  # a pandas frame of sparse columns alone
         return _from_sparse(X.sparse.to_coo(), names=[str(name) for name in X.columns])
     if is_frame(X):
         return _from_frame(X)
@@ -69,12 +69,16 @@ def _as_features(X: Any) -> Table:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether `X` is a data frame: a table whose columns have names."""
-    return any(hasattr(X, mark) for mark in ("__dataframe__", "__narwhals_dataframe__", "__arrow_c_stream__"))
+    """Whether `X` is a data frame: a table whose columns have names. A single column (a Series) is none."""
+    has_names = any(hasattr(type(X), names) for names in ("columns", "column_names", "schema"))
+    marks = ("__dataframe__", "__narwhals_dataframe__", "__arrow_c_stream__")
+    return has_names and any(hasattr(X, mark) for mark in marks)
 
 
 def as_array(X: Any) -> NDArray[Any]:
     """Anything array-like as an array; rows of numbers and words mixed keep both, as objects."""
+    if type(X).__name__ == "LazyFrame":
+        raise InputError("X is a LazyFrame, whose cells are not there yet", cure="Use X.collect().")
     array = np.asarray(X)
     if array.dtype.kind == "U" and not hasattr(X, "dtype"):
         return np.asarray(X, dtype=object)

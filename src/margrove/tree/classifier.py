@@ -40,8 +40,7 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row: the heaviest of its leaf, the first of equals."""
-        leaf = self.apply(X)
-        return np.asarray(self.classes_[self.tree_.value.argmax(axis=1)][leaf])
+        return self._answers(self.apply(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The share of each class in the row's leaf. With ``smoothing`` λ (1 is Laplace's): (c_k + λ)/(w + λ K)."""
@@ -53,6 +52,9 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
         """The logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    def _answers(self, leaf: NDArray[np.int32]) -> NDArray[Any]:
+        return np.asarray(self.classes_[self.tree_.value.argmax(axis=1)][leaf])
 
     def _settled_criterion(self) -> Criterion:
         return settle_criterion(self.criterion, CLASS_CRITERIA)

@@ -297,9 +297,14 @@ def _sparse_cells(table: Table, categories: set[int], cuts: dict[int, tuple[floa
     if categories or cuts:
         name = "categorical_features" if categories else "split_values"
         raise ParameterError(f"{name} is for dense tables, and X is a sparse matrix. Use X.toarray().")
-    columns = tuple(TreeColumn(name, monotone=sign) for name, sign in zip(table.names, monotone, strict=True))
     matrix = table.sparse.tocsc()
     matrix.sum_duplicates()
+    # How many missing cells come before each column's first: that of the next is larger where the column has some.
+    before = np.concatenate([[0], np.cumsum(np.isnan(matrix.data))])[matrix.indptr]
+    columns = tuple(
+        TreeColumn(name, monotone=sign, has_missing=bool(has_missing))
+        for name, sign, has_missing in zip(table.names, monotone, np.diff(before) > 0, strict=True)
+    )
     return Cells(columns, table.n_rows, sparse=matrix)
 
 

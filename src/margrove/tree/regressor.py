@@ -121,7 +121,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The mean (or median) of the row's leaf."""
-        leaf = self.apply(X)
+        return self._answers(self.apply(X))
+
+    def _answers(self, leaf: NDArray[np.int32]) -> NDArray[np.float64]:
         return np.asarray(self.tree_.value[leaf, 0])
 
     def _settled_criterion(self) -> Criterion:

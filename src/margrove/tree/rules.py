@@ -1,7 +1,8 @@
 """A tree as rules that a person can follow: nested, as on a blackboard, or one line for each leaf.
 
 A leaf's *support* is its number of training rows, its *share* their part of the weight of all, its *confidence* the
-share of its class among them. Its *p-value* asks whether the leaf's classes could be a draw from the root's:
+share of its class in their weight: where rows weigh differently both are said to be "by weight", being no shares of
+rows. Its *p-value* asks whether the leaf's classes could be a draw from the root's:
 
     χ² = Σ_k (O_k − E_k)² / E_k,    O_k = n p_k(leaf),  E_k = n p_k(root),    K − 1 degrees of freedom (THEORY T8)
 
@@ -42,10 +43,18 @@ class Rule:
     confidence: float | None  # None for regression
     p_value: float | None
     nodes_below: int  # > 0 where the tree goes on deeper than was asked
+    is_weighted: bool = False  # whether rows have different weights, so that shares are no shares of rows
 
     def outcome(self) -> str:
         """What it predicts."""
         return rounded(self.prediction) if isinstance(self.prediction, float) else str(self.prediction)
+
+    def sure(self) -> str:
+        """Its confidence in words; nothing for regression."""
+        return "" if self.confidence is None else self._percent(self.confidence)
+
+    def _percent(self, share: float) -> str:
+        return f"{_percent(share)} by weight" if self.is_weighted else _percent(share)
 
     def data(self) -> dict[str, Any]:
         """As plain values, ready for JSON."""
@@ -62,9 +71,9 @@ class Rule:
 
     def __str__(self) -> str:
         asked = _joined(self.conditions, " AND ")
-        facts = [f"support {self.support:,}", f"share {_percent(self.share)}"]
+        facts = [f"support {self.support:,}", f"share {self._percent(self.share)}"]
         if self.confidence is not None:
-            facts.append(f"confidence {_percent(self.confidence)}")
+            facts.append(f"confidence {self._percent(self.confidence)}")
         if self.p_value is not None:
             facts.append(p_words(self.p_value))
         rule = f"IF {asked} THEN {self.outcome()}" if asked else f"ALWAYS {self.outcome()}"
@@ -161,6 +170,7 @@ def tree_rules(
     labels = labels_of(model, classes)
     p_of_node = _p_values(model, labels is None, p_values)
     share_of_class = shares(model) if labels is not None else None
+    is_weighted = not np.allclose(model.weight, model.n_rows * (model.weight[0] / model.n_rows[0]), rtol=1e-9, atol=0)
     rules, written = [], []
     for place in places(model, max_depth):
         node = place.node
@@ -177,6 +187,7 @@ def tree_rules(
                 confidence=None if share_of_class is None else float(share_of_class[node, k]),
                 p_value=None if p_of_node is None else float(p_of_node[node]),
                 nodes_below=int(model.end[node]) - node - 1,
+                is_weighted=is_weighted,
             )
             rules.append(rule)
         if style == "nested":
@@ -230,7 +241,7 @@ def _nested_line(model: TreeModel, place: Place, rule: Rule | None) -> str:
 
 def _said(rule: Rule) -> str:
     rows = f"{rule.support:,} {'row' if rule.support == 1 else 'rows'}"
-    sure = "" if rule.confidence is None else f", {_percent(rule.confidence)}"
+    sure = f", {rule.sure()}" if rule.sure() else ""
     return f"{rule.outcome()} ({rows}{sure}){_more(rule.nodes_below)}"
 
 
@@ -273,10 +284,9 @@ def _condition_data(condition: Allowed) -> dict[str, Any]:
 
 def _cells(rule: Rule) -> tuple[str, ...]:
     asked = _joined(rule.conditions, " and ") or "always"
-    sure = "" if rule.confidence is None else _percent(rule.confidence)
     p_value = "" if rule.p_value is None else p_words(rule.p_value).removeprefix("p = ").removeprefix("p ")
     outcome = f"{rule.outcome()}{_more(rule.nodes_below)}"
-    return asked, outcome, f"{rule.support:,}", _percent(rule.share), sure, p_value
+    return asked, outcome, f"{rule.support:,}", _percent(rule.share), rule.sure(), p_value
 
 
 def _html_row(cells: tuple[str, ...], tag: str) -> str:
