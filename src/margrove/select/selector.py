@@ -124,7 +124,7 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             A row of weight 2 counts as two rows.
         """
-        kind = self._settled_kind()
+        kind = self.score_name()
         self._check_limits()
         options = {name: value for name, value in self.get_params(deep=False).items() if name not in _LIMITS}
         scored = score_columns(self, kind, X, y, sample_weight=sample_weight, **options)
@@ -189,8 +189,8 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
 
     # -------------------------------------------------------------------------------------------------- the choice
 
-    def _settled_kind(self) -> str:
-        """The score by its name."""
+    def score_name(self) -> str:
+        """The name of the score, whether it was given as that or as a function."""
         functions = {getattr(scores, kind): kind for kind in KINDS}
         if callable(self.score_func) and self.score_func in functions:
             return functions[self.score_func]

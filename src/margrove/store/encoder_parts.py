@@ -12,10 +12,16 @@ from margrove.store.check import check_fields, check_parameters, check_whole
 from margrove.store.fault import FaultError, shown
 from margrove.store.learner_parts import Taken, parameters_to_json
 from margrove.store.plain import from_json, to_json
-from margrove.store.schema import COLUMN_FIELDS, DROPPED_FIELDS, ENCODER, ENCODER_CHOICES, MOST_COLUMNS
+from margrove.store.schema import (
+    COLUMN_FIELDS,
+    DROPPED_FIELDS,
+    ENCODER,
+    ENCODER_CHOICES,
+    MOST_COLUMNS,
+    TRANSFORM_OUTPUTS,
+)
 
 _FIELDS = {"class", "parameters", "n_features_in", "has_names", "columns", "dropped", "target", "output"}
-_OUTPUTS = (None, "default", "pandas", "polars")
 
 
 def take_encoder_apart(encoder: Any, taken: Taken) -> dict[str, Any]:
@@ -38,7 +44,7 @@ def take_encoder_apart(encoder: Any, taken: Taken) -> dict[str, Any]:
 def put_encoder_together(record: dict[str, Any]) -> Any:
     """The encoder that the record describes."""
     check_fields(record, _FIELDS, "the record of TableEncoder")
-    if type(record["has_names"]) is not bool or record["output"] not in _OUTPUTS:
+    if type(record["has_names"]) is not bool or record["output"] not in TRANSFORM_OUTPUTS:
         raise FaultError("the record of TableEncoder does not say whether columns have names, or what comes out")
     state = {
         "parameters": check_parameters(record["parameters"], ENCODER, ENCODER_CHOICES, {}),

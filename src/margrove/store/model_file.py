@@ -31,7 +31,7 @@ def save(model: Any, path: Target) -> None:
     model : fitted estimator
         A `BasicLinearClassifier`, `LeastSquaresClassifier`, `Perceptron`, `KernelPerceptron`, `SVC`, `NuSVC`, `SVR`,
         `NuSVR`, `OneClassSVM`, `DecisionTreeClassifier`, `DecisionTreeRegressor`, `DecisionStump`, `TableEncoder`,
-        or a scikit-learn ``Pipeline`` of these.
+        `ImpuritySelector`, or a scikit-learn ``Pipeline`` of these.
     path : str, path or binary file
         Where to. A binary file is written to and left open.
 

@@ -12,7 +12,8 @@ from margrove.store.encoder_parts import put_encoder_together, take_encoder_apar
 from margrove.store.fault import FaultError, shown
 from margrove.store.learner_parts import Taken, put_learner_together, take_learner_apart
 from margrove.store.plain import from_json, to_json
-from margrove.store.schema import ENCODER, LEARNERS, TREES
+from margrove.store.schema import ENCODER, LEARNERS, SELECTOR, TREES
+from margrove.store.selector_parts import put_selector_together, take_selector_apart
 from margrove.store.tree_parts import put_tree_together, take_tree_apart
 from margrove.store.versions import Tensors
 
@@ -32,10 +33,15 @@ def take_apart(model: Any, taken: Taken, prefix: str = "") -> dict[str, Any]:
         return take_tree_apart(model, taken, prefix)
     if type(model) is ENCODER:
         return take_encoder_apart(model, taken)
+    if type(model) is SELECTOR:
+        return take_selector_apart(model, taken, prefix)
     if type(model) is Pipeline:
         return _take_pipeline_apart(model, taken, prefix)
     kind = type(model)
-    cure = f"Those are Margrove's learners, its {ENCODER.__name__} and a Pipeline of these; prepare data outside of it."
+    cure = (
+        f"Those are Margrove's learners, its {ENCODER.__name__} and {SELECTOR.__name__}, and a Pipeline of these; "
+        "prepare data outside of it."
+    )
     raise FaultError(
         f"a model file holds no code, so only classes it knows, and {kind.__module__}.{kind.__qualname__} is none",
         "Of a search, save its best_estimator_." if hasattr(model, "best_estimator_") else cure,
@@ -51,6 +57,8 @@ def put_together(record: Any, tensors: Tensors, prefix: str = "") -> Any:
         return put_tree_together(record, tensors, prefix)
     if name == "TableEncoder":
         return put_encoder_together(record)
+    if name == SELECTOR.__name__:
+        return put_selector_together(record, tensors, prefix)
     if name == "Pipeline":
         return _put_pipeline_together(record, tensors, prefix)
     raise FaultError(f"it holds a {shown(name)}, which is not a class that this version of Margrove knows")
@@ -94,7 +102,14 @@ def _check_chain(steps: list[tuple[str, Any]]) -> None:
         wanted = getattr(step, "n_features_in_", None)
         if passed is not None and wanted != passed:
             raise FaultError(f"step {shown(name)} of the pipeline wants {wanted} columns and gets {passed}")
-        passed = sum(map(width, step.columns_)) if type(step) is ENCODER else None
+        passed = _passed_on(step)
     for name, step in steps[:-1]:
         if step not in _IDLE and not hasattr(step, "transform"):
             raise FaultError(f"step {shown(name)} of the pipeline does not transform, and it is not the last")
+
+
+def _passed_on(step: Any) -> int | None:
+    """How many columns come out of a step; None of the last one."""
+    if type(step) is ENCODER:
+        return sum(map(width, step.columns_))
+    return int(step.support_.sum()) if type(step) is SELECTOR else None

@@ -29,6 +29,8 @@ from margrove.linear.kernel_perceptron import KernelPerceptron
 from margrove.linear.least_squares import LeastSquaresClassifier
 from margrove.linear.perceptron import Perceptron
 from margrove.linear.problem import VARIANTS
+from margrove.select.scores import KINDS
+from margrove.select.selector import ImpuritySelector
 from margrove.status import Status
 from margrove.store.machines import Counting, by_code, one_vs_rest, single
 from margrove.svm.examination import HARD
@@ -269,6 +271,18 @@ TREES: dict[str, Learner] = {
     "DecisionTreeRegressor": _tree(DecisionTreeRegressor, VALUE_CRITERIA, is_classifier=False),
     "DecisionStump": _tree(DecisionStump, _CLASS_CRITERIA),
 }
+
+SELECTOR = ImpuritySelector
+SELECTOR_CHOICES: dict[str, tuple[Any, ...]] = {"score_func": tuple(KINDS)}
+SELECTOR_ENGINE = _ENDED["engine_"]
+SELECTOR_ARRAYS = (
+    Array("scores_", "d", has_gaps=True),
+    Array("p_values_", "d", has_gaps=True, least=0, most=1),
+    Array("gains_", "d", has_gaps=True),
+    Array("best_thresholds_", "d", has_gaps=True),
+    Array("support_", "d", _HALF_WHOLE, least=0, most=1),
+)
+TRANSFORM_OUTPUTS = (None, "default", "pandas", "polars")  # of scikit-learn's set_output
 
 ENCODER = TableEncoder
 ENCODER_CHOICES: dict[str, tuple[Any, ...]] = {
