@@ -209,6 +209,15 @@ def test_a_target_of_quantities_is_refused_as_before(run: Run, folder: Path) -> 
     assert len(refused.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("model", ["tree", "perceptron"])
+def test_columns_that_are_left_out_are_not_counted_as_learned_from(run: Run, outings: str, model: str) -> None:
+    said = said_by(run("train", outings, "--model", model, "--folds", "0"))
+    assert "120 rows, 3 columns to learn from: 1 category, 1 yes/no, 1 number; left out: 'name'" in said
+    told = json.loads(run("train", outings, "--model", model, "--folds", "0", "--json").stdout)
+    assert told["table"]["left_out"] == ["name"]
+    assert sum(told["table"]["columns"].values()) == 3
+
+
 def test_a_table_of_nothing_but_names_is_refused(run: Run, folder: Path) -> None:
     rows = "".join(f"row {i},{'ab'[i % 2]}\n" for i in range(20))
     (folder / "names.csv").write_text("name,y\n" + rows)

@@ -406,6 +406,19 @@ def test_what_is_no_table_is_told_in_words():
         DecisionTreeClassifier().fit(frame[[]], y)
 
 
+@pytest.mark.parametrize("max_features", [None, "sqrt", "log2", 2, 0.5])
+def test_attributes_that_scikit_learn_has_too_say_the_same(max_features, iris):
+    X, y = iris
+    ours = DecisionTreeClassifier(max_features=max_features, random_state=0).fit(X, y)
+    theirs = peers.DecisionTreeClassifier(max_features=max_features, random_state=0).fit(X, y)
+    for name in ("max_features_", "n_outputs_", "n_classes_", "n_features_in_"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+    assert ours.classes_.tolist() == theirs.classes_.tolist()
+    assert DecisionStump().fit(X, y).max_features_ == 4
+    with pytest.raises(NotFittedError):
+        DecisionTreeClassifier().max_features_  # noqa: B018
+
+
 def test_shuffling_the_column_that_matters_costs_most(rng):
     X = rng.normal(size=(300, 3))
     y = X[:, 2] > 0

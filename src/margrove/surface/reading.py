@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data import Table, load_penguins, read_table
+from margrove.data.columns import named
 from margrove.data.delimited import DEFAULT_MISSING
 from margrove.data.inspection import inspect_columns
 from margrove.data.target import Target, check_target
@@ -140,12 +141,13 @@ class Facts:
 
     source: str
     n_rows: int
-    kinds: dict[str, int]  # columns of each kind
+    kinds: dict[str, int]  # columns of each kind, of those that are learned from
     missing: dict[str, int]  # missing cells of each column that has any
     target: str
     classes: list[tuple[Any, int]]  # each with its rows, the largest first
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    left_out: tuple[str, ...] = ()  # columns that name the rows: every learner of the command line goes without
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -153,6 +155,7 @@ class Facts:
             "source": self.source,
             "rows": self.n_rows,
             "columns": self.kinds,
+            "left_out": list(self.left_out),
             "missing_cells": self.missing,
             "target": self.target,
             "classes": [{"label": label, "rows": rows} for label, rows in self.classes],
@@ -166,12 +169,15 @@ def facts_of(table: Table) -> Facts:
     assert table.target is not None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
-        inspect_columns(table)
+        found = inspect_columns(table)
     labels, counts = np.unique(table.labels(), return_counts=True)
     classes = sorted(zip(labels.tolist(), counts.tolist(), strict=True), key=lambda pair: -pair[1])
-    kinds, missing = _kinds_and_missing(table)
+    left_out = tuple(found["identifier"]) if len(found["identifier"]) < table.n_columns else ()
+    is_block = table.sparse is not None or table.block is not None
+    learned = table if is_block else table.select([name for name in table.names if name not in left_out])
+    kinds, missing = _kinds_and_missing(learned)
     told = tuple(warnings_in_shell(caught))
-    return Facts(table.source, table.n_rows, kinds, missing, table.target.name, classes, table.notes, told)
+    return Facts(table.source, table.n_rows, kinds, missing, table.target.name, classes, table.notes, told, left_out)
 
 
 def _kinds_and_missing(table: Table) -> tuple[dict[str, int], dict[str, int]]:
@@ -199,7 +205,8 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     names = {"numeric": ("number", "numbers"), "category": ("category", "categories"), "boolean": ("yes/no", "yes/no")}
     kinds = ", ".join(f"{n:,} {names[kind][n > 1]}" for kind, n in facts.kinds.items())
     n_columns = sum(facts.kinds.values())
-    screen.say(f"{facts.n_rows:,} rows, {_counted(n_columns, 'column')} to learn from: {kinds}", indent=2)
+    without = f"; left out: {named(facts.left_out)}" if facts.left_out else ""
+    screen.say(f"{facts.n_rows:,} rows, {_counted(n_columns, 'column')} to learn from: {kinds}{without}", indent=2)
     if facts.missing:
         cells = _counted(sum(facts.missing.values()), "missing cell")
         screen.say(f"{cells} in {_counted(len(facts.missing), 'column')}, {gaps}", indent=2)

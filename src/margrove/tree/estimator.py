@@ -35,7 +35,7 @@ from margrove.tree.problem import Cells, Criterion, Test, TreeProblem
 from margrove.tree.prune import held_out_sums, prune
 from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells, read_cells
 from margrove.tree.rules import Rules, Style, tree_rules
-from margrove.tree.settings import check_prune, check_settings, settle_growth, settle_seed
+from margrove.tree.settings import check_prune, check_settings, columns_looked_at, settle_growth, settle_seed
 from margrove.tree.significance import split_p_values, stop_by_significance
 from margrove.tree.sql_source import Dialect
 
@@ -250,6 +250,20 @@ class DecisionTree(BaseEstimator):
         """The number of leaves."""
         check_is_fitted(self)
         return self.tree_.n_leaves
+
+    @property
+    def max_features_(self) -> int:
+        """The number of columns that each node looked at, as scikit-learn has it."""
+        check_is_fitted(self)
+        # A stump looks at all.
+        looked_at = columns_looked_at(getattr(self, "max_features", None), self.n_features_in_)
+        return self.n_features_in_ if looked_at is None else looked_at
+
+    @property
+    def n_outputs_(self) -> int:
+        """1: there is one target."""
+        check_is_fitted(self)
+        return 1
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -92,7 +92,7 @@ def settle_growth(tree: Any, criterion: Criterion, n_rows: int, n_columns: int, 
         min_samples_leaf=_count("min_samples_leaf", tree.min_samples_leaf, n_rows, least=1),
         min_weight_leaf=float(tree.min_weight_fraction_leaf) * weight,
         max_leaf_nodes=None if tree.max_leaf_nodes is None else int(tree.max_leaf_nodes),
-        max_features=_columns_looked_at(tree.max_features, n_columns),
+        max_features=columns_looked_at(tree.max_features, n_columns),
         min_impurity_decrease=float(tree.min_impurity_decrease),
         min_gain=float(tree.min_gain),
         majority=float(getattr(tree, "majority", 1.0)),
@@ -117,7 +117,8 @@ def _count(name: str, value: Any, n_rows: int, *, least: int) -> int:
     return min(int(value), n_rows + 1)  # no node has more, and the core may double it
 
 
-def _columns_looked_at(value: Any, n_columns: int) -> int | None:
+def columns_looked_at(value: Any, n_columns: int) -> int | None:
+    """How many columns each node looks at; None: at all."""
     if value is None:
         return None
     if isinstance(value, str):
