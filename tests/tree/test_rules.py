@@ -70,6 +70,25 @@ def test_shares_of_rows_that_weigh_differently_are_said_to_be_by_weight():
     assert "% by weight, confidence" in str(unequal.rules[0])
 
 
+@pytest.mark.parametrize("criterion", ["squared_error", "gaussian_entropy", "absolute_error"])
+def test_rules_of_numbers_say_how_far_the_rows_of_a_leaf_lie_from_it(criterion):
+    X, y = IRIS.data[:, :3], IRIS.data[:, 3]
+    tree = margrove.DecisionTreeRegressor(criterion=criterion, max_depth=2, min_samples_leaf=5).fit(X, y)
+    leaf = tree.apply(X)
+    for rule in tree.rules().rules:
+        rows = y[leaf == rule.node]
+        expected = np.abs(rows - np.median(rows)).mean() if criterion == "absolute_error" else rows.std()
+        assert rule.spread == pytest.approx(expected)
+        assert rule.outcome() == f"{rounded(rule.prediction)} ± {expected:.3g}"
+        assert rule.outcome() in str(tree.rules())
+        assert rule.data()["spread"] == rule.spread
+
+
+def test_a_leaf_of_equal_numbers_has_no_spread_and_one_of_a_single_row_says_none():
+    tree = margrove.DecisionTreeRegressor().fit([[0.0], [0.0], [1.0]], [0.1 + 0.2, 0.3, 7.0])
+    assert str(tree.rules()) == "if x0 ≤ 0.5: 0.3 ± 0 (2 rows)\nelse (x0 > 0.5): 7 (1 row)"
+
+
 def test_lines_merge_what_is_asked_of_one_column_and_come_by_support():
     first, second, third = rules_text(iris(), IRIS.target_names, style="lines").splitlines()
     assert first.startswith(

@@ -31,12 +31,12 @@ from margrove.tree.held_out import choose_by_folds, held_out_rows
 from margrove.tree.model import TreeModel
 from margrove.tree.path import CostComplexityPath, cost_complexity_path
 from margrove.tree.permutation import permutation_losses
-from margrove.tree.problem import Cells, Criterion, Test, TreeProblem
+from margrove.tree.problem import VALUE_CRITERIA, VARIANCE_FLOOR, Cells, Criterion, Test, TreeProblem
 from margrove.tree.prune import held_out_sums, prune
 from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells, read_cells
 from margrove.tree.rules import Rules, Style, tree_rules
 from margrove.tree.settings import check_prune, check_settings, columns_looked_at, settle_growth, settle_seed
-from margrove.tree.significance import split_p_values, stop_by_significance
+from margrove.tree.significance import split_p_values, stop_by_significance, target_variance
 from margrove.tree.sql_source import Dialect
 
 
@@ -316,9 +316,22 @@ class DecisionTree(BaseEstimator):
 
     def rules(self, *, style: Style = "nested", max_depth: int | None = None) -> Rules:
         """The tree as nested if and else, or (``style="lines"``) as one rule for each leaf with support, confidence and
-        p-value."""
+        p-value. Of numbers it says value ± spread: the standard deviation of the leaf's rows, or with
+        ``criterion="absolute_error"`` their mean distance from the median."""
         check_is_fitted(self)
-        return tree_rules(self.tree_, self._labels(), style=style, max_depth=max_depth)
+        return tree_rules(self.tree_, self._labels(), style=style, max_depth=max_depth, spread=self._spread())
+
+    def _spread(self) -> NDArray[np.float64] | None:
+        """Of numbers, how far the rows of each node lie from its value; None of classes."""
+        criterion = self._settled_criterion()
+        if criterion not in VALUE_CRITERIA:
+            return None
+        if criterion == "absolute_error":
+            return self.tree_.impurity
+        variance = target_variance(self.tree_, criterion)
+        if criterion == "gaussian_entropy":  # of equal numbers the impurity is that of the least variance there may be
+            variance = np.where(variance <= VARIANCE_FLOOR * (1 + 1e-6) * variance[0], 0.0, variance)
+        return np.asarray(np.sqrt(np.maximum(variance, 0)))
 
     def to_python(self, name: str = "predict") -> str:
         """A Python function that predicts as this tree does, with nothing but the standard library."""

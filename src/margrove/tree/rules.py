@@ -28,6 +28,7 @@ from margrove.tree.words import Allowed, Place, labels_of, places, plain, rounde
 Style = Literal["nested", "lines"]
 STYLES: tuple[Style, ...] = ("nested", "lines")
 _INDENT = "    "
+_ROUNDING = 1e-9  # of a value: less is no spread
 _SMALLEST_P = 1e-300  # below it a float64 is near its end
 
 
@@ -44,10 +45,15 @@ class Rule:
     p_value: float | None
     nodes_below: int  # > 0 where the tree goes on deeper than was asked
     is_weighted: bool = False  # whether rows have different weights, so that shares are no shares of rows
+    spread: float | None = None  # of regression: how far the rows lie from the value
 
     def outcome(self) -> str:
         """What it predicts."""
-        return rounded(self.prediction) if isinstance(self.prediction, float) else str(self.prediction)
+        said = rounded(self.prediction) if isinstance(self.prediction, float) else str(self.prediction)
+        if self.spread is None or self.support == 1:
+            return said
+        is_rounding = self.spread <= _ROUNDING * abs(float(self.prediction))
+        return f"{said} ± {0 if is_rounding else self.spread:.3g}"
 
     def sure(self) -> str:
         """Its confidence in words; nothing for regression."""
@@ -66,6 +72,7 @@ class Rule:
             "share": self.share,
             "confidence": self.confidence,
             "p_value": self.p_value,
+            "spread": self.spread,
             "nodes_below": self.nodes_below,
         }
 
@@ -102,7 +109,8 @@ class Rules:
         return len(self.rules)
 
     def data(self) -> list[dict[str, Any]]:
-        """One plain dict for each rule: conditions, prediction, support, share, confidence, p_value, nodes_below."""
+        """One plain dict for each rule: conditions, prediction, support, share, confidence, p_value, spread,
+        nodes_below."""
         return [rule.data() for rule in self.rules]
 
     def __str__(self) -> str:
@@ -125,6 +133,7 @@ def tree_rules(
     style: Style = "nested",
     max_depth: int | None = None,
     p_values: NDArray[np.float64] | None = None,
+    spread: NDArray[np.float64] | None = None,
 ) -> Rules:
     """The rules of a tree.
 
@@ -138,6 +147,8 @@ def tree_rules(
         Go no deeper; a rule that is cut short says how many nodes are below it.
     p_values : array of shape (m,), optional
         Of each node. If left out, the χ² test at the head of this module; regression has none then.
+    spread : array of shape (m,), optional
+        Of regression, how far the rows of each node lie from its value: said as value ± spread.
 
     Returns
     -------
@@ -188,6 +199,7 @@ def tree_rules(
                 p_value=None if p_of_node is None else float(p_of_node[node]),
                 nodes_below=int(model.end[node]) - node - 1,
                 is_weighted=is_weighted,
+                spread=None if spread is None else float(spread[node]),
             )
             rules.append(rule)
         if style == "nested":
