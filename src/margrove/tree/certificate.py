@@ -76,8 +76,9 @@ def _told(model: Any) -> tuple[Claim, ...]:
     """What only informs: size, p-values, how long the tree is to tell."""
     tree, grown, criterion = model.tree_, model.grown_, model._settled_criterion()
     p = split_p_values(tree, criterion=criterion, correct=model.correct_significance, small="chi2")
+    deep = f"{tree.max_depth:,} level{'' if tree.max_depth == 1 else 's'} deep"
     claims = [
-        Claim("leaves", (float(tree.n_leaves),), words=f"of the tree, {tree.max_depth} levels deep"),
+        Claim("leaves", (float(tree.n_leaves),), words=f"of the tree, {deep}"),
         Claim(
             "p-value of each split",
             per_machine(p[~tree.is_leaf]),
