@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
-from margrove import certify
+from margrove import DecisionTreeRegressor, certify
 from margrove.errors import InputError
 from margrove.tree.certificate import certify_tree_problem
 from margrove.tree.model import TreeModel
@@ -90,6 +90,19 @@ def test_monotone_trees_are_certified(problem_of, rng, is_regression):
     assert broken(problem, grow(problem)) == []
     free = problem_of(columns, y if is_regression else y > 0)
     assert "splits against the rules" in broken(problem, replace(grow(free), columns=problem.cells.columns))
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "gaussian_entropy"])
+def test_a_centred_target_is_certified_and_its_values_cannot_be_changed(rng, criterion):
+    """The mean of all rows is rounding, and nobody's digits of it are right."""
+    X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
+    y = (y - y.mean()) / y.std()
+    model = DecisionTreeRegressor(criterion=criterion, max_depth=3).fit(X, y)
+    assert certify(model, X, y).holds is True
+    for node in range(model.tree_.n_nodes):
+        model.tree_ = model.grown_ = changed(model.tree_, "value", node, model.tree_.value[node] + 1e-6)
+        assert certify(model, X, y).holds is False
+        model.tree_ = model.grown_ = changed(model.tree_, "value", node, model.tree_.value[node] - 1e-6)
 
 
 def test_sparse_numbers_are_certified(problem_of, rng):

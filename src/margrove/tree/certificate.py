@@ -210,8 +210,7 @@ class _Audit:
         if i == 0:
             self.root_unit = node.gain_unit
         value = self.search.held_value(node)
-        size = float(np.abs(value).max()) + float(self.problem.is_regression) * abs(float(tree.value[0, 0]))
-        value_off = float(np.abs(tree.value[i] - value).max()) / max(size, np.finfo(float).tiny)
+        value_off = float(np.abs(tree.value[i] - value).max()) / self._value_unit(node)
         self._worst("weight and value of each node", abs(tree.weight[i] - node.weight) / node.weight, value_off)
         self._worst("impurity of each node", abs(tree.impurity[i] - node.impurity) / self._unit(node))
         if tree.feature[i] < 0:
@@ -377,6 +376,14 @@ class _Audit:
     def _unit(self, node: Node) -> float:
         """In which gains of the node are compared; in a node that is almost pure the root's digits count too."""
         return max(node.gain_unit, 1e-6 * self.root_unit, float(np.finfo(np.float64).tiny))
+
+    def _value_unit(self, node: Node) -> float:
+        """In which values of the node are compared: its weight, or the size of its targets. Their mean may be zero and
+        is then nothing but rounding; of the largest target of all rows that counts too."""
+        if not self.problem.is_regression:
+            return node.weight
+        size = float(np.abs(node.target).max()) + 1e-5 * float(np.abs(self.problem.target).max())
+        return max(size, float(np.finfo(np.float64).tiny))
 
     def _worst(self, name: str, *off: float) -> None:
         for value in off:
