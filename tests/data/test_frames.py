@@ -257,3 +257,9 @@ def test_large_finite_numbers_are_not_mistaken_for_infinite_ones():
 def test_a_path_is_no_table():
     with pytest.raises(ParameterError, match="Files are read by read_table"):
         as_table("table.csv")
+
+
+@pytest.mark.parametrize("series", [pd.Series([1.0, 2.0]), pl.Series([1.0, 2.0])], ids=["pandas", "polars"])
+def test_a_single_column_is_no_table(series):
+    with pytest.raises(InputError, match=r"X is a Series of (pandas|polars), a single column.*to_frame"):
+        as_table(series)

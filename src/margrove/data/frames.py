@@ -141,7 +141,13 @@ def _from_frame(X: Any) -> Table:
     """A frame of any library narwhals knows, column by column through pyarrow."""
     import narwhals as nw
 
-    source = f"{type(X).__module__.split('.')[0]} table"
+    library = type(X).__module__.split(".")[0]
+    if nw.dependencies.is_into_series(X):  # the first words are scikit-learn's
+        raise InputError(
+            f"Expected 2D array, got 1D array instead: X is a Series of {library}, a single column",
+            cure="Make a table of it: X.to_frame().",
+        )
+    source = f"{library} table"
     names = [str(name) for name in getattr(X, "column_names", X.columns)]
     if len(set(names)) < len(names):
         raise duplicate_names(names, file=source)  # narwhals would refuse it too, less plainly
