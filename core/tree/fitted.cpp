@@ -13,18 +13,24 @@ constexpr double kNudge = 1e-9;          // NUDGE of thresholds.py
 constexpr double kFlat = 1e-12, kRounding = 1e-14;
 constexpr int kNewtonSteps = 100;
 
-// The numbers standardised in place. `spread` is 0 where all are the same.
+// The numbers standardised in place. `spread` is 0 where all are the same. All is in units of 2^power, so that no
+// difference of huge numbers overflows and no part of a tiny one vanishes.
 struct Scale {
   double centre = 0, spread = 0;
+  int power = 0;
 
   explicit Scale(std::vector<Dot>& dots) {
-    if (dots.empty()) return;
+    double largest = 0, size = 0, total = 0, mean = 0, square = 0;
+    for (const Dot& dot : dots) largest = std::max(largest, std::abs(dot.x));
+    if (largest == 0) return;
+    std::frexp(largest, &power);
+    for (Dot& dot : dots) dot.x = std::ldexp(dot.x, -power);
     const double first = dots[0].x;
-    double size = 0, total = 0, mean = 0, square = 0;
     for (const Dot& dot : dots) size = std::max(size, std::abs(dot.x - first)), total += dot.weight;
     if (size == 0) return;
     for (Dot& dot : dots) dot.x = (dot.x - first) / size, mean += dot.weight / total * dot.x;
     for (Dot& dot : dots) dot.x -= mean, square += dot.weight / total * dot.x * dot.x;
+    if (square == 0) return;  // all the weight is on one value, up to rounding
     const double deviation = std::sqrt(square);
     for (Dot& dot : dots) dot.x /= deviation;
     centre = first + size * mean;
@@ -34,7 +40,7 @@ struct Scale {
   std::vector<double> back(std::vector<double> cuts) const {
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    for (double& cut : cuts) cut = centre + spread * (cut + kNudge);
+    for (double& cut : cuts) cut = std::ldexp(centre + spread * (cut + kNudge), power);
     return cuts;
   }
 };
@@ -63,8 +69,9 @@ struct Line {
 
 // −intercept/slope of the logistic regression of a class on x, by Newton's method with halved steps; NaN if flat.
 double one_half(const std::vector<Dot>& dots, std::uint32_t label) {
-  double total = 0, ones = 0;
-  for (const Dot& dot : dots) total += dot.weight, ones += dot.label == label ? dot.weight : 0;
+  double ones = 0, others = 0;
+  for (const Dot& dot : dots) (dot.label == label ? ones : others) += dot.weight;
+  const double total = ones + others;
   const auto loss = [&](const Line& line) {
     double sum = 0.5 * kRidge * line.slope * line.slope;
     for (const Dot& dot : dots) {
@@ -74,7 +81,8 @@ double one_half(const std::vector<Dot>& dots, std::uint32_t label) {
     }
     return sum;
   };
-  Line line{std::log(ones / (total - ones)), 0.0};
+  Line line{std::log(ones / others), 0.0};
+  if (!std::isfinite(line.intercept)) return std::nan("");
   for (int step = 0; step < kNewtonSteps; ++step) {
     double g0 = 0, g1 = kRidge * line.slope, h00 = 0, h01 = 0, h11 = kRidge;
     for (const Dot& dot : dots) {
@@ -87,6 +95,7 @@ double one_half(const std::vector<Dot>& dots, std::uint32_t label) {
       h11 += curve * dot.x * dot.x;
     }
     if (std::max(std::abs(g0), std::abs(g1)) <= kFlat) break;
+    if (h00 == 0) return std::nan("");  // the class has next to none of the weight, or all
     const double determinant = h00 * h11 - h01 * h01;
     const double d0 = (h11 * g0 - h01 * g1) / determinant, d1 = (h00 * g1 - h01 * g0) / determinant;
     const double here = loss(line);

@@ -42,6 +42,9 @@ void add_weighted_two(const ScanRules& rules, NodeSums& sums, const std::uint32_
   sums.seen[1] += seen;
 }
 
+// Σ w (y − mean)². The shift is the mean but for rounding, which is much where numbers lie far from zero.
+double squares_around_mean(const NodeSums& sums) { return sums.sum[1] - sums.sum[0] * (sums.sum[0] / sums.weight); }
+
 }  // namespace
 
 // A node's piece of a column's list. Column d stands for the list of all rows.
@@ -175,7 +178,7 @@ void Grower::plant() {
   summarise(root);
   weight_ = root.sums.weight;
   if (rules_.measure.criterion == Criterion::gaussian_entropy)
-    rules_.measure.floor *= root.sums.sum[1] / root.sums.weight;  // it came as a share of the variance of all rows
+    rules_.measure.floor *= squares_around_mean(root.sums) / root.sums.weight;  // it came as a share of the variance
   if (!n_classes_) summarise(root);
   for (std::uint32_t j = 0; j < columns_.size(); ++j) root.ranges.push_back({j, 0, lists_->lists()[j].size});
   if (!is_closed(root.sums, 0, rules_, growth_)) {
@@ -230,7 +233,7 @@ void Grower::summarise(Open& node) const {
     sums.sum[1] += w * y * y;
   }
   sums.is_pure = least == most;
-  sums.mass = sums.sum[1];
+  sums.mass = squares_around_mean(sums);
   if (criterion == Criterion::absolute_error) {
     std::vector<Weighted> rows;
     for (std::uint32_t i = 0; i < node.rows.size; ++i)
@@ -265,7 +268,7 @@ void Grower::search(Open& node, Space& space) {
       scan_range(range, node, chooser.floor(), space, space.candidate);
       if (space.candidate.is_constant) continue;
       kept.push_back(range);
-      ++looked_at;
+      looked_at += space.candidate.n_tests > 0;
       chooser.add(range.column, space.candidate);
     }
     std::sort(kept.begin(), kept.end(), [](const Range& a, const Range& b) { return a.column < b.column; });

@@ -39,8 +39,9 @@ MARGROVE_INLINE double class_purity(Criterion criterion, const double* count, in
 
 MARGROVE_INLINE double number_purity(Criterion criterion, double s, double q, double weight, double floor) {
   if (weight <= 0) return 0;
-  if (criterion == Criterion::squared_error) return s * s / weight;
-  const double variance = std::max((q - s * s / weight) / weight, floor);
+  const double square = s * (s / weight);  // s² may be beyond what a double holds
+  if (criterion == Criterion::squared_error) return square;
+  const double variance = std::max((q - square) / weight, floor);
   return -0.5 * weight * std::log(variance);
 }
 

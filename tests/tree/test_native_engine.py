@@ -16,9 +16,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from tests.tree.ugly_tables import CATEGORIES, NUMBERS, compare, ugly_table
 
-from margrove import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove import DecisionTreeClassifier, DecisionTreeRegressor, certify
 from margrove.engine import Effort, solve
 from margrove.errors import ConvergenceWarning
 from margrove.progress import watched
@@ -26,6 +27,7 @@ from margrove.status import Status
 from margrove.tree.certificate import certify_tree_problem
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import CLASS_CRITERIA, VALUE_CRITERIA, Cells, Growth, TreeColumn, TreeProblem
+from margrove.tree.split import SplitSearch
 
 LAW = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ARRAYS = [part.name for part in fields(TreeModel) if part.name != "columns"]
@@ -205,6 +207,93 @@ def test_max_features_looks_at_so_many_columns_and_is_not_stuck_on_constant_ones
         growth = Growth(max_features=1, seed=seed)
         tree = native(TreeProblem(Cells(columns, 200, tuple(X.T)), target, 2, None, growth))
         assert tree.feature.tolist() == [23, -1, -1]
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_columns_that_offer_no_test_do_not_count_among_those_drawn(engine, rng):
+    """Two columns are to be looked at, and there are two that are not constant."""
+    X = np.zeros((30, 20))
+    X[:, [4, 11]] = rng.normal(size=(30, 2))
+    columns = tuple(TreeColumn(f"x{j}") for j in range(20))
+    target = rng.integers(0, 2, 30).astype(np.int32)
+    for seed in range(10):
+        growth = Growth(max_features=2, seed=seed, max_depth=1)
+        problem = TreeProblem(Cells(columns, 30, tuple(X.T)), target, 2, None, growth)
+        assert solve(problem, engine).model.n_candidates[0] == 2 * 29
+
+
+def test_of_equal_tests_of_a_column_both_engines_take_the_same(rng):
+    """With missing cells: thresholds with these in the second branch come first, then "present or missing"."""
+    n_tied = 0
+    for _ in range(60):
+        x = rng.choice([0.0, 1.0, 2.0, 3.0, np.nan], 12)
+        target = rng.integers(0, 2, 12).astype(np.int32)
+        problem = TreeProblem(
+            Cells((TreeColumn("x"),), 12, (x,)), target, 2, growth=Growth("error", max_depth=1, max_leaf_nodes=2)
+        )
+        one, other = solve(problem, "reference").model, native(problem)
+        np.testing.assert_array_equal(one.threshold, other.threshold)
+        np.testing.assert_array_equal(one.missing_branch, other.missing_branch)
+        search = SplitSearch(problem)
+        node = search.node(np.arange(12))
+        n_tied += len(list(search.best_tests(node, 0, search.groups(node, 0), 1e-12))) > 1
+    assert n_tied > 10
+
+
+# ---------------------------------------------------------------------------------------------- huge and tiny numbers
+
+
+@pytest.mark.parametrize("criterion", VALUE_CRITERIA)
+@pytest.mark.parametrize("of_target", [2.0**-320, 1.0, 2.0**320])
+@pytest.mark.parametrize("of_weight", [2.0**-320, 1.0, 2.0**320])
+def test_the_unit_of_targets_and_weights_changes_no_split(criterion, of_target, of_weight, rng):
+    """Powers of two: nothing is rounded, as long as no square is beyond what a number holds."""
+    X, y, w = rng.normal(size=(80, 3)), rng.normal(size=80), rng.uniform(0.5, 2, 80)
+    plain = DecisionTreeRegressor(criterion=criterion, max_depth=5).fit(X, y, w)
+    scaled = DecisionTreeRegressor(criterion=criterion, max_depth=5).fit(X, y * of_target, w * of_weight)
+    np.testing.assert_array_equal(scaled.tree_.threshold, plain.tree_.threshold)
+    np.testing.assert_array_equal(scaled.predict(X), plain.predict(X) * of_target)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("thresholds", ["exact", "histogram", *FITTED])
+@pytest.mark.parametrize("power", [-1040, 1021])
+def test_the_unit_of_cells_changes_no_split(engine, thresholds, power, rng):
+    """The largest numbers there are, whose differences are beyond them, and those without all their digits."""
+    X, target = rng.integers(-7, 8, (60, 2)).astype(float), rng.integers(0, 3, 60)
+    plain = DecisionTreeClassifier(thresholds=thresholds, n_bins=4, engine=engine, max_depth=4).fit(X, target)
+    scaled = clone(plain).fit(np.ldexp(X, power), target)
+    np.testing.assert_array_equal(scaled.tree_.feature, plain.tree_.feature)
+    np.testing.assert_array_equal(scaled.apply(np.ldexp(X, power)), plain.apply(X))
+    assert certify(scaled, np.ldexp(X, power), target).holds is True
+
+
+def test_halfway_between_the_smallest_numbers_is_the_same_on_both_engines():
+    least = np.nextafter(0.0, 1.0)
+    for low, high in [(3, 6), (1, 2), (-6, -3), (-3, 6), (1, 4)]:
+        cells = Cells((TreeColumn("x"),), 2, (np.array([low, high]) * least,))
+        problem = TreeProblem(cells, np.array([0, 1], dtype=np.int32), 2)
+        assert solve(problem, "reference").model.threshold[0] == native(problem).threshold[0]
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("criterion", VALUE_CRITERIA)
+@pytest.mark.parametrize("split_score", ["gain", "skew_adjusted"])
+def test_numbers_far_from_zero_keep_the_digits_they_have(engine, criterion, split_score, rng):
+    """Beyond 10¹⁵ a mean is known to an eighth, and squares around it to nothing."""
+    X, y = rng.normal(size=(80, 3)), rng.integers(0, 3, 80)
+    tree = DecisionTreeRegressor(criterion=criterion, split_score=split_score, max_depth=4, engine=engine)
+    near, far = clone(tree).fit(X, y), clone(tree).fit(X, 1e15 + y)
+    np.testing.assert_allclose(far.tree_.impurity, near.tree_.impurity, atol=1e-12)
+    np.testing.assert_array_equal(far.apply(X), near.apply(X))
+    assert certify(far, X, 1e15 + y).holds is True
+
+
+def test_more_bins_than_any_number_counts_are_as_many_as_there_are_values(rng):
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
+    many = DecisionTreeClassifier(thresholds="histogram", n_bins=2**62).fit(X, y)
+    few = DecisionTreeClassifier(thresholds="histogram", n_bins=40).fit(X, y)
+    np.testing.assert_array_equal(many.tree_.threshold, few.tree_.threshold)
 
 
 # ------------------------------------------------------------------------------------------------------ broken off

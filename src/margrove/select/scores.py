@@ -257,7 +257,7 @@ def score_columns(
     cells = learn_cells(reader, X, ColumnWishes(categorical, categorical_features, split_values, None))
     sample = read_classes(cells, y, sample_weight, class_weight)
     assert sample.classes is not None
-    growth = Growth(criterion=settled, thresholds=thresholds, n_bins=int(n_bins))
+    growth = Growth(criterion=settled, thresholds=thresholds, n_bins=min(int(n_bins), max(2, sample.cells.n_rows)))
     root = TreeProblem(sample.cells, sample.target, len(sample.classes), sample.weight, growth)
     tests: ColumnTests = solve(ColumnProblem(root), engine, effort)
     whole = np.bincount(sample.target, sample.weight, len(sample.classes))

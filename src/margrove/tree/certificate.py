@@ -258,10 +258,12 @@ class _Audit:
             if len(below) == 0 or len(above) == 0:
                 return False
             low, high = below.max(), above.min()
-            near = ROUNDING * (high - low) + _ROUNDING_OF_THRESHOLDS * max(abs(low), abs(high))
+            largest = max(abs(low), abs(high))
+            near = ROUNDING * (high / 2 - low / 2) + _ROUNDING_OF_THRESHOLDS / 2 * largest
             if self.problem.growth.thresholds in ("gaussian", "logistic"):
-                near = _ROUNDING_OF_FITS * float(np.nanmax(x) - np.nanmin(x))
-            return bool(np.abs(groups.thresholds - split.threshold).min() <= near)
+                near = _ROUNDING_OF_FITS * float(np.nanmax(x) / 2 - np.nanmin(x) / 2)
+            # Halves: the difference of two numbers may be more than the largest.
+            return bool(np.abs(groups.thresholds / 2 - split.threshold / 2).min() <= near)
         if column.test in ("intervals", "multiway"):
             return n_branches == groups.n_groups
         sizes = [len(np.unique(groups.group[split.branch == b])) for b in range(n_branches)]
@@ -278,22 +280,29 @@ class _Audit:
         columns = range(len(self.problem.cells.columns))
         n_candidates = sum(self.search.groups(node, j).n_tests for j in columns)
         self._worst("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
-        mean = self._mean_gain(node)
-        if isfinite(mean):
-            self._worst("a better column", (mean - split.charged_gain) / unit)
+        least_mean, mean = self._mean_gains(node)
+        if isfinite(least_mean):
+            self._worst("a better column", (least_mean - split.charged_gain) / unit)
         score = self.search.score(node, split)
         for j in columns:
             rival = self._sure_score(node, j, mean)
             if rival is not None:
                 self._worst("a better column", (rival - score) / max(unit, abs(rival), abs(score)))
 
-    def _mean_gain(self, node: Node) -> float:
-        """That which a test must have to compete by gain ratio; −∞ for the other scores."""
+    def _mean_gains(self, node: Node) -> tuple[float, float]:
+        """That which a test must have to compete by gain ratio, at least and at most; −∞ for the other scores.
+
+        They differ where it is a question of rounding which tests are allowed.
+        """
         if self.problem.growth.split_score != "gain_ratio":
-            return -inf
+            return -inf, -inf
         columns = range(len(self.problem.cells.columns))
-        offered = [found for j in columns if (found := self.search.best_test(node, j)) is not None]
-        return sum(found.charged_gain for found in offered) / max(1, len(offered))
+        means = []
+        for search in (self.search, self.strict):
+            offered = [found for j in columns if (found := search.best_test(node, j)) is not None]
+            if offered:
+                means.append(sum(found.charged_gain for found in offered) / len(offered))
+        return min(means, default=-inf), max(means, default=0.0)
 
     def _sure_score(self, node: Node, j: int, mean: float) -> float | None:
         """The score that column j competes with, whatever rounding does; None if it might not compete.
@@ -316,7 +325,7 @@ class _Audit:
     def _possible_choices(self, node: Node) -> list[Split]:
         """Every test that the rules might choose, whatever rounding does; none if it might be none."""
         columns = range(len(self.problem.cells.columns))
-        mean = self._mean_gain(node)
+        least_mean, mean = self._mean_gains(node)
         sure = [score for j in columns if (score := self._sure_score(node, j, mean)) is not None]
         if not sure:
             return []
@@ -325,7 +334,7 @@ class _Audit:
         return [
             test
             for test in chain.from_iterable(tests)
-            if test.charged_gain >= mean - rounding and self.search.score(node, test) >= max(sure) - rounding
+            if test.charged_gain >= least_mean - rounding and self.search.score(node, test) >= max(sure) - rounding
         ]
 
     def _judge_leaf(self, i: int, node: Node) -> None:

@@ -115,11 +115,11 @@ def absolute_error(y: ArrayLike, w: ArrayLike | None = None) -> float:
 
 
 def moments(y: ArrayLike, w: ArrayLike | None = None) -> tuple[float, float]:
-    """Mean and variance, in two passes."""
+    """Mean and variance, in two passes around one of the numbers: far from zero the mean itself has too few digits."""
     y, w = _values(y, w)
-    total = w.sum()
-    mean = y[0] + w @ (y - y[0]) / total
-    return float(mean), float(w @ (y - mean) ** 2 / total)
+    total, centred = w.sum(), y - y[0]
+    mean = w @ centred / total
+    return float(y[0] + mean), float(w @ (centred - mean) ** 2 / total)
 
 
 def median(y: ArrayLike, w: ArrayLike | None = None) -> float:

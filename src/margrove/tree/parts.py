@@ -52,9 +52,10 @@ class Measure:
             impurity = np.array([absolute_error(target[mine], weight[mine]) for mine in members])
             value = np.array([median(target[mine], weight[mine]) for mine in members])
         else:
-            value = target[0] + _sums(group, weight * (target - target[0]), n_groups) / total
-            variance = _sums(group, weight * (target - value[group]) ** 2, n_groups) / total
-            impurity = self._of_variance(variance)
+            centred = target - target[0]  # far from zero the mean itself has too few digits
+            mean = _sums(group, weight * centred, n_groups) / total
+            value = target[0] + mean
+            impurity = self._of_variance(_sums(group, weight * (centred - mean[group]) ** 2, n_groups) / total)
         return Parts(n_rows, total, impurity, value[:, None])
 
     def prefixes(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:

@@ -97,7 +97,7 @@ def settle_growth(tree: Any, criterion: Criterion, n_rows: int, n_columns: int, 
         min_gain=float(tree.min_gain),
         majority=float(getattr(tree, "majority", 1.0)),
         complexity=float(tree.complexity),
-        n_bins=int(tree.n_bins),
+        n_bins=min(int(tree.n_bins), max(2, n_rows)),  # there are no more values to tell apart
         seed=None if tree.random_state is None and tree.max_features is None else seed,
     )
 

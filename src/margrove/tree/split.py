@@ -198,15 +198,17 @@ class SplitSearch:
     ) -> Split | None:
         """The best column's best test; None where no column offers one.
 
-        With ``max_features`` only so many columns are looked at, in their order, or more until one offers a test.
+        With ``max_features`` only so many columns that offer a test are looked at, in their order, or more until one
+        offers a test that is allowed.
         """
         splits: list[Split] = []
-        n_candidates = 0.0
-        for n_looked, j in enumerate(range(len(self.problem.cells.columns)) if columns is None else columns):
+        n_candidates, n_looked = 0.0, 0
+        for j in range(len(self.problem.cells.columns)) if columns is None else columns:
             if max_features is not None and n_looked >= max_features and splits:
                 break
             groups = self.groups(node, j)
             n_candidates += groups.n_tests
+            n_looked += groups.n_tests > 0
             splits += islice(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit), 1)
         splits = self.eligible(node, splits)
         if not splits:
@@ -286,17 +288,17 @@ class SplitSearch:
         gain = self._gain_where_allowed(node, self._two_way(node, groups.group, n_groups), sign)
         if not groups.has_missing:
             return _Tests(gain, lambda at: (_second_from(at + 1, n_groups), float(groups.thresholds[at])))
-        # Every threshold with the missing cells in the second branch, then in the first; "present or missing" is last.
+        # Every threshold with the missing cells in the second branch, "present or missing", every one with them in the
+        # first.
         turned = (groups.group + 1) % n_groups  # the missing cells before all others
         missing_first = self._two_way(node, turned, n_groups)[:, 1:]  # but for "missing or present"
-        both = np.empty(2 * m - 1)
-        both[0::2] = gain
-        both[1::2] = self._gain_where_allowed(node, missing_first, sign[: m - 1])
+        both = np.concatenate([gain, self._gain_where_allowed(node, missing_first, sign[: m - 1])])
 
         def make(at: int) -> tuple[NDArray[np.int32], float]:
-            branch_of_group = _second_from(at // 2 + 1, n_groups)
-            branch_of_group[-1] = 1 - at % 2
-            return branch_of_group, float(groups.thresholds[at // 2]) if at // 2 < m - 1 else inf
+            place = at % m
+            branch_of_group = _second_from(place + 1, n_groups)
+            branch_of_group[-1] = int(at < m)
+            return branch_of_group, float(groups.thresholds[place]) if place < m - 1 else inf
 
         return _Tests(both, make)
 

@@ -15,6 +15,7 @@ is computed from the rows like that of any other.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -34,9 +35,10 @@ Floats = NDArray[np.float64]
 def halfway(values: Floats) -> Floats:
     """The midpoints of ascending values; x ≤ midpoint parts each from the next though rounding would not."""
     low, high = values[:-1], values[1:]
-    with np.errstate(invalid="ignore"):
-        middle = low / 2 + high / 2
-        return np.asarray(np.where((low <= middle) & (middle < high), middle, low))
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = low + high
+    middle = np.where(np.isfinite(whole), whole / 2, low / 2 + high / 2)  # halves of tiny numbers lose their last digit
+    return np.asarray(np.where((low <= middle) & (middle < high), middle, low))
 
 
 def quantile_cuts(values: Floats, n_bins: int) -> Floats:
@@ -68,8 +70,8 @@ def gaussian_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
     >>> gaussian_cuts(np.array([0.0, 2.0, 6.0, 8.0]), np.array([0, 0, 1, 1]), np.ones(4)).round(6).tolist()
     [4.0]
     """
-    z, centre, spread = _standardised(x, w)
-    if spread == 0:
+    z, scale = _standardised(x, w)
+    if scale is None:
         return np.empty(0)
     fits = []
     for k in np.unique(classes):
@@ -79,7 +81,7 @@ def gaussian_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
         variance = max(w[mine] @ (z[mine] - mean) ** 2 / weight, VARIANCE_FLOOR)
         fits.append((weight, mean, variance))
     found = [root for one, other in combinations(fits, 2) for root in _crossings(*one, *other)]
-    return centre + spread * (np.unique(np.asarray(found, dtype=np.float64)) + NUDGE)
+    return scale.back(np.asarray(found, dtype=np.float64))
 
 
 def _crossings(w1: float, m1: float, v1: float, w2: float, m2: float, v2: float) -> list[float]:
@@ -105,14 +107,14 @@ def logistic_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
     >>> logistic_cuts(np.array([0.0, 2.0, 6.0, 8.0]), np.array([0, 0, 1, 1]), np.ones(4)).round(6).tolist()
     [4.0]
     """
-    z, centre, spread = _standardised(x, w)
+    z, scale = _standardised(x, w)
     present = np.unique(classes)
-    if spread == 0 or len(present) < 2:
+    if scale is None or len(present) < 2:
         return np.empty(0)
     halves = [
         _one_half(z, (classes == k).astype(np.float64), w) for k in (present[1:] if len(present) == 2 else present)
     ]
-    return centre + spread * (np.unique([half for half in halves if np.isfinite(half)]) + NUDGE)
+    return scale.back(np.array([half for half in halves if np.isfinite(half)]))
 
 
 def _one_half(z: Floats, is_one: Floats, w: Floats) -> float:
@@ -120,19 +122,23 @@ def _one_half(z: Floats, is_one: Floats, w: Floats) -> float:
     share = w / w.sum()
     design = np.column_stack([np.ones_like(z), z])
     ridge = np.diag([0.0, RIDGE])
-    mean = share @ is_one
+    odds = (share @ is_one) / (share @ (1 - is_one))
+    if not 0 < odds < np.inf:
+        return np.nan
 
     def loss(coef: Floats) -> float:
         line = design @ coef
         return float(share @ (np.logaddexp(0, line) - is_one * line) + 0.5 * coef @ ridge @ coef)
 
-    coef = np.array([np.log(mean / (1 - mean)), 0.0])
+    coef = np.array([np.log(odds), 0.0])
     for _ in range(_NEWTON_STEPS):
         p = 0.5 * (1 + np.tanh(0.5 * (design @ coef)))
         gradient = design.T @ (share * (p - is_one)) + ridge @ coef
         if np.abs(gradient).max() <= _FLAT:
             break
         hessian = (design * (share * p * (1 - p))[:, None]).T @ design + ridge
+        if hessian[0, 0] == 0:  # the class has next to none of the weight, or all
+            return np.nan
         step = np.linalg.solve(hessian, gradient)
         here, length = loss(coef), 1.0
         while length > _FLAT and loss(coef - length * step) > here + _ROUNDING - 1e-4 * length * gradient @ step:
@@ -141,12 +147,30 @@ def _one_half(z: Floats, is_one: Floats, w: Floats) -> float:
     return float(-coef[0] / coef[1]) if coef[1] != 0 else np.nan
 
 
-def _standardised(x: Floats, w: Floats) -> tuple[Floats, float, float]:
-    """(x − mean)/deviation, the mean and the deviation; 0 for a constant column, and for none."""
+@dataclass(frozen=True)
+class _Scale:
+    """From standardised numbers back to those of the column: 2^power (centre + spread z)."""
+
+    centre: float
+    spread: float
+    power: int
+
+    def back(self, cuts: Floats) -> Floats:
+        with np.errstate(over="ignore"):  # a cut beyond all numbers parts none of them
+            return np.asarray(np.ldexp(self.centre + self.spread * (np.unique(cuts) + NUDGE), self.power))
+
+
+def _standardised(x: Floats, w: Floats) -> tuple[Floats, _Scale | None]:
+    """(x − mean)/deviation and the way back; None for a constant column, and for none."""
     if len(x) == 0 or x.min() == x.max():
-        return np.zeros_like(x), 0.0, 0.0
-    size = float(np.abs(x - x[0]).max())  # first made small, so that no square overflows or vanishes
+        return np.zeros_like(x), None
+    # In units of the power of two above the largest: no difference overflows, no part of a tiny number vanishes.
+    power = int(np.frexp(np.abs(x).max())[1])
+    x = np.ldexp(x, -power)
+    size = float(np.abs(x - x[0]).max())
     z, share = (x - x[0]) / size, w / w.sum()
     z = z - share @ z
     spread = float(np.sqrt(share @ z**2))
-    return z / spread, float(x[0] - size * z[0]), size * spread
+    if spread == 0:  # all the weight is on one value, up to rounding
+        return np.zeros_like(x), None
+    return z / spread, _Scale(float(x[0] - size * z[0]), size * spread, power)
