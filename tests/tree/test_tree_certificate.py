@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from margrove import DecisionTreeRegressor, certify
+from margrove.engine import solve
 from margrove.errors import InputError
 from margrove.tree.certificate import certify_tree_problem
 from margrove.tree.model import TreeModel
@@ -277,6 +278,23 @@ def test_a_limited_number_of_leaves_goes_to_the_largest_gains(problem_of, rng):
     lopsided = deep.cut(~chain & (np.arange(deep.n_nodes) > 0))
     assert lopsided.n_leaves == 5
     assert broken(problem, lopsided) == ["leaves to split"]
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_of_nodes_that_gain_the_same_any_may_be_split_first(problem_of, engine):
+    """Three nodes of exclusive or, none of which gains a thing. The one on the right is the oldest and is split to the
+    end; for one on the left there is room, for its children no more."""
+    u, v = np.tile([0.0, 0, 1, 1], 3), np.tile([0.0, 1, 0, 1], 3)
+    side, block = np.repeat([0.0, 0, 1], 4), np.repeat([0.0, 1, 0], 4)
+    columns = {"side": side.tolist(), "block": block.tolist(), "u": u.tolist(), "v": v.tolist()}
+    target = 100 * side + 4 * block + (u != v)
+    problem = problem_of(columns, target, criterion="squared_error", max_leaf_nodes=7)
+    tree = solve(problem, engine).model
+    assert tree.n_leaves == 7
+    assert broken(problem, tree) == []
+    # A split of the right side taken back was due before the one on the left.
+    inner = np.flatnonzero(~tree.is_leaf & (tree.depth == 2) & (tree.value[:, 0] > 50))
+    assert broken(problem, tree.cut(np.isin(np.arange(tree.n_nodes), inner[:1]))) == ["leaves to split"]
 
 
 def test_arrays_that_make_no_tree_are_found(blobs):

@@ -354,33 +354,53 @@ class _Audit:
         """The leaves that the rules would have split: of the open ones with `max_leaf_nodes`, those that came first.
 
         The growth is repeated in the order of w(S) · gain. At each split, a leaf still open that would have fitted and
-        gains more should have been taken instead.
+        gains more should have been taken instead. Of splits that gain the same, those below which such a leaf comes
+        to light are the last: it does not matter then which of them was the first.
         """
         limit = self.problem.growth.max_leaf_nodes
         if limit is None:
             return sum(bool(self.tree.is_leaf[i]) for i in self.priority)
-        inner: list[tuple[float, int]] = []
+        tolerance = max(self.rounding * self.root_unit * float(self.tree.weight[0]), float(np.finfo(np.float64).tiny))
+        inner: list[tuple[int, bool, int]] = []  # w(S) · gain in tolerances, so that equal ones are
         leaves: list[tuple[float, int]] = []
 
         def open_node(i: int) -> None:
-            if i in self.priority:
-                heappush(leaves if self.tree.is_leaf[i] else inner, (-self.priority[i][0], i))
+            if i not in self.priority:
+                return
+            gain = self.priority[i][0]
+            if self.tree.is_leaf[i]:
+                heappush(leaves, (-gain, i))
+            else:
+                heappush(inner, (-round(gain / tolerance), self._brings_a_better_leaf(i, tolerance), i))
 
         open_node(0)
         n_leaves, n_found = 1, 0
-        tolerance = self.rounding * self.root_unit * float(self.tree.weight[0])
         while inner or leaves:
             if leaves and n_leaves + self.priority[leaves[0][1]][1] - 1 > limit:
                 heappop(leaves)  # does not fit, and never will again
-            elif leaves and (not inner or leaves[0][0] < inner[0][0] - tolerance):
+            elif leaves and (not inner or -leaves[0][0] > self.priority[inner[0][2]][0] + 2 * tolerance):
                 heappop(leaves)
                 n_found += 1
             else:
-                i = heappop(inner)[1]
+                i = heappop(inner)[2]
                 n_leaves += self.priority[i][1] - 1
                 for child in self.tree.children(i):
                     open_node(int(child))
         return n_found
+
+    def _brings_a_better_leaf(self, i: int, tolerance: float) -> bool:
+        """Whether a leaf of more gain than node i lies below it, with nothing in between that would have to wait."""
+        gain = self.priority[i][0]
+        waiting = self.tree.children(i).tolist()
+        while waiting:
+            below = waiting.pop()
+            own = self.priority[below][0] if below in self.priority else -inf
+            if self.tree.is_leaf[below]:
+                if own > gain + tolerance:
+                    return True
+            elif own >= gain - tolerance:
+                waiting += self.tree.children(below).tolist()
+        return False
 
     def _unit(self, node: Node) -> float:
         """In which gains of the node are compared; in a node that is almost pure the root's digits count too."""
