@@ -2,6 +2,7 @@
 // of threads, so results do not either.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -79,6 +80,20 @@ bool take_turns(std::vector<std::unique_ptr<Worker>>& workers, std::atomic<std::
     is_unfinished = true;
   });
   return !is_unfinished;
+}
+
+// body(piece) for those of `pieces` from `next` on, each begun before the time is over. True when all are done; else
+// the next call goes on.
+template <class Body>
+bool go_on(std::atomic<std::int64_t>& next, std::int64_t pieces, int threads,
+           std::chrono::steady_clock::time_point until, Body body) {
+  parallel_for(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(pieces, 1)), threads, [&](std::int64_t) {
+    while (next < pieces && std::chrono::steady_clock::now() < until) {
+      const std::int64_t piece = next.fetch_add(1);
+      if (piece < pieces) body(piece);
+    }
+  });
+  return next >= pieces;
 }
 
 inline std::chrono::steady_clock::time_point in_seconds(double seconds) {

@@ -102,21 +102,35 @@ std::vector<std::uint8_t> BinnedGrower<Amount>::bin_column(std::size_t j, std::s
   return bins;
 }
 
+// What is made while columns are binned.
 template <class Amount>
-void BinnedGrower<Amount>::bin_columns() {
+struct BinnedGrower<Amount>::Binned {
+  std::vector<std::vector<std::uint8_t>> tracks;
+  SortSpaces spaces;
+  std::atomic<std::int64_t> next{0};  // of the pieces of columns that are read in one go
+  Binned(std::size_t columns, std::size_t n, int threads) : tracks(columns), spaces(n, threads) {}
+};
+
+// Bins as many columns as there is time for, and packs them when all are. True when it is done.
+template <class Amount>
+bool BinnedGrower<Amount>::bin_columns(std::chrono::steady_clock::time_point until) {
   const auto n = static_cast<std::size_t>(n_);
-  std::vector<std::vector<std::uint8_t>> tracks(columns_.size());
-  place_.resize(columns_.size());
-  rare_rows_.resize(columns_.size());
-  const std::size_t pieces = (columns_.size() + kReadTogether - 1) / kReadTogether;
-  SortSpaces spaces(n, threads_);
-  parallel_for(static_cast<std::int64_t>(pieces), can_share(n_) ? threads_ : 1, [&](std::int64_t piece) {
-    SortSpace& space = spaces.own();
+  if (!binned_) {
+    binned_ = std::make_unique<Binned>(columns_.size(), n, threads_);
+    place_.resize(columns_.size());
+    rare_rows_.resize(columns_.size());
+  }
+  const auto pieces = static_cast<std::int64_t>((columns_.size() + kReadTogether - 1) / kReadTogether);
+  const auto bin = [&](std::int64_t piece) {
+    SortSpace& space = binned_->spaces.own();
     const std::size_t from = static_cast<std::size_t>(piece) * kReadTogether;
     const std::size_t count = std::min(kReadTogether, columns_.size() - from);
     const auto bits = space.fetch(std::span<const Column>(columns_).subspan(from, count), n);
-    for (std::size_t j = 0; j < count; ++j) tracks[from + j] = bin_column(from + j, bits[j], space);
-  });
+    for (std::size_t j = 0; j < count; ++j) binned_->tracks[from + j] = bin_column(from + j, bits[j], space);
+  };
+  if (!go_on(binned_->next, pieces, can_share(n_) ? threads_ : 1, until, bin)) return false;
+  std::vector<std::vector<std::uint8_t>> tracks = std::move(binned_->tracks);
+  binned_.reset();
   bundle(tracks);
   n_tracks_ = tracks.size();
   const std::size_t groups = (n_tracks_ + kTogether - 1) / kTogether;
@@ -129,6 +143,7 @@ void BinnedGrower<Amount>::bin_columns() {
       tracks[t] = {};
     }
   }
+  return true;
 }
 
 // Columns with bytes of their own become tracks; columns that are but a list of rows are put into tracks together, as
@@ -170,17 +185,14 @@ void BinnedGrower<Amount>::bundle(std::vector<std::vector<std::uint8_t>>& tracks
 }
 
 template <class Amount>
-void BinnedGrower<Amount>::start() {
-  bin_columns();
+void BinnedGrower<Amount>::prepare() {
   rules_.tags = tags_for(label_, n_, static_cast<int>(n_classes_));
   rules_.prepare(n_);
-  most_kept_ = std::max<std::size_t>(8, kKeptBytes / (first_.back() * sizeof(Amount)));
   rows_.resize(static_cast<std::size_t>(n_));
   spare_.resize(static_cast<std::size_t>(n_));
-  plant();
 }
 
-// The root, with its test.
+// The root as it is before any column is looked at: a leaf.
 template <class Amount>
 void BinnedGrower<Amount>::plant() {
   if constexpr (kIsWeighted) weigh();
@@ -198,13 +210,32 @@ void BinnedGrower<Amount>::plant() {
   }
   settle_sums(root.sums);
   weight_ = root.sums.weight;
-  if (!is_closed(root.sums, 0, rules_, growth_)) {
-    root.counts = fresh_counts();
-    ++kept_;
-    count(root, *root.counts);
-    search(root, *root.counts);
-  }
   stack_.push_back(std::move(root));
+}
+
+// Bins the columns and finds the root's test. False where the time was over before.
+template <class Amount>
+bool BinnedGrower<Amount>::start(std::chrono::steady_clock::time_point until) {
+  if (rows_.empty()) {
+    prepare();
+    plant();
+  }
+  if (is_closed(stack_.back().sums, 0, rules_, growth_)) return true;
+  if (!bin_columns(until)) return false;
+  most_kept_ = std::max<std::size_t>(8, kKeptBytes / (first_.back() * sizeof(Amount)));
+  open_root();
+  return true;
+}
+
+// The root's test.
+template <class Amount>
+void BinnedGrower<Amount>::open_root() {
+  Open& root = stack_.back();
+  if (is_closed(root.sums, 0, rules_, growth_)) return;
+  root.counts = fresh_counts();
+  ++kept_;
+  count(root, *root.counts);
+  search(root, *root.counts);
 }
 
 template <class Amount>
@@ -214,7 +245,10 @@ void BinnedGrower<Amount>::restart(std::span<const double> weight) {
   settled_ = 0;
   leaves_ = 1;
   opened_ = 0;
-  if (is_started_) plant();
+  if (rows_.empty()) return;
+  plant();
+  is_started_ = most_kept_ > 0;  // the columns are binned
+  if (is_started_) open_root();
 }
 
 // The weights as whole numbers.
@@ -522,8 +556,7 @@ void BinnedGrower<Amount>::leave(const Open& node) {
 template <class Amount>
 bool BinnedGrower<Amount>::run(double seconds) {
   const auto until = in_seconds(seconds);
-  if (!is_started_) start();
-  is_started_ = true;
+  if (!is_started_ && !(is_started_ = start(until))) return false;
   const bool is_best_first = growth_.max_leaves > 0;
   std::vector<Open> children;
   while (!stack_.empty()) {
@@ -551,7 +584,10 @@ bool BinnedGrower<Amount>::run(double seconds) {
 
 template <class Amount>
 std::vector<Node> BinnedGrower<Amount>::take() {
-  if (!is_started_) run(0);  // the time was over before it began: the tree is its root
+  if (rows_.empty()) {  // the time was over before it began
+    prepare();
+    plant();
+  }
   for (const Open& node : stack_) leave(node);
   stack_.clear();
   return depth_first(std::move(output_));

@@ -38,13 +38,16 @@ class BinnedGrower final : public Growing {
  private:
   using Counts = std::vector<Amount>;  // of each column, bin and class
   struct Open;
+  struct Binned;
 
-  void start();
+  void prepare();
   void plant();
+  bool start(std::chrono::steady_clock::time_point until);
+  void open_root();
   void weigh();
   std::span<const Amount> amounts(const NodeSums& node) const;
   void settle_sums(NodeSums& sums) const;
-  void bin_columns();
+  bool bin_columns(std::chrono::steady_clock::time_point until);
   std::vector<std::uint8_t> bin_column(std::size_t column, std::span<const std::uint32_t> bits, SortSpace& space);
   void bundle(std::vector<std::vector<std::uint8_t>>& tracks);
   void count(const Open& node, Counts& counts) const;
@@ -73,6 +76,7 @@ class BinnedGrower final : public Growing {
     std::uint32_t rare_bin = 0;  // the bin of rows whose byte is `value`; the other bin's rows have another byte
   };
   std::vector<Place> place_;
+  std::unique_ptr<Binned> binned_;                     // while columns are binned
   std::vector<std::vector<std::uint32_t>> rare_rows_;  // of columns of two values, while they are bundled
   std::size_t n_tracks_ = 0;
   LargeMemory<std::uint64_t> codes_;       // (tracks / 8, n): the bytes of eight tracks

@@ -73,7 +73,8 @@ std::vector<ColumnTest> best_column_tests(std::span<const Column> columns, std::
   std::vector<ColumnTest> tests(columns.size());
   for (std::size_t first = 0; first < columns.size(); first += kBatch) {
     const auto batch = columns.subspan(first, std::min(kBatch, columns.size() - first));
-    const Lists lists(batch, n, label, n_classes, n_bins, true, threads);
+    Lists lists(batch, n, label, n_classes, n_bins, true, threads);
+    lists.sort(std::chrono::steady_clock::time_point::max());
     rules.tags = lists.tags();
     parallel_for(static_cast<std::int64_t>(batch.size()), threads, [&](std::int64_t r) {
       const auto j = static_cast<std::size_t>(r);

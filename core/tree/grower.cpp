@@ -145,7 +145,7 @@ bool Grower::can_share(const Open& node) const {
   return threads_ > 1 && static_cast<double>(node.sums.rows) * static_cast<double>(node.ranges.size()) >= kSharedWork;
 }
 
-void Grower::start() {
+void Grower::prepare() {
   lists_ = std::make_unique<Lists>(columns_, n_, label_, n_classes_, growth_.n_bins,
                                    rules_.measure.criterion != Criterion::absolute_error, threads_);
   rules_.tags = lists_->tags();
@@ -154,12 +154,10 @@ void Grower::start() {
     whole_weight_.resize(static_cast<std::size_t>(n_));
     rules_.whole_weight = whole_weight_.data();
   }
-  for (int t = 0; t < threads_; ++t) spaces_.push_back(std::make_unique<Space>(n_));
   if (has_row_list()) row_memory_.resize(2 * static_cast<std::size_t>(n_));
-  plant();
 }
 
-// The root, with its test.
+// The root as it is before any column is looked at: a leaf.
 void Grower::plant() {
   Open root;
   root.path = mixed(growth_.seed);
@@ -180,13 +178,30 @@ void Grower::plant() {
   if (rules_.measure.criterion == Criterion::gaussian_entropy)
     rules_.measure.floor *= squares_around_mean(root.sums) / root.sums.weight;  // it came as a share of the variance
   if (!n_classes_) summarise(root);
-  for (std::uint32_t j = 0; j < columns_.size(); ++j) root.ranges.push_back({j, 0, lists_->lists()[j].size});
-  if (!is_closed(root.sums, 0, rules_, growth_)) {
-    weigh(root);
-    if (coarse_) coarse_->add_up(whole_weight_.data(), threads_);
-    search(root, *spaces_[0]);
-  }
   stack_.push_back(std::move(root));
+}
+
+// Sorts the columns and finds the root's test. False where the time was over before.
+bool Grower::start(Time until) {
+  if (!lists_) {
+    prepare();
+    plant();
+  }
+  if (is_closed(stack_.back().sums, 0, rules_, growth_)) return true;
+  if (!lists_->sort(until)) return false;
+  for (int t = 0; t < threads_; ++t) spaces_.push_back(std::make_unique<Space>(n_));
+  open_root();
+  return true;
+}
+
+// The root's test.
+void Grower::open_root() {
+  Open& root = stack_.back();
+  if (is_closed(root.sums, 0, rules_, growth_)) return;
+  for (std::uint32_t j = 0; j < columns_.size(); ++j) root.ranges.push_back({j, 0, lists_->lists()[j].size});
+  weigh(root);
+  if (coarse_) coarse_->add_up(whole_weight_.data(), threads_);
+  search(root, *spaces_[0]);
 }
 
 // The weights of an open node's rows as whole numbers, whose sums are exact: see weighted.hpp.
@@ -541,8 +556,7 @@ void Grower::write(const Open& node, const std::vector<Open>& children, Output& 
 
 bool Grower::run(double seconds) {
   const Time until = in_seconds(seconds);
-  if (!is_started_) start();
-  is_started_ = true;
+  if (!is_started_ && !(is_started_ = start(until))) return false;
   if (growth_.max_leaves) return run_best_first(until);
   std::vector<Open> children;
   while (!stack_.empty()) {
@@ -617,14 +631,20 @@ void Grower::restart(std::span<const double> weight) {
   next_job_ = 0;
   leaves_ = 1;
   opened_ = 0;
+  if (!lists_) return;
+  plant();
+  is_started_ = !spaces_.empty();  // the columns are sorted
   if (!is_started_) return;
   if (rules_.whole_weight && rules_.thresholds == Thresholds::every && !coarse_)
     coarse_ = std::make_unique<Coarse>(*lists_, n_, label_, static_cast<std::size_t>(n_classes_), threads_);
-  plant();
+  open_root();
 }
 
 std::vector<Node> Grower::take() {
-  if (!is_started_) run(0);  // the time was over before it began: the tree is its root
+  if (!lists_) {  // the time was over before it began
+    prepare();
+    plant();
+  }
   for (const Open& node : stack_) leave(node, output_);
   stack_.clear();
   for (auto& job : jobs_) {

@@ -47,8 +47,10 @@ class Grower : public Growing {
   // Where the target is a number, and where rows have weights, a node is summed up from its rows: what is left of the
   // parent's sums would be rounding where the siblings took all but the lightest.
   bool has_row_list() const { return !n_classes_ || !rules_.weight.empty(); }
-  void start();
+  void prepare();
   void plant();
+  bool start(Time until);
+  void open_root();
   void weigh(Open& node);
   bool run_best_first(Time until);
   void summarise(Open& node) const;

@@ -38,6 +38,7 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
       label_(label),
       n_bins_(n_bins),
       may_leave_out_(may_leave_out),
+      threads_(threads),
       lists_(columns.size()),
       mode_value_(columns.size()),
       cuts_(columns.size()) {
@@ -53,22 +54,28 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
     lists_[j].key = memory_.get() + start[j];
     lists_[j].tag = lists_[j].key + (is_sparse(columns[j].cells) ? columns[j].stored : n);
   }
+}
+
+bool Lists::sort(std::chrono::steady_clock::time_point until) {
   constexpr std::size_t kTogether = 8;  // columns whose bits are fetched in one go
-  SortSpaces spaces(static_cast<std::size_t>(n), threads);
-  parallel_for(static_cast<std::int64_t>((columns.size() + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
-    SortSpace& space = spaces.own();
+  const std::size_t groups = (columns_.size() + kTogether - 1) / kTogether;
+  if (!spaces_) spaces_ = std::make_unique<SortSpaces>(static_cast<std::size_t>(n_), threads_);
+  const bool is_done = go_on(next_, static_cast<std::int64_t>(groups), threads_, until, [&](std::int64_t g) {
+    SortSpace& space = spaces_->own();
     const std::size_t first = static_cast<std::size_t>(g) * kTogether,
-                      last = std::min(first + kTogether, columns.size());
-    const auto bits = space.fetch(columns.subspan(first, last - first), static_cast<std::size_t>(n));
+                      last = std::min(first + kTogether, columns_.size());
+    const auto bits = space.fetch(columns_.subspan(first, last - first), static_cast<std::size_t>(n_));
     for (std::size_t j = first; j < last; ++j) {
-      if (is_sparse(columns[j].cells))
+      if (is_sparse(columns_[j].cells))
         sort_sparse(j);
-      else if (columns[j].cells == CellKind::code || !columns[j].cuts.empty())
+      else if (columns_[j].cells == CellKind::code || !columns_[j].cuts.empty())
         sort_codes(j, space);
       else
         sort_numbers(j, bits[j - first], space);
     }
   });
+  if (is_done) spaces_.reset();
+  return is_done;
 }
 
 // Numbers, dense: keys are ranks, or bins.

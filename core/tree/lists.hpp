@@ -9,7 +9,10 @@
 // out of the list: the column's *mode*. What is in a node and not in the list has the mode's key.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -43,9 +46,12 @@ struct List {
 class Lists {
  public:
   // `label` is empty where the target is a number. With `n_bins` > 0 thresholds are cut into bins (`Binning`). Unless
-  // `may_leave_out`, lists hold all rows.
+  // `may_leave_out`, lists hold all rows. There are none before they are sorted.
   Lists(std::span<const Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes, int n_bins,
         bool may_leave_out, int threads);
+
+  // Sorts as many columns as there is time for. True when all are.
+  bool sort(std::chrono::steady_clock::time_point until);
 
   std::span<const List> lists() const { return lists_; }
   std::span<const Column> columns() const { return columns_; }
@@ -71,6 +77,9 @@ class Lists {
   std::span<const std::int32_t> label_;
   int n_bins_;
   bool may_leave_out_;
+  int threads_;
+  std::atomic<std::int64_t> next_{0};   // of the groups of columns that are sorted in one go
+  std::unique_ptr<SortSpaces> spaces_;  // while they are sorted
   Tags tags_;
   LargeMemory<std::uint32_t> memory_;
   std::vector<List> lists_;

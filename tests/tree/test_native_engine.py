@@ -20,7 +20,7 @@ from sklearn.base import clone
 from tests.tree.ugly_tables import CATEGORIES, NUMBERS, compare, ugly_table
 
 from margrove import DecisionTreeClassifier, DecisionTreeRegressor, certify
-from margrove.engine import Effort, solve
+from margrove.engine import Effort, slices, solve
 from margrove.errors import ConvergenceWarning
 from margrove.progress import watched
 from margrove.status import Status
@@ -332,6 +332,32 @@ def test_a_time_limit_that_is_over_before_growing_begins_leaves_the_root(setting
     assert tree.status_ is Status.TIME_LIMIT
     assert tree.tree_.n_nodes == 1
     np.testing.assert_allclose(tree.predict_proba(X[:1]), [[17 / 50, 17 / 50, 16 / 50]])
+@pytest.mark.parametrize("thresholds", ["exact", "histogram"])
+@pytest.mark.parametrize("Tree", [DecisionTreeClassifier, DecisionTreeRegressor])
+@pytest.mark.parametrize("weight", [None, "any"])
+def test_no_time_at_all_leaves_a_leaf(Tree, thresholds, weight, rng):
+    X, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
+    weight = None if weight is None else rng.uniform(1, 2, 50)
+    tree = Tree(time_limit=1e-9, thresholds=thresholds)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        tree.fit(X, y, weight)
+    assert tree.tree_.n_nodes == 1
+    np.testing.assert_allclose(tree.tree_.weight, 50 if weight is None else weight.sum())
+    assert len(set(tree.predict(X))) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("thresholds", ["exact", "histogram"])
+def test_sorting_is_done_in_slices_too_and_the_tree_is_the_same(n_jobs, thresholds, rng, monkeypatch):
+    """So that Ctrl-C need not wait until the last column is sorted."""
+    X, y = rng.normal(size=(3000, 150)).astype(np.float32), rng.integers(0, 2, 3000)
+    tree = DecisionTreeClassifier(thresholds=thresholds, n_jobs=n_jobs, max_depth=3)
+    at_once = fingerprint(clone(tree).fit(X, y).tree_)
+    monkeypatch.setattr(slices, "SLICE", 1e-5)
+    seen = []
+    with watched(seen.append):
+        assert fingerprint(clone(tree).fit(X, y).tree_) == at_once
+    assert len([progress for progress in seen if progress.done == 0]) > 5
 
 
 INTERRUPTED = """
