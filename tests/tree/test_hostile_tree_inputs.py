@@ -9,6 +9,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from joblib import Parallel, delayed
@@ -166,3 +167,13 @@ def test_a_million_rows_take_seconds(rng):
     assert tree.decision_path(X).shape[0] == 1_000_000
     assert time.monotonic() - started < 60
     assert tree.score(X, y) > 0.97
+
+
+@pytest.mark.parametrize("form", ["frame", "sparse", "array"])
+def test_infinite_cells_take_a_branch_when_it_comes_to_predicting(form):
+    X, y = np.arange(8.0)[:, None], np.repeat([0, 1], 4)
+    make = {"frame": lambda cells: pd.DataFrame(cells, columns=["x"]), "sparse": sp.csr_matrix, "array": np.asarray}[
+        form
+    ]
+    tree = DecisionTreeClassifier().fit(make(X), y)
+    assert tree.predict(make(np.array([[-np.inf], [np.inf]]))).tolist() == [0, 1]

@@ -50,13 +50,14 @@ def as_table(X: Any, target: Target = None) -> Table:
     """
     table = X
     if not isinstance(X, Table):
-        table = _as_features(X)
+        table = as_features(X)
         check_finite(table)
     # None means "the last column" to a reader of files, and "no target" here.
     return table if target is None else choose_target(table, target)
 
 
-def _as_features(X: Any) -> Table:
+def as_features(X: Any) -> Table:
+    """`as_table` without a look for infinite numbers."""
     if scipy.sparse.issparse(X):
         return _from_sparse(X)
     if hasattr(getattr(X, "sparse", None), "to_coo") and len(X.columns):  # a pandas frame of sparse columns alone

@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from margrove.data.frames import as_array, as_table, is_frame
+from margrove.data.frames import as_array, as_features, as_table, is_frame
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, check_number, listed, shown
 
@@ -51,10 +51,11 @@ def read_features(
 ) -> Table:
     """X as a table, for estimators that take columns of any kind: a frame or `Table` as it is, anything else through
     scikit-learn's checks. ``names`` are those that training gave; None in training itself, which takes note of X's.
-    ``may_be_infinite`` leaves arrays of floats unsearched for infinite numbers, which takes a pass over all of them."""
+    ``may_be_infinite`` leaves them unsearched for infinite numbers, which takes a pass over all of them."""
     reset = names is None
+    read = as_features if may_be_infinite else as_table
     if isinstance(X, Table) or is_frame(X):
-        table = as_table(X)
+        table = X if isinstance(X, Table) else read(X)
         if table.n_rows == 0 or table.n_columns == 0:
             raise InputError(
                 f"the table has {table.n_rows} row(s) and {table.n_columns} column(s)",
@@ -70,7 +71,7 @@ def read_features(
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     if may_be_infinite and names is not None and isinstance(X, np.ndarray) and X.dtype in FLOATS:
         return Table(block=X, names=names, source="array")
-    table = as_table(X)
+    table = read(X)
     return table if names is None else table.renamed(names)
 
 

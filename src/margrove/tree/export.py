@@ -3,7 +3,8 @@
 The code gives the tree's own predictions for every row: missing cells (None or NaN, NULL, NaN) take their branch, and
 levels that training did not know take the heaviest. Thresholds have all their digits. A comparison x ≤ θ is made in
 double precision on the value as it is given: a tree that was trained on float32 columns must be given the float32
-values (as doubles), not the decimals they were rounded from.
+values (as doubles), not the decimals they were rounded from, and whole numbers beyond 2^53 must be given as the doubles
+that tables make of them. Text must be given as tables read it: without spaces around it.
 
 Small trees become nested conditions, which a person can read; large ones a table of nodes with a loop over it (in SQL,
 which has no loop, one flat condition for each leaf), as parsers and compilers limit how deep things may nest. A test

@@ -13,7 +13,7 @@ order). Nothing here learns.
 ``n_rows``          (m,) int64           training rows in the node
 ``weight``          (m,) float64         their weight
 ``impurity``        (m,) float64         of the criterion
-``gain``            (m,) float64         of the node's test; NaN at a leaf
+``gain``            (m,) float64         of the node's test, not charged for its complexity; NaN at a leaf
 ``n_tests``         (m,) float64         how many tests the node's column offered there; 0 at a leaf
 ``n_candidates``    (m,) float64         how many tests all columns offered there; 0 at a leaf
 ``value``           (m, K) float64       weight of each class; for regression (m, 1), the mean (or median)

@@ -18,7 +18,11 @@ Of each column the test of largest *gain* is taken,
     gain = imp(S) − Σ_b w(S_b)/w(S) imp(S_b),
 
 the first in order if several are equal; among the columns that of the largest *score* (`split_score`), the first if
-several are equal:
+several are equal. Equal are gains that differ by less than EQUAL_GAIN of the node's impurity. The tests of a column
+come in this order: thresholds ascending, the missing cells in the second branch; "present or missing"; thresholds
+ascending, the missing cells in the first branch. Subsets: by class (of two, the second alone), for each the levels
+ascending by its share and the prefixes from the shortest on; levels of equal share, and one_vs_rest, in the order of
+the levels, missing cells last. Columns come in their order or, under `seed`, in one drawn for the node. The scores:
 
 - gain
 - gain_ratio      gain / I with the split information I = −Σ_b p_b log2 p_b, p_b = w(S_b)/w(S), among the columns whose
@@ -27,7 +31,13 @@ several are equal:
 
 With `complexity` λ > 0 every gain is first charged for the bits that name the test: gain − λ (log2 d + log2 c)/w(S)
 where the column offers c tests at this node, and only what stays positive is a test. (c: the number of thresholds; 1
-for multiway and intervals; 2^(L−1) − 1 for subsets of L levels; L for one_vs_rest, or 1 if L = 2.)
+for multiway and intervals; 2^(L−1) − 1 for subsets of L levels; L for one_vs_rest, or 1 if L = 2.) The charged gain is
+what decides wherever gains are compared: between columns, with `min_gain` and `min_impurity_decrease`, between nodes
+under `max_leaf_nodes`. The `gain` that a tree keeps of a node is the uncharged one.
+
+With `max_features` m a node looks at columns in the order drawn for it until m of them offered a test there and at
+least one of these is allowed. A column that offers none, such as one that is constant in the node, does not count. The
+two engines draw different orders, so only the rules are the same.
 
 A node stays a leaf if it is pure, at `max_depth`, of fewer than `min_samples_split` rows, if its largest class has the
 share `majority`, if no column offers a test whose branches have `min_samples_leaf` rows and `min_weight_leaf` weight
