@@ -51,6 +51,12 @@ def main() -> None:
     shutil.copytree(ROOT / "src" / "margrove", package)
     (module,) = BUILD.glob("_core*.so")
     shutil.copy(module, package)
+    # An editable install finds the package before any path is asked: it must not.
+    (package.parent / "sitecustomize.py").write_text(
+        "import sys\n"
+        "sys.meta_path[:] = [f for f in sys.meta_path if type(f).__name__ != 'ScikitBuildRedirectingFinder']\n",
+        encoding="utf-8",
+    )
     run(
         *(
             sys.executable,
