@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from margrove import data, errors, plots
     from margrove.boost.classifier import AdaBoostClassifier
+    from margrove.boost.regressor import AdaBoostRegressor
     from margrove.certificate import Certificate, Claim, certify
     from margrove.checkpoint import Checkpoint
     from margrove.data import Column, Table, TableEncoder, as_table, load_penguins, read_table
@@ -48,6 +49,7 @@ _PUBLIC = {
     "DecisionTreeRegressor": "margrove.tree.regressor",
     "DecisionStump": "margrove.tree.stump",
     "AdaBoostClassifier": "margrove.boost.classifier",
+    "AdaBoostRegressor": "margrove.boost.regressor",
     "ImpuritySelector": "margrove.select.selector",
     "information_gain": "margrove.select.scores",
     "gini_gain": "margrove.select.scores",
@@ -78,6 +80,7 @@ __all__ = [
     "SVR",
     "SVRCV",
     "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "BasicLinearClassifier",
     "Certificate",
     "Checkpoint",

@@ -224,6 +224,7 @@ _CERTIFIERS = {
     "DecisionTreeRegressor": "margrove.tree.certificate:certify_tree",
     "DecisionStump": "margrove.tree.certificate:certify_tree",
     "AdaBoostClassifier": "margrove.boost.certificate:certify_boost",
+    "AdaBoostRegressor": "margrove.boost.certificate:certify_boost_of_numbers",
 }
 
 

@@ -29,6 +29,7 @@ def layer(module: str) -> int:
             "kernels": 2,
             "layout": 2,
             "problem": 2,
+            "r2": 2,
             "model": 2,
             "grid": 2,
             "impurity": 2,

@@ -1,4 +1,4 @@
-"""Certificates of AdaBoost (THEORY B1 – B3): the rounds gone through again from the data, in float64.
+"""Certificates of AdaBoost (THEORY B1 – B3) and AdaBoost.R2: the rounds gone through again from the data, in float64.
 
 Nothing here imports the reference, an engine or the core. Given only the learners and their votes, a stranger can
 repeat the rounds: which rows each learner gets wrong gives its error, the error its vote, the vote the next weights.
@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.boost import r2
 from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, factors, judged, normaliser, vote
 from margrove.certificate import Certificate, Claim
 from margrove.errors import InputError
 from margrove.tree.certificate import certify_tree_problem, fits
 from margrove.tree.model import TreeModel
+from margrove.tree.problem import Cells, TreeProblem
 
 VISIT_LIMIT = 2_000_000  # cells that are visited to search trees anew; a second or so
 ROUNDING = 1e-9  # of sums in another order
@@ -37,10 +39,7 @@ Labels = NDArray[np.integer]  # (n,): the class that a learner gives to each row
 def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """B1 – B3: of a fitted `AdaBoostClassifier`."""
     if not hasattr(model, "_problem_of"):
-        raise InputError(
-            f"{type(model).__name__} is of {type(model).__module__.split('.')[0]}, and its rounds have no certificate",
-            cure="Fit Margrove's estimator of that name.",
-        )
+        raise _foreign(model)
     problem, rows = model._problem_of(X, y, sample_weight)
     rounds = model.rounds_.first(model.n_estimators_)
     if len(problem.learner.cells.columns) > 0:
@@ -123,9 +122,13 @@ def certify_boost_problem(
     if not (grove.n_trees == rounds.n_rounds and np.array_equal(model.vote, rounds.vote)):
         return (Claim("votes of the model", (inf,), (0.0,), False, "they are not those of its rounds"),)
     trees = [grove.tree(t) for t in range(grove.n_trees)]
-    searched = _Searched(problem, trees, visit_limit)
+    searched = _Searched(trees, visit_limit)
     labels = (_labels(tree, problem) for tree in trees)
-    claims = [*certify_rounds(problem, rounds, labels, searched.look), *searched.claims()]
+
+    def look(t: int, weight: NDArray[np.float64]) -> None:
+        searched.look(t, replace(problem.learner, weight=weight))
+
+    claims = [*certify_rounds(problem, rounds, labels, look), *searched.claims()]
     if problem.held_out is not None:
         claims.append(_of_rows_held_out(problem.held_out, model, rounds))
     return tuple(claims)
@@ -154,15 +157,14 @@ def _labels(tree: TreeModel, problem: BoostProblem) -> Labels:
 
 @dataclass
 class _Searched:
-    """Trees grown on the weights of their round: a sample of them, searched anew."""
+    """Trees grown on the rows and weights of their round: a sample of them, searched anew."""
 
-    problem: BoostProblem
     trees: list[TreeModel]
     visit_limit: int
 
     def __post_init__(self) -> None:
-        n_trees, cells = len(self.trees), self.problem.learner.cells
-        each = [int(tree.n_rows.sum()) * len(cells.columns) for tree in self.trees]
+        n_trees = len(self.trees)
+        each = [int(tree.n_rows.sum()) * len(tree.columns) for tree in self.trees]
         room = self.visit_limit
         self.rounds = set()
         # The first and the last, then the others in a shuffled order while there is room.
@@ -173,13 +175,13 @@ class _Searched:
                 self.rounds.add(t)
         self.worst: dict[str, Claim] = {}
 
-    def look(self, t: int, weight: NDArray[np.float64]) -> None:
-        """Search the tree of this round, which was to be grown with these weights."""
+    def look(self, t: int, problem: TreeProblem) -> None:
+        """Search the tree of this round, which was to answer this problem."""
         if t not in self.rounds:
             return
-        tree, learner = self.trees[t], replace(self.problem.learner, weight=weight)
+        tree = self.trees[t]
         limit = max(1, self.visit_limit // len(self.rounds))
-        for claim in certify_tree_problem(learner, tree, tree, visit_limit=limit):
+        for claim in certify_tree_problem(problem, tree, tree, visit_limit=limit):
             known = self.worst.get(claim.name)
             if known is None or _badness(claim) > _badness(known):
                 words = f"round {t + 1}: {claim.words}" if claim.holds is False else claim.words
@@ -187,7 +189,9 @@ class _Searched:
 
     def claims(self) -> Iterator[Claim]:
         """The worst of each claim."""
-        words = f"of {len(self.trees)}: every node recounted and splits searched anew, on the weights of that round"
+        words = (
+            f"of {len(self.trees)}: nodes recounted and splits searched anew, on the rows and weights of their round"
+        )
         yield Claim("trees searched anew", (float(len(self.rounds)),), words=words)
         yield from self.worst.values()
 
@@ -340,3 +344,102 @@ def _larger(worst: float, value: float) -> float:
 
 def _at_most(name: str, value: float, words: str) -> Claim:
     return Claim(name, (value,), (ROUNDING,), value <= ROUNDING, words)
+
+
+# ---------------------------------------------------------------------------------------------------- numbers
+
+
+def certify_boost_of_numbers(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """AdaBoost.R2: of a fitted `AdaBoostRegressor`."""
+    if not hasattr(model, "_asked_of"):
+        raise _foreign(model)
+    cells, target, first = model._asked_of(X, y, sample_weight)
+    if len(cells.columns) > 0:
+        claims = _claims_of_drawn_trees(model, cells, target, first)
+    else:
+        predictions = model._predictions(X)
+        claims = _claims_of_numbers(model, target, first, lambda t, weight: predictions[:, t])
+    return Certificate(
+        learner=type(model).__name__,
+        status=str(model.status_),
+        source="recomputed",
+        n_rows=len(target),
+        machines=("vote",),
+        claims=(*claims, *_told_of_numbers(model)),
+    )
+
+
+def solver_certificate_of_numbers(model: Any) -> Certificate:
+    """What a fitted `AdaBoostRegressor` says of itself, with nothing recomputed."""
+    return Certificate(
+        type(model).__name__, str(model.status_), "solver", int(model.n_rows_), ("vote",), _told_of_numbers(model)
+    )
+
+
+def _told_of_numbers(model: Any) -> tuple[Claim, ...]:
+    weakest = float(model.estimator_errors_.max())
+    return (
+        Claim("rounds", (float(model.n_estimators_),), words=f"of {model.n_estimators} that were asked for"),
+        Claim("average loss of the weakest learner", (weakest,), words="as a share of its largest; ½ is chance"),
+    )
+
+
+def _claims_of_drawn_trees(
+    model: Any, cells: Cells, target: NDArray[np.float64], first: NDArray[np.float64]
+) -> tuple[Claim, ...]:
+    """Plain trees: the same seed draws the same rows, so the trees can be searched anew."""
+    grove, generator = model.model_.grove, np.random.RandomState(model._seed())
+    trees = [grove.tree(t) for t in range(grove.n_trees)]
+    searched = _Searched(trees, VISIT_LIMIT)
+    unfit: list[Claim] = []
+
+    def predicted(t: int, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        problem = model._tree_problem(cells, target, r2.drawn_rows(weight, generator))
+        claim = fits(problem, trees[t])
+        if not claim.holds:
+            unfit.append(replace(claim, words=f"round {t + 1}: {claim.words}"))
+            return np.full(len(target), np.nan)
+        searched.look(t, problem)
+        return np.asarray(trees[t].value[trees[t].apply(cells), 0])
+
+    claims = _claims_of_numbers(model, target, first, predicted)
+    return (*claims, *unfit[:1], *searched.claims())
+
+
+def _claims_of_numbers(
+    model: Any,
+    target: NDArray[np.float64],
+    first: NDArray[np.float64],
+    predicted: Callable[[int, NDArray[np.float64]], NDArray[np.float64]],
+) -> tuple[Claim, ...]:
+    """The rounds gone through again: ``predicted`` says what the learner of round t, drawn with these weights, says."""
+    off_error = off_vote = 0.0
+    weight = first
+    n_rounds = len(model.estimator_errors_)
+    if not n_rounds == len(model.estimator_weights_) == model.n_estimators_:
+        return (Claim("rounds", (float(n_rounds),), (float(model.n_estimators_),), False, "errors or votes missing"),)
+    for t in range(n_rounds):
+        weight = r2.lifted(weight, first)
+        loss = r2.losses(predicted(t, weight), target, weight, model.loss)
+        error = r2.average(loss, weight)
+        off_error = _larger(off_error, abs(error - float(model.estimator_errors_[t])))
+        expected = r2.vote(error, model.learning_rate)
+        off_vote = _larger(off_vote, abs(expected - float(model.estimator_weights_[t])) / max(1.0, expected))
+        if not 0 < error < r2.CHANCE:
+            break
+        weight = r2.next_weights(weight, loss, error, model.learning_rate)
+    is_last = t == n_rounds - 1
+    return (
+        _at_most("average loss of each learner", off_error, "largest difference from what the rows give"),
+        _at_most("vote of each learner", off_vote, "largest difference from what its loss gives"),
+        Claim(
+            "rounds after the last", (float(n_rounds - 1 - t),), (0.0,), is_last, "none after one without loss or use"
+        ),
+    )
+
+
+def _foreign(model: Any) -> InputError:
+    return InputError(
+        f"{type(model).__name__} is of {type(model).__module__.split('.')[0]}, and its rounds have no certificate",
+        cure="Fit Margrove's estimator of that name.",
+    )

@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrove.boost.certificate import solver_certificate
+from margrove.boost.ensemble import Ensemble
 from margrove.boost.fitting import Asked, Boosted, ask, boost_any, boost_trees, read_again, read_training
-from margrove.boost.learners import fitted_tree, is_plain_tree, labels_by_round, settle_learner, taken_rows
-from margrove.boost.model import BoostModel, Rounds
+from margrove.boost.learners import is_plain_tree, labels_by_round, settle_learner, taken_rows
+from margrove.boost.model import Rounds
 from margrove.boost.problem import EQUAL_VOTES, BoostProblem
 from margrove.certificate import Certificate
 from margrove.engine import Effort, settle_engine
 from margrove.engine.native import boost as native_boost
 from margrove.engine.native import tree as native
 from margrove.errors import (
-    ConvergenceWarning,
     InfeasibleError,
     InputError,
     ParameterError,
     check_flag,
     check_number,
     check_whole,
-    level_of_caller,
     shown,
 )
 from margrove.status import Status
 from margrove.tree.reading import read_cells
-from margrove.tree.settings import settle_seed
 from margrove.tree.significance import check_share
 from margrove.tree.stump import DecisionStump
 
@@ -47,7 +42,7 @@ LARGEST_RATE = 5.0  # beyond it the weights of a single round may overflow; beyo
 _SAME_ERROR = 1e-9  # what the weighted error of a learner may change by when it is computed again
 
 
-class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
+class AdaBoostClassifier(ClassifierMixin, Ensemble):
     """AdaBoost (THEORY B1 – B3): many weak learners, each on the rows that the ones before got wrong, vote.
 
     For two classes the textbook's discrete AdaBoost, for more SAMME. Trees of ours take tables as they are: text,
@@ -120,17 +115,13 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
     else (flipper_length_mm > 206.5): Gentoo (129 rows, 94.6 %)
     """
 
+    _default_learner = DecisionStump()
+
     rounds_: Rounds
-    model_: BoostModel | None
-    status_: Status
+    estimator_errors_: NDArray[np.float64]
+    alphas_: NDArray[np.float64]
     classes_: NDArray[Any]
     n_classes_: int
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    n_rows_: int
-    n_estimators_: int
-    target_: str | None
-    categorical_: dict[str, str]
 
     def __init__(
         self,
@@ -176,7 +167,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
-        learner = settle_learner(self.estimator, DecisionStump(), type(self).__name__)
+        learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)
         is_warm = self._goes_on(learner)
         if not is_warm:
             self._draw_seed()
@@ -203,16 +194,6 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
         check_whole("n_iter_no_change", self.n_iter_no_change, least=1)
         check_number("stop_at_bound", self.stop_at_bound, least=0)
         check_flag("warm_start", self.warm_start)
-
-    def _draw_seed(self) -> None:
-        """Take note of what a generator gives: asked again, for the certificate, it would give another number."""
-        self.__dict__.pop("_drawn_seed", None)
-        seed = settle_seed(self.random_state)
-        if not (self.random_state is None or isinstance(self.random_state, Integral)):
-            self._drawn_seed = seed
-
-    def _seed(self) -> int:
-        return settle_seed(getattr(self, "_drawn_seed", self.random_state))
 
     def _goes_on(self, learner: Any) -> bool:
         """Whether this fit begins where the last one ended."""
@@ -257,28 +238,22 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
         if rounds.n_rounds == 0:
             self._refuse(learner, asked, status)
         n_kept = rounds.best_round
-        self.estimator_ = learner
+        self._keep_learners(learner, None if boosted.estimators is None else boosted.estimators[:n_kept])
         self.rounds_, self.status_, self.engine_ = rounds, status, boosted.engine
         self.n_estimators_, self.n_rows_ = n_kept, len(asked.problem.learner.target)
+        kept = rounds.first(n_kept)
+        self.estimator_weights_, self.estimator_errors_, self.alphas_ = kept.vote, kept.error, kept.alpha
         self.classes_, self.n_classes_ = asked.classes, len(asked.classes)
         self.model_ = None
         if boosted.model is not None:
-            self.model_ = replace(boosted.model, grove=boosted.model.grove.first(n_kept), vote=rounds.vote[:n_kept])
+            self.model_ = replace(boosted.model, grove=boosted.model.grove.first(n_kept), vote=kept.vote)
         self.validation_rows_ = asked.rows_held_out
-        for name in ("certificate_", "estimators_"):  # those of an earlier fit
-            self.__dict__.pop(name, None)
-        if boosted.estimators is not None:
-            self.__dict__["estimators_"] = boosted.estimators[:n_kept]
-            self.categorical_ = dict(getattr(boosted.estimators[0], "categorical_", {}))
-        self._warn_if_broken_off()
+        self._warn_if_broken_off(rounds.n_rounds)
 
     def _refuse(self, learner: Any, asked: Asked, status: Status) -> None:
         """There is no model: say why."""
         name, n_classes = type(learner).__name__, len(asked.classes)
-        if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("interrupted before the first learner was done")
-        if status is Status.TIME_LIMIT:
-            raise ParameterError(f"time_limit is {self.time_limit}; the first {name} took longer. Use more.")
+        self._refuse_broken_off(learner, status)
         chance = 1 - 1 / n_classes
         raise InfeasibleError(
             f"the first {name} is no better than chance: it is wrong on {chance:.4g} of the weight or more, which is "
@@ -286,66 +261,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
             cure="Give a stronger estimator, or columns that have to do with y.",
         )
 
-    def _warn_if_broken_off(self) -> None:
-        if self.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
-            message = (
-                f"{type(self).__name__} ended with status {str(self.status_)!r} after {self.rounds_.n_rounds} of "
-                f"{self.n_estimators} rounds; {self.status_.advice}."
-            )
-            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
-
     # ------------------------------------------------------------------------------------------- the learners and votes
-
-    @cached_property
-    def estimators_(self) -> list[Any]:
-        """The learners, fitted: made of the trees when they are first asked for."""
-        check_is_fitted(self)
-        assert self.model_ is not None
-        grove = self.model_.grove
-        return [
-            fitted_tree(
-                self.estimator_,
-                tree_=tree,
-                grown_=tree,
-                classes_=self.classes_,
-                n_classes_=self.n_classes_,
-                status_=Status.CONVERGED,
-                engine_=self.engine_,
-                categorical_=dict(self.categorical_),
-                ccp_alpha_=0.0,
-                target_=self.target_,
-                n_features_in_=self.n_features_in_,
-                **({"feature_names_in_": self.feature_names_in_} if hasattr(self, "feature_names_in_") else {}),
-            )
-            for tree in map(grove.tree, range(grove.n_trees))
-        ]
-
-    @property
-    def estimator_weights_(self) -> NDArray[np.float64]:
-        """a_t of each learner."""
-        check_is_fitted(self)
-        return self.rounds_.vote[: self.n_estimators_]
-
-    @property
-    def estimator_errors_(self) -> NDArray[np.float64]:
-        """ε_t of each learner."""
-        check_is_fitted(self)
-        return self.rounds_.error[: self.n_estimators_]
-
-    @property
-    def alphas_(self) -> NDArray[np.float64]:
-        """The textbook's α_t of each learner."""
-        check_is_fitted(self)
-        return self.rounds_.alpha[: self.n_estimators_]
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """The importances that the learners give to each column, weighted by their votes."""
-        check_is_fitted(self)
-        if not hasattr(self.estimators_[0], "feature_importances_"):
-            raise AttributeError(f"a {type(self.estimator_).__name__} has no feature_importances_")
-        of_each = np.array([estimator.feature_importances_ for estimator in self.estimators_])
-        return np.asarray(np.average(of_each, axis=0, weights=self.estimator_weights_))
 
     @cached_property
     def certificate_(self) -> Certificate:
@@ -417,6 +333,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """How far the vote leans: of two classes (n,) from -2, all for the first, to 2; of more (n, K), each from
         -1/(K − 1) to 1."""
+        check_is_fitted(self)
         return self._decided(self._votes(X), float(self.estimator_weights_.sum()))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -482,11 +399,3 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
                 others[rows, place] = -np.inf
                 found.append((votes[rows, place] - others.max(axis=1)) / so_far)
         return np.array(found) if staged else found[-1]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "rounds_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(DecisionStump() if self.estimator is None else self.estimator).input_tags
-        return tags

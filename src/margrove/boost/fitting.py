@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import _num_samples, validate_data
+from sklearn.utils.validation import _num_samples
 
-from margrove.boost.learners import Seeds, codes_of, is_plain_tree, taken_rows
+from margrove.boost.learners import Seeds, codes_of, is_plain_tree, take_note, taken_rows
 from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
 from margrove.boost.problem import BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned
-from margrove.data.frames import is_frame
-from margrove.data.sample import read_features
-from margrove.data.table import Table
 from margrove.engine import Effort, solve
 from margrove.engine.slices import run_in_slices
 from margrove.errors import InputError, ParameterError
@@ -26,8 +23,7 @@ from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.held_out import drawn_rows
 from margrove.tree.problem import Cells, TreeProblem
-from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells, read_cells, read_classes
-from margrove.tree.settings import check_settings
+from margrove.tree.reading import TreeSample, read_cells, read_classes
 
 
 @dataclass(frozen=True)
@@ -104,19 +100,7 @@ def boost_any(
 
 def read_training(owner: Any, learner: Any, X: Any, y: Any, sample_weight: Any) -> TreeSample:
     """The rows of a fit; of a learner that is no plain tree without their cells. Takes note of columns and names."""
-    owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
-    if is_plain_tree(learner, owner.engine):
-        check_settings(learner)
-        test, why = learner._categorical_test()
-        wishes = ColumnWishes(test, learner.categorical_features, learner.split_values, learner.monotonic_cst)
-        cells = learn_cells(owner, X, wishes)
-        owner.categorical_ = {column.name: why for column in cells.columns if column.levels}
-    else:
-        if isinstance(X, Table) or is_frame(X):
-            read_features(owner, X)
-        else:  # what cells may hold is for the learner to say
-            validate_data(owner, X, accept_sparse=True, dtype=None, ensure_all_finite=False, allow_nd=True)
-        cells = Cells((), _num_samples(X))
+    cells = take_note(owner, learner, X, is_plain=is_plain_tree(learner, owner.engine))
     return _of_two_classes(read_classes(cells, y, sample_weight, None))
 
 

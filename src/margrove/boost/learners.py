@@ -6,16 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _num_samples, has_fit_parameter, validate_data
 
+from margrove.data.frames import as_array, is_frame
+from margrove.data.sample import read_features
 from margrove.data.table import Table
 from margrove.errors import ParameterError, shown
 from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.estimator import DecisionTree
+from margrove.tree.problem import Cells
+from margrove.tree.reading import ColumnWishes, learn_cells
 from margrove.tree.regressor import DecisionTreeRegressor
+from margrove.tree.settings import check_settings
 from margrove.tree.stump import DecisionStump
 
 _TREES = (DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor)
@@ -71,6 +77,24 @@ def is_plain_tree(learner: Any, engine: str) -> bool:
     )
 
 
+def take_note(owner: Any, learner: Any, X: Any, *, is_plain: bool) -> Cells:
+    """Take note of the columns of the training table; its cells, as the tree sees them, if it is a plain tree."""
+    owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
+    owner.categorical_ = {}
+    if is_plain:
+        check_settings(learner)
+        test, why = learner._categorical_test()
+        wishes = ColumnWishes(test, learner.categorical_features, learner.split_values, learner.monotonic_cst)
+        cells = learn_cells(owner, X, wishes)
+        owner.categorical_ = {column.name: why for column in cells.columns if column.levels}
+        return cells
+    if isinstance(X, Table) or is_frame(X):
+        read_features(owner, X)
+    else:  # what cells may hold is for the learner to say
+        validate_data(owner, X, accept_sparse=True, dtype=None, ensure_all_finite=False, allow_nd=True)
+    return Cells((), _num_samples(X))
+
+
 def fitted_tree(learner: DecisionTree, **fitted: Any) -> DecisionTree:
     """The learner as if it had grown this tree itself."""
     tree: DecisionTree = clone(learner)
@@ -99,7 +123,11 @@ def taken_rows(X: Any, rows: NDArray[Any] | None) -> Any:
     """Some rows of a table of any kind; None: all."""
     if rows is None:
         return X
-    return X.take(rows) if isinstance(X, Table) else _safe_indexing(X, rows)
+    if isinstance(X, Table):
+        return X.take(rows)
+    if is_frame(X):
+        return _safe_indexing(X, rows)
+    return X.tocsr()[rows] if sp.issparse(X) else as_array(X)[rows]
 
 
 def codes_of(label: Any, classes: NDArray[Any]) -> NDArray[np.intp]:

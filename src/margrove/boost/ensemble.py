@@ -1,0 +1,119 @@
+"""What boosted ensembles share, whatever they predict."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.boost.learners import fitted_tree
+from margrove.boost.model import BoostModel
+from margrove.errors import ConvergenceWarning, ParameterError, level_of_caller
+from margrove.status import Status
+from margrove.tree.settings import settle_seed
+
+
+class Ensemble(BaseEstimator):
+    """What boosted ensembles share. Not a learner by itself."""
+
+    estimator: Any
+    n_estimators: int
+    random_state: Any
+    n_jobs: int | None
+    time_limit: float | None
+    engine: str
+
+    _default_learner: Any
+
+    model_: BoostModel | None
+    estimator_: Any
+    n_estimators_: int
+    n_rows_: int
+    status_: Status
+    engine_: str
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    target_: str | None
+    categorical_: dict[str, str]
+    estimator_weights_: NDArray[np.float64]
+
+    def _draw_seed(self) -> None:
+        """Take note of what a generator gives: asked again, for the certificate, it would give another number."""
+        self.__dict__.pop("_drawn_seed", None)
+        seed = settle_seed(self.random_state)
+        if not (self.random_state is None or isinstance(self.random_state, Integral)):
+            self._drawn_seed = seed
+
+    def _seed(self) -> int:
+        return settle_seed(getattr(self, "_drawn_seed", self.random_state))
+
+    def _keep_learners(self, learner: Any, estimators: list[Any] | None) -> None:
+        """The learners of a fit; None where they are the trees of the model."""
+        self.estimator_ = learner
+        for name in ("certificate_", "estimators_"):  # those of an earlier fit
+            self.__dict__.pop(name, None)
+        if estimators is not None:
+            self.__dict__["estimators_"] = estimators
+            self.categorical_ = dict(getattr(estimators[0], "categorical_", {}))
+
+    def _refuse_broken_off(self, learner: Any, status: Status) -> None:
+        """Not even one learner was done."""
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt("interrupted before the first learner was done")
+        if status is Status.TIME_LIMIT:
+            name = type(learner).__name__
+            raise ParameterError(f"time_limit is {self.time_limit}; the first {name} took longer. Use more.")
+
+    def _warn_if_broken_off(self, n_rounds: int) -> None:
+        if self.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
+            message = (
+                f"{type(self).__name__} ended with status {str(self.status_)!r} after {n_rounds} of "
+                f"{self.n_estimators} rounds; {self.status_.advice}."
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+
+    @cached_property
+    def estimators_(self) -> list[Any]:
+        """The learners, fitted: made of the trees when they are first asked for."""
+        check_is_fitted(self)
+        assert self.model_ is not None
+        grove = self.model_.grove
+        noted = ("classes_", "n_classes_", "engine_", "target_", "n_features_in_", "feature_names_in_")
+        fitted = {name: getattr(self, name) for name in noted if hasattr(self, name)}
+        return [
+            fitted_tree(
+                self.estimator_,
+                tree_=tree,
+                grown_=tree,
+                status_=Status.CONVERGED,
+                categorical_=dict(self.categorical_),
+                ccp_alpha_=0.0,
+                **fitted,
+            )
+            for tree in map(grove.tree, range(grove.n_trees))
+        ]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The importances that the learners give to each column, weighted by their votes."""
+        check_is_fitted(self)
+        if not hasattr(self.estimators_[0], "feature_importances_"):
+            raise AttributeError(f"a {type(self.estimator_).__name__} has no feature_importances_")
+        of_each = np.array([estimator.feature_importances_ for estimator in self.estimators_])
+        votes = self.estimator_weights_
+        return np.asarray(np.average(of_each, axis=0, weights=votes if votes.any() else None))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_estimators_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._default_learner if self.estimator is None else self.estimator).input_tags
+        return tags
