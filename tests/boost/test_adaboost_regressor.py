@@ -8,15 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.ensemble import AdaBoostRegressor as ScikitBoost
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor as ScikitTree
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.boost.engines import ENGINES
 
-from margrove import AdaBoostRegressor, DecisionStump, DecisionTreeRegressor, certify
+from margrove import AdaBoostRegressor, DecisionStump, DecisionTreeRegressor, certify, save
 from margrove.boost.r2 import weighted_median
-from margrove.errors import ParameterError
+from margrove.errors import ModelFileError, ParameterError
 from margrove.status import Status
 
 DRAWN = "rows are drawn: a row twice as probable is not two rows, as in scikit-learn's"
@@ -82,13 +83,28 @@ def test_our_trees_are_boosted_as_scikit_learns_are(engine, waves):
     np.testing.assert_allclose(ours.estimators_[0].predict(X), first.predict(X), atol=1e-9)
 
 
-def test_rows_weighted_by_how_often_they_were_drawn_are_copies_of_them(engine, waves):
-    """A limit on leaves by their weight is no part of the short way: then rows are copied."""
+@pytest.mark.parametrize("settings", [{}, {"min_samples_leaf": 4}, {"thresholds": "histogram"}], ids=str)
+def test_rows_weighted_by_how_often_they_were_drawn_are_copies_of_them(engine, waves, settings):
+    """A time limit that never comes is for the learner alone: it is then fitted to copies of the rows."""
     X, y = waves
-    weighted = AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), n_estimators=8, random_state=0, engine=engine)
-    copied = AdaBoostRegressor(DecisionTreeRegressor(max_depth=2, time_limit=1e6), n_estimators=8, random_state=0)
-    np.testing.assert_allclose(weighted.fit(X, y).estimator_errors_, copied.fit(X, y).estimator_errors_, rtol=1e-9)
-    np.testing.assert_allclose(weighted.predict(X), copied.predict(X), atol=1e-9)
+    tree = DecisionTreeRegressor(max_depth=2, **settings)
+    asked = AdaBoostRegressor(tree, n_estimators=8, random_state=0, engine=engine).fit(X, y)
+    fitted = AdaBoostRegressor(clone(tree).set_params(time_limit=1e6), n_estimators=8, random_state=0).fit(X, y)
+    np.testing.assert_allclose(asked.estimator_errors_, fitted.estimator_errors_, rtol=1e-9)
+    np.testing.assert_allclose(asked.predict(X), fitted.predict(X), atol=1e-9)
+    assert certify(asked, X, y).holds
+
+
+@pytest.mark.filterwarnings("ignore::margrove.errors.UnseenCategoryWarning")
+def test_trees_that_missed_a_level_predict_and_are_not_saved(tmp_path):
+    frame = pd.DataFrame({"kind": list("abcdefghij") * 2})
+    y = np.arange(20.0) % 10
+    pruned = DecisionTreeRegressor(max_depth=3, prune="mdl")
+    model = AdaBoostRegressor(pruned, n_estimators=4).fit(frame, y)
+    assert model.model_ is None
+    assert np.isfinite(model.predict(frame)).all()
+    with pytest.raises(ModelFileError, match="make no grove"):
+        save(model, tmp_path / "x")
 
 
 def test_frames_and_sparse_rows_are_taken_as_they_are(engine):

@@ -18,6 +18,8 @@ from sklearn.pipeline import make_pipeline
 from margrove import (
     SVC,
     SVR,
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     BasicLinearClassifier,
     DecisionStump,
     DecisionTreeClassifier,
@@ -65,6 +67,9 @@ def models() -> dict[str, tuple[Any, Any]]:
     hard = make_pipeline(TableEncoder(), SVC(C=float("inf"), gamma="median"))
     pruned = DecisionTreeClassifier(prune="cost_complexity", ccp_alpha=0.2, smoothing=1.0)
     intervals = DecisionTreeClassifier(categorical="multiway", split_values={"mass": [3.25, 4.25]})
+    boosted = AdaBoostClassifier(
+        DecisionTreeClassifier(max_depth=2, criterion="entropy", min_samples_leaf=2), n_estimators=3
+    )
     return {
         "basic": (BasicLinearClassifier().fit(X, TRUTHS), X),
         "least-squares": (LeastSquaresClassifier().fit(X, LETTERS), X),
@@ -90,6 +95,9 @@ def models() -> dict[str, tuple[Any, Any]]:
         "tree-sparse": (DecisionTreeClassifier(criterion="entropy").fit(sparse, TRUTHS), X),
         "tree-regressor": (DecisionTreeRegressor(max_depth=2).fit(single, X[:, 0]), X),
         "stump": (DecisionStump(class_weight="balanced").fit(X, LETTERS), X),
+        "adaboost": (AdaBoostClassifier(n_estimators=5).fit(table(), LETTERS), table()),
+        "adaboost-trees": (boosted.fit(sparse, LETTERS[[0, 2, 1, 4, 3, 5]]), X),
+        "adaboost-regressor": (AdaBoostRegressor(n_estimators=4, random_state=0).fit(X, X[:, 0]), X),
         "tree-pipeline": (make_pipeline(TableEncoder(), DecisionTreeClassifier()).fit(table(), LETTERS), table()),
     }
 

@@ -95,11 +95,13 @@ def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) 
     return model
 
 
-def parameters_to_json(model: Any, taken: Taken) -> dict[str, Any]:
-    """The parameters for the header, or a clear word on why they cannot be there."""
+def parameters_to_json(model: Any, taken: Taken, skipped: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The parameters for the header but those skipped, or a clear word on why they cannot be there."""
     owner = type(model).__name__
     parameters = {}
     for name, value in model.get_params(deep=False).items():
+        if name in skipped:
+            continue
         if name == "random_state" and isinstance(value, np.random.RandomState):
             taken.left_out.append(f"{owner}: random_state is a generator, whose state is not kept; saved as None.")
             value = None

@@ -9,7 +9,10 @@ r      rows of a support vector machine's ``dual_coef_``: see `margrove.svm.layo
 d      columns, ``n_features_in_``
 n      rows the model was fitted on, ``n_rows_``
 s, v   support vectors; weight vectors that vote: whatever the first array says
-t      nodes of a tree; c children, l levels of all its nodes; k numbers in the value of a node
+t      nodes of a tree, or of all trees of a grove; c children, l levels of all these nodes; k numbers in the value of a
+       node
+T, q   trees of a grove; rounds that were done, of which T are kept
+h      rows held out
 =====  ==========================================================
 """
 
@@ -22,6 +25,9 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any
 
+from margrove.boost.classifier import LARGEST_RATE, AdaBoostClassifier
+from margrove.boost.r2 import LOSSES
+from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import TableEncoder
 from margrove.engine import ENGINES
 from margrove.linear.centroid import BasicLinearClassifier
@@ -283,6 +289,41 @@ SELECTOR_ARRAYS = (
     Array("support_", "d", _HALF_WHOLE, least=0, most=1),
 )
 TRANSFORM_OUTPUTS = (None, "default", "pandas", "polars")  # of scikit-learn's set_output
+
+# The arrays of several trees, `margrove.boost.model.Grove`, and what was seen in each round.
+GROVE_ARRAYS = (*TREE_ARRAYS, Array("start", "T+1", _WHOLE, rises_to="t"))
+_ROUNDS = (Array("error", "q", least=0, most=1), Array("vote", "q", least=0))
+_BOOST_SCALARS = {**_ENDED, "n_rows_": Scalar(int, least=1)}
+_BOOST_RANGES = {
+    "n_jobs": _THREADS,
+    "n_estimators": Range(1, types=(int,)),
+    "learning_rate": Range(0, LARGEST_RATE),
+}
+
+BOOSTS: dict[str, Learner] = {
+    "AdaBoostClassifier": Learner(
+        AdaBoostClassifier,
+        (
+            *_ROUNDS,
+            Array("training_error", "q", least=0),
+            Array("validation_error", "q", is_optional=True, least=0),
+            Array("validation_rows", "h", _WHOLE, is_optional=True, least=0),
+        ),
+        _BOOST_SCALARS,
+        choices={"early_stopping": (True, False), "warm_start": (True, False)},
+        ranges={**_BOOST_RANGES, "stop_at_bound": Range(0), "validation_fraction": _SHARE},
+        machines=single,
+    ),
+    "AdaBoostRegressor": Learner(
+        AdaBoostRegressor,
+        _ROUNDS,
+        _BOOST_SCALARS,
+        choices={"loss": LOSSES},
+        ranges={**_BOOST_RANGES, "learning_rate": Range(0)},
+        machines=single,
+        is_classifier=False,
+    ),
+}
 
 ENCODER = TableEncoder
 ENCODER_CHOICES: dict[str, tuple[Any, ...]] = {

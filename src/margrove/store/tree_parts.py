@@ -79,9 +79,9 @@ def put_tree_together(record: dict[str, Any], tensors: Tensors, prefix: str) -> 
     check_fields(record["scalars"], set(learner.scalars), f"the list of {name}'s scalars")
     fitted = {key: check_scalar(key, record["scalars"][key], scalar) for key, scalar in learner.scalars.items()}
     columns = columns_from_json(record["columns"], d)
-    fitted |= _names(record, columns)
+    fitted |= read_table_names(record, columns)
     fitted |= _trees(record["arrays"], tensors, prefix, columns, learner, max(1, len(labels)))
-    fitted["categorical_"] = _reasons(record["categorical"], columns)
+    fitted["categorical_"] = read_reasons(record["categorical"], columns)
     n_splits = fitted[_PREDICTING].n_nodes - fitted[_PREDICTING].n_leaves
     fitted["certificate_"] = check_certificate(record["certificate"], name, 1, n_splits)
     if learner.is_classifier:
@@ -110,7 +110,7 @@ def _trees(
     return {_GROWN: trees[_PREDICTING], **trees}
 
 
-def _names(record: dict[str, Any], columns: tuple[TreeColumn, ...]) -> dict[str, Any]:
+def read_table_names(record: dict[str, Any], columns: tuple[TreeColumn, ...]) -> dict[str, Any]:
     """The names of columns and target, where the training table had them."""
     names, target = [column.name for column in columns], record["target"]
     if target is not None and (type(target) is not str or target in names):
@@ -125,7 +125,7 @@ def _names(record: dict[str, Any], columns: tuple[TreeColumn, ...]) -> dict[str,
     return {"target_": target, "feature_names_in_": given}
 
 
-def _reasons(record: Any, columns: tuple[TreeColumn, ...]) -> dict[str, str]:
+def read_reasons(record: Any, columns: tuple[TreeColumn, ...]) -> dict[str, str]:
     """For each category how it is tested, and why."""
     check_fields(record, {column.name for column in columns if column.levels}, "the list of categories")
     if not all(type(words) is str for words in record.values()):
