@@ -23,7 +23,8 @@ from margrove.boost.problem import EQUAL_VOTES, BoostProblem
 from margrove.certificate import Certificate
 from margrove.engine import Effort, settle_engine
 from margrove.engine.native import boost as native_boost
-from margrove.engine.native import tree as native
+from margrove.engine.native import boost as native
+from margrove.engine.native.tree import apply
 from margrove.errors import (
     InfeasibleError,
     InputError,
@@ -288,7 +289,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         cells = read_cells(self, X, grove.columns)
         for t in range(grove.n_trees):
             tree = grove.tree(t)
-            yield np.argmax(tree.value, axis=1)[native.apply(tree, cells, self.n_jobs)]
+            yield np.argmax(tree.value, axis=1)[apply(tree, cells, self.n_jobs)]
 
     def _votes_by_round(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """The sums of votes for each class after each round: (n, K), the same array again and again."""
@@ -304,7 +305,9 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         check_is_fitted(self)
         if self.model_ is not None:
             return native_boost.votes(self.model_, read_cells(self, X, self.model_.grove.columns), self.n_jobs)
-        return deque(self._votes_by_round(X), maxlen=1)[0]
+        if self.model_ is None:
+            return deque(self._votes_by_round(X), maxlen=1)[0]
+        return native.votes(self.model_, read_cells(self, X, self.model_.grove.columns), self.n_jobs)
 
     def _decided(self, votes: NDArray[np.float64], all_votes: float) -> NDArray[np.float64]:
         """f_k = Σ_t a_t (1 if T_t says k, else −1/(K − 1)) / Σ_t a_t, scikit-learn's scale: of two classes their

@@ -114,9 +114,10 @@ class Boosting(Generic[Learner]):
             return Status.PERFECT_LEARNER
         if problem.n_classes == 2 and self.loss <= problem.stop_at_bound:
             return Status.BOUND_REACHED
-        if problem.held_out is not None and n_done - self.rounds.best_round >= problem.held_out.patience:
-            return Status.EARLY_STOPPED
-        return Status.CONVERGED if n_done >= problem.n_rounds else None
+        if n_done >= problem.n_rounds:
+            return Status.CONVERGED
+        is_enough = problem.held_out is not None and n_done - self.rounds.best_round >= problem.held_out.patience
+        return Status.EARLY_STOPPED if is_enough else None
 
     @property
     def rounds(self) -> Rounds:

@@ -98,7 +98,8 @@ def _repeat(problem: BoostProblem, booster: Any, watcher: _Watcher | None, n_job
         tree = grove.tree(t)
         given = np.argmax(tree.value, axis=1)[apply(tree, cells, n_jobs)]
         booster.repeat_round(np.ascontiguousarray(given, np.int32))
-        if watcher and watcher.is_enough(tree, float(problem.before.vote[t])):
+        is_enough = watcher is not None and watcher.is_enough(tree, float(problem.before.vote[t]))
+        if is_enough and booster.end() == 0 and booster.rounds_done() < problem.n_rounds:
             return grove.first(t + 1), True
     return grove, False
 
