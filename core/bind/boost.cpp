@@ -11,15 +11,16 @@ namespace {
 class BoundBooster {
  public:
   BoundBooster(nb::list columns, std::int64_t n, Vector<std::int32_t> label, int n_classes, Vector<double> weight,
-               int criterion, nb::dict growth, std::int64_t n_rounds, double learning_rate, double stop_at_bound,
-               int threads)
-      : owners_(nb::make_tuple(columns, label, weight)),
+               int criterion, nb::dict growth, nb::object sorted, std::int64_t n_rounds, double learning_rate,
+               double stop_at_bound, int threads)
+      : owners_(nb::make_tuple(columns, label, weight, sorted)),
         n_rows_(static_cast<std::size_t>(n)),
         n_classes_(static_cast<std::size_t>(n_classes)) {
     require(n_classes >= 2 && criterion <= static_cast<int>(tree::Criterion::error), "boosting is of classes");
     require(static_cast<std::int64_t>(weight.size()) == n, "weight must be (n)");
-    auto grower =
-        grower_of(columns, {n, span_of(label), n_classes, {}, span_of(weight), criterion, growth, threads}, true);
+    auto grower = grower_of(
+        columns, {n, span_of(label), n_classes, {}, span_of(weight), criterion, growth, sorted_of(sorted), threads},
+        true);
     booster_ = std::make_unique<boost::Booster>(std::move(grower), span_of(label), n_classes, span_of(weight), n_rounds,
                                                 learning_rate, stop_at_bound);
   }
@@ -72,10 +73,10 @@ class BoundBooster {
 
 void bind_boost(nb::module_& m) {
   nb::class_<BoundBooster>(m, "Booster")
-      .def(nb::init<nb::list, std::int64_t, Vector<std::int32_t>, int, Vector<double>, int, nb::dict, std::int64_t,
-                    double, double, int>(),
-           "columns"_a, "n"_a, "label"_a, "n_classes"_a, "weight"_a, "criterion"_a, "growth"_a, "n_rounds"_a,
-           "learning_rate"_a, "stop_at_bound"_a, "threads"_a)
+      .def(nb::init<nb::list, std::int64_t, Vector<std::int32_t>, int, Vector<double>, int, nb::dict, nb::object,
+                    std::int64_t, double, double, int>(),
+           "columns"_a, "n"_a, "label"_a, "n_classes"_a, "weight"_a, "criterion"_a, "growth"_a, "sorted"_a.none(),
+           "n_rounds"_a, "learning_rate"_a, "stop_at_bound"_a, "threads"_a)
       .def("repeat_round", &BoundBooster::repeat_round, "judged"_a)
       .def("run", &BoundBooster::run, "seconds"_a, "rounds"_a)
       .def("take", &BoundBooster::take)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parallel.hpp"
 #include "tree/binned_grower.hpp"
 #include "tree/grower.hpp"
 
@@ -52,7 +53,7 @@ Column column_of(const nb::tuple& given, std::int64_t n) {
 }
 
 tree::ScanRules scan_rules_of(const Asked& asked) {
-  const auto& [n, label, n_classes, number, weight, criterion, growth, threads] = asked;
+  const auto& [n, label, n_classes, number, weight, criterion, growth, sorted, threads] = asked;
   tree::ScanRules rules;
   rules.measure = {static_cast<tree::Criterion>(criterion), n_classes ? n_classes : 2,
                    nb::cast<double>(growth["variance_floor"])};
@@ -109,6 +110,19 @@ void require_codes(std::span<const Column> columns, std::int64_t n) {
                 "a code lies beyond the column's levels");
 }
 
+SortedColumns::SortedColumns(nb::list columns, std::int64_t n, int n_bins, bool may_leave_out, int threads)
+    : owners_(columns), columns_(columns_of(columns, n)) {
+  require(n > 0 && n < (std::int64_t{1} << 31), "a tree takes 1 to 2^31 - 1 rows");
+  require_codes(columns_, n);
+  lists_ = std::make_unique<tree::Lists>(columns_, n, std::span<const std::int32_t>{}, 0, n_bins, may_leave_out,
+                                         std::max(threads, 1));
+}
+
+bool SortedColumns::run(double seconds) {
+  nb::gil_scoped_release unlocked;
+  return lists_->sort(in_seconds(seconds));
+}
+
 std::unique_ptr<tree::Growing> grower_of(const nb::list& columns, const Asked& asked, bool keeps_order) {
   const std::span<const std::int32_t> label = asked.label;
   const std::int64_t n = asked.n;
@@ -123,7 +137,13 @@ std::unique_ptr<tree::Growing> grower_of(const nb::list& columns, const Asked& a
   std::vector<Column> views = columns_of(columns, n);
   require_codes(views, n);
   tree::ScanRules rules = scan_rules_of(asked);
-  const tree::GrowthRules how = growth_rules_of(asked.growth, keeps_order);
+  tree::GrowthRules how = growth_rules_of(asked.growth, keeps_order);
+  if (asked.sorted) {
+    how.sorted = &asked.sorted->lists();
+    require(
+        how.sorted->can_serve(n, views.size(), how.n_bins, rules.measure.criterion != tree::Criterion::absolute_error),
+        "the columns were sorted for other trees");
+  }
   const auto make = [&]<class Grower>() -> std::unique_ptr<tree::Growing> {
     return std::make_unique<Grower>(std::move(views), n, label, asked.n_classes, std::move(rules), how, asked.threads);
   };

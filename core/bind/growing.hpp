@@ -16,6 +16,25 @@ std::vector<tree::Column> columns_of(const nb::list& given, std::int64_t n);
 // Every code is one of its column's levels.
 void require_codes(std::span<const tree::Column> columns, std::int64_t n);
 
+// Columns that are sorted once for several trees.
+class SortedColumns {
+ public:
+  SortedColumns(nb::list columns, std::int64_t n, int n_bins, bool may_leave_out, int threads);
+  // Goes on for about so many seconds. True when all are sorted.
+  bool run(double seconds);
+  const tree::Lists& lists() const { return *lists_; }
+
+ private:
+  nb::list owners_;
+  std::vector<tree::Column> columns_;
+  std::unique_ptr<tree::Lists> lists_;
+};
+
+// The sorted columns that Python gives, or null for None.
+inline const SortedColumns* sorted_of(const nb::object& given) {
+  return given.is_none() ? nullptr : nb::cast<const SortedColumns*>(given);
+}
+
 // What a grower is asked. `number` is empty where the target is a class, and `label` otherwise.
 struct Asked {
   std::int64_t n;
@@ -23,10 +42,10 @@ struct Asked {
   int n_classes;
   std::span<const double> number, weight;
   int criterion;
-  nb::dict growth;
+  nb::dict growth;              // the names of `Growth` in src/margrove/tree/problem.py and some more
+  const SortedColumns* sorted;  // or null; it must outlive the grower
   int threads;
 };
-// `growth` has the names of `Growth` in src/margrove/tree/problem.py and some more.
 std::unique_ptr<tree::Growing> grower_of(const nb::list& columns, const Asked& asked, bool keeps_order);
 
 // The arrays of model.py, of one tree or of several, each depth first, one behind the other.

@@ -16,10 +16,13 @@ using tree::Column;
 class BoundGrower {
  public:
   BoundGrower(nb::list columns, std::int64_t n, Vector<std::int32_t> label, int n_classes, Vector<double> number,
-              Vector<double> weight, int criterion, nb::dict growth, int threads)
-      : owners_(nb::make_tuple(columns, label, number, weight)), n_classes_(static_cast<std::size_t>(n_classes)) {
+              Vector<double> weight, int criterion, nb::dict growth, nb::object sorted, int threads)
+      : owners_(nb::make_tuple(columns, label, number, weight, sorted)),
+        n_classes_(static_cast<std::size_t>(n_classes)) {
     grower_ = grower_of(
-        columns, {n, span_of(label), n_classes, span_of(number), span_of(weight), criterion, growth, threads}, false);
+        columns,
+        {n, span_of(label), n_classes, span_of(number), span_of(weight), criterion, growth, sorted_of(sorted), threads},
+        false);
   }
 
   bool run(double seconds) {
@@ -226,10 +229,15 @@ nb::tuple best_column_tests(nb::list columns, std::int64_t n, Vector<std::int32_
 }  // namespace
 
 void bind_tree(nb::module_& m) {
+  nb::class_<SortedColumns>(m, "SortedColumns")
+      .def(nb::init<nb::list, std::int64_t, int, bool, int>(), "columns"_a, "n"_a, "n_bins"_a, "may_leave_out"_a,
+           "threads"_a)
+      .def("run", &SortedColumns::run, "seconds"_a);
   nb::class_<BoundGrower>(m, "TreeGrower")
       .def(nb::init<nb::list, std::int64_t, Vector<std::int32_t>, int, Vector<double>, Vector<double>, int, nb::dict,
-                    int>(),
-           "columns"_a, "n"_a, "label"_a, "n_classes"_a, "number"_a, "weight"_a, "criterion"_a, "growth"_a, "threads"_a)
+                    nb::object, int>(),
+           "columns"_a, "n"_a, "label"_a, "n_classes"_a, "number"_a, "weight"_a, "criterion"_a, "growth"_a,
+           "sorted"_a.none(), "threads"_a)
       .def("run", &BoundGrower::run, "seconds"_a)
       .def("rows_settled", &BoundGrower::rows_settled)
       .def("take", &BoundGrower::take);

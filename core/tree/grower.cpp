@@ -146,8 +146,11 @@ bool Grower::can_share(const Open& node) const {
 }
 
 void Grower::prepare() {
-  lists_ = std::make_unique<Lists>(columns_, n_, label_, n_classes_, growth_.n_bins,
-                                   rules_.measure.criterion != Criterion::absolute_error, threads_);
+  const bool may_leave_out = rules_.measure.criterion != Criterion::absolute_error;
+  if (growth_.sorted && growth_.sorted->can_serve(n_, columns_.size(), growth_.n_bins, may_leave_out))
+    lists_ = std::make_unique<Lists>(*growth_.sorted, columns_, label_, n_classes_, threads_);
+  else
+    lists_ = std::make_unique<Lists>(columns_, n_, label_, n_classes_, growth_.n_bins, may_leave_out, threads_);
   rules_.tags = lists_->tags();
   rules_.prepare(n_);
   if (!rules_.weight.empty() && rules_.measure.criterion == Criterion::gini) {

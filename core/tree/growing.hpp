@@ -23,9 +23,10 @@ struct GrowthRules {
   std::int64_t max_leaves = 0;   // 0: no limit
   std::int64_t max_columns = 0;  // looked at in each node; 0: all
   double min_impurity_decrease = 0, min_gain = 0, majority = 1, complexity = 0;
-  bool keeps_order = false;  // several trees are grown of the same rows
-  int n_bins = 0;            // of thresholds at quantiles; 0: thresholds everywhere
-  bool is_shuffled = false;  // each node looks at the columns in an order of its own
+  const Lists* sorted = nullptr;  // the columns, if they have been sorted before: `Lists::can_serve`
+  bool keeps_order = false;       // several trees are grown of the same rows
+  int n_bins = 0;                 // of thresholds at quantiles; 0: thresholds everywhere
+  bool is_shuffled = false;       // each node looks at the columns in an order of its own
   std::uint64_t seed = 0;
 };
 

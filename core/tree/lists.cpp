@@ -56,11 +56,47 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
   }
 }
 
+Lists::Lists(const Lists& sorted, std::span<const Column> columns, std::span<const std::int32_t> label, int n_classes,
+             int threads)
+    : columns_(columns),
+      n_(sorted.n_),
+      label_(label),
+      n_bins_(sorted.n_bins_),
+      may_leave_out_(sorted.may_leave_out_),
+      is_sorted_(true),
+      threads_(threads),
+      tags_(tags_for(label, sorted.n_, n_classes)),
+      lists_(sorted.lists_),
+      mode_value_(sorted.mode_value_),
+      cuts_(sorted.cuts_) {
+  std::size_t total = 0;
+  for (const List& list : lists_) total += 2 * static_cast<std::size_t>(list.size);
+  memory_ = large_memory<std::uint32_t>(total);
+  std::uint32_t* next = memory_.get();
+  for (List& list : lists_) {
+    list.key = next;
+    list.tag = next + list.size;
+    next += 2 * static_cast<std::size_t>(list.size);
+  }
+  parallel_for(static_cast<std::int64_t>(lists_.size()), threads_, [&](std::int64_t r) {
+    const auto j = static_cast<std::size_t>(r);
+    const List& from = sorted.lists_[j];
+    std::copy_n(from.key, from.size, lists_[j].key);
+    for (std::uint32_t i = 0; i < from.size; ++i) lists_[j].tag[i] = tag_of(from.tag[i]);
+  });
+}
+
+bool Lists::can_serve(std::int64_t n, std::size_t columns, int n_bins, bool may_leave_out) const {
+  return is_sorted_ && label_.empty() && n_ == n && columns_.size() == columns && n_bins_ == n_bins &&
+         may_leave_out_ == may_leave_out;
+}
+
 bool Lists::sort(std::chrono::steady_clock::time_point until) {
+  if (is_sorted_) return true;
   constexpr std::size_t kTogether = 8;  // columns whose bits are fetched in one go
   const std::size_t groups = (columns_.size() + kTogether - 1) / kTogether;
   if (!spaces_) spaces_ = std::make_unique<SortSpaces>(static_cast<std::size_t>(n_), threads_);
-  const bool is_done = go_on(next_, static_cast<std::int64_t>(groups), threads_, until, [&](std::int64_t g) {
+  is_sorted_ = go_on(next_, static_cast<std::int64_t>(groups), threads_, until, [&](std::int64_t g) {
     SortSpace& space = spaces_->own();
     const std::size_t first = static_cast<std::size_t>(g) * kTogether,
                       last = std::min(first + kTogether, columns_.size());
@@ -74,8 +110,8 @@ bool Lists::sort(std::chrono::steady_clock::time_point until) {
         sort_numbers(j, bits[j - first], space);
     }
   });
-  if (is_done) spaces_.reset();
-  return is_done;
+  if (is_sorted_) spaces_.reset();
+  return is_sorted_;
 }
 
 // Numbers, dense: keys are ranks, or bins.

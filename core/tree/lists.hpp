@@ -50,6 +50,12 @@ class Lists {
   Lists(std::span<const Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes, int n_bins,
         bool may_leave_out, int threads);
 
+  // The same columns as `sorted`, which was made without classes, for rows of these classes: nothing is sorted again.
+  Lists(const Lists& sorted, std::span<const Column> columns, std::span<const std::int32_t> label, int n_classes,
+        int threads);
+  // Whether these can serve where such lists are wanted.
+  bool can_serve(std::int64_t n, std::size_t columns, int n_bins, bool may_leave_out) const;
+
   // Sorts as many columns as there is time for. True when all are.
   bool sort(std::chrono::steady_clock::time_point until);
 
@@ -76,7 +82,7 @@ class Lists {
   std::int64_t n_;
   std::span<const std::int32_t> label_;
   int n_bins_;
-  bool may_leave_out_;
+  bool may_leave_out_, is_sorted_ = false;
   int threads_;
   std::atomic<std::int64_t> next_{0};   // of the groups of columns that are sorted in one go
   std::unique_ptr<SortSpaces> spaces_;  // while they are sorted

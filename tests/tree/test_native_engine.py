@@ -12,6 +12,7 @@ import time
 from dataclasses import fields, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
@@ -21,12 +22,15 @@ from tests.tree.ugly_tables import CATEGORIES, NUMBERS, compare, ugly_table
 
 from margrove import DecisionTreeClassifier, DecisionTreeRegressor, certify
 from margrove.engine import Effort, slices, solve
+from margrove.engine.native import tree as native_tree
+from margrove.engine.native.core import core
 from margrove.errors import ConvergenceWarning
 from margrove.progress import watched
 from margrove.status import Status
 from margrove.tree.certificate import certify_tree_problem
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import CLASS_CRITERIA, VALUE_CRITERIA, Cells, Growth, TreeColumn, TreeProblem
+from margrove.tree.reading import ReadOnce
 from margrove.tree.split import SplitSearch
 
 LAW = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -332,6 +336,8 @@ def test_a_time_limit_that_is_over_before_growing_begins_leaves_the_root(setting
     assert tree.status_ is Status.TIME_LIMIT
     assert tree.tree_.n_nodes == 1
     np.testing.assert_allclose(tree.predict_proba(X[:1]), [[17 / 50, 17 / 50, 16 / 50]])
+
+
 @pytest.mark.parametrize("thresholds", ["exact", "histogram"])
 @pytest.mark.parametrize("Tree", [DecisionTreeClassifier, DecisionTreeRegressor])
 @pytest.mark.parametrize("weight", [None, "any"])
@@ -427,3 +433,36 @@ def test_a_least_weight_of_rows_without_weights_holds_for_bins_too():
     target = np.array([0, 1, 1, 1, 0, 0, 1], dtype=np.int32)
     growth = Growth(criterion="entropy", thresholds="histogram", n_bins=2, min_weight_leaf=2.5)
     assert native(TreeProblem(cells, target, 2, growth=growth)).n_nodes == 1  # the two present cells make no leaf
+
+
+def test_a_table_that_is_read_once_is_sorted_once_for_all_its_targets(rng, monkeypatch):
+    X = pd.DataFrame({"a": rng.normal(size=300), "b": rng.integers(0, 3, 300).astype(str), "c": rng.normal(size=300)})
+    X.loc[::7, "c"] = np.nan
+    targets = [rng.integers(0, k, 300) for k in (2, 3, 2)]
+    sorts, sorted_columns = [], core.SortedColumns
+
+    def counted(*given):
+        sorts.append(given)
+        return sorted_columns(*given)
+
+    monkeypatch.setattr(native_tree.core, "SortedColumns", counted)
+    table = ReadOnce(X)
+    for y in targets:
+        together, alone = DecisionTreeClassifier().fit(table, y), DecisionTreeClassifier().fit(X, y)
+        assert fingerprint(together.tree_) == fingerprint(alone.tree_)
+        np.testing.assert_array_equal(together.feature_names_in_, alone.feature_names_in_)
+        np.testing.assert_array_equal(together.predict(X), alone.predict(X))
+    assert len(sorts) == 1
+
+
+def test_columns_sorted_for_other_trees_are_refused():
+    column = (0, 0, np.arange(4.0), 0, np.empty(0), None)
+    columns = core.SortedColumns([column], 4, 0, True, 1)
+    assert columns.run(1.0)
+    how = native_tree.growth_for_core(Growth())
+    none, label = np.empty(0), np.array([0, 1, 0, 1], np.int32)
+    core.TreeGrower([column], 4, label, 2, none, none, 0, how, columns, 1)
+    with pytest.raises(ValueError, match="sorted for other trees"):
+        core.TreeGrower([column, column], 4, label, 2, none, none, 0, how, columns, 1)
+    with pytest.raises(ValueError, match="sorted for other trees"):
+        core.TreeGrower([column], 4, label, 2, none, none, 0, how, core.SortedColumns([column], 4, 0, True, 1), 1)

@@ -22,8 +22,8 @@ from margrove.boost.model import Rounds
 from margrove.boost.problem import EQUAL_VOTES, BoostProblem
 from margrove.certificate import Certificate
 from margrove.engine import Effort, settle_engine
-from margrove.engine.native import boost as native_boost
 from margrove.engine.native import boost as native
+from margrove.engine.native import boost as native_boost
 from margrove.engine.native.tree import apply
 from margrove.errors import (
     InfeasibleError,

@@ -100,6 +100,8 @@ class Cells:
     values: tuple[NDArray[Any], ...] = ()  # each (n,): float32, float64 or int32, of any stride
     sparse: Any = None  # or all columns as one CSC matrix of numbers
     block: NDArray[Any] | None = None  # the (n, d) array with contiguous rows whose columns `values` are, if so
+    # A dictionary where several trees are grown of these cells: an engine keeps in it what it need not do again.
+    kept: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
 
     def column(self, j: int) -> NDArray[Any]:
         """The cells of column j; of a sparse matrix, made dense."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,8 +45,30 @@ class ColumnWishes:
     monotone: Any
 
 
+class ReadOnce:
+    """A training table for several learners that are alike but for their target: given to each as its X, it is read,
+    and sorted, for the first of them alone."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self._cells: Cells | None = None
+        self._seen: dict[str, Any] = {}
+
+    def cells_for(self, estimator: Any, wishes: ColumnWishes) -> Cells:
+        """The cells; the estimator takes note of the columns."""
+        if self._cells is None:
+            self._cells = replace(learn_cells(estimator, self.X, wishes), kept={})
+            names = ("n_features_in_", "feature_names_in_")
+            self._seen = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+        for name, value in self._seen.items():
+            setattr(estimator, name, value)
+        return self._cells
+
+
 def learn_cells(estimator: Any, X: Any, wishes: ColumnWishes) -> Cells:
     """The cells of the training table, and what each column is to the tree."""
+    if isinstance(X, ReadOnce):
+        return X.cells_for(estimator, wishes)
     table = read_features(estimator, X)
     categories = _positions("categorical_features", wishes.categorical_features, table)
     cuts = _cut_points(wishes.split_values, table)

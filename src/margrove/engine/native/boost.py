@@ -19,6 +19,7 @@ from margrove.engine.native.tree import (
     deciding_arrays,
     growth_for_core,
     rows_for_core,
+    sorted_for_core,
 )
 from margrove.engine.slices import run_in_slices
 from margrove.errors import EngineError
@@ -56,6 +57,7 @@ def _(problem: BoostProblem, effort: Effort) -> BoostSolution:
         np.ascontiguousarray(weight, np.float64),
         CRITERIA.index(learner.growth.criterion),
         growth_for_core(learner.growth),
+        sorted_for_core(learner, effort),
         problem.n_rounds,
         problem.learning_rate,
         problem.stop_at_bound,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from margrove.engine import Effort
 from margrove.engine.native.core import core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
-from margrove.engine.slices import run_in_slices
+from margrove.engine.slices import SLICE, run_in_slices
 from margrove.errors import EngineError
 from margrove.progress import Progress, report
 from margrove.select.problem import ColumnProblem, ColumnTests
@@ -43,6 +43,7 @@ def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
         _NONE if problem.weight is None else np.ascontiguousarray(problem.weight, np.float64),
         CRITERIA.index(growth.criterion),
         growth_for_core(growth),
+        sorted_for_core(problem, effort),
         threads_for(effort.n_jobs),
     )
 
@@ -85,6 +86,23 @@ def growth_for_core(growth: Growth) -> dict[str, Any]:
     if growth.max_features is not None and growth.seed is None:
         how["seed"] = 0
     return how
+
+
+def sorted_for_core(problem: TreeProblem, effort: Effort) -> Any:
+    """The columns, sorted, if others have asked for them or will: see `Cells.kept`."""
+    cells, growth = problem.cells, problem.growth
+    if cells.kept is None or growth.thresholds == "histogram":  # bins are made by other means
+        return None
+    may_leave_out = growth.criterion != "absolute_error"
+    key = ("sorted columns", may_leave_out)
+    if key not in cells.kept:
+        columns = core.SortedColumns(
+            columns_for_core(cells), cells.n_rows, 0, may_leave_out, threads_for(effort.n_jobs)
+        )
+        while not columns.run(SLICE):  # Ctrl-C comes between
+            pass
+        cells.kept[key] = columns
+    return cells.kept[key]
 
 
 def _bins(growth: Growth) -> int:
