@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from margrove.linear.least_squares import LeastSquaresClassifier
     from margrove.linear.margins import Margins, margins
     from margrove.linear.perceptron import Perceptron
+    from margrove.multiclass.bit_string import BitStringClassifier
+    from margrove.multiclass.one_vs_one import OneVsOneClassifier
+    from margrove.multiclass.one_vs_rest import OneVsRestClassifier
     from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
     from margrove.select.selector import ImpuritySelector
     from margrove.status import Status
@@ -50,6 +53,9 @@ _PUBLIC = {
     "DecisionStump": "margrove.tree.stump",
     "AdaBoostClassifier": "margrove.boost.classifier",
     "AdaBoostRegressor": "margrove.boost.regressor",
+    "OneVsRestClassifier": "margrove.multiclass.one_vs_rest",
+    "OneVsOneClassifier": "margrove.multiclass.one_vs_one",
+    "BitStringClassifier": "margrove.multiclass.bit_string",
     "ImpuritySelector": "margrove.select.selector",
     "information_gain": "margrove.select.scores",
     "gini_gain": "margrove.select.scores",
@@ -82,6 +88,7 @@ __all__ = [
     "AdaBoostClassifier",
     "AdaBoostRegressor",
     "BasicLinearClassifier",
+    "BitStringClassifier",
     "Certificate",
     "Checkpoint",
     "Claim",
@@ -96,6 +103,8 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OneVsOneClassifier",
+    "OneVsRestClassifier",
     "Perceptron",
     "Status",
     "Table",

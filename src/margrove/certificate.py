@@ -225,6 +225,9 @@ _CERTIFIERS = {
     "DecisionStump": "margrove.tree.certificate:certify_tree",
     "AdaBoostClassifier": "margrove.boost.certificate:certify_boost",
     "AdaBoostRegressor": "margrove.boost.certificate:certify_boost_of_numbers",
+    "OneVsRestClassifier": "margrove.multiclass.certificate:certify_coded",
+    "OneVsOneClassifier": "margrove.multiclass.certificate:certify_coded",
+    "BitStringClassifier": "margrove.multiclass.certificate:certify_coded",
 }
 
 

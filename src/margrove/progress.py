@@ -93,6 +93,20 @@ def part_of(before: float, after: float) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def as_one_of(stage: str, number: int, total: int) -> Iterator[None]:
+    """Reports made inside the block are told as those of one piece of several: ``number`` were done before it."""
+    watcher = _watcher.get()
+
+    def share(progress: Progress) -> None:
+        assert watcher is not None
+        done = progress.done / progress.total if progress.total else 0.0
+        watcher(Progress(stage, number + min(1.0, done), float(total)))
+
+    with watched(None if watcher is None else share):
+        yield
+
+
 class Pace:
     """How long the rest takes, judged by the recent pace: the last half of the time gone, since the first steps of a
     search are often its cheapest.

@@ -28,6 +28,7 @@ def layer(module: str) -> int:
         stages = {
             "kernels": 2,
             "layout": 2,
+            "codes": 2,
             "problem": 2,
             "r2": 2,
             "model": 2,

@@ -160,6 +160,7 @@ def _support_vector_classifier(estimator: type, later: Mapping[str, Any], **rang
             Array("n_support_", "K", _HALF_WHOLE, least=0, sums_to="s"),
             Array("class_weight_", "K", least=0),
             Array("n_iter_", "m", _WHOLE, least=0),
+            Array("n_kernel_rows_", "m", _WHOLE, is_optional=True, least=0),  # older files lack it
             Array("probA_", "m", given=_CALIBRATED, most=0),
             Array("probB_", "m", given=_CALIBRATED),
         ),

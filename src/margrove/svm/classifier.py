@@ -60,6 +60,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     classes_: NDArray[Any]
     class_weight_: NDArray[np.float64]
     n_iter_: NDArray[np.int64]
+    n_kernel_rows_: NDArray[np.int64]
     loo_bound_: float
     xi_alpha_bound_: float
     probA_: NDArray[np.float64]  # noqa: N815 scikit-learn's names
@@ -319,6 +320,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.n_support_ = np.bincount(sample.codes[support], minlength=len(sample.classes)).astype(np.int32)
         self.dual_coef_ = self._laid_out(sample.codes, support, solved)
         self.n_iter_ = np.array([each.solution.n_iter for each in solved], np.int64)
+        self.n_kernel_rows_ = np.array([each.solution.n_kernel_rows for each in solved], np.int64)
         carriers, n = carrying_rows([each.machine for each in solved])
         # Without a solution nothing is known of what leaving a row out would change.
         is_solved = self.status_ is Status.CONVERGED

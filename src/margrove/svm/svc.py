@@ -111,6 +111,9 @@ class SVC(SupportVectorClassifier):
         As in scikit-learn; ``fit_status_`` is 0 if converged.
     n_iter_ : array of shape (machines,)
         Pair steps.
+    n_kernel_rows_ : array of shape (machines,)
+        Kernel rows that the native engine computed for each machine. Machines on the same rows share them: one that is
+        there already is not computed, and not counted, again.
     probA_, probB_ : arrays of shape (machines,)
         With ``probability=True``: a machine's value f is worth P = 1/(1 + exp(A f + B)).
     gamma_ : float

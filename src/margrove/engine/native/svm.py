@@ -89,4 +89,5 @@ def _solution(state: dict[str, Any], reason: Status, most: int) -> DualSolution:
         int(state["steps"]),
         status,
         bool(state["is_v_known"]),
+        int(state["rows_computed"]),
     )

@@ -1,0 +1,158 @@
+"""Certificates of codes: what the code is worth, recomputed from its matrix, and a certificate for each machine.
+
+Nothing here imports a solver or an engine: the machines are judged by `margrove.certify`, each on the rows that its
+column of the code puts before it. A learner without a certificate leaves the code's alone, which is no proof of the
+model: `certify` then says so and gives none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.certificate import Certificate, Claim, certify
+from margrove.errors import InputError, ParameterError
+from margrove.linear.margins import codes_of
+from margrove.multiclass.codes import check_code, errors_corrected, machine_names, minimum_distance
+from margrove.multiclass.problem import columns_of, rows_of, weights_of
+from margrove.svm.layout import code_of
+
+
+def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """C1 – C3: of a fitted scheme of Margrove's."""
+    if not hasattr(model, "_machines"):
+        package = type(model).__module__.partition(".")[0]
+        raise InputError(
+            f"{type(model).__name__} is of {package}, and its codes have no certificate",
+            cure="Fit Margrove's estimator of that name.",
+        )
+    claims = code_claims(model)
+    if model._machines.is_shared:
+        whole = certify(model._machines.estimators[0], X, y, sample_weight)
+        return _certificate(model, "recomputed", whole.n_rows, (*claims, *whole.claims))
+    certificates = column_certificates(model, X, y, sample_weight)
+    n = len(np.asarray(y).ravel())
+    return _certificate(model, "recomputed", n, (*claims, *merged(certificates, model.machine_names_)))
+
+
+def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -> list[Certificate]:
+    """The certificate of each machine of a fitted scheme, on its own rows; where machines share a kernel it is one,
+    with a number for each machine in every line.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from margrove import BasicLinearClassifier, OneVsOneClassifier
+    >>> from margrove.multiclass.certificate import column_certificates
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OneVsOneClassifier(BasicLinearClassifier()).fit(X, y)
+    >>> [(each.n_rows, each.holds) for each in column_certificates(model, X, y)]
+    [(100, True), (100, True), (100, True)]
+    """
+    machines = model._machines
+    if machines.is_shared:
+        return [certify(machines.estimators[0], X, y, sample_weight)]
+    codes = codes_of(y, model.classes_)
+    found = []
+    for estimator, column in zip(machines.estimators, columns_of(model.code_, codes), strict=True):
+        part = rows_of(X, column.rows, is_pairwise=machines.is_pairwise)
+        weight = weights_of(sample_weight, column.rows, len(codes))
+        found.append(certify(estimator, part, column.sign.astype(np.int64), weight))
+    return found
+
+
+def told_certificate(model: Any) -> Certificate:
+    """What a fitted scheme and its machines say of themselves: recomputed only if every machine's is."""
+    machines = model._machines
+    own = [getattr(_last(each), "certificate_", None) for each in machines.estimators]
+    known = [each for each in own if isinstance(each, Certificate)]
+    is_told = len(known) == len(own)
+    claims = code_claims(model)
+    n_rows = max((each.n_rows for each in known), default=0)
+    if is_told:
+        claims += known[0].claims if machines.is_shared else merged(known, model.machine_names_)
+    if is_told and all(each.source == "recomputed" for each in known):
+        return _certificate(model, "recomputed", n_rows, claims)
+    return _certificate(model, "solver", n_rows, tuple(replace(claim, holds=None) for claim in claims))
+
+
+def code_claims(model: Any) -> tuple[Claim, ...]:
+    """What the code is worth, from its matrix alone."""
+    code, classes = model.code_, model.classes_
+    fault = _fault(model, code, classes)
+    if fault is not None:
+        return (Claim("the code", (float(code.shape[1]),), None, False, fault),)
+    zeros = " (a zero counts ½)" if (code == 0).any() else ""
+    return (
+        Claim("minimum distance", (minimum_distance(code),), None, True, f"of two classes' code words{zeros}"),
+        Claim(
+            "errors it can correct",
+            (float(errors_corrected(code)),),
+            words="machines that may be wrong about a row: Hamming decoding is still right",
+        ),
+    )
+
+
+def _fault(model: Any, code: NDArray[np.int8], classes: NDArray[Any]) -> str | None:
+    """Why this matrix is not the code of these machines."""
+    try:
+        check_code(code, classes)
+    except ParameterError as error:
+        return str(error)
+    machines = model._machines
+    if not machines.is_shared:
+        is_whole = len(machines.estimators) == code.shape[1]
+    else:
+        solved = code_of(machines.estimators[0])
+        is_whole = np.array_equal(-solved if machines.flips else solved, code)
+    if not is_whole:
+        return "the machines are not those of the code's columns"
+    is_told = model.min_distance_ == minimum_distance(code) and model.errors_corrected_ == errors_corrected(code)
+    return None if is_told else "min_distance_ and errors_corrected_ are not those of the code"
+
+
+def merged(certificates: list[Certificate], names: tuple[str, ...]) -> tuple[Claim, ...]:
+    """The lines that all machines' certificates have, with a number for each machine; before them, whether each
+    machine's certificate holds as a whole."""
+    failing = [
+        f"{name}: {claim.words or claim.name}"
+        for name, each in zip(names, certificates, strict=True)
+        for claim in each.claims
+        if claim.holds is False
+    ]
+    whole = Claim(
+        "machines whose certificate holds",
+        tuple(float(all(claim.holds is not False for claim in each.claims)) for each in certificates),
+        None,
+        not failing,
+        failing[0] if failing else "1 for each that does",
+    )
+    lines = [whole]
+    for first in certificates[0].claims:
+        found = [claim for each in certificates for claim in each.claims if claim.name == first.name]
+        if len(found) != len(certificates) or any(len(claim.values) != 1 for claim in found):
+            continue  # a number for each split of a tree, say; what fails in it the first line tells
+        limits = [claim.limits[0] for claim in found if claim.limits is not None]
+        verdicts = {claim.holds for claim in found}
+        lines.append(
+            Claim(
+                first.name,
+                tuple(claim.values[0] for claim in found),
+                tuple(limits) if len(limits) == len(found) else None,
+                False if False in verdicts else True if verdicts == {True} else None,
+                first.words if len({claim.words for claim in found}) == 1 else "",
+            )
+        )
+    return tuple(lines)
+
+
+def _last(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+
+
+def _certificate(model: Any, source: Any, n_rows: int, claims: tuple[Claim, ...]) -> Certificate:
+    names = machine_names(model.classes_, model.code_)
+    return Certificate(type(model).__name__, str(model.status_), source, n_rows, names, claims)

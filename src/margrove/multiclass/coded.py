@@ -1,0 +1,232 @@
+"""What the three schemes share: a code, a machine for each of its columns, and a decoding. Not a learner by itself."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_fitted, column_or_1d
+
+from margrove.certificate import Certificate
+from margrove.data.sample import number_classes
+from margrove.errors import InputError, ParameterError, check_flag, check_whole, shown
+from margrove.multiclass.certificate import told_certificate
+from margrove.multiclass.codes import errors_corrected, machine_names, minimum_distance
+from margrove.multiclass.decoding import chosen
+from margrove.multiclass.machines import (
+    Effort,
+    Machines,
+    Question,
+    check_estimator,
+    fit_machines,
+    has_probabilities,
+)
+from margrove.multiclass.problem import columns_of
+from margrove.status import Status
+from margrove.svm.svc import SVC
+
+
+def _gives_probabilities(model: CodedClassifier) -> bool:
+    machines = getattr(model, "_machines", None)
+    estimator = model._settled_estimator() if machines is None else machines.estimators[0]
+    if not has_probabilities(estimator):
+        raise AttributeError(
+            f"predict_proba is not available: the machines, {type(estimator).__name__}, have none. Use one that has, "
+            "such as SVC(probability=True) or scikit-learn's CalibratedClassifierCV(...)."
+        )
+    return True
+
+
+class CodedClassifier(ClassifierMixin, BaseEstimator):
+    """What the three schemes share. Not a learner by itself."""
+
+    _scheme = "code"  # as a support vector classifier calls it
+
+    estimator: Any
+    n_jobs: int | None
+    verbose: bool
+
+    classes_: NDArray[Any]
+    code_: NDArray[np.int8]
+    min_distance_: float
+    errors_corrected_: int
+    machine_names_: tuple[str, ...]
+    sharing_: str
+    status_: Status
+    engine_: str
+    n_features_in_: int
+    _machines: Machines
+
+    @abstractmethod
+    def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
+        """The code for these classes."""
+
+    @abstractmethod
+    def _scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`decision_function` of the machines' values."""
+
+    @abstractmethod
+    def _probabilities(self, q: NDArray[np.float64], predicted: NDArray[np.intp]) -> NDArray[np.float64]:
+        """`predict_proba` of what the machines give to their positive sides."""
+
+    # ------------------------------------------------------------------------------------------------------- fitting
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit a machine for each column of the code.
+
+        Parameters
+        ----------
+        X : whatever the estimator takes
+            Arrays, sparse matrices, data frames with categories and missing cells: handed on as they are.
+        y : labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Handed on to the estimator, which must take it.
+        """
+        estimator = self._settled_estimator()
+        self._check_parameters()
+        check_estimator(estimator, sample_weight)
+        n = _num_samples(X)
+        labels, classes, codes = _read_labels(y, n)
+        code = self._settled_code(classes)
+        if sp.issparse(X):
+            X = X.tocsr()  # other kinds have no rows to take
+        elif get_tags(estimator).input_tags.pairwise:
+            X = np.asarray(X)
+        names = machine_names(classes, code)
+        question = Question(X, labels, sample_weight, n, code, columns_of(code, codes), names, self._scheme)
+        machines = fit_machines(estimator, question, Effort(type(self).__name__, self.n_jobs, self.verbose))
+        self._keep(X, classes, code, machines)
+        return self
+
+    def _settled_estimator(self) -> Any:
+        return SVC() if self.estimator is None else self.estimator
+
+    def _check_parameters(self) -> None:
+        check_flag("verbose", bool(self.verbose) if isinstance(self.verbose, int) else self.verbose)
+        if self.n_jobs is not None:
+            check_whole("n_jobs", self.n_jobs, least=-(2**31), cure="-1 means all cores.")
+        if self.n_jobs == 0:
+            raise ParameterError("n_jobs is 0; it must be a number of machines, -1 for all cores, or None.")
+
+    def _keep(self, X: Any, classes: NDArray[Any], code: NDArray[np.int8], machines: Machines) -> None:
+        """All at once, and only now: a fit that is broken off leaves the model as it was."""
+        first = machines.estimators[0]
+        for name in ("certificate_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        self._machines = machines
+        self.classes_, self.code_ = classes, code
+        self.machine_names_ = machine_names(classes, code)
+        self.min_distance_, self.errors_corrected_ = minimum_distance(code), errors_corrected(code)
+        self.sharing_, self.status_, self.engine_ = machines.sharing, machines.status, machines.engine
+        if machines.is_pairwise:
+            self.n_features_in_ = X.shape[1]
+        elif hasattr(first, "n_features_in_"):
+            self.n_features_in_ = first.n_features_in_
+        if hasattr(first, "feature_names_in_"):
+            self.feature_names_in_ = first.feature_names_in_
+
+    # ------------------------------------------------------------------------------------------------ a fitted model
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """A fitted estimator for each column of the code; one alone where they share its kernel, with all of them as
+        its machines."""
+        check_is_fitted(self)
+        return self._machines.estimators
+
+    @property
+    def n_classes_(self) -> int:
+        """How many classes there are."""
+        check_is_fitted(self)
+        return len(self.classes_)
+
+    @property
+    def n_kernel_rows_(self) -> NDArray[np.int64]:
+        """Kernel rows that were computed for each machine, where they share a kernel: a row that is kept from an
+        earlier machine is not computed again."""
+        check_is_fitted(self)
+        if not self._machines.is_shared:
+            raise AttributeError(f"n_kernel_rows_ is of machines that share a kernel; these share {self.sharing_}")
+        rows: NDArray[np.int64] = self._machines.estimators[0].n_kernel_rows_
+        return rows
+
+    @cached_property
+    def certificate_(self) -> Certificate:
+        """What the code and its machines say of themselves, put together when it is first asked for."""
+        check_is_fitted(self)
+        return told_certificate(self)
+
+    def machine_decision(self, X: Any) -> NDArray[np.float64]:
+        """What each machine says of each row, shape (n, machines): > 0 for its positive side.
+
+        The estimator's decision function; where it has none, what it gives to the positive side, less ½; where it has
+        no probabilities either, its answer as −1 or +1.
+        """
+        check_is_fitted(self)
+        return self._machines.values(X)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """How strongly each class is meant: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for
+        more."""
+        return self._scores(self.machine_decision(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest score, the first of equals."""
+        number = chosen(self.decision_function(X))
+        return np.asarray(self.classes_[number])
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class, shape (n, classes); where the estimator has probabilities.
+
+        The most probable class is the one that `predict` says, always; see `margrove.multiclass.decoding`.
+        """
+        predicted = chosen(self.decision_function(X))
+        return self._probabilities(self._machines.probabilities(X), predicted)
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """log of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_machines")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, type) or not (self.estimator is None or hasattr(self.estimator, "fit")):
+            return tags  # `fit` will refuse it
+        tags.input_tags = get_tags(self._settled_estimator()).input_tags
+        return tags
+
+
+def _read_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
+    """The labels as an array, the classes, and each label's place among them."""
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+        raise InputError(
+            f"y is of shape {tuple(y.shape)}; y should be a 1d array, one label for each row",
+            cure="Several labels at once are for scikit-learn's MultiOutputClassifier.",
+        )
+    if n == 0:
+        raise InputError("X has 0 rows", cure="At least one row of each of two classes is needed.")
+    labels = column_or_1d(y, warn=True)
+    if len(labels) != n:
+        raise InputError(f"X has {n} rows and y has {len(labels)}: inconsistent numbers of samples")
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    classes, codes = number_classes(labels)
+    if len(classes) < 2:
+        raise InputError(
+            f"y holds one class only, {shown(classes[0])}; a classifier needs at least two",
+            cure="Add rows of another class.",
+        )
+    return labels, classes, codes

@@ -1,0 +1,411 @@
+"""Code matrices (THEORY C1–C3): row r is the code word of class r, column s is what machine s is asked.
+
+c_rs = +1 puts class r on the positive side of machine s, −1 on its negative side; 0 keeps it out.
+
+=============  ======================================  =======================  =====================================
+code           machines, for K classes                 minimum distance         what it is
+=============  ======================================  =======================  =====================================
+one_vs_rest    K; 1 for two classes                    2                        "is it class i?"
+one_vs_one     K (K − 1)/2                             see below                "class i or class j?", j as +1
+binary         ⌈log2 K⌉                                1                        the number of the class, in bits
+hadamard       N − 1, N the power of two from K on     N/2                      rows of Sylvester's matrix
+exhaustive     2^(K−1) − 1, K ≤ 11                     2^(K−2)                  every way to part the classes in two
+random         n_bits                                  as drawn                 words of random bits
+max_min        n_bits                                  the best of `TRIES`      random codes, the widest kept
+=============  ======================================  =======================  =====================================
+
+Distance (Allwein, Schapire and Singer, 2000): d(r, s) = Σ (1 − c_r c_s)/2, so a zero counts ½. Without zeros it is
+Hamming's, and ⌊(d − 1)/2⌋ wrong machines are always corrected. See `errors_corrected` for codes with zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import hadamard as sylvester
+from sklearn.utils import check_random_state
+
+from margrove.errors import ParameterError, check_whole, listed, shown
+from margrove.svm.layout import machine_names
+
+Code = NDArray[np.int8]  # (K, machines)
+
+MOST_EXHAUSTIVE = 11  # classes: 1023 machines; with each class more they double
+TRIES = 1000  # random codes of which "max_min" keeps the widest
+_MOST_DRAWS = 10_000  # of a random code, until one is valid
+_FEW_COLUMNS = 1 << 12  # ways to part the classes that are numbered and drawn without replacement
+_POINTER = "'hadamard' and 'max_min' have wide codes of fewer machines."
+
+__all__ = [
+    "TRIES",
+    "binary",
+    "check_code",
+    "code_for",
+    "distances",
+    "errors_corrected",
+    "exhaustive",
+    "hadamard",
+    "machine_names",
+    "max_min",
+    "minimum_distance",
+    "one_vs_one",
+    "one_vs_rest",
+    "random",
+]
+
+
+# ---- the codes
+
+
+def one_vs_rest(n_classes: int) -> Code:
+    """A machine for each class, "is it this one?"; for two classes one, the second class as +1.
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import one_vs_rest
+    >>> one_vs_rest(3)
+    array([[ 1, -1, -1],
+           [-1,  1, -1],
+           [-1, -1,  1]], dtype=int8)
+    """
+    if n_classes == 2:
+        return np.array([[-1], [1]], np.int8)
+    return np.where(np.eye(n_classes) > 0, 1, -1).astype(np.int8)
+
+
+def one_vs_one(n_classes: int) -> Code:
+    """A machine for each pair of classes i < j, with j as +1, as scikit-learn has it; the others are 0.
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import one_vs_one
+    >>> one_vs_one(3)
+    array([[-1, -1,  0],
+           [ 1,  0, -1],
+           [ 0,  1,  1]], dtype=int8)
+    """
+    first, second = np.triu_indices(n_classes, 1)
+    code = np.zeros((n_classes, len(first)), np.int8)
+    machines = np.arange(len(first))
+    code[first, machines], code[second, machines] = -1, 1
+    return code
+
+
+def binary(n_classes: int) -> Code:
+    """The number of each class in ⌈log2 K⌉ bits, the highest first: the fewest machines there can be.
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import binary
+    >>> binary(4)
+    array([[-1, -1],
+           [-1,  1],
+           [ 1, -1],
+           [ 1,  1]], dtype=int8)
+    """
+    n_bits = fewest_bits(n_classes)
+    return _signs(np.arange(n_classes)[:, None] >> np.arange(n_bits)[::-1] & 1)
+
+
+def hadamard(n_classes: int) -> Code:
+    """Rows of Sylvester's matrix of the order N ≥ K, without the constant column: any two words are N/2 apart.
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import hadamard, minimum_distance
+    >>> hadamard(5).shape, minimum_distance(hadamard(5))
+    ((5, 7), 4.0)
+    """
+    order = 2 ** fewest_bits(n_classes)
+    return np.asarray(sylvester(order, dtype=np.int8)[:n_classes, 1:])
+
+
+def exhaustive(n_classes: int) -> Code:
+    """Every way to part the classes in two, 2^(K−1) − 1 machines: any two words are 2^(K−2) apart.
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import exhaustive, minimum_distance
+    >>> exhaustive(4).shape, minimum_distance(exhaustive(4))
+    ((4, 7), 4.0)
+    """
+    if n_classes > MOST_EXHAUSTIVE:
+        raise ParameterError(
+            f"code='exhaustive' has 2^(K − 1) − 1 machines, and for {n_classes} classes that is "
+            f"{2 ** (n_classes - 1) - 1:,}; it is for {MOST_EXHAUSTIVE} classes at most. {_POINTER}"
+        )
+    return _numbered(np.arange(1, 2 ** (n_classes - 1)), n_classes)
+
+
+def random(n_classes: int, n_bits: int | None = None, random_state: Any = None) -> Code:
+    """Words of random bits: any two differ, and no column is constant, or another one, or its complement.
+
+    Parameters
+    ----------
+    n_classes : int
+    n_bits : int, optional
+        None is ⌈10 log2 K⌉ (Allwein, Schapire and Singer), or all the 2^(K−1) − 1 columns there are.
+    random_state : int, RandomState or None
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import minimum_distance, random
+    >>> code = random(26, 15, random_state=0)
+    >>> code.shape, minimum_distance(code)
+    ((26, 15), 2.0)
+    """
+    n_bits = settle_bits(n_classes, n_bits)
+    generator = check_random_state(random_state)
+    # With hardly more bits than it takes, words drawn one by one would meet; with many, columns might.
+    draw = _drawn_words if n_bits <= 2 * fewest_bits(n_classes) else _drawn_columns
+    for _ in range(_MOST_DRAWS):
+        code = draw(n_classes, n_bits, generator)
+        if _fault(code) is None:
+            return code
+    raise ParameterError(
+        f"n_bits is {n_bits}, and {_MOST_DRAWS:,} random codes of {n_classes} words had none that is valid. Use "
+        f"another n_bits; {_POINTER}"
+    )
+
+
+def max_min(n_classes: int, n_bits: int | None = None, random_state: Any = None) -> Code:
+    """Of `TRIES` random codes the one whose nearest words are furthest apart; of equals the first.
+
+    Parameters
+    ----------
+    n_classes, n_bits, random_state
+        As in `random`.
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import max_min, minimum_distance
+    >>> minimum_distance(max_min(26, 15, random_state=0))
+    4.0
+    """
+    generator = check_random_state(random_state)
+    return max((random(n_classes, n_bits, generator) for _ in range(TRIES)), key=minimum_distance)
+
+
+def fewest_bits(n_classes: int) -> int:
+    """⌈log2 K⌉: fewer bits have not as many words as there are classes."""
+    return max(1, (n_classes - 1).bit_length())
+
+
+def most_bits(n_classes: int) -> int:
+    """2^(K−1) − 1: there are no more ways to part the classes in two."""
+    return int(2 ** (n_classes - 1) - 1)
+
+
+def settle_bits(n_classes: int, n_bits: int | None) -> int:
+    """How many machines a random code has."""
+    least, most = fewest_bits(n_classes), most_bits(n_classes)
+    if n_bits is None:
+        return min(most, math.ceil(10 * math.log2(n_classes)))
+    check_whole("n_bits", n_bits, least=1)
+    if n_bits < least:
+        raise ParameterError(
+            f"n_bits is {n_bits}; {n_classes} classes need {least} at least, or two would have one code word."
+        )
+    if n_bits > most:
+        raise ParameterError(
+            f"n_bits is {n_bits}; {n_classes} classes can be parted in two in {most} ways only, and a machine more "
+            "would ask what another one asks."
+        )
+    return int(n_bits)
+
+
+_BY_NAME: dict[str, Callable[[int], Code]] = {
+    "one_vs_rest": one_vs_rest,
+    "one_vs_one": one_vs_one,
+    "binary": binary,
+    "hadamard": hadamard,
+    "exhaustive": exhaustive,
+}
+_DRAWN: dict[str, Callable[[int, int | None, Any], Code]] = {"random": random, "max_min": max_min}
+CODES = (*_BY_NAME, *_DRAWN)
+
+
+def code_for(code: Any, classes: NDArray[Any], n_bits: int | None = None, random_state: Any = None) -> Code:
+    """The code of that name for these classes, or the one that was given, checked.
+
+    Parameters
+    ----------
+    code : str or array of shape (K, machines)
+        A name of the table above, or a matrix of +1, −1 and 0, a row for each class in sorted order.
+    classes : array of shape (K,)
+    n_bits : int, optional
+        Of "random" and "max_min".
+    random_state : int, RandomState or None
+        Of "random" and "max_min".
+
+    Raises
+    ------
+    ParameterError
+        If there is no such code, or a given one cannot tell two classes apart, or has a machine without two sides, or
+        one that asks what another one asks.
+    """
+    if isinstance(code, str) and code in _DRAWN:
+        return _DRAWN[code](len(classes), n_bits, random_state)
+    if n_bits is not None:
+        told = code if isinstance(code, str) else "a matrix"
+        raise ParameterError(
+            f"n_bits is {shown(n_bits)}, and code is {told!r}, which has its own length. Leave n_bits out, or use "
+            "code='random' or 'max_min'."
+        )
+    if isinstance(code, str):
+        if code not in _BY_NAME:
+            raise ParameterError(f"code is {code!r}; it must be one of {listed(CODES)}, or a matrix of +1, −1 and 0.")
+        return _BY_NAME[code](len(classes))
+    return check_code(code, classes)
+
+
+# ---- drawing
+
+
+def _drawn_words(n_classes: int, n_bits: int, generator: np.random.RandomState) -> Code:
+    """Different words, whatever their columns are."""
+    if n_bits <= 20:
+        words = generator.permutation(2**n_bits)[:n_classes]
+        return _signs(words[:, None] >> np.arange(n_bits) & 1)
+    return _signs(generator.randint(0, 2, size=(n_classes, n_bits)))
+
+
+def _drawn_columns(n_classes: int, n_bits: int, generator: np.random.RandomState) -> Code:
+    """Different columns, whatever their words are."""
+    most = most_bits(n_classes)
+    flips = generator.choice(np.array([-1, 1], np.int8), size=n_bits)
+    if most <= _FEW_COLUMNS:
+        return np.asarray(_numbered(1 + generator.permutation(most)[:n_bits], n_classes) * flips)
+    return _signs(generator.randint(0, 2, size=(n_classes, n_bits)))  # of so many, hardly ever two are the same
+
+
+def _numbered(numbers: NDArray[np.int64], n_classes: int) -> Code:
+    """Ways to part the classes, by number: the first class is −1, and each bit is the side of one of the others."""
+    others = np.arange(n_classes - 1)[:, None]
+    first = np.full((1, len(numbers)), -1, np.int8)
+    return np.concatenate([first, _signs(numbers[None, :] >> others & 1)])
+
+
+def _signs(bits: NDArray[Any]) -> Code:
+    return np.asarray(2 * bits - 1, dtype=np.int8)
+
+
+# ---- what a code is worth
+
+
+def distances(code: Any) -> NDArray[np.float64]:
+    """d(r, s) = Σ (1 − c_r c_s)/2 of any two words, shape (K, K): a zero, in either word, counts ½.
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import distances
+    >>> distances([[1, 1, 0], [-1, 1, 1], [0, -1, -1]])
+    array([[0.5, 1.5, 2. ],
+           [1.5, 0. , 2.5],
+           [2. , 2.5, 0.5]])
+    """
+    words = np.asarray(code, dtype=np.float64)
+    return np.asarray((words.shape[1] - words @ words.T) / 2)
+
+
+def minimum_distance(code: Any) -> float:
+    """The least distance of two different classes' words."""
+    apart = distances(code)
+    return float(apart[np.triu_indices(len(apart), 1)].min())
+
+
+def errors_corrected(code: Any) -> int:
+    """How many machines may be wrong about a row, of those that know its class, and Hamming decoding is still right.
+
+    Without zeros ⌊(d − 1)/2⌋. What a machine says of a class that it never saw is chance, so that of zeros only this is
+    sure: for the true class r, another class s and e errors, decoding is right if 2 e < D + (a − b)/2, where D counts
+    the machines that part r from s, a those that know r and not s, b those that know s and not r. −1: nothing is sure,
+    even if all of them are right.
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import errors_corrected, exhaustive, one_vs_one
+    >>> errors_corrected(exhaustive(5)), errors_corrected(one_vs_one(5))
+    (3, 0)
+    """
+    words = np.asarray(code, dtype=np.float64)
+    known = (words != 0).astype(np.float64)
+    parting = (known @ known.T - words @ words.T) / 2
+    only_first = known @ (1 - known).T
+    lead = parting + (only_first - only_first.T) / 2
+    np.fill_diagonal(lead, np.inf)
+    return max(-1, math.ceil(float(lead.min()) / 2) - 1)
+
+
+# ---- what is no code
+
+
+def check_code(code: Any, classes: NDArray[Any]) -> Code:
+    """A given matrix as a code for these classes.
+
+    Raises
+    ------
+    ParameterError
+        With the rows or columns that are at fault.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.multiclass.codes import check_code
+    >>> check_code([[1, 1], [1, -1], [1, 1]], np.array(["a", "b", "c"]))
+    Traceback (most recent call last):
+    margrove.errors.ParameterError: code: column 0 has no −1: a machine needs two sides. Leave it out.
+    """
+    try:
+        matrix = np.asarray(code, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        matrix = np.empty(0)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ParameterError(
+            f"code is {shown(code)}, of type {type(code).__name__}; it must be one of {listed(CODES)}, or a matrix of "
+            "shape (classes, machines)."
+        )
+    strange = ~np.isin(matrix, (-1, 0, 1))
+    if strange.any():
+        row, column = (int(at) for at in np.argwhere(strange)[0])
+        raise ParameterError(
+            f"code holds {shown(matrix[row, column])} in row {row}, column {column}; it must be +1, −1 or 0."
+        )
+    if len(matrix) != len(classes):
+        raise ParameterError(
+            f"code has {len(matrix)} rows; y has {len(classes)} classes, and each needs one: {listed(classes[:8])}."
+        )
+    words = matrix.astype(np.int8)
+    fault = _fault(words, classes)
+    if fault is not None:
+        raise ParameterError(f"code: {fault}")
+    return words
+
+
+def _fault(code: Code, classes: NDArray[Any] | None = None) -> str | None:
+    """What is wrong with it; the check of every code, ours included."""
+    for sign, is_there in (("+1", (code > 0).any(axis=0)), ("−1", (code < 0).any(axis=0))):
+        if not is_there.all():
+            return f"column {int(np.argmin(is_there))} has no {sign}: a machine needs two sides. Leave it out."
+    words = code.astype(np.int32)
+    is_parted = (words @ words.T) < (words**2 @ (words**2).T)  # somewhere +1 meets −1
+    np.fill_diagonal(is_parted, True)
+    if not is_parted.all():
+        i, j = (int(at) for at in np.argwhere(~is_parted)[0])
+        names = "" if classes is None else f", the classes {shown(classes[i])} and {shown(classes[j])},"
+        what = "are the same code word" if (code[i] == code[j]).all() else "are +1 and −1 in no column"
+        return f"rows {i} and {j}{names} {what}, so no machine tells them apart."
+    # Up to its sign a column is the one whose first entry that is not 0 is +1.
+    leads = code[np.argmax(code != 0, axis=0), np.arange(code.shape[1])]
+    first_with: dict[bytes, int] = {}
+    for column, content in enumerate((code * leads).T):
+        earlier = first_with.setdefault(content.tobytes(), column)
+        if earlier != column:
+            is_same = leads[earlier] == leads[column]
+            relation = "the same as" if is_same else "the complement of"
+            return f"column {column} is {relation} column {earlier}, and asks nothing new. Leave one of them out."
+    return None

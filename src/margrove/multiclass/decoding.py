@@ -1,0 +1,124 @@
+"""From what machines say to a class, and to probabilities with one law: the most probable class is the predicted one.
+
+With f_s the value of machine s and c_r the word of class r, the class of the least loss Σ_s L(c_rs f_s) wins; of equals
+the first (Allwein, Schapire and Singer, 2000):
+
+=============  ===================  ==========================================================================
+hamming        (1 − sign(z))/2      counts the machines against r; one that has no opinion, or does not know r, ½
+hinge          max(0, 1 − z)        what a support vector machine pays
+exponential    exp(−z)              what AdaBoost pays
+linear         −z                   scikit-learn's ``OutputCodeClassifier`` (the nearest word), without zeros
+=============  ===================  ==========================================================================
+
+A class that a machine does not know pays L(0) there. One-vs-rest takes the largest value, one-vs-one the most votes.
+
+Probabilities come from q_s, what machine s gives to its positive side:
+
+- one-vs-rest: p_r proportional to q_r, as scikit-learn has it;
+- one-vs-one: the pairs are coupled (`margrove.svm.probability.coupled`);
+- other codes: p_r proportional to the product of what the machines give to the side of r, ½ where they do not know it;
+
+and where the predicted class is not on top, the nearest p for which it is takes their place
+(`margrove.svm.probability.with_law`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit, logit, softmax
+
+from margrove.errors import ParameterError, listed, shown
+from margrove.svm.probability import coupled, with_law
+
+Values = NDArray[np.float64]
+
+_MOST = 600.0  # of an exponent: beyond, e^z has no room left to be added up in
+_CERTAIN = 1e-12  # no machine's probability is nearer to 0 or 1: certainties that differ could not be weighed
+
+LOSSES: dict[str, Callable[[Values], Values]] = {
+    "hamming": lambda z: (1 - np.sign(z)) / 2,
+    "hinge": lambda z: np.maximum(0, 1 - z),
+    "exponential": lambda z: np.exp(np.clip(-z, -_MOST, _MOST)),
+    "linear": lambda z: -z,
+}
+DECODINGS = tuple(LOSSES)
+
+
+def check_decoding(decoding: object) -> None:
+    """Raise `ParameterError` unless there is such a loss."""
+    if not isinstance(decoding, str) or decoding not in LOSSES:
+        raise ParameterError(f"decoding is {shown(decoding)}; it must be one of {listed(DECODINGS)}.")
+
+
+def losses(values: Values, code: NDArray[np.int8], decoding: str) -> Values:
+    """What the word of each class pays, shape (n, K).
+
+    Parameters
+    ----------
+    values : array of shape (n, machines)
+        What the machines say: > 0 for their positive side.
+    code : array of shape (K, machines)
+    decoding : {"hamming", "hinge", "exponential", "linear"}
+
+    Examples
+    --------
+    Two machines, and one that is not sure:
+
+    >>> import numpy as np
+    >>> from margrove.multiclass.decoding import losses
+    >>> code = np.array([[-1, -1], [-1, 1], [1, -1]])
+    >>> losses(np.array([[2.0, -0.5]]), code, "hamming")
+    array([[1., 2., 0.]])
+    >>> losses(np.array([[2.0, -0.5]]), code, "hinge")
+    array([[3.5, 4.5, 0.5]])
+    """
+    return _losses(values, code, LOSSES[decoding])
+
+
+def _losses(values: Values, code: NDArray[np.int8], loss: Callable[[Values], Values]) -> Values:
+    at_zero = float(loss(np.zeros(1))[0])
+    paid = loss(values) @ (code.T > 0) + loss(-values) @ (code.T < 0)
+    return np.asarray(paid + at_zero * np.count_nonzero(code == 0, axis=1))
+
+
+def votes(values: Values, code: NDArray[np.int8]) -> Values:
+    """One-vs-one: how many pairs each class wins, and by how much where votes are equal, shape (n, K).
+
+    As scikit-learn has it: with v the votes and t the sum of a class's values, v + t/(3 (|t| + 1)).
+    """
+    signs = code.T.astype(np.float64)
+    won = np.where(values > 0, 1.0, -1.0)
+    count = (won @ signs + (code != 0).sum(axis=1)) / 2
+    total = values @ signs
+    return np.asarray(count + total / (3 * (np.abs(total) + 1)))
+
+
+def chosen(scores: Values) -> NDArray[np.intp]:
+    """The number of the class with the highest score, the first of equals; for one score, > 0 is the second class."""
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+def rest_probabilities(q: Values, predicted: NDArray[np.intp]) -> Values:
+    """One-vs-rest: shape (n, K), from what each machine gives to its class (for two classes there is one machine)."""
+    if q.shape[1] == 1:
+        q = np.concatenate([1 - q, q], axis=1)
+    total = q.sum(axis=1, keepdims=True)
+    p = np.divide(q, total, out=np.full_like(q, 1 / q.shape[1]), where=total > 0)
+    return with_law(p, predicted)
+
+
+def pair_probabilities(q: Values, n_classes: int, predicted: NDArray[np.intp]) -> Values:
+    """One-vs-one: shape (n, K), from what each pair (i, j) gives to j."""
+    first = 1 - np.clip(q, _CERTAIN, 1 - _CERTAIN)
+    p = np.concatenate([first, 1 - first], axis=1) if n_classes == 2 else coupled(first, n_classes)
+    return with_law(p, predicted)
+
+
+def code_probabilities(q: Values, code: NDArray[np.int8], predicted: NDArray[np.intp]) -> Values:
+    """Any code: shape (n, K), from what each machine gives to its positive side."""
+    log_odds = logit(np.clip(q, _CERTAIN, 1 - _CERTAIN))
+    # −log σ(z) is a loss too, and the product is e to the minus its sum.
+    return with_law(softmax(-_losses(log_odds, code, lambda z: -log_expit(z)), axis=1), predicted)

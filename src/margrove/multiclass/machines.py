@@ -1,0 +1,252 @@
+"""The machines of a code: fitted, and asked.
+
+`fit_machines` is the one place where a column of a code becomes a fitted estimator. It knows three ways:
+
+=================  ==================================================================================================
+one kernel         Margrove's ``SVC`` and ``NuSVC`` solve all columns in one call (``SVC(multiclass=code)``): a kernel
+                   row that one machine has had computed is there for the others
+trees              one call for all columns, `_fit_trees`: the table is read once. (The core sorts it for each column.)
+each by itself     any other estimator, ``n_jobs`` at a time
+=================  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from margrove.data.frames import as_table, is_frame
+from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, level_of_caller, shown
+from margrove.multiclass.problem import Column, rows_of, seen_columns, weights_of
+from margrove.progress import Progress, as_one_of, report
+from margrove.status import Status
+from margrove.svm.svc import SVC, NuSVC
+from margrove.tree.classifier import TreeClassifier
+
+ONE_KERNEL = "one kernel for all machines"
+ONE_TABLE = "the table is read once for all machines"
+STAGE = "machines"  # of progress
+NOTHING = "nothing: each machine is fitted by itself"
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that is asked: the columns of a code, and the data."""
+
+    X: Any
+    y: NDArray[Any]  # the labels themselves
+    sample_weight: Any
+    n_rows: int
+    code: NDArray[np.int8]
+    columns: list[Column]
+    names: tuple[str, ...]
+    scheme: str  # "ovr", "ovo" or "code": what a support vector classifier calls it
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Fitted machines: one estimator with all of them (``is_shared``), or one for each column."""
+
+    estimators: list[Any]
+    rows: list[NDArray[np.int64] | None]  # that each has seen, where X is a Gram matrix
+    sharing: str  # what they share, in words
+    is_shared: bool
+    flips: bool  # of a shared one-vs-one: its pairs have the first class as +1, the code has the second
+    is_pairwise: bool
+
+    @property
+    def status(self) -> Status:
+        """The first status that is not converged, of those that tell one."""
+        statuses = (getattr(last_step(each), "status_", Status.CONVERGED) for each in self.estimators)
+        return next((status for status in statuses if status is not Status.CONVERGED), Status.CONVERGED)
+
+    @property
+    def engine(self) -> str:
+        """What ran: an engine of ours, or the package that the estimator is of."""
+        learner = last_step(self.estimators[0])
+        return str(getattr(learner, "engine_", type(learner).__module__.partition(".")[0]))
+
+    def values(self, X: Any) -> NDArray[np.float64]:
+        """What each machine says, shape (n, machines): > 0 for its positive side."""
+        if self.is_shared:
+            values = self.estimators[0].machine_decision(X)
+            return np.asarray(-values if self.flips else values)
+        return self._asked(value_of, X)
+
+    def probabilities(self, X: Any) -> NDArray[np.float64]:
+        """What each machine gives to its positive side, shape (n, machines)."""
+        if not self.is_shared:
+            return self._asked(lambda each, part: each.predict_proba(part)[:, 1], X)
+        machine = self.estimators[0]
+        q = expit(-(machine.machine_decision(X) * machine.probA_ + machine.probB_))
+        return np.asarray(1 - q if self.flips else q)
+
+    def _asked(self, ask: Callable[[Any, Any], NDArray[np.float64]], X: Any) -> NDArray[np.float64]:
+        """The answers of all machines. A category that is new to one may be known to another, which has seen other
+        classes: there is a word of it only if no machine knows them all, and one for all machines."""
+        answers, unseen = [], []
+        for each, rows in zip(self.estimators, self.rows, strict=True):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UnseenCategoryWarning)
+                answers.append(ask(each, seen_columns(X, rows, is_pairwise=self.is_pairwise)))
+            unseen += [told for told in caught if issubclass(told.category, UnseenCategoryWarning)][:1]
+            for told in caught:
+                if not issubclass(told.category, UnseenCategoryWarning):
+                    warnings.warn(told.message, told.category, stacklevel=level_of_caller())
+        if len(unseen) == len(self.estimators):
+            words = f"every machine met categories that were not among its rows. The first of them: {unseen[0].message}"
+            warnings.warn(words, UnseenCategoryWarning, stacklevel=level_of_caller())
+        return np.stack(answers, axis=1)
+
+
+def value_of(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """f(x) of a two-class machine: its decision function; else what it gives to the positive side, less ½; else its
+    answer, −1 or +1."""
+    if hasattr(estimator, "decision_function"):
+        return np.asarray(estimator.decision_function(X), dtype=np.float64).ravel()
+    if hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict_proba(X)[:, 1] - 0.5, dtype=np.float64)
+    return np.asarray(estimator.predict(X), dtype=np.float64).ravel()
+
+
+def last_step(estimator: Any) -> Any:
+    """The learner at the end of a pipeline, or the learner itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def has_probabilities(estimator: Any) -> bool:
+    """Whether an estimator, fitted or not, gives probabilities."""
+    return hasattr(estimator, "predict_proba")
+
+
+# ---- before the fit
+
+
+def check_estimator(estimator: Any, sample_weight: Any) -> None:
+    """Refuse what cannot be a machine, before any work."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        raise ParameterError(f"estimator is {shown(estimator)}; it must be an estimator, such as SVC().")
+    learner = last_step(estimator)
+    class_weight = getattr(learner, "class_weight", None)
+    if class_weight is not None and not isinstance(class_weight, str):
+        raise ParameterError(
+            f"estimator has class_weight={shown(class_weight)}; its classes are the two sides of a machine, not those "
+            "of y. Use class_weight='balanced', which balances the sides, or sample_weight."
+        )
+    if sample_weight is not None and not has_fit_parameter(learner, "sample_weight"):
+        raise InputError(
+            f"sample_weight is given, and {type(learner).__name__}.fit does not take it",
+            cure="Leave it out, or use another estimator.",
+        )
+
+
+def sharing_of(estimator: Any) -> str:
+    """What the machines of this estimator will share."""
+    if type(estimator) in (SVC, NuSVC):
+        # By itself a machine balances its two sides; a support vector classifier of many classes, the classes.
+        if estimator.class_weight is not None or getattr(estimator, "warm_start", False):
+            why = "class_weight" if estimator.class_weight is not None else "warm_start"
+            return f"{NOTHING}, because of {why}={shown(getattr(estimator, why))}"
+        return ONE_KERNEL
+    return ONE_TABLE if isinstance(estimator, TreeClassifier) else NOTHING
+
+
+# ---- the fit
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How the machines are fitted, and who says so."""
+
+    owner: str
+    n_jobs: int | None = None  # of them at a time
+    verbose: bool = False
+
+
+def fit_machines(estimator: Any, question: Question, how: Effort) -> Machines:
+    """Fit all machines of a code. Ctrl-C raises, unless they share a kernel: then they end together, each with what it
+    has."""
+    sharing = sharing_of(estimator)
+    if sharing == ONE_KERNEL:
+        return _fit_together(estimator, question, how)
+    is_pairwise = bool(get_tags(estimator).input_tags.pairwise)
+    if sharing == ONE_TABLE:
+        fitted = _fit_trees(estimator, question, how)
+    else:
+        fitted = _fit_each(estimator, question, how, is_pairwise=is_pairwise)
+    rows = [column.rows if is_pairwise else None for column in question.columns]
+    return Machines(fitted, rows, sharing, is_shared=False, flips=False, is_pairwise=is_pairwise)
+
+
+def _fit_together(estimator: Any, question: Question, how: Effort) -> Machines:
+    is_matrix = question.scheme == "code"
+    machine = clone(estimator).set_params(
+        multiclass=question.code if is_matrix else question.scheme,
+        decision_function_shape="ovr",
+        break_ties=False,
+        verbose=estimator.verbose or how.verbose,
+    )
+    machine.fit(question.X, question.y, question.sample_weight)
+    flips = question.scheme == "ovo" and len(question.code) > 2
+    is_pairwise = machine.kernel == "precomputed"
+    return Machines([machine], [None], ONE_KERNEL, is_shared=True, flips=flips, is_pairwise=is_pairwise)
+
+
+def _fit_trees(estimator: Any, question: Question, how: Effort) -> list[Any]:
+    """All columns of a problem of trees. The seam for one sort of the rows that serves every column."""
+    X = as_table(question.X) if is_frame(question.X) else question.X
+    return _fit_each(estimator, replace(question, X=X), how, is_pairwise=False)
+
+
+def _fit_each(estimator: Any, question: Question, how: Effort, *, is_pairwise: bool) -> list[Any]:
+    total = len(question.columns)
+    route = _weight_route(estimator)
+
+    def data_of(number: int) -> tuple[Any, NDArray[np.int64], dict[str, Any]]:
+        column = question.columns[number]
+        weight = weights_of(question.sample_weight, column.rows, question.n_rows)
+        X = rows_of(question.X, column.rows, is_pairwise=is_pairwise)
+        return X, column.sign.astype(np.int64), {} if weight is None else {route: weight}
+
+    machines = []
+    if how.n_jobs in (None, 1):
+        found = (_fit_within(estimator, data_of(number), number, total) for number in range(total))
+    else:
+        together = Parallel(n_jobs=how.n_jobs, return_as="generator")
+        found = together(delayed(_fit_one)(estimator, *data_of(number)) for number in range(total))
+    for number, (machine, seconds) in enumerate(found):
+        machines.append(machine)
+        report(Progress(STAGE, number + 1.0, float(total)))
+        if how.verbose:
+            print(f"[{how.owner}] machine {number + 1} of {total}, {question.names[number]}: {seconds:.2f} s")
+    return machines
+
+
+def _fit_within(estimator: Any, data: tuple[Any, Any, Any], number: int, total: int) -> tuple[Any, float]:
+    with as_one_of(STAGE, number, total):
+        return _fit_one(estimator, *data)
+
+
+def _fit_one(estimator: Any, X: Any, sign: NDArray[np.int64], weight: dict[str, Any]) -> tuple[Any, float]:
+    started = time.perf_counter()
+    machine = clone(estimator).fit(X, sign, **weight)
+    if getattr(last_step(machine), "status_", None) is Status.INTERRUPTED:
+        raise KeyboardInterrupt  # half of the machines are no classifier
+    return machine, time.perf_counter() - started
+
+
+def _weight_route(estimator: Any) -> str:
+    """By what name ``fit`` takes weights: a pipeline hands them to its last step."""
+    return f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"

@@ -1,0 +1,179 @@
+"""Code matrices: their distances by brute force, what they correct, and what is refused."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from margrove.errors import ParameterError
+from margrove.multiclass import codes, reference
+from margrove.multiclass.codes import check_code, code_for, errors_corrected, minimum_distance
+from margrove.multiclass.decoding import losses
+
+SIZES = range(2, 27)
+LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+WITHOUT_ZEROS = {"one_vs_rest": codes.one_vs_rest, "binary": codes.binary, "hadamard": codes.hadamard}
+
+
+def all_codes(k):
+    made = {name: make(k) for name, make in {**WITHOUT_ZEROS, "one_vs_one": codes.one_vs_one}.items()}
+    made["random"] = codes.random(k, random_state=0)
+    made["short random"] = codes.random(k, codes.fewest_bits(k), random_state=0)
+    if k <= codes.MOST_EXHAUSTIVE:
+        made["exhaustive"] = codes.exhaustive(k)
+    return made
+
+
+@pytest.mark.parametrize("k", SIZES)
+def test_every_code_of_ours_is_one_that_would_be_accepted(k):
+    for name, code in all_codes(k).items():
+        assert code.dtype == np.int8, name
+        np.testing.assert_array_equal(check_code(code, LETTERS[:k]), code, err_msg=name)
+
+
+@pytest.mark.parametrize("k", SIZES)
+def test_distances_are_those_of_brute_force(k):
+    for name, code in all_codes(k).items():
+        words = code.tolist()
+        assert minimum_distance(code) == reference.minimum_distance(words), name
+        found = codes.distances(code)
+        for i, j in combinations(range(k), 2):
+            assert found[i, j] == found[j, i] == reference.distance(words[i], words[j])
+
+
+@pytest.mark.parametrize("k", SIZES)
+def test_the_table_of_the_docstring_is_true(k):
+    order = 2 ** codes.fewest_bits(k)
+    shapes = {name: code.shape[1] for name, code in all_codes(k).items()}
+    assert shapes["binary"] == shapes["short random"] == int(np.ceil(np.log2(k)))
+    assert shapes["one_vs_one"] == k * (k - 1) // 2
+    assert shapes["one_vs_rest"] == (1 if k == 2 else k)
+    assert minimum_distance(codes.one_vs_rest(k)) == (1 if k == 2 else 2)
+    assert minimum_distance(codes.binary(k)) == 1
+    assert (shapes["hadamard"], minimum_distance(codes.hadamard(k))) == (order - 1, order // 2)
+    assert minimum_distance(codes.one_vs_one(k)) == (k * (k - 1) / 2 - 1) / 2 + 1
+    if k <= codes.MOST_EXHAUSTIVE:
+        assert (shapes["exhaustive"], minimum_distance(codes.exhaustive(k))) == (2 ** (k - 1) - 1, 2 ** (k - 2))
+
+
+def test_the_exhaustive_code_of_more_than_eleven_classes_is_refused_with_a_pointer():
+    with pytest.raises(ParameterError, match=r"12 classes that is 2,047; it is for 11 classes at most. 'hadamard'"):
+        code_for("exhaustive", LETTERS[:12])
+
+
+@pytest.mark.parametrize("k", [3, 4, 5])
+def test_every_number_of_bits_that_is_possible_can_be_drawn(k):
+    for n_bits in range(codes.fewest_bits(k), codes.most_bits(k) + 1):
+        assert codes.random(k, n_bits, random_state=1).shape == (k, n_bits)
+
+
+@given(st.integers(2, 26), st.data())
+def test_a_random_code_is_valid_and_follows_its_seed(k, data):
+    n_bits = data.draw(st.integers(codes.fewest_bits(k), min(40, codes.most_bits(k))))
+    seed = data.draw(st.integers(0, 2**31))
+    code = codes.random(k, n_bits, seed)
+    np.testing.assert_array_equal(code, codes.random(k, n_bits, seed))
+    check_code(code, LETTERS[:k])
+
+
+def test_max_min_is_at_least_as_wide_as_any_code_it_was_chosen_from():
+    generator = np.random.RandomState(3)
+    drawn = [minimum_distance(codes.random(10, 12, generator)) for _ in range(codes.TRIES)]
+    assert minimum_distance(codes.max_min(10, 12, 3)) == max(drawn) > np.median(drawn)
+
+
+# ---- what a code corrects
+
+
+def flips_of(word, most):
+    """The answers of machines of which at most so many that know the class are wrong; the others say anything."""
+    known, unknown = np.flatnonzero(word), np.flatnonzero(word == 0)
+    for count in range(most + 1):
+        for wrong in combinations(known, count):
+            for answers in product((-1, 1), repeat=len(unknown)):
+                said = word.astype(float)
+                said[list(wrong)] *= -1
+                said[unknown] = answers
+                yield said
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        codes.hadamard(5),
+        codes.exhaustive(4),
+        codes.binary(6),
+        codes.one_vs_rest(4),
+        codes.one_vs_one(4),
+        np.array([[1, 1, 1, 1, 1, 0], [-1, -1, -1, 1, 0, 1], [1, -1, 1, -1, -1, -1]]),
+    ],
+    ids=lambda code: f"{code.shape[0]} x {code.shape[1]}",
+)
+def test_that_many_errors_are_corrected_and_not_always_one_more(code):
+    sure = errors_corrected(code)
+
+    def is_always_right(most):
+        said = [(r, answer) for r, word in enumerate(code) for answer in flips_of(word, most)]
+        paid = losses(np.array([answer for _, answer in said]), code, "hamming")
+        own = paid[np.arange(len(said)), [r for r, _ in said]]
+        paid[np.arange(len(said)), [r for r, _ in said]] = np.inf
+        return bool((own < paid.min(axis=1)).all())  # without luck: a tie is no right answer
+
+    assert is_always_right(sure)
+    assert not is_always_right(sure + 1)
+
+
+@pytest.mark.parametrize("k", SIZES)
+def test_without_zeros_the_errors_corrected_are_half_of_the_distance(k):
+    for make in WITHOUT_ZEROS.values():
+        assert errors_corrected(make(k)) == (minimum_distance(make(k)) - 1) // 2
+
+
+def test_zeros_promise_less_than_their_distance():
+    """One machine of the pair decides between two classes, whatever the distance is; and a class that hardly any
+    machine knows may lose to what the others say by chance."""
+    assert (minimum_distance(codes.one_vs_one(26)), errors_corrected(codes.one_vs_one(26))) == (163, 0)
+    assert errors_corrected([[1, 0, 0, 0], [-1, 1, 1, 1], [-1, -1, 1, -1]]) == -1
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("matrix", "words"),
+    [
+        ([[1, 1], [1, -1], [1, 1]], "column 0 has no −1"),
+        ([[-1, 1], [0, -1], [-1, 1]], "column 0 has no [+]1"),
+        ([[1, 1], [-1, -1], [1, 1]], "rows 0 and 2, the classes 'a' and 'c', are the same code word"),
+        ([[1, 0], [-1, 1], [0, -1]], "rows 0 and 2, the classes 'a' and 'c', are [+]1 and −1 in no column"),
+        ([[1, 1, 1], [-1, 1, -1], [1, -1, 1]], "column 2 is the same as column 0"),
+        ([[1, 1, -1], [-1, 1, 1], [1, -1, -1]], "column 2 is the complement of column 0"),
+        ([[0, 1, 0], [1, -1, -1], [-1, -1, 1]], "column 2 is the complement of column 0"),
+        ([[1, 2], [1, -1], [-1, 1]], "holds 2.0 in row 0, column 1"),
+        ([[1, np.nan], [1, -1], [-1, 1]], "holds nan in row 0, column 1"),
+        ([[1], [-1]], "has 2 rows; y has 3 classes"),
+        ([1, -1, 1], "of shape"),
+        (None, "code is None, of type NoneType"),
+        ("bynary", "code is 'bynary'; it must be one of 'one_vs_rest'"),
+    ],
+)
+def test_what_is_no_code_is_refused_by_name(matrix, words):
+    with pytest.raises(ParameterError, match=words):
+        code_for(matrix, LETTERS[:3])
+
+
+@pytest.mark.parametrize(
+    ("n_bits", "words"), [(1, "3 classes need 2 at least"), (4, "in 3 ways only"), (2.5, "whole number"), (0, "≥ 1")]
+)
+def test_bits_that_no_code_has_are_refused(n_bits, words):
+    with pytest.raises(ParameterError, match=words):
+        code_for("random", LETTERS[:3], n_bits)
+
+
+def test_bits_beside_a_code_that_has_its_own_are_refused():
+    with pytest.raises(ParameterError, match="n_bits is 5, and code is 'hadamard', which has its own length"):
+        code_for("hadamard", LETTERS[:3], 5)
