@@ -21,6 +21,7 @@ from margrove import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     BasicLinearClassifier,
+    BitStringClassifier,
     DecisionStump,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -29,6 +30,8 @@ from margrove import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    OneVsOneClassifier,
+    OneVsRestClassifier,
     Perceptron,
     Table,
     TableEncoder,
@@ -66,6 +69,13 @@ def models() -> dict[str, tuple[Any, Any]]:
     code = SVC(kernel="linear", multiclass=np.array([[1, 1, 0], [-1, 1, 1], [0, -1, -1]]))
     hard = make_pipeline(TableEncoder(), SVC(C=float("inf"), gamma="median"))
     pruned = DecisionTreeClassifier(prune="cost_complexity", ccp_alpha=0.2, smoothing=1.0)
+    pairs = OneVsOneClassifier(DecisionTreeClassifier(max_depth=1))
+    bits = BitStringClassifier(BasicLinearClassifier(), code="hadamard", decoding="hamming")
+    zeros = BitStringClassifier(
+        KernelPerceptron(kernel="precomputed", random_state=0), code=np.array([[1, 1, 0], [-1, 1, 1], [0, -1, -1]])
+    )
+    rest = OneVsRestClassifier(SVC(gamma=0.5, probability=True))
+    encoded = OneVsRestClassifier(make_pipeline(TableEncoder(), LeastSquaresClassifier()))
     intervals = DecisionTreeClassifier(categorical="multiway", split_values={"mass": [3.25, 4.25]})
     boosted = AdaBoostClassifier(
         DecisionTreeClassifier(max_depth=2, criterion="entropy", min_samples_leaf=2), n_estimators=3
@@ -98,6 +108,12 @@ def models() -> dict[str, tuple[Any, Any]]:
         "adaboost": (AdaBoostClassifier(n_estimators=5).fit(table(), LETTERS), table()),
         "adaboost-trees": (boosted.fit(sparse, LETTERS[[0, 2, 1, 4, 3, 5]]), X),
         "adaboost-regressor": (AdaBoostRegressor(n_estimators=4, random_state=0).fit(X, X[:, 0]), X),
+        "one-vs-rest": (rest.fit(X, LETTERS), X),
+        "one-vs-rest-pipeline": (encoded.fit(table(), LETTERS), table()),
+        "one-vs-one": (pairs.fit(table(), LETTERS), table()),
+        "one-vs-one-svc": (OneVsOneClassifier().fit(single, LETTERS), X),
+        "bit-string": (bits.fit(X, LETTERS), X),
+        "bit-string-precomputed": (zeros.fit(X @ X.T, LETTERS), X @ X.T),
         "tree-pipeline": (make_pipeline(TableEncoder(), DecisionTreeClassifier()).fit(table(), LETTERS), table()),
     }
 

@@ -103,7 +103,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
         names = machine_names(classes, code)
         question = Question(X, labels, sample_weight, n, code, columns_of(code, codes), names, self._scheme)
         machines = fit_machines(estimator, question, Effort(type(self).__name__, self.n_jobs, self.verbose))
-        self._keep(X, classes, code, machines)
+        self._keep(classes, code, machines, X.shape[1] if machines.is_pairwise else None)
         return self
 
     def _settled_estimator(self) -> Any:
@@ -116,7 +116,9 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
         if self.n_jobs == 0:
             raise ParameterError("n_jobs is 0; it must be a number of machines, -1 for all cores, or None.")
 
-    def _keep(self, X: Any, classes: NDArray[Any], code: NDArray[np.int8], machines: Machines) -> None:
+    def _keep(
+        self, classes: NDArray[Any], code: NDArray[np.int8], machines: Machines, n_features: int | None = None
+    ) -> None:
         """All at once, and only now: a fit that is broken off leaves the model as it was."""
         first = machines.estimators[0]
         for name in ("certificate_", "n_features_in_", "feature_names_in_"):
@@ -126,8 +128,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
         self.machine_names_ = machine_names(classes, code)
         self.min_distance_, self.errors_corrected_ = minimum_distance(code), errors_corrected(code)
         self.sharing_, self.status_, self.engine_ = machines.sharing, machines.status, machines.engine
-        if machines.is_pairwise:
-            self.n_features_in_ = X.shape[1]
+        if n_features is not None:
+            self.n_features_in_ = n_features
         elif hasattr(first, "n_features_in_"):
             self.n_features_in_ = first.n_features_in_
         if hasattr(first, "feature_names_in_"):

@@ -20,7 +20,7 @@ _MARK = "$tensor"
 
 
 def move_out(record: dict[str, Any], tensors: Tensors, prefix: str = "") -> None:
-    """Move the long parts of a model's record, and of its steps, into ``tensors``."""
+    """Move the long parts of a model's record, and of the records in it, into ``tensors``."""
     for name in _FIELDS:
         if name not in record:
             continue
@@ -28,8 +28,8 @@ def move_out(record: dict[str, Any], tensors: Tensors, prefix: str = "") -> None
         if len(text) > LONG:
             tensors[prefix + name] = np.frombuffer(text, dtype=np.uint8)
             record[name] = {_MARK: prefix + name}
-    for number, step in _steps(record):
-        move_out(step, tensors, f"{prefix}steps.{number}.")
+    for place, part in _parts(record):
+        move_out(part, tensors, f"{prefix}{place}.")
 
 
 def move_in(record: Any, tensors: Tensors) -> None:
@@ -40,8 +40,8 @@ def move_in(record: Any, tensors: Tensors) -> None:
         place = record.get(name)
         if isinstance(place, dict) and place.keys() == {_MARK}:
             record[name] = _read(place[_MARK], tensors)
-    for _, step in _steps(record):
-        move_in(step, tensors)
+    for _, part in _parts(record):
+        move_in(part, tensors)
 
 
 def _read(name: Any, tensors: Tensors) -> Any:
@@ -54,10 +54,13 @@ def _read(name: Any, tensors: Tensors) -> Any:
         raise FaultError(f"the list {shown(name)} is not JSON") from error
 
 
-def _steps(record: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-    """The steps of a pipeline's record that are records; none where there is no pipeline."""
-    steps = record.get("steps")
-    if not isinstance(steps, list):
-        return []
-    pairs = [(number, step) for number, step in enumerate(steps) if isinstance(step, list) and len(step) == 2]
-    return [(number, step[1]) for number, step in pairs if isinstance(step[1], dict)]
+def _parts(record: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The records within a record, and where: the steps of a pipeline, the machines of a code."""
+    steps, machines = record.get("steps"), record.get("machines")
+    parts = []
+    if isinstance(steps, list):
+        pairs = [(number, step) for number, step in enumerate(steps) if isinstance(step, list) and len(step) == 2]
+        parts += [(f"steps.{number}", step[1]) for number, step in pairs]
+    if isinstance(machines, list):
+        parts += [(f"machines.{number}", machine) for number, machine in enumerate(machines)]
+    return [(place, part) for place, part in parts if isinstance(part, dict)]

@@ -9,11 +9,12 @@ from sklearn.pipeline import Pipeline
 from margrove.data.encoding import width
 from margrove.store.boost_parts import put_boost_together, take_boost_apart
 from margrove.store.check import check_fields
+from margrove.store.coded_parts import put_coded_together, take_coded_apart
 from margrove.store.encoder_parts import put_encoder_together, take_encoder_apart
 from margrove.store.fault import FaultError, shown
 from margrove.store.learner_parts import Taken, put_learner_together, take_learner_apart
 from margrove.store.plain import from_json, to_json
-from margrove.store.schema import BOOSTS, ENCODER, LEARNERS, SELECTOR, TREES
+from margrove.store.schema import BOOSTS, CODED, ENCODER, LEARNERS, SELECTOR, TREES
 from margrove.store.selector_parts import put_selector_together, take_selector_apart
 from margrove.store.tree_parts import put_tree_together, take_tree_apart
 from margrove.store.versions import Tensors
@@ -34,6 +35,8 @@ def take_apart(model: Any, taken: Taken, prefix: str = "") -> dict[str, Any]:
         return take_tree_apart(model, taken, prefix)
     if any(type(model) is learner.estimator for learner in BOOSTS.values()):
         return take_boost_apart(model, taken, prefix)
+    if any(type(model) is learner.estimator for learner in CODED.values()):
+        return take_coded_apart(model, taken, prefix, take_apart)
     if type(model) is ENCODER:
         return take_encoder_apart(model, taken)
     if type(model) is SELECTOR:
@@ -60,6 +63,8 @@ def put_together(record: Any, tensors: Tensors, prefix: str = "") -> Any:
         return put_tree_together(record, tensors, prefix)
     if isinstance(name, str) and name in BOOSTS:
         return put_boost_together(record, tensors, prefix)
+    if isinstance(name, str) and name in CODED:
+        return put_coded_together(record, tensors, prefix, put_together)
     if name == "TableEncoder":
         return put_encoder_together(record)
     if name == SELECTOR.__name__:

@@ -247,6 +247,23 @@ def compare(
     seed: Seed = 0,
     folds: Folds = 5,
     time_limit: Annotated[float, typer.Option(help="Seconds for each fit.", rich_help_panel=_LEARNING)] = 20.0,
+    schemes: Annotated[
+        bool,
+        typer.Option(
+            "--schemes",
+            help="One learner (--model) by one-vs-rest, one-vs-one and bit strings, instead of all learners.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Of --schemes: one of {', '.join(LEARNERS)}. None: {DEFAULT}.",
+            autocompletion=completed_names,
+            show_default=False,
+            rich_help_panel=_LEARNING,
+        ),
+    ] = None,
     without: Without = None,
     missing: Missing = None,
     no_header: NoHeader = False,
@@ -257,6 +274,7 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Try every learner on a table: accuracy, time, certificate, side by side."""
+    from margrove.errors import ParameterError
     from margrove.surface.compare import compare as work
     from margrove.surface.reading import Reading
     from margrove.surface.screen import Screen
@@ -265,6 +283,15 @@ def compare(
         file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled, tuple(without or ())
     )
     screen = Screen(is_json=as_json, is_quiet=quiet)
+    if schemes:
+        from margrove.surface.learners import learner_named
+        from margrove.surface.schemes import compare_schemes
+
+        learner = learner_named(model or DEFAULT)
+        compare_schemes(screen, reading, learner, folds=folds, seed=seed, time_limit=time_limit)
+        return
+    if model is not None:
+        raise ParameterError("--model of compare goes with --schemes; without it all learners are compared.")
     work(screen, reading, folds=folds, seed=seed, time_limit=time_limit)
 
 

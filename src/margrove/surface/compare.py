@@ -103,27 +103,27 @@ def _contend(
 def best_of(contenders: list[Contender]) -> Contender | None:
     """The highest mean accuracy; of equals the first, which is the simpler."""
     judged = [c for c in contenders if c.estimate is not None and c.estimate.accuracies]
-    return max(judged, key=lambda c: _steady(c.estimate.mean) if c.estimate else 0.0, default=None)
+    return max(judged, key=lambda c: steady(c.estimate.mean) if c.estimate else 0.0, default=None)
 
 
 def rivals_of(best: Contender, contenders: list[Contender]) -> list[str]:
     """The learners that are no further from the best than its spread, ties among them."""
     if best.estimate is None:
         return []
-    floor = _steady(best.estimate.mean - best.estimate.spread)
+    floor = steady(best.estimate.mean - best.estimate.spread)
     others = [c for c in contenders if c is not best and c.estimate is not None]
-    return [c.learner.name for c in others if c.estimate is not None and _steady(c.estimate.mean) >= floor]
+    return [c.learner.name for c in others if c.estimate is not None and steady(c.estimate.mean) >= floor]
 
 
 def decimals_for(contenders: list[Contender]) -> int:
     """Two decimals for all, where one of them needs two or one decimal would hide that two learners differ."""
     estimates = [c.estimate for c in contenders if c.estimate is not None and c.estimate.accuracies]
-    means = {_steady(estimate.mean) for estimate in estimates}
+    means = {steady(estimate.mean) for estimate in estimates}
     hides = len({f"{100 * mean:.1f}" for mean in means}) < len(means)
     return 2 if hides else max(map(decimals_of, estimates), default=1)
 
 
-def _steady(mean: float) -> float:
+def steady(mean: float) -> float:
     """A mean without the last digits, which depend on the order of the folds."""
     return round(mean, 12)
 
@@ -143,19 +143,20 @@ def _grid(contenders: list[Contender]) -> Grid:
         grid.add_row(
             Text(contender.learner.name),
             accuracy_text(contender.estimate, decimals),
-            _duration(contender.seconds),
-            _certificate_words(contender.certificate),
+            duration_words(contender.seconds),
+            certificate_words(contender.certificate),
             contender.size,
             style="bold" if contender is best else "",
         )
     return grid
 
 
-def _duration(seconds: float) -> str:
+def duration_words(seconds: float) -> str:
+    """A time as the table has it."""
     return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def _certificate_words(certificate: Certificate) -> Text:
+def certificate_words(certificate: Certificate) -> Text:
     """Whether it holds, and the first thing that does not."""
     if certificate.holds:
         return Text("✓ holds", style="green")
@@ -178,7 +179,7 @@ def _tell_best(screen: Screen, contenders: list[Contender], best: Contender | No
     )
     rivals = rivals_of(best, contenders)
     if rivals:
-        has_spread = _steady(estimate.spread) > 0
+        has_spread = steady(estimate.spread) > 0
         how_near = "Within one spread of it, so perhaps as good" if has_spread else "As good on these folds"
         screen.say(f"{how_near}: {', '.join(rivals)}.")
     if any(c.status == Status.TIME_LIMIT for c in contenders):

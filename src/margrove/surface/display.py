@@ -179,6 +179,9 @@ def tell_learned(screen: Screen, learned: Learned) -> None:
         )
     if learned.tree is not None:
         _tell_tree(screen, learned, learned.tree)
+    if learned.kind == "machines":
+        screen.say(f"{learned.size_words}, each a {learned.unit}, decide together:", indent=2)
+        _tell_lessons(screen, learned)
     if learned.support is not None:
         _tell_support(screen, learned, learned.support)
     elif learned.kind == "rows":
@@ -246,4 +249,6 @@ def _other_line(lesson: Lesson) -> Text:
     name = (f"{lesson.about} vs {lesson.against}", "bold")
     if lesson.n_voters is not None:
         return Text.assemble(name, f": {lesson.n_voters:,} weight vectors vote")
+    if lesson.n_rows_for is None:
+        return Text.assemble(name)
     return Text.assemble(name, f": {lesson.n_rows_for:,} rows for it, {lesson.n_rows_against:,} against it")

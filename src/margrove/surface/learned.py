@@ -10,12 +10,21 @@ from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.status import Status
-from margrove.surface.models import encoder_of, is_classifier, is_tree, learner_of
+from margrove.surface.models import encoder_of, is_classifier, is_coded, is_tree, learner_of
 from margrove.svm.layout import code_of, coefficients_of
 
 SHOWN_PER_CLASS = 5  # columns; the weights fall off quickly and nobody reads more
 LEAST_SHOWN = 0.05  # of the strongest weight: below, a column hardly matters
 MOST_RULE_LINES = 30  # of a tree's rules: what somebody reads without scrolling
+
+
+_NOUNS = {
+    "weights": "column",
+    "rows": "row",
+    "votes": "weight vector",
+    "rules": "rule",
+    "machines": "machine",
+}
 
 
 @dataclass(frozen=True)
@@ -53,13 +62,13 @@ class Questions:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a model learned: ``kind`` is "weights", "rows", "votes" or "rules"."""
+    """What a model learned: ``kind`` is "weights", "rows", "votes", "rules" or "machines"."""
 
     kind: str
     lessons: tuple[Lesson, ...]
-    size: int  # weights per machine, rows, weight vectors, or leaves
+    size: int  # weights per machine, rows, weight vectors, leaves, or machines
     n_training_rows: int | None = None
-    unit: str = ""  # of weights: a change of what they are the weight of
+    unit: str = ""  # of weights: a change of what they are the weight of; of machines: the learner that they are
     support: dict[str, int] | None = None  # of a support vector classifier: rows of each class that carry the decision
     loo_bound: float | None = None  # the leave-one-out error is at most this,
     xi_alpha_bound: float | None = None  # and at most this
@@ -68,7 +77,7 @@ class Learned:
     @property
     def size_words(self) -> str:
         """How large the model is, in a word or two."""
-        noun = {"weights": "column", "rows": "row", "votes": "weight vector", "rules": "rule"}[self.kind]
+        noun = _NOUNS[self.kind]
         return f"{self.size:,} {noun}{'' if self.size == 1 else 's'}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,6 +101,8 @@ def learned(model: Any, table: Table | None = None) -> Learned:
     learner = learner_of(model)
     if is_tree(model):
         return _of_tree(learner)
+    if is_coded(model):
+        return _of_code(learner)
     sides = _sides(learner)
     if hasattr(learner, "prototypes_"):
         voters = np.diff(learner.starts_)
@@ -106,6 +117,12 @@ def learned(model: Any, table: Table | None = None) -> Learned:
     ]
     rows = Learned("rows", tuple(lessons), len(learner.support_), learner.n_rows_)
     return replace(rows, **_carriers(learner))
+
+
+def _of_code(scheme: Any) -> Learned:
+    lessons = tuple(Lesson(*side) for side in _sides_of_code(scheme.code_, [str(label) for label in scheme.classes_]))
+    of = type(learner_of(scheme.estimators_[0])).__name__
+    return Learned("machines", lessons, len(lessons), unit=of)
 
 
 def _of_tree(tree: Any) -> Learned:
@@ -169,8 +186,12 @@ def _sides(learner: Any) -> list[tuple[str, str]]:
     classes = [str(label) for label in learner.classes_]
     if not _is_support_vector_classifier(learner):
         return [(classes[1], classes[0])] if len(classes) == 2 else [(label, "the rest") for label in classes]
+    return _sides_of_code(code_of(learner), classes)
+
+
+def _sides_of_code(code: NDArray[np.int8], classes: list[str]) -> list[tuple[str, str]]:
     sides = []
-    for column in code_of(learner).T:
+    for column in code.T:
         for_it, against = ([label for label, side in zip(classes, column, strict=True) if side == s] for s in (1, -1))
         is_rest = len(for_it) == 1 and len(against) == len(classes) - 1 > 1
         sides.append(("|".join(for_it), "the rest" if is_rest else "|".join(against)))

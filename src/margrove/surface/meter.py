@@ -84,6 +84,8 @@ def in_words(report: Report) -> str:
     """
     if report.stage == "tree" and report.total:
         return f"{report.done:,.0f} of {report.total:,.0f} rows in leaves"
+    if report.stage == "machines" and report.total:
+        return f"{report.done:.0f} of {report.total:.0f} machines"
     if report.objective is None or not math.isfinite(report.objective):
         return ""
     if report.goal is None:

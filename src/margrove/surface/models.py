@@ -60,6 +60,8 @@ def fit_model(model: Any, table: Table) -> list[str]:
 def target_of(model: Any) -> str | None:
     """The name of the column that the model predicts; None where the model was not made by the command line."""
     encoder = encoder_of(model)
+    if encoder is None and is_coded(model):
+        return target_of(learner_of(model).estimators_[0])
     target: str | None = getattr(learner_of(model) if encoder is None else encoder, "target_", None)
     return target
 
@@ -147,9 +149,21 @@ def is_tree(model: Any) -> bool:
     return hasattr(learner_of(model), "tree_")
 
 
+def is_coded(model: Any) -> bool:
+    """Whether it is a scheme for many classes, of several machines, alone or at the end of a pipeline."""
+    return hasattr(learner_of(model), "code_")
+
+
+def takes_tables(model: Any) -> bool:
+    """Whether it predicts from a table as it is: an encoder in front, or a tree of named columns, or machines such."""
+    if is_coded(model) and encoder_of(model) is None:
+        return takes_tables(learner_of(model).estimators_[0])
+    return encoder_of(model) is not None or (is_tree(model) and hasattr(model, "feature_names_in_"))
+
+
 def features_of(model: Any, table: Table) -> Any:
     """The table in the form the model takes: as it is, or as an array for a model that was trained on one."""
-    if encoder_of(model) is not None or (is_tree(model) and hasattr(model, "feature_names_in_")):
+    if takes_tables(model):
         return table
     names = [str(name) for name in getattr(model, "feature_names_in_", table.names)]
     if len(names) != model.n_features_in_:

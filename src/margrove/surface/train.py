@@ -196,7 +196,7 @@ def next_commands(reading: Reading, destination: str, *, has_rules: bool = False
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters as JSON can hold them."""
-    return {name: _plain(value) for name, value in estimator.get_params().items()}
+    return {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,192 @@
+"""``margrove compare --schemes``: one learner, and the ways to make many classes of its two, side by side."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich import box
+from rich.table import Table as Grid
+from rich.text import Text
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from margrove.certificate import Certificate, certify
+from margrove.data import Table, TableEncoder
+from margrove.errors import InputError, MargroveError
+from margrove.multiclass.bit_string import BitStringClassifier
+from margrove.multiclass.codes import code_for, most_bits
+from margrove.multiclass.one_vs_one import OneVsOneClassifier
+from margrove.multiclass.one_vs_rest import OneVsRestClassifier
+from margrove.surface.compare import certificate_words, duration_words, steady
+from margrove.surface.cures import error_in_shell
+from margrove.surface.display import accuracy_text, percent
+from margrove.surface.learners import Learner
+from margrove.surface.meter import Meter, metered
+from margrove.surface.models import fit_model, learner_of, table_for
+from margrove.surface.reading import Reading, facts_of, tell_facts
+from margrove.surface.screen import Screen
+from margrove.surface.validation import Estimate, Folds, cross_validate, refuse_interrupted, stratified_folds
+
+MORE_BITS = 15  # of the code that is drawn
+MOST_EXHAUSTIVE_HERE = 7  # classes: 63 machines
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A way to tell many classes apart."""
+
+    name: str
+    unfitted: Any  # without its estimator
+
+
+@dataclass(frozen=True)
+class Showing:
+    """How one scheme did, or why it could not."""
+
+    name: str
+    estimate: Estimate | None = None
+    seconds: float | None = None  # of the fit on all rows
+    n_machines: int = 0
+    min_distance: float = 0.0
+    errors_corrected: int = 0
+    certificate: Certificate | None = None
+    failure: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "scheme": self.name,
+            "cross_validation": None if self.estimate is None else self.estimate.to_dict(),
+            "seconds": self.seconds,
+            "machines": self.n_machines,
+            "min_distance": self.min_distance,
+            "errors_corrected": self.errors_corrected,
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "failure": self.failure,
+        }
+
+
+def schemes_for(classes: NDArray[Any], seed: int) -> list[Scheme]:
+    """One-vs-rest, one-vs-one, and the bit strings that are different for so many classes."""
+    found = [Scheme("one-vs-rest", OneVsRestClassifier()), Scheme("one-vs-one", OneVsOneClassifier())]
+    n_bits = min(MORE_BITS, most_bits(len(classes)))
+    codes = {"": code_for("binary", classes), " hadamard": code_for("hadamard", classes)}
+    if len(classes) <= MOST_EXHAUSTIVE_HERE:
+        codes[" exhaustive"] = code_for("exhaustive", classes)
+    codes[" max-min"] = code_for("max_min", classes, n_bits, seed)
+    seen = set()
+    for word, code in codes.items():
+        columns = frozenset((column * column[0]).tobytes() for column in code.T)  # whatever their order and sign
+        if columns not in seen:
+            seen.add(columns)
+            # The matrix itself: a code that has to be drawn is drawn once.
+            found.append(Scheme(f"{code.shape[1]}-bit{word}", BitStringClassifier(code=code)))
+    return found
+
+
+def compare_schemes(
+    screen: Screen, reading: Reading, learner: Learner, *, folds: int, seed: int, time_limit: float | None
+) -> None:
+    """Cross-validate, fit and certify every scheme of one learner on the same folds.
+
+    Raises
+    ------
+    InputError
+        If there are two classes only.
+    """
+    with metered(screen, "reading"):
+        table = reading.labelled()
+        facts = facts_of(table)
+    classes = np.unique(table.labels())
+    if len(classes) < 3:
+        raise InputError(
+            f"--schemes compares ways to tell many classes apart, and there are {len(classes)}",
+            file=table.source,
+            cure="Leave --schemes out.",
+        )
+    tell_facts(screen, facts, reading, gaps="taken as they are" if learner.takes_tables else "filled in")
+    rounds = stratified_folds(table, folds, seed)
+    schemes = schemes_for(classes, seed)
+    base = learner.estimator({}, seed=seed, time_limit=time_limit)
+    with metered(screen, "comparing", total=len(schemes) * (len(rounds.tests) + 1)) as meter:
+        showings = [_shown(scheme, learner, base, table_for(learner, table), rounds, meter) for scheme in schemes]
+    screen.say()
+    screen.essential(_grid(showings))
+    best = best_of(showings)
+    if best is not None and best.estimate is not None:
+        screen.say()
+        screen.essential(
+            f"Best: {best.name} of {learner.name}, {accuracy_text(best.estimate)} on rows it has not seen; always "
+            f"answering {str(best.estimate.baseline_class)!r} scores {percent(best.estimate.baseline)}."
+        )
+    screen.document(
+        {
+            "command": "compare",
+            "table": facts.to_dict(),
+            "learner": learner.name,
+            "schemes": [showing.to_dict() for showing in showings],
+            "best": None if best is None else best.name,
+        }
+    )
+
+
+def best_of(showings: list[Showing]) -> Showing | None:
+    """The highest mean accuracy; of equals the first."""
+    judged = [each for each in showings if each.estimate is not None and each.estimate.accuracies]
+    return max(judged, key=lambda each: steady(each.estimate.mean) if each.estimate else 0.0, default=None)
+
+
+def _shown(scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter) -> Showing:
+    def make() -> Any:
+        coded = clone(scheme.unfitted).set_params(estimator=clone(base))
+        return coded if learner.takes_tables else Pipeline([("encode", TableEncoder()), ("learn", coded)])
+
+    try:
+        estimate = cross_validate(make, table, rounds, meter, scheme.name)
+        meter.begin(f"{scheme.name}, all rows")
+        model = make()
+        started = time.perf_counter()
+        fit_model(model, table)
+        seconds = time.perf_counter() - started
+        refuse_interrupted(model)
+        certificate = certify(model, table, table.labels())
+        meter.advance()
+    except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
+        return Showing(scheme.name, failure=error_in_shell(error) or type(error).__name__)
+    fitted = learner_of(model)
+    return Showing(
+        scheme.name,
+        estimate,
+        seconds,
+        fitted.code_.shape[1],
+        fitted.min_distance_,
+        fitted.errors_corrected_,
+        certificate,
+    )
+
+
+def _grid(showings: list[Showing]) -> Grid:
+    best = best_of(showings)
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    grid.add_column("scheme", no_wrap=True)
+    for name in ("machines", "distance", "accuracy", "fit"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    grid.add_column("certificate")
+    for showing in showings:
+        if showing.estimate is None or showing.seconds is None or showing.certificate is None:
+            grid.add_row(showing.name, *["-"] * 4, Text(f"failed: {showing.failure}", style="red"))
+            continue
+        grid.add_row(
+            Text(showing.name),
+            f"{showing.n_machines:,}",
+            f"{showing.min_distance:g}",
+            accuracy_text(showing.estimate),
+            duration_words(showing.seconds),
+            certificate_words(showing.certificate),
+            style="bold" if showing is best else "",
+        )
+    return grid
