@@ -251,13 +251,14 @@ def draw_figures() -> None:
 
     sys.path.insert(0, str(ROOT / "examples"))
     import linear_side_by_side
+    import many_classes
     import penguins
     import support_vectors
     import trees
     import two_spirals
 
     FIGURES.mkdir(parents=True, exist_ok=True)
-    for module in (linear_side_by_side, penguins, support_vectors, trees, two_spirals):
+    for module in (linear_side_by_side, many_classes, penguins, support_vectors, trees, two_spirals):
         for name, figure in module.figures().items():
             figure.savefig(FIGURES / f"{name}.png", dpi=DPI, metadata={"Software": None})
             plt.close(figure)

@@ -8,6 +8,7 @@ plot_search        the scores of a search over C and γ, the best cell marked
 plot_path          margin, support vectors and coefficients along C
 plot_tree          a tree: its tests in words, the rows and classes of each node
 plot_regions       the rectangles into which a tree cuts the plane of two columns
+plot_code          a code matrix: the word of each class, what each machine asks
 =================  =======================================================================
 
 matplotlib is imported when a picture is drawn, not before. Every function draws on the axes it is given, or
@@ -16,6 +17,7 @@ people can tell apart; classes have different markers too.
 """
 
 from margrove.plots.boundary import plot_boundary
+from margrove.plots.code import plot_code
 from margrove.plots.compare import LINEAR_CLASSIFIERS, compare_linear
 from margrove.plots.margins import plot_margins
 from margrove.plots.path import plot_path
@@ -27,6 +29,7 @@ __all__ = [
     "LINEAR_CLASSIFIERS",
     "compare_linear",
     "plot_boundary",
+    "plot_code",
     "plot_margins",
     "plot_path",
     "plot_regions",

@@ -35,12 +35,12 @@ from margrove.linear.kernel_perceptron import KernelPerceptron
 from margrove.linear.least_squares import LeastSquaresClassifier
 from margrove.linear.perceptron import Perceptron
 from margrove.linear.problem import VARIANTS
-from margrove.select.scores import KINDS
-from margrove.select.selector import ImpuritySelector
 from margrove.multiclass.bit_string import BitStringClassifier
 from margrove.multiclass.decoding import DECODINGS
 from margrove.multiclass.one_vs_one import OneVsOneClassifier
 from margrove.multiclass.one_vs_rest import OneVsRestClassifier
+from margrove.select.scores import KINDS
+from margrove.select.selector import ImpuritySelector
 from margrove.status import Status
 from margrove.store.machines import Counting, by_code, one_vs_rest, single
 from margrove.svm.examination import HARD
@@ -328,6 +328,8 @@ BOOSTS: dict[str, Learner] = {
         machines=single,
         is_classifier=False,
     ),
+}
+
 _SCHEME_RANGES = {"n_jobs": Range(-(2**31), 2**31, (int, NoneType)), "estimator": _NOTHING}
 # Their arrays are those of their machines; see `coded_parts`.
 CODED: dict[str, Learner] = {
