@@ -21,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 import calibration_results
+import codes_results
 import search_results
 import svm_results
 import tree_accuracy_results
@@ -34,6 +35,7 @@ BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 # Benchmarks whose results are more than a list of times: what makes a section of them, and lines for the README.
 RENDERERS: dict[str, Any] = {
     "calibration": calibration_results,
+    "codes": codes_results,
     "search": search_results,
     "svm": svm_results,
     "tree": tree_results,

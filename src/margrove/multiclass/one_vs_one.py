@@ -31,7 +31,8 @@ engine_, certificate_
     Notes
     -----
     See `OneVsRestClassifier` for ``class_weight`` and Ctrl-C. Machines that share a kernel share its γ: "scale" and
-    "median" are then settled on all rows, and not on those of each pair. `SVC` by itself does the same.
+    "median" are then settled on all rows, and not on those of each pair. `SVC` by itself does the same. A pair has
+    kernel values of its own rows alone, which no other pair can use: ``n_kernel_rows_`` counts them for each.
 
     Examples
     --------
