@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from margrove.certificate import Certificate, Claim, certify
 from margrove.errors import InputError, ParameterError
 from margrove.linear.margins import codes_of
-from margrove.multiclass.codes import check_code, errors_corrected, machine_names, minimum_distance
+from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
 from margrove.multiclass.problem import columns_of, rows_of, weights_of
-from margrove.svm.layout import code_of
+from margrove.svm.layout import code_of, machine_names
 
 
 def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:

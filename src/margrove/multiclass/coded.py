@@ -19,18 +19,19 @@ from margrove.certificate import Certificate
 from margrove.data.sample import number_classes
 from margrove.errors import InputError, ParameterError, check_flag, check_whole, shown
 from margrove.multiclass.certificate import told_certificate
-from margrove.multiclass.codes import errors_corrected, machine_names, minimum_distance
+from margrove.multiclass.codes import errors_corrected, minimum_distance
 from margrove.multiclass.decoding import chosen
 from margrove.multiclass.machines import (
-    Effort,
+    Fitting,
     Machines,
     Question,
-    check_estimator,
+    check_learner,
     fit_machines,
     has_probabilities,
 )
 from margrove.multiclass.problem import columns_of
 from margrove.status import Status
+from margrove.svm.layout import machine_names
 from margrove.svm.svc import SVC
 
 
@@ -52,7 +53,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
 
     estimator: Any
     n_jobs: int | None
-    verbose: bool
+    verbose: Any
 
     classes_: NDArray[Any]
     code_: NDArray[np.int8]
@@ -92,7 +93,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
         """
         estimator = self._settled_estimator()
         self._check_parameters()
-        check_estimator(estimator, sample_weight)
+        check_learner(estimator, sample_weight)
         n = _num_samples(X)
         labels, classes, codes = _read_labels(y, n)
         code = self._settled_code(classes)
@@ -102,7 +103,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
             X = np.asarray(X)
         names = machine_names(classes, code)
         question = Question(X, labels, sample_weight, n, code, columns_of(code, codes), names, self._scheme)
-        machines = fit_machines(estimator, question, Effort(type(self).__name__, self.n_jobs, self.verbose))
+        machines = fit_machines(estimator, question, Fitting(type(self).__name__, self.n_jobs, self.verbose))
         self._keep(classes, code, machines, X.shape[1] if machines.is_pairwise else None)
         return self
 
@@ -110,7 +111,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
         return SVC() if self.estimator is None else self.estimator
 
     def _check_parameters(self) -> None:
-        check_flag("verbose", bool(self.verbose) if isinstance(self.verbose, int) else self.verbose)
+        if not isinstance(self.verbose, int):  # scikit-learn's is a number
+            check_flag("verbose", self.verbose)
         if self.n_jobs is not None:
             check_whole("n_jobs", self.n_jobs, least=-(2**31), cure="-1 means all cores.")
         if self.n_jobs == 0:

@@ -30,7 +30,6 @@ from scipy.linalg import hadamard as sylvester
 from sklearn.utils import check_random_state
 
 from margrove.errors import ParameterError, check_whole, listed, shown
-from margrove.svm.layout import machine_names
 
 Code = NDArray[np.int8]  # (K, machines)
 
@@ -49,7 +48,6 @@ __all__ = [
     "errors_corrected",
     "exhaustive",
     "hadamard",
-    "machine_names",
     "max_min",
     "minimum_distance",
     "one_vs_one",

@@ -134,7 +134,7 @@ def has_probabilities(estimator: Any) -> bool:
 # ---- before the fit
 
 
-def check_estimator(estimator: Any, sample_weight: Any) -> None:
+def check_learner(estimator: Any, sample_weight: Any) -> None:
     """Refuse what cannot be a machine, before any work."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise ParameterError(f"estimator is {shown(estimator)}; it must be an estimator, such as SVC().")
@@ -167,7 +167,7 @@ def sharing_of(estimator: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Effort:
+class Fitting:
     """How the machines are fitted, and who says so."""
 
     owner: str
@@ -175,7 +175,7 @@ class Effort:
     verbose: bool = False
 
 
-def fit_machines(estimator: Any, question: Question, how: Effort) -> Machines:
+def fit_machines(estimator: Any, question: Question, how: Fitting) -> Machines:
     """Fit all machines of a code. Ctrl-C raises, unless they share a kernel: then they end together, each with what it
     has."""
     sharing = sharing_of(estimator)
@@ -190,7 +190,7 @@ def fit_machines(estimator: Any, question: Question, how: Effort) -> Machines:
     return Machines(fitted, rows, sharing, is_shared=False, flips=False, is_pairwise=is_pairwise)
 
 
-def _fit_together(estimator: Any, question: Question, how: Effort) -> Machines:
+def _fit_together(estimator: Any, question: Question, how: Fitting) -> Machines:
     is_matrix = question.scheme == "code"
     machine = clone(estimator).set_params(
         multiclass=question.code if is_matrix else question.scheme,
@@ -204,13 +204,13 @@ def _fit_together(estimator: Any, question: Question, how: Effort) -> Machines:
     return Machines([machine], [None], ONE_KERNEL, is_shared=True, flips=flips, is_pairwise=is_pairwise)
 
 
-def _fit_trees(estimator: Any, question: Question, how: Effort) -> list[Any]:
+def _fit_trees(estimator: Any, question: Question, how: Fitting) -> list[Any]:
     """All columns of a problem of trees. The seam for one sort of the rows that serves every column."""
     X = as_table(question.X) if is_frame(question.X) else question.X
     return _fit_each(estimator, replace(question, X=X), how, is_pairwise=False)
 
 
-def _fit_each(estimator: Any, question: Question, how: Effort, *, is_pairwise: bool) -> list[Any]:
+def _fit_each(estimator: Any, question: Question, how: Fitting, *, is_pairwise: bool) -> list[Any]:
     total = len(question.columns)
     route = _weight_route(estimator)
 

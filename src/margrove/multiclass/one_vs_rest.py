@@ -22,7 +22,8 @@ class OneVsRestClassifier(CodedClassifier):
     ----------
     estimator : estimator, optional
         A two-class learner, Margrove's or scikit-learn's: one with a decision function, or probabilities, or answers.
-        None is `SVC`. The machines of an `SVC` or `NuSVC` share one kernel, and are solved in one call.
+        None is `SVC`. The machines of an `SVC` or `NuSVC` share one kernel, and are solved in one call, for which
+        its ``time_limit`` is; of any other learner each machine has its own.
     n_jobs : int, optional
         Machines that are fitted at a time, each in a process of its own; None is 1. Machines that share a kernel are
         solved together, with the threads of the estimator's own ``n_jobs``.
