@@ -27,7 +27,6 @@ from margrove.multiclass.machines import (
     Question,
     check_learner,
     fit_machines,
-    has_probabilities,
 )
 from margrove.multiclass.problem import columns_of
 from margrove.status import Status
@@ -38,7 +37,7 @@ from margrove.svm.svc import SVC
 def _gives_probabilities(model: CodedClassifier) -> bool:
     machines = getattr(model, "_machines", None)
     estimator = model._settled_estimator() if machines is None else machines.estimators[0]
-    if not has_probabilities(estimator):
+    if not hasattr(estimator, "predict_proba"):
         raise AttributeError(
             f"predict_proba is not available: the machines, {type(estimator).__name__}, have none. Use one that has, "
             "such as SVC(probability=True) or scikit-learn's CalibratedClassifierCV(...)."

@@ -31,7 +31,7 @@ from margrove.data.frames import as_table, is_frame
 from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, level_of_caller, shown
 from margrove.multiclass.problem import Column, rows_of, seen_columns, weights_of
 from margrove.progress import Progress, as_one_of, report
-from margrove.status import Status
+from margrove.status import Status, worst
 from margrove.svm.svc import SVC, NuSVC
 from margrove.tree.classifier import TreeClassifier
 
@@ -69,8 +69,7 @@ class Machines:
     @property
     def status(self) -> Status:
         """The first status that is not converged, of those that tell one."""
-        statuses = (getattr(last_step(each), "status_", Status.CONVERGED) for each in self.estimators)
-        return next((status for status in statuses if status is not Status.CONVERGED), Status.CONVERGED)
+        return worst(getattr(last_step(each), "status_", Status.CONVERGED) for each in self.estimators)
 
     @property
     def engine(self) -> str:
@@ -96,6 +95,8 @@ class Machines:
     def _asked(self, ask: Callable[[Any, Any], NDArray[np.float64]], X: Any) -> NDArray[np.float64]:
         """The answers of all machines. A category that is new to one may be known to another, which has seen other
         classes: there is a word of it only if no machine knows them all, and one for all machines."""
+        if self.sharing == ONE_TABLE:
+            X = _read_once(X)
         answers, unseen = [], []
         for each, rows in zip(self.estimators, self.rows, strict=True):
             with warnings.catch_warnings(record=True) as caught:
@@ -126,9 +127,9 @@ def last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
-def has_probabilities(estimator: Any) -> bool:
-    """Whether an estimator, fitted or not, gives probabilities."""
-    return hasattr(estimator, "predict_proba")
+def _read_once(X: Any) -> Any:
+    """A data frame as the table that every tree would make of it."""
+    return as_table(X) if is_frame(X) else X
 
 
 # ---- before the fit
@@ -206,8 +207,7 @@ def _fit_together(estimator: Any, question: Question, how: Fitting) -> Machines:
 
 def _fit_trees(estimator: Any, question: Question, how: Fitting) -> list[Any]:
     """All columns of a problem of trees. The seam for one sort of the rows that serves every column."""
-    X = as_table(question.X) if is_frame(question.X) else question.X
-    return _fit_each(estimator, replace(question, X=X), how, is_pairwise=False)
+    return _fit_each(estimator, replace(question, X=_read_once(question.X)), how, is_pairwise=False)
 
 
 def _fit_each(estimator: Any, question: Question, how: Fitting, *, is_pairwise: bool) -> list[Any]:
