@@ -87,7 +87,7 @@ def _losses(values: Values, code: NDArray[np.int8], loss: Callable[[Values], Val
 def votes(values: Values, code: NDArray[np.int8]) -> Values:
     """One-vs-one: how many pairs each class wins, and by how much where votes are equal, shape (n, K).
 
-    As scikit-learn has it: with v the votes and t the sum of a class's values, v + t/(3 (|t| + 1)).
+    As scikit-learn has it: with v the votes and t the sum of a class's values, ``v + t/(3 (|t| + 1))``.
     """
     signs = code.T.astype(np.float64)
     won = np.where(values > 0, 1.0, -1.0)
