@@ -31,7 +31,7 @@ STUMP_BARS = {"synthetic": 50.0, "magic04": 50.0, "a9a": 10.0, "covtype_sample":
 
 
 def data(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows as float32 and classes; of covtype, unless it is asked for by its classes, the commonest against the rest."""
+    """Rows as float32 and classes; of covtype, unless all seven are asked for, the commonest against the rest."""
     if name == "a9a":
         X, y = load("a9a")
         return np.ascontiguousarray(X, dtype=np.float32), (y > 0).astype(int)

@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrove import (
     SVC,
+    AdaBoostClassifier,
     BasicLinearClassifier,
     BitStringClassifier,
     DecisionStump,
@@ -39,6 +40,7 @@ from margrove import (
     certify,
     load_penguins,
 )
+from margrove.engine.native import tree as native_tree
 from margrove.errors import ConvergenceWarning, InputError, ParameterError, UnseenCategoryWarning
 from margrove.multiclass import codes
 from margrove.multiclass.certificate import column_certificates
@@ -555,3 +557,26 @@ def test_learners_without_a_certificate_give_none(iris):
         certify(model, X, y)
     with pytest.raises(InputError, match="OneVsRestClassifier is of sklearn"):
         certify(peers.OneVsRestClassifier(SVC()).fit(X, y), X, y)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [DecisionTreeClassifier(max_depth=4), AdaBoostClassifier(n_estimators=5)],
+    ids=lambda base: type(base).__name__,
+)
+def test_trees_and_boosts_of_all_rows_sort_the_table_once_and_are_those_of_each_by_itself(base, iris, monkeypatch):
+    X, y = iris
+    sorts, sorted_columns = [], native_tree.core.SortedColumns
+
+    def counted(*given):
+        sorts.append(given)
+        return sorted_columns(*given)
+
+    monkeypatch.setattr(native_tree.core, "SortedColumns", counted)
+    model = OneVsRestClassifier(base).fit(X, y)
+    assert model.sharing_ == ONE_TABLE
+    assert len(sorts) == 1
+    for k, machine in zip(model.classes_, model.estimators_, strict=True):
+        alone = clone(base).fit(X, np.where(y == k, 1, -1))
+        np.testing.assert_array_equal(machine.predict(X), alone.predict(X))
+    assert certify(model, X, y).holds

@@ -23,7 +23,6 @@ from margrove.boost.problem import EQUAL_VOTES, BoostProblem
 from margrove.certificate import Certificate
 from margrove.engine import Effort, settle_engine
 from margrove.engine.native import boost as native
-from margrove.engine.native import boost as native_boost
 from margrove.engine.native.tree import apply
 from margrove.errors import (
     InfeasibleError,
@@ -154,6 +153,11 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         self.engine = engine
 
     # ------------------------------------------------------------------------------------------------------- fitting
+
+    @property
+    def boosts_plain_trees(self) -> bool:
+        """Whether an engine boosts the learner as a whole, from cells that are read and sorted once."""
+        return is_plain_tree(settle_learner(self.estimator, self._default_learner, type(self).__name__), self.engine)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Boost.
@@ -303,8 +307,6 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
 
     def _votes(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        if self.model_ is not None:
-            return native_boost.votes(self.model_, read_cells(self, X, self.model_.grove.columns), self.n_jobs)
         if self.model_ is None:
             return deque(self._votes_by_round(X), maxlen=1)[0]
         return native.votes(self.model_, read_cells(self, X, self.model_.grove.columns), self.n_jobs)

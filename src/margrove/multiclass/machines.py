@@ -5,7 +5,7 @@
 =================  ==================================================================================================
 one kernel         Margrove's ``SVC`` and ``NuSVC`` solve all columns in one call (``SVC(multiclass=code)``): a kernel
                    row that one machine has had computed is there for the others
-trees              one call for all columns, `_fit_trees`: the table is read once. (The core sorts it for each column.)
+trees and boosts   of them: the table is read, and sorted, once for all columns that see every row (`ReadOnce`)
 each by itself     any other estimator, ``n_jobs`` at a time
 =================  ==================================================================================================
 """
@@ -27,6 +27,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from margrove.boost.classifier import AdaBoostClassifier
 from margrove.data.frames import as_table, is_frame
 from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, level_of_caller, shown
 from margrove.multiclass.problem import Column, rows_of, seen_columns, weights_of
@@ -34,9 +35,10 @@ from margrove.progress import Progress, as_one_of, report
 from margrove.status import Status, worst
 from margrove.svm.svc import SVC, NuSVC
 from margrove.tree.classifier import TreeClassifier
+from margrove.tree.reading import ReadOnce
 
 ONE_KERNEL = "one kernel for all machines"
-ONE_TABLE = "the table is read once for all machines"
+ONE_TABLE = "the table is read and sorted once for all machines that see every row"
 STAGE = "machines"  # of progress
 NOTHING = "nothing: each machine is fitted by itself"
 
@@ -161,7 +163,11 @@ def sharing_of(estimator: Any) -> str:
             why = "class_weight" if estimator.class_weight is not None else "warm_start"
             return f"{NOTHING}, because of {why}={shown(getattr(estimator, why))}"
         return ONE_KERNEL
-    return ONE_TABLE if isinstance(estimator, TreeClassifier) else NOTHING
+    return ONE_TABLE if isinstance(estimator, TreeClassifier) or _boosts_trees(estimator) else NOTHING
+
+
+def _boosts_trees(estimator: Any) -> bool:
+    return isinstance(estimator, AdaBoostClassifier) and estimator.boosts_plain_trees
 
 
 # ---- the fit
@@ -206,11 +212,16 @@ def _fit_together(estimator: Any, question: Question, how: Fitting) -> Machines:
 
 
 def _fit_trees(estimator: Any, question: Question, how: Fitting) -> list[Any]:
-    """All columns of a problem of trees. The seam for one sort of the rows that serves every column."""
-    return _fit_each(estimator, replace(question, X=_read_once(question.X)), how, is_pairwise=False)
+    """All columns of a problem of trees."""
+    table = replace(question, X=_read_once(question.X))
+    if how.n_jobs not in (None, 1):  # what is sorted stays in its process
+        return _fit_each(estimator, table, how, is_pairwise=False)
+    return _fit_each(estimator, table, how, is_pairwise=False, of_all_rows=ReadOnce(table.X))
 
 
-def _fit_each(estimator: Any, question: Question, how: Fitting, *, is_pairwise: bool) -> list[Any]:
+def _fit_each(
+    estimator: Any, question: Question, how: Fitting, *, is_pairwise: bool, of_all_rows: ReadOnce | None = None
+) -> list[Any]:
     total = len(question.columns)
     route = _weight_route(estimator)
 
@@ -218,6 +229,8 @@ def _fit_each(estimator: Any, question: Question, how: Fitting, *, is_pairwise: 
         column = question.columns[number]
         weight = weights_of(question.sample_weight, column.rows, question.n_rows)
         X = rows_of(question.X, column.rows, is_pairwise=is_pairwise)
+        if column.rows is None and of_all_rows is not None:
+            X = of_all_rows
         return X, column.sign.astype(np.int64), {} if weight is None else {route: weight}
 
     machines = []
