@@ -70,6 +70,8 @@ def main() -> None:
             "tests/laws",
             "tests/svm",
             "tests/tree/test_native_engine.py",
+            "tests/boost/test_native_booster.py",
+            "tests/boost/test_boost_engines.py",
             "tests/select",
         ),
         LD_PRELOAD=" ".join([runtime_library("libasan.so"), runtime_library("libubsan.so")]),

@@ -90,6 +90,31 @@ MARGROVE_CLONES Sight look_at_gini(const std::uint32_t* key, const std::int64_t*
   return {wins != 0, static_cast<std::uint32_t>(boundaries), 0};
 }
 
+// How many of these elements are followed by one of another key.
+MARGROVE_CLONES std::uint32_t boundaries_among(const std::uint32_t* key, std::uint32_t size) {
+  std::uint32_t found = 0;
+  for (std::uint32_t i = 0; i < size; ++i) found += key[i] != key[i + 1];
+  return found;
+}
+
+// Whether runs of equal keys are so long that it is cheaper to add the classes up anew behind each than to keep their
+// sums from row to row.
+bool has_long_runs(std::uint32_t boundaries, std::uint32_t size, std::size_t n_classes) {
+  return boundaries * (n_classes + 24) <= 4 * size;
+}
+
+// Σ l_k² and Σ t_k l_k.
+MARGROVE_CLONES void add_classes(const std::uint32_t* left, const std::uint32_t* total, std::size_t n_classes,
+                                 std::int64_t& squares, std::int64_t& products) {
+  std::uint64_t l2 = 0, m = 0;
+  for (std::size_t k = 0; k < n_classes; ++k) {
+    l2 += std::uint64_t{left[k]} * left[k];
+    m += std::uint64_t{left[k]} * total[k];
+  }
+  squares = static_cast<std::int64_t>(l2);
+  products = static_cast<std::int64_t>(m);
+}
+
 template <bool IsPacked>
 struct ManyClasses : Walk {
   ScanSpace& space;
@@ -135,7 +160,25 @@ struct ManyClasses : Walk {
       record(key, left_row, next_key, right_row, nl, left);
     }
   }
+  // By runs of equal keys: nothing is skipped, every test is considered.
+  void pass_runs(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    std::uint32_t* left = space.left.data();
+    const Tags tags = rules.tags;
+    const auto settle = [&] { add_classes(left, node.seen.data(), node.seen.size(), l2, m); };
+    for (std::uint32_t i = 0; i < size; ++i) {
+      ++left[label_of<IsPacked>(tags, tag[i])];
+      ++nl;
+      if (key[i] == key[i + 1]) continue;
+      settle();
+      consider(key[i], tags.row(tag[i]), key[i + 1], tags.row(tag[i + 1]));
+    }
+    settle();
+  }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    if (has_long_runs(boundaries_among(key, size), size, node.seen.size())) {
+      pass_runs(key, tag, size);
+      return true;
+    }
     std::int64_t squares = l2, products = m;
     const Tags tags = rules.tags;
     std::uint32_t* left = space.left.data();
