@@ -31,7 +31,8 @@ from margrove import (
     certify,
     load_penguins,
 )
-from margrove.errors import InputError, ParameterError
+from margrove.engine.slices import forget_interruption
+from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.progress import watched
 from margrove.status import Status
 
@@ -188,6 +189,33 @@ def test_progress_is_told_and_a_time_limit_keeps_what_there_is(clouds):
         model = AdaBoostClassifier(SlowStump(), time_limit=0.02).fit(X, y)
     assert model.status_ is Status.TIME_LIMIT
     assert model.n_estimators_ == 1
+
+
+class InterruptedStump(DecisionStump):
+    """Somebody presses Ctrl-C in the fit after so many."""
+
+    n_left = 0
+
+    def fit(self, X, y, sample_weight=None):
+        if type(self).n_left == 0:
+            raise KeyboardInterrupt
+        type(self).n_left -= 1
+        return super().fit(X, y, sample_weight)
+
+
+def test_an_interruption_keeps_the_rounds_that_are_done(clouds):
+    X, y = clouds(2)
+    InterruptedStump.n_left = 3
+    try:
+        with pytest.warns(ConvergenceWarning, match="'interrupted' after 3 of 50 rounds"):
+            model = AdaBoostClassifier(InterruptedStump()).fit(X, y)
+        forget_interruption()
+        assert model.n_estimators_ == 3
+        assert model.score(X, y) > 0.5
+        with pytest.raises(KeyboardInterrupt, match="before the first learner was done"):
+            AdaBoostClassifier(InterruptedStump()).fit(X, y)
+    finally:
+        forget_interruption()
 
 
 # ---------------------------------------------------------------------------------------------------- the vote

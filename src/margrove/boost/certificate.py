@@ -122,7 +122,7 @@ def certify_boost_problem(
     if not (grove.n_trees == rounds.n_rounds and np.array_equal(model.vote, rounds.vote)):
         return (Claim("votes of the model", (inf,), (0.0,), False, "they are not those of its rounds"),)
     trees = [grove.tree(t) for t in range(grove.n_trees)]
-    searched = _Searched(trees, visit_limit)
+    searched = _Searched(trees, visit_limit, problem.learner.cells.sparse is not None)
     labels = (_labels(tree, problem) for tree in trees)
 
     def look(t: int, weight: NDArray[np.float64]) -> None:
@@ -161,10 +161,14 @@ class _Searched:
 
     trees: list[TreeModel]
     visit_limit: int
+    is_sparse: bool  # then every node costs the making of whole columns
 
     def __post_init__(self) -> None:
         n_trees = len(self.trees)
-        each = [int(tree.n_rows.sum()) * len(tree.columns) for tree in self.trees]
+        n_visited = [
+            tree.n_nodes * int(tree.n_rows[0]) if self.is_sparse else int(tree.n_rows.sum()) for tree in self.trees
+        ]
+        each = [n_rows * len(tree.columns) for n_rows, tree in zip(n_visited, self.trees, strict=True)]
         room = self.visit_limit
         self.rounds = set()
         # The first and the last, then the others in a shuffled order while there is room.
@@ -390,7 +394,7 @@ def _claims_of_drawn_trees(
     """Plain trees: the same seed draws the same rows, so the trees can be searched anew."""
     grove, generator = model.model_.grove, np.random.RandomState(model._seed())
     trees = [grove.tree(t) for t in range(grove.n_trees)]
-    searched = _Searched(trees, VISIT_LIMIT)
+    searched = _Searched(trees, VISIT_LIMIT, cells.sparse is not None)
     unfit: list[Claim] = []
 
     def predicted(t: int, weight: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -306,6 +306,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             yield total
 
     def _votes(self, X: Any) -> NDArray[np.float64]:
+        """The sums of votes after the last round."""
         check_is_fitted(self)
         if self.model_ is None:
             return deque(self._votes_by_round(X), maxlen=1)[0]
@@ -338,8 +339,8 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """How far the vote leans: of two classes (n,) from -2, all for the first, to 2; of more (n, K), each from
         -1/(K − 1) to 1."""
-        check_is_fitted(self)
-        return self._decided(self._votes(X), float(self.estimator_weights_.sum()))
+        votes = self._votes(X)
+        return self._decided(votes, float(self.estimator_weights_.sum()))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the most votes, the first of equals."""
