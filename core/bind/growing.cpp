@@ -157,8 +157,8 @@ nb::dict arrays_of(std::span<const tree::Node> nodes, std::size_t n_classes) {
   const auto n_roots = static_cast<std::size_t>(
       std::count_if(nodes.begin(), nodes.end(), [](const tree::Node& node) { return node.parent < 0; }));
   std::vector<std::int32_t> feature(m), child_start(m + 1), child(m - n_roots), missing(m), other(m), level_branch;
-  std::vector<double> threshold(m), gain(m), n_tests(m), n_candidates(m), weight(m), least(m), most(m),
-      value(m * width);
+  std::vector<double> threshold(m), gain(m), n_tests(m), n_candidates(m), present(m), association(m), inverse_weight(m),
+      weight(m), least(m), most(m), value(m * width);
   std::vector<std::int64_t> level_start(m + 1), rows(m);
   for (std::size_t i = 0; i < m; ++i) {
     const tree::Node& node = nodes[i];
@@ -167,6 +167,9 @@ nb::dict arrays_of(std::span<const tree::Node> nodes, std::size_t n_classes) {
     gain[i] = node.gain;
     n_tests[i] = node.n_tests;
     n_candidates[i] = node.n_candidates;
+    present[i] = node.levels.n_levels;
+    association[i] = node.levels.association;
+    inverse_weight[i] = node.levels.inverse_weight;
     weight[i] = node.weight;
     least[i] = node.least;
     most[i] = node.most;
@@ -203,6 +206,9 @@ nb::dict arrays_of(std::span<const tree::Node> nodes, std::size_t n_classes) {
   arrays["gain"] = to_numpy(std::move(gain), {m});
   arrays["n_tests"] = to_numpy(std::move(n_tests), {m});
   arrays["n_candidates"] = to_numpy(std::move(n_candidates), {m});
+  arrays["n_levels"] = to_numpy(std::move(present), {m});
+  arrays["association"] = to_numpy(std::move(association), {m});
+  arrays["inverse_weight"] = to_numpy(std::move(inverse_weight), {m});
   arrays["value"] = to_numpy(std::move(value), {m, width});
   return arrays;
 }

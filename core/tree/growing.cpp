@@ -26,6 +26,7 @@ Node OpenNode::as_inner(std::span<const double> weights, std::int64_t n_codes, d
   node.gain = test.excess / sums.weight;
   node.n_tests = test.n_tests;
   node.n_candidates = n_candidates;
+  node.levels = test.levels;
   node.threshold = threshold;
   const auto heaviest = std::max_element(weights.begin(), weights.end()) - weights.begin();
   node.default_branch = node.missing_branch = static_cast<std::int32_t>(heaviest);
@@ -89,7 +90,7 @@ Chooser::Chooser(const GrowthRules& growth, const NodeSums& node, std::size_t co
     : growth_(growth), node_(node), column_bits_(std::log2(static_cast<double>(columns))) {}
 
 void Chooser::add(std::uint32_t column, Candidate& candidate) {
-  n_candidates_ += candidate.n_tests;
+  n_candidates_ += candidate.n_choices();
   if (!candidate.found()) return;
   double excess = candidate.excess;
   if (growth_.complexity > 0) {

@@ -37,6 +37,7 @@ struct Node {
   std::int32_t column = -1, missing_branch = -1, default_branch = -1;
   double threshold = std::numeric_limits<double>::quiet_NaN(), gain = std::numeric_limits<double>::quiet_NaN();
   double n_tests = 0, n_candidates = 0, weight = 0;
+  LevelTable levels;
   double least = 0, most = 0;  // what monotone columns above hold its prediction to
   std::int64_t rows = 0;
   std::uint32_t first_row = 0;  // where its rows begin in the grower's list of them, if it keeps one

@@ -174,10 +174,37 @@ void try_two(const ScanRules& rules, const NodeSums& node, const Levels& levels,
   for (std::size_t i = 0; i < count; ++i) found.branch[order[i]] = 0;
 }
 
+// Of the weight of a node, what a level is taken to weigh at least: LEAST_LEVEL of tree/association.py.
+constexpr double kLeastLevel = std::numeric_limits<double>::epsilon();
+
+// What all levels tell together: φ² of levels and classes, or the share of the numbers' variance between levels.
+LevelTable all_levels(const ScanRules& rules, const NodeSums& node, const Levels& levels) {
+  LevelTable table{static_cast<double>(levels.size())};
+  double told = 0;
+  const bool has_classes = is_of_classes(rules.measure.criterion);
+  const std::size_t n_sums = has_classes ? node.sum.size() : 1;
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    const double weight = std::max(levels[l].weight, kLeastLevel * node.weight);
+    table.inverse_weight += 1 / weight;
+    for (std::size_t k = 0; k < n_sums; ++k) {
+      const double sum = levels.sum(l)[k];
+      if (sum != 0) told += sum / weight * (has_classes ? sum / node.sum[k] : sum);
+    }
+  }
+  if (has_classes) {
+    table.association = std::max(told - 1, 0.0);
+  } else if (rules.measure.criterion != Criterion::absolute_error) {
+    const double of_mean = node.sum[0] / node.weight * node.sum[0], total = node.sum[1] - of_mean;
+    table.association = total > 0 ? std::clamp((told - of_mean) / total, 0.0, 1.0) : 0.0;
+  }
+  return table;
+}
+
 // For two classes and for numbers the best two sets are a prefix of the levels in the order of the share of class 1, or
 // of the mean (Breiman et al. 1984, 4.2.2). For more classes: the best prefix of all orders by the share of a class.
 void try_subsets(const ScanRules& rules, const NodeSums& node, const Levels& levels, Candidate& found) {
   found.n_tests = std::exp2(std::min<double>(static_cast<double>(levels.size()) - 1, 1000.0)) - 1;
+  found.levels = all_levels(rules, node, levels);
   std::vector<std::uint32_t> order(levels.size());
   std::vector<double> by(levels.size());
   const bool has_classes = is_of_classes(rules.measure.criterion);

@@ -435,6 +435,7 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
   const std::uint32_t mode = left_out_rows.key;
   found.excess = -std::numeric_limits<double>::infinity();
   found.n_tests = 0;
+  found.levels = {};
   found.theta = std::numeric_limits<double>::quiet_NaN();
   found.keys.clear();
   found.branch.clear();

@@ -33,11 +33,19 @@ struct NodeSums {
   double most = std::numeric_limits<double>::infinity();
 };
 
+// Of a subset test: what all levels that occur in the node tell, whichever subset was chosen (tree/association.py).
+struct LevelTable {
+  double n_levels = 0;  // 0: no subset test
+  double association = std::numeric_limits<double>::quiet_NaN();
+  double inverse_weight = 0;  // Σ 1/w over the levels
+};
+
 // One column's best test at a node. `excess` is w · gain = Σ_b U(S_b) − U(S).
 struct Candidate {
   double excess = -std::numeric_limits<double>::infinity();
   double split_information = 0;
   double n_tests = 0;
+  LevelTable levels;
   std::uint32_t cut_key = 0;                                // of a threshold: keys up to this one go left
   std::uint32_t left_row = 0, right_row = 0;                // of a threshold: rows of its two neighbours
   bool is_present_test = false;                             // of a threshold: present cells left, missing ones right
@@ -48,6 +56,8 @@ struct Candidate {
   bool has_missing = false;                                 // some rows of the node have no value
   bool is_constant = true;                                  // all rows of the node have the same key
   bool found() const { return excess > -std::numeric_limits<double>::infinity(); }
+  // As how many tests the column counts where p-values are corrected: a subset's p has paid for the choice already.
+  double n_choices() const { return levels.n_levels > 0 ? 1 : n_tests; }
 };
 
 enum class Thresholds { every, gaussian, logistic };

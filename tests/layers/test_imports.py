@@ -34,6 +34,8 @@ def layer(module: str) -> int:
             "model": 2,
             "grid": 2,
             "impurity": 2,
+            "association": 2,
+            "contingency": 2,
             "examination": 3,
             "margins": 3,
             "groups": 3,

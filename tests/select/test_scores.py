@@ -30,6 +30,7 @@ from margrove.engine import solve
 from margrove.errors import InputError, ParameterError
 from margrove.select.problem import ColumnProblem
 from margrove.select.scores import gains, p_values
+from margrove.tree.association import NO_LEVELS
 from margrove.tree.problem import Cells, Growth, TreeColumn, TreeProblem
 
 FUNCTIONS = (information_gain, gini_gain, error_gain, gain_ratio, skew_adjusted_gain)
@@ -397,5 +398,5 @@ def test_all_columns_without_a_test_have_p_1():
     tests = solve(
         ColumnProblem(TreeProblem(Cells((TreeColumn("c"),), 2, (np.ones(2),)), np.array([0, 1], np.int32), 2)), "native"
     )
-    assert p_values(tests).tolist() == [1.0]
+    assert p_values(tests, [NO_LEVELS]).tolist() == [1.0]
     assert not tests.is_offered.any()

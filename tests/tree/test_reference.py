@@ -212,7 +212,9 @@ def test_every_tree_keeps_its_rules(ugly_problem, seed, criterion, score, thresh
         assert len(rows[node]) >= growth.min_samples_split
         assert tree.n_rows[children].min() >= growth.min_samples_leaf
         assert tree.weight[children].min() >= growth.min_weight_leaf * (1 - 1e-9)
-        assert 1 <= tree.n_tests[node] <= tree.n_candidates[node]
+        is_subset = problem.cells.columns[tree.feature[node]].test == "subset"
+        assert 1 <= (1 if is_subset else tree.n_tests[node]) <= tree.n_candidates[node]
+        assert (tree.n_levels[node] >= 2) == is_subset
         if problem.n_classes:
             assert tree.value[node].max() < growth.majority * tree.weight[node]
     assert growth.max_depth is None or tree.max_depth <= growth.max_depth

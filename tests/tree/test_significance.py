@@ -16,14 +16,13 @@ from tests.tree.sklearn_tree import from_sklearn
 
 from margrove.errors import ParameterError
 from margrove.tree.by_hand import by_hand
+from margrove.tree.contingency import DRAWS, permutation_moments
 from margrove.tree.reference import grow
 from margrove.tree.significance import (
-    DRAWS,
     MOST_ROWS,
     branch_chi2,
     corrected,
     is_significant,
-    permutation_moments,
     split_p_values,
     split_tables,
     stop_by_significance,

@@ -88,6 +88,12 @@ def compare(problem: TreeProblem, one: TreeModel, other: TreeModel) -> tuple[int
             assert one.missing_branch[i] == other.missing_branch[k]
             assert one.default_branch[i] == other.default_branch[k]
             assert one.n_tests[i] == other.n_tests[k]
+            assert one.n_levels is not None
+            assert other.n_levels is not None
+            assert one.n_levels[i] == other.n_levels[k]
+            # The core takes one level's weight as what the others leave of the node's.
+            for name in ("association", "inverse_weight"):
+                np.testing.assert_allclose(getattr(other, name)[k], getattr(one, name)[i], rtol=1e-9, atol=1e-9)
             n_same += 1
             for b, (mine, yours) in enumerate(zip(one.children(i), other.children(k), strict=True)):
                 waiting.append((int(mine), int(yours), rows[ours == b]))

@@ -27,11 +27,15 @@ _PER_NODE = (
     "n_candidates",
     "value",
 )
+_OF_LEVELS = ("n_levels", "association", "inverse_weight")  # each None where a file did not keep them
 
 _WHOLE = ("feature", "missing_branch", "default_branch", "child", "level_branch")
 # The arrays of a grove without trees: how long, and of which type.
 _OF_NO_TREES: dict[str, tuple[int | tuple[int, int], Any]] = {
-    **{name: (0, np.int32 if name in _WHOLE else np.float64) for name in (*_PER_NODE, "child", "level_branch")},
+    **{
+        name: (0, np.int32 if name in _WHOLE else np.float64)
+        for name in (*_PER_NODE, *_OF_LEVELS, "child", "level_branch")
+    },
     "n_rows": (0, np.int64),
     "value": ((0, 1), np.float64),
     "child_start": (1, np.int32),
@@ -64,6 +68,9 @@ class Grove:
     n_tests: NDArray[np.float64]
     n_candidates: NDArray[np.float64]
     value: NDArray[np.float64]
+    n_levels: NDArray[np.float64] | None = None
+    association: NDArray[np.float64] | None = None
+    inverse_weight: NDArray[np.float64] | None = None
 
     @property
     def n_trees(self) -> int:
@@ -86,18 +93,22 @@ class Grove:
             child=self.child[child_start[0] : child_start[-1]] - np.int32(nodes.start),
             level_start=level_start - level_start[0],
             level_branch=self.level_branch[level_start[0] : level_start[-1]],
-            **{name: getattr(self, name)[nodes] for name in _PER_NODE},
+            **self._of_nodes(nodes),
         )
 
     def first(self, n_trees: int) -> Grove:
         """The first trees alone."""
         m = int(self.start[n_trees])
-        parts: dict[str, Any] = {name: getattr(self, name)[:m] for name in _PER_NODE}
+        parts = self._of_nodes(slice(m))
         parts["start"] = self.start[: n_trees + 1]
         for name, of_each in (("child_start", "child"), ("level_start", "level_branch")):
             parts[name] = getattr(self, name)[: m + 1]
             parts[of_each] = getattr(self, of_each)[: parts[name][-1]]
         return Grove(columns=self.columns, **parts)
+
+    def _of_nodes(self, nodes: slice) -> dict[str, Any]:
+        arrays = {name: getattr(self, name) for name in (*_PER_NODE, *_OF_LEVELS)}
+        return {name: None if array is None else array[nodes] for name, array in arrays.items()}
 
     @classmethod
     def of(cls, columns: tuple[TreeColumn, ...], trees: list[TreeModel]) -> Grove:
@@ -106,7 +117,8 @@ class Grove:
         if not trees:
             return cls(columns, start, **{name: np.zeros(size, dtype) for name, (size, dtype) in _OF_NO_TREES.items()})
         parts: dict[str, Any] = {
-            name: np.concatenate([getattr(tree, name) for tree in trees]) for name in (*_PER_NODE, "level_branch")
+            name: _behind_each_other([getattr(tree, name) for tree in trees])
+            for name in (*_PER_NODE, *_OF_LEVELS, "level_branch")
         }
         parts["child"] = np.concatenate([tree.child + first for tree, first in zip(trees, start, strict=False)])
         parts["child"] = parts["child"].astype(np.int32)
@@ -130,8 +142,15 @@ class Grove:
             elif part.name == "child":
                 firsts = np.cumsum([0, *(grove.start[-1] for grove in with_trees)])
                 arrays = [array + first for array, first in zip(arrays, firsts, strict=False)]
-            parts[part.name] = np.concatenate(arrays).astype(getattr(with_trees[0], part.name).dtype)
+            joined = _behind_each_other(arrays)
+            parts[part.name] = None if joined is None else joined.astype(getattr(with_trees[0], part.name).dtype)
         return cls(columns=with_trees[0].columns, **parts)
+
+
+def _behind_each_other(arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """All of them as one; None if one was not kept."""
+    kept = [array for array in arrays if array is not None]
+    return np.concatenate(kept) if len(kept) == len(arrays) else None
 
 
 @dataclass(frozen=True, eq=False)

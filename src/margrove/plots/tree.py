@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.errors import InputError, ParameterError, check_whole
 from margrove.plots.judgement import learner_of
 from margrove.plots.style import OKABE_ITO, colour_of, ink
-from margrove.plots.tree_boxes import BAR, HEAD, LINE, PAD, SMALL, Box, boxes_of, clipped, width_of
+from margrove.plots.tree_boxes import BAR, HEAD, LINE, LISTED, PAD, SMALL, Box, boxes_of, clipped, width_of
 from margrove.plots.tree_layout import tidy
 from margrove.tree.model import TreeModel
 from margrove.tree.words import labels_of
@@ -35,6 +35,7 @@ def plot_tree(
     classes: Any = None,
     p_values: NDArray[np.float64] | bool | None = True,
     legend: bool = True,
+    max_levels: int | None = LISTED,
 ) -> Axes:
     """Draw a tree: a box for each node with its test or its prediction, its rows, and a bar of its classes. That of a
     test has the p-value of its split too.
@@ -57,6 +58,8 @@ def plot_tree(
         node of the tree; where it is a number, the box shows it.
     legend : bool, default=True
         The classes and their colours above the tree, if they are twelve at most.
+    max_levels : int, default=6
+        Of a longer list of levels at a branch only so many are named, and the others counted. None means all.
 
     Returns
     -------
@@ -82,9 +85,11 @@ def plot_tree(
     """
     if max_depth is not None:
         check_whole("max_depth", max_depth, least=0, cure="None means all.")
+    if max_levels is not None:
+        check_whole("max_levels", max_levels, least=1, cure="None means all.")
     tree, classes = tree_of(model, classes)
     labels = labels_of(tree, classes)
-    boxes = boxes_of(tree, labels, max_depth, _shown_p_values(model, tree, p_values))
+    boxes = boxes_of(tree, labels, max_depth, _shown_p_values(model, tree, p_values), max_levels)
     middles = tidy([box.children for box in boxes], [box.slot for box in boxes], _GAP)
     rows = _rows(boxes)
     width = max(x + box.slot / 2 for x, box in zip(middles, boxes, strict=True))

@@ -26,7 +26,7 @@ _LONGEST_NAME, _LONGEST_LABEL = 28, 15  # letters of a column's or class's name;
 _LONGEST_LINE = _LONGEST_LABEL + 4  # of such a line, where its only word is longer
 _LONGEST_INSIDE = 14  # letters of the name of the largest class, at a test
 _LABEL_LINES = 4
-_LISTED = 6  # levels at a branch
+LISTED = 6  # levels at a branch, unless asked otherwise
 _MOST_BRANCHES = 12  # boxes below a node: of more, the heaviest and one for all others
 _MOST_BOXES = 600  # a picture with more cannot be read, nor made in a short time
 
@@ -65,7 +65,11 @@ class Box:
 
 
 def boxes_of(
-    tree: TreeModel, labels: list[Any] | None, max_depth: int | None, p_values: NDArray[np.float64] | None
+    tree: TreeModel,
+    labels: list[Any] | None,
+    max_depth: int | None,
+    p_values: NDArray[np.float64] | None,
+    max_levels: int | None = LISTED,
 ) -> list[Box]:
     """What is drawn, each child behind its parent."""
     writer = _Writer(tree, labels, p_values)
@@ -79,7 +83,7 @@ def boxes_of(
         is_end = bool(tree.feature[node] < 0 or tree.depth[node] == max_depth)
         box = writer.test_box(node) if not is_end else writer.end_box(node)
         if place.branch is not None:
-            box.label = _label(place.branch)
+            box.label = _label(place.branch, max_levels)
             boxes[number[parent]].children.append(len(boxes))
         number[node], drawn[node] = len(boxes), [] if is_end else _heaviest(tree, node)
         boxes.append(box)
@@ -157,9 +161,13 @@ class _Writer:
         return [(p_words(float(self.p_values[node])), False)]
 
 
-def _label(branch: Allowed) -> list[str]:
-    """What leads to a branch, in a few short lines: as many levels as they have room for."""
-    for most in range(_LISTED, 0, -1):
+def _label(branch: Allowed, max_levels: int | None) -> list[str]:
+    """What leads to a branch, in short lines; a few, with as many levels as they have room for, unless more levels were
+    asked for than usual."""
+    if max_levels is None or max_levels > LISTED:
+        lines = _wrapped(branch.words(name=False, most=max_levels))
+        return [clipped(line, _LONGEST_LINE) for line in lines]
+    for most in range(max_levels, 0, -1):
         lines = _wrapped(branch.words(name=False, most=most))
         if len(lines) <= _LABEL_LINES:
             break

@@ -38,6 +38,8 @@ from sklearn.base import BaseEstimator
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import InputError, check_whole
 from margrove.select.problem import ColumnProblem, ColumnTests
+from margrove.tree.association import NO_LEVELS, LevelTable, level_table
+from margrove.tree.groups import groups_of_levels
 from margrove.tree.impurity import class_impurity
 from margrove.tree.model import LEAF, TreeModel
 from margrove.tree.problem import CLASS_CRITERIA, Criterion, Growth, SplitScore, Thresholds, TreeProblem
@@ -264,7 +266,7 @@ def score_columns(
     gain, information = gains(tests, whole, settled)
     return ColumnScores(
         score=_scores(split_score, float(class_impurity(settled, whole)), gain, information),
-        p_value=p_values(tests),
+        p_value=p_values(tests, _levels(root)),
         gain=gain,
         n_tests=tests.n_tests,
         threshold=tests.threshold,
@@ -289,19 +291,35 @@ def gains(tests: ColumnTests, whole: NDArray[Any], criterion: Criterion) -> tupl
     return gain, information
 
 
-def p_values(tests: ColumnTests) -> Scores:
-    """How probable each column's test would be by chance; 1 where it offers none."""
+def _levels(root: TreeProblem) -> list[LevelTable]:
+    """Of each column that is parted into subsets what all its levels tell."""
+    weight = np.ones(root.cells.n_rows) if root.weight is None else root.weight
+    found = []
+    for j, column in enumerate(root.cells.columns):
+        if column.test == "subset":
+            group = groups_of_levels("subset", root.cells.codes(j)).group
+            found.append(level_table(root.target.astype(np.float64), weight, group, root.n_classes))
+        else:
+            found.append(NO_LEVELS)
+    return found
+
+
+def p_values(tests: ColumnTests, levels: Sequence[LevelTable]) -> Scores:
+    """How probable each column's test would be by chance; 1 where it offers none. ``levels``: what all levels of each
+    column tell, where it is parted into subsets."""
     offered = np.flatnonzero(tests.is_offered)
     p = np.ones(len(tests.n_tests))
     if len(offered) == 0:
         return p
-    # The significance of a split depends on its branches alone, so one model may hold all columns' trees of one level,
-    # side by side: the roots first, then their leaves.
+    # The significance of a split depends on its branches and levels alone, so one model may hold all columns' trees of
+    # one level, side by side: the roots first, then their leaves.
     n_roots, n_leaves = len(offered), len(tests.table)
     m = n_roots + n_leaves
     fan_out = np.concatenate([np.diff(tests.start)[offered], np.zeros(n_leaves, np.int64)])
     value = np.concatenate([np.add.reduceat(tests.table, tests.start[offered]), tests.table])
     n_tests = np.concatenate([tests.n_tests[offered], np.zeros(n_leaves)])
+    tables = [*(levels[j] for j in offered.tolist()), *[NO_LEVELS] * n_leaves]
+    n_levels = np.array([table.n_levels for table in tables])
     model = TreeModel(
         columns=(),
         feature=np.concatenate([offered, np.full(n_leaves, LEAF)]).astype(np.int32),
@@ -317,8 +335,11 @@ def p_values(tests: ColumnTests) -> Scores:
         impurity=np.full(m, np.nan),
         gain=np.full(m, np.nan),
         n_tests=n_tests,
-        n_candidates=n_tests,
+        n_candidates=np.where(n_levels > 0, 1.0, n_tests),
         value=value,
+        n_levels=n_levels,
+        association=np.array([table.association for table in tables]),
+        inverse_weight=np.array([table.inverse_weight for table in tables]),
     )
     p[offered] = split_p_values(model)[:n_roots]
     return p

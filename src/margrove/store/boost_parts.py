@@ -26,7 +26,7 @@ from margrove.store.learner_parts import (
 )
 from margrove.store.schema import BOOSTS, GROVE_ARRAYS, MOST_COLUMNS, TREES, Learner
 from margrove.store.tree_check import check_tree, columns_from_json, columns_to_json
-from margrove.store.tree_parts import read_reasons, read_table_names
+from margrove.store.tree_parts import put_trees_away, read_reasons, read_table_names
 from margrove.store.versions import Tensors
 
 _FIELDS = {
@@ -75,10 +75,7 @@ def take_boost_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
         "columns": columns_to_json(grove.columns),
         "categorical": dict(model.categorical_),
         "scalars": {key: scalar_to_json(getattr(model, key)) for key in learner.scalars},
-        "grove": {
-            spec.name: put_away(getattr(grove, spec.name), taken.tensors, f"{prefix}grove.{spec.name}")
-            for spec in GROVE_ARRAYS
-        },
+        "grove": put_trees_away(GROVE_ARRAYS, grove, taken.tensors, f"{prefix}grove."),
         "arrays": {
             key: put_away(array, taken.tensors, prefix + key)
             for key, array in _seen(model).items()

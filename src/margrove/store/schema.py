@@ -260,6 +260,10 @@ TREE_ARRAYS = (
     Array("n_tests", "t", has_gaps=True, least=0),  # infinite for the subsets of a thousand levels and more
     Array("n_candidates", "t", has_gaps=True, least=0),
     Array("value", "t k"),
+    # Of subset tests; files of trees without such a column do not have them, nor do the first ones written.
+    Array("n_levels", "t", is_optional=True, least=0),
+    Array("association", "t", is_optional=True, has_gaps=True, least=0),
+    Array("inverse_weight", "t", is_optional=True, least=0),
 )
 _TREE_SCALARS = {**_ENDED, "ccp_alpha_": Scalar(float, least=0.0)}
 

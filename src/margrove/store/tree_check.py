@@ -100,11 +100,25 @@ def check_tree(tree: TreeModel, what: str, *, is_regression: bool) -> None:
         counts = getattr(tree, name)
         _require(bool((counts[tree.is_leaf] == 0).all() and (counts >= 0).all()), what, f"{name} does not count tests")
     _require((tree.weight > 0).all(), what, "a node has no weight")
+    _check_levels(tree, what)
     if not is_regression:
         with np.errstate(over="ignore"):
             total = tree.value.sum(axis=1)
         is_count = (tree.value >= 0).all() and (total > 0).all() and np.isfinite(total).all()
         _require(is_count, what, "a node's value is no weight of classes")
+
+
+def _check_levels(tree: TreeModel, what: str) -> None:
+    """What is kept of all levels stands where subset tests are."""
+    kept = tree.n_levels, tree.association, tree.inverse_weight
+    if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
+        _require(all(array is None for array in kept), what, "not all that is kept of levels is there")
+        return
+    is_subset = np.array([column.test == "subset" for column in tree.columns])
+    has_levels = ~tree.is_leaf & is_subset[tree.feature]
+    is_told = (tree.n_levels >= 2) & (tree.inverse_weight > 0)
+    is_blank = (tree.n_levels == 0) & (tree.inverse_weight == 0) & np.isnan(tree.association)
+    _require(np.where(has_levels, is_told, is_blank).all(), what, "levels are not counted where subset tests are")
 
 
 def _require(is_so: bool | np.bool_, what: str, otherwise: str) -> None:

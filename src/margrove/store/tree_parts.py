@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.boost.model import Grove
 from margrove.store.check import check_certificate, check_fields, check_parameters, check_scalar, check_whole
 from margrove.store.fault import FaultError, shown
 from margrove.store.labels import labels_to_json
@@ -19,7 +20,7 @@ from margrove.store.learner_parts import (
     scalar_to_json,
     take_arrays,
 )
-from margrove.store.schema import MOST_COLUMNS, TREE_ARRAYS, TREES, Learner
+from margrove.store.schema import MOST_COLUMNS, TREE_ARRAYS, TREES, Array, Learner
 from margrove.store.tree_check import check_tree, columns_from_json, columns_to_json
 from margrove.store.versions import Tensors
 from margrove.tree.model import TreeModel
@@ -51,7 +52,9 @@ def take_tree_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
     trees = {_PREDICTING: model.tree_}
     if model.grown_ is not model.tree_:
         trees[_GROWN] = model.grown_
-    arrays = {which: _put_away(tree, taken.tensors, f"{prefix}{which}.") for which, tree in trees.items()}
+    arrays = {
+        which: put_trees_away(TREE_ARRAYS, tree, taken.tensors, f"{prefix}{which}.") for which, tree in trees.items()
+    }
     names = getattr(model, "feature_names_in_", None)
     return {
         "class": name,
@@ -91,8 +94,12 @@ def put_tree_together(record: dict[str, Any], tensors: Tensors, prefix: str) -> 
     return model
 
 
-def _put_away(tree: TreeModel, tensors: Tensors, prefix: str) -> dict[str, str]:
-    return {spec.name: put_away(getattr(tree, spec.name), tensors, prefix + spec.name) for spec in TREE_ARRAYS}
+def put_trees_away(specs: tuple[Array, ...], trees: TreeModel | Grove, tensors: Tensors, prefix: str) -> dict[str, str]:
+    """How the arrays of a tree or of a grove are laid out, which go into ``tensors``; those of subset tests only where
+    there may be such a test."""
+    has_subsets = trees.n_levels is not None and any(column.test == "subset" for column in trees.columns)
+    kept = [spec for spec in specs if has_subsets or not spec.is_optional]
+    return {spec.name: put_away(getattr(trees, spec.name), tensors, prefix + spec.name) for spec in kept}
 
 
 def _trees(

@@ -197,6 +197,12 @@ def show(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
+    max_levels: Annotated[
+        int,
+        typer.Option(
+            help="Levels that a rule names of a longer list; 0 for all. --code has them all.", rich_help_panel=_OUTPUT
+        ),
+    ] = MOST_LEVELS,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -212,7 +218,7 @@ def show(
     if code is not None:
         show_code(screen, model, code)
     elif rules or lines:
-        show_rules(screen, model, "lines" if lines else "nested")
+        show_rules(screen, model, "lines" if lines else "nested", max_levels)
     else:
         work(screen, model)
 

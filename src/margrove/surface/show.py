@@ -62,9 +62,12 @@ def show(screen: Screen, path: str) -> None:
     screen.document(record)
 
 
-def show_rules(screen: Screen, path: str, style: Style) -> None:
-    """Print the rules of a saved tree and nothing else: nested, or (``"lines"``) one for each leaf."""
-    rules = _tree_in(path, "--rules").rules(style=style)
+def show_rules(screen: Screen, path: str, style: Style, max_levels: int) -> None:
+    """Print the rules of a saved tree and nothing else: nested, or (``"lines"``) one for each leaf. Of a list of more than
+    ``max_levels`` levels the others are counted; 0 names them all."""
+    if max_levels < 0:
+        raise ParameterError(f"--max-levels is {max_levels}; it must be at least 1, or 0 for all.")
+    rules = _tree_in(path, "--rules").rules(style=style, max_levels=max_levels or None)
     for line in str(rules).splitlines():
         screen.essential(Text(line))
     screen.document({"command": "show", "model": path, "style": style, "rules": rules.data()})

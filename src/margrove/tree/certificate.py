@@ -34,6 +34,7 @@ VISIT_LIMIT = 2_000_000  # cells that are visited to search splits anew; a secon
 ROUNDING = 1e-9  # of sums in another order, relative to the impurity of the node
 _ROUNDING_OF_LOGARITHMS = 1e-6  # of the Gaussian entropy: a variance near its floor has lost that many digits
 _ROUNDING_OF_FITS = 1e-6  # of fitted thresholds, relative to the spread of the column
+_ROUNDING_OF_LEFTOVERS = 1e-13  # of a level's weight as a difference, relative to the node's
 _ROUNDING_OF_THRESHOLDS = 2.0**-22  # of a midpoint that was rounded to float32, relative to its neighbours
 
 _COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
@@ -275,10 +276,13 @@ class _Audit:
         if best is not None:
             self._worst("a better test of the same column", (best.gain - split.gain) / unit)
         self._worst("tests to choose from", abs(self.tree.n_tests[i] / split.n_tests - 1))
+        self._recount_levels(i, node, split)
         if self.problem.growth.max_features is not None:
             return  # which columns were drawn is not known
         columns = range(len(self.problem.cells.columns))
-        n_candidates = sum(self.search.groups(node, j).n_tests for j in columns)
+        groups = [self.search.groups(node, j) for j in columns]
+        is_of_old = self.tree.n_levels is None  # a file of the first ones written, which counted each subset
+        n_candidates = sum(group.n_tests if is_of_old else group.n_choices for group in groups)
         self._worst("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
         least_mean, mean = self._mean_gains(node)
         if isfinite(least_mean):
@@ -288,6 +292,21 @@ class _Audit:
             rival = self._sure_score(node, j, mean)
             if rival is not None:
                 self._worst("a better column", (rival - score) / max(unit, abs(rival), abs(score)))
+
+    def _recount_levels(self, i: int, node: Node, split: Split) -> None:
+        """What is claimed of all levels of a subset test, from which its p-value comes."""
+        tree, levels, claim = self.tree, split.levels, "all levels of each subset test"
+        if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
+            return
+        self._worst(claim, abs(tree.n_levels[i] - levels.n_levels))
+        if levels.n_levels == 0:
+            return
+        # The core takes the weight of one level as what the others leave of the node's: that costs a thin one digits.
+        rounding = _ROUNDING_OF_LEFTOVERS * node.weight * levels.inverse_weight
+        if isfinite(levels.association):
+            off = abs(tree.association[i] - levels.association) / (1 + levels.association)
+            self._worst(claim, max(off - rounding, 0.0))
+        self._worst(claim, max(abs(tree.inverse_weight[i] / levels.inverse_weight - 1) - rounding, 0.0))
 
     def _mean_gains(self, node: Node) -> tuple[float, float]:
         """That which a test must have to compete by gain ratio, at least and at most; −∞ for the other scores.
@@ -442,6 +461,9 @@ class _Audit:
             self._claim("tests to choose from", ROUNDING, "largest relative miscount"),
             self._claim("a better test of the same column", self.rounding, f"{of_splits}: largest gain missed"),
         ]
+        if any(column.test == "subset" for column in self.problem.cells.columns):
+            words = "largest relative difference of what their p-values come from"
+            claims.append(self._claim("all levels of each subset test", ROUNDING, words))
         if is_drawn:
             return [*claims, Claim("a better column", (), words=drawn), Claim("leaves to split", (), words=drawn)]
         claims.append(self._claim("a better column", self.rounding, f"{of_splits}: largest score missed"))
@@ -507,7 +529,17 @@ def _is_blank_where_nothing_is(tree: TreeModel) -> bool:
         and (tree.n_tests[leaf] == 0).all()
         and (tree.n_candidates[leaf] == 0).all()
         and (np.diff(tree.level_start) == n_codes).all()
+        and _are_levels_told_of_subsets(tree, ~leaf & np.array([column.test == "subset" for column in kinds]))
     )
+
+
+def _are_levels_told_of_subsets(tree: TreeModel, is_subset: NDArray[np.bool_]) -> bool:
+    """Whether what is kept of all levels stands at subset tests and nowhere else; old files have none of it."""
+    kept = tree.n_levels, tree.association, tree.inverse_weight
+    if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
+        return all(array is None for array in kept)
+    blank = (tree.n_levels == 0) & (tree.inverse_weight == 0) & np.isnan(tree.association)
+    return bool((blank == ~is_subset).all())
 
 
 def _is_part(tree: TreeModel, grown: TreeModel) -> Claim:

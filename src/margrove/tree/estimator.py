@@ -33,11 +33,17 @@ from margrove.tree.path import CostComplexityPath, cost_complexity_path
 from margrove.tree.permutation import permutation_losses
 from margrove.tree.problem import VALUE_CRITERIA, VARIANCE_FLOOR, Cells, Criterion, Test, TreeProblem
 from margrove.tree.prune import held_out_sums, prune
-from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells, read_cells
+from margrove.tree.reading import THIN_LEVELS, ColumnWishes, TreeSample, learn_cells, read_cells
 from margrove.tree.rules import Rules, Style, tree_rules
 from margrove.tree.settings import check_prune, check_settings, columns_looked_at, settle_growth, settle_seed
 from margrove.tree.significance import split_p_values, stop_by_significance, target_variance
 from margrove.tree.sql_source import Dialect
+from margrove.tree.words import MOST_LEVELS
+
+_WHY_THIN = (
+    f"one_vs_rest: its levels hold fewer than {THIN_LEVELS:g} rows each on average, and a subset of so many would be "
+    "fitted to single rows"
+)
 
 
 class DecisionTree(BaseEstimator):
@@ -125,10 +131,12 @@ class DecisionTree(BaseEstimator):
 
     def _learn(self, X: Any) -> Cells:
         test, why = self._categorical_test()
-        wishes = ColumnWishes(test, self.categorical_features, self.split_values, self.monotonic_cst)
+        thin: Test | None = "one_vs_rest" if self.categorical == "auto" and test == "subset" else None
+        wishes = ColumnWishes(test, self.categorical_features, self.split_values, self.monotonic_cst, thin)
         cells = learn_cells(self, X, wishes)
         self.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
-        self.categorical_ = {column.name: why for column in cells.columns if column.levels}
+        categories = [column for column in cells.columns if column.levels]
+        self.categorical_ = {column.name: why if column.test == test else _WHY_THIN for column in categories}
         return cells
 
     def _categorical_test(self) -> tuple[Test, str]:
@@ -314,12 +322,22 @@ class DecisionTree(BaseEstimator):
         check_is_fitted(self)
         return split_p_values(self.tree_, criterion=self._settled_criterion(), correct=self.correct_significance)
 
-    def rules(self, *, style: Style = "nested", max_depth: int | None = None) -> Rules:
+    def rules(
+        self, *, style: Style = "nested", max_depth: int | None = None, max_levels: int | None = MOST_LEVELS
+    ) -> Rules:
         """The tree as nested if and else, or (``style="lines"``) as one rule for each leaf with support, confidence and
-        p-value. Of numbers it says value ± spread: the standard deviation of the leaf's rows, or with
+        p-value. Of a list of more than ``max_levels`` levels the others are counted; None names them all, as ``data()``
+        and the exports always do. Of numbers it says value ± spread: the standard deviation of the leaf's rows, or with
         ``criterion="absolute_error"`` their mean distance from the median."""
         check_is_fitted(self)
-        return tree_rules(self.tree_, self._labels(), style=style, max_depth=max_depth, spread=self._spread())
+        return tree_rules(
+            self.tree_,
+            self._labels(),
+            style=style,
+            max_depth=max_depth,
+            spread=self._spread(),
+            max_levels=max_levels,
+        )
 
     def _spread(self) -> NDArray[np.float64] | None:
         """Of numbers, how far the rows of each node lie from its value; None of classes."""

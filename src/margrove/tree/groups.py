@@ -46,6 +46,12 @@ class Groups:
             return float(n)
         return max(0.0, n - 1.0)  # thresholds, and "present or missing"; one of two levels
 
+    @property
+    def n_choices(self) -> float:
+        """As how many tests the column counts where p-values are corrected: a subset's p has paid for the choice among
+        its levels already (`association.py`)."""
+        return float(self.n_groups > 1) if self.kind == "subset" else self.n_tests
+
 
 def groups_of_numbers(x: Floats, cuts: Floats | None) -> Groups:
     """By distinct values, with thresholds halfway between them; or by the bins between cuts, but for empty ones."""

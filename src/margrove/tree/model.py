@@ -15,9 +15,16 @@ order). Nothing here learns.
 ``impurity``        (m,) float64         of the criterion
 ``gain``            (m,) float64         of the node's test, not charged for its complexity; NaN at a leaf
 ``n_tests``         (m,) float64         how many tests the node's column offered there; 0 at a leaf
-``n_candidates``    (m,) float64         how many tests all columns offered there; 0 at a leaf
+``n_candidates``    (m,) float64         from how many tests all columns chose there, where p-values are corrected: a
+                                         column that is parted into subsets counts as one; 0 at a leaf
 ``value``           (m, K) float64       weight of each class; for regression (m, 1), the mean (or median)
+``n_levels``        (m,) float64         of a subset test: the levels that occur there, missing cells being one; else 0
+``association``     (m,) float64         of a subset test: φ² or η² of all levels (`association.py`); else NaN
+``inverse_weight``  (m,) float64         of a subset test: Σ 1/w over all levels; else 0
 ==================  ===================  ==============================================================================
+
+The last three are None in a tree of an old file, which did not keep them; there a column that is parted into subsets
+counts as 2^(L−1) − 1 candidates.
 """
 
 from __future__ import annotations
@@ -55,6 +62,9 @@ class TreeModel:
     n_tests: NDArray[np.float64]
     n_candidates: NDArray[np.float64]
     value: NDArray[np.float64]
+    n_levels: NDArray[np.float64] | None = None
+    association: NDArray[np.float64] | None = None
+    inverse_weight: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         return f"<TreeModel: {self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.max_depth}>"
@@ -172,6 +182,9 @@ class TreeModel:
             parts[name] = parts[name][kept]
         for name in ("n_tests", "n_candidates"):
             parts[name] = np.where(is_inner[kept], parts[name][kept], 0.0)
+        for name, blank in (("n_levels", 0.0), ("association", np.nan), ("inverse_weight", 0.0)):
+            if parts[name] is not None:
+                parts[name] = np.where(is_inner[kept], parts[name][kept], blank)
         parts["child_start"] = np.concatenate([[0], np.cumsum(fan_out)]).astype(np.int32)
         parts["level_start"] = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
         parts["child"] = number[self.child[np.repeat(is_inner, np.diff(self.child_start))]].astype(np.int32)

@@ -13,6 +13,7 @@ from math import nan
 
 import numpy as np
 
+from margrove.tree.association import NO_LEVELS
 from margrove.tree.model import LEAF, TreeModel
 from margrove.tree.problem import TreeProblem
 from margrove.tree.split import FREE, Node, Split, SplitSearch
@@ -92,6 +93,7 @@ def _as_arrays(search: SplitSearch, root: _Grown) -> TreeModel:
     number = {id(grown): i for i, grown in enumerate(nodes)}
     splits = [grown.split if grown.children else None for grown in nodes]
     levels = [np.empty(0, np.int32) if split is None else split.level_branch for split in splits]
+    tables = [NO_LEVELS if split is None else split.levels for split in splits]
     n_children = [len(grown.children) for grown in nodes]
     return TreeModel(
         columns=search.problem.cells.columns,
@@ -109,5 +111,8 @@ def _as_arrays(search: SplitSearch, root: _Grown) -> TreeModel:
         gain=np.array([nan if split is None else split.gain for split in splits]),
         n_tests=np.array([0.0 if split is None else split.n_tests for split in splits]),
         n_candidates=np.array([0.0 if split is None else split.n_candidates for split in splits]),
+        n_levels=np.array([table.n_levels for table in tables]),
+        association=np.array([table.association for table in tables]),
+        inverse_weight=np.array([table.inverse_weight for table in tables]),
         value=np.stack([search.held_value(grown.node) for grown in nodes]),
     )

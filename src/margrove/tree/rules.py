@@ -23,7 +23,7 @@ from scipy.stats import chi2
 
 from margrove.errors import InputError, ParameterError, check_whole
 from margrove.tree.model import TreeModel
-from margrove.tree.words import Allowed, Place, labels_of, places, plain, rounded, shares
+from margrove.tree.words import MOST_LEVELS, Allowed, Place, labels_of, places, plain, rounded, shares
 
 Style = Literal["nested", "lines"]
 STYLES: tuple[Style, ...] = ("nested", "lines")
@@ -76,8 +76,9 @@ class Rule:
             "nodes_below": self.nodes_below,
         }
 
-    def __str__(self) -> str:
-        asked = _joined(self.conditions, " AND ")
+    def line(self, max_levels: int | None = MOST_LEVELS) -> str:
+        """All on one line; of a longer list of levels only so many are named, None means all."""
+        asked = _joined(self.conditions, " AND ", max_levels)
         facts = [f"support {self.support:,}", f"share {self._percent(self.share)}"]
         if self.confidence is not None:
             facts.append(f"confidence {self._percent(self.confidence)}")
@@ -85,6 +86,9 @@ class Rule:
             facts.append(p_words(self.p_value))
         rule = f"IF {asked} THEN {self.outcome()}" if asked else f"ALWAYS {self.outcome()}"
         return f"{rule} ({', '.join(facts)}){_more(self.nodes_below)}"
+
+    def __str__(self) -> str:
+        return self.line()
 
     __repr__ = __str__  # a person at the prompt wants to read it
 
@@ -99,11 +103,14 @@ class Rules:
         By support, the largest first; of equals the first in the tree.
     style : {"nested", "lines"}
     text : str
+    max_levels : int or None
+        How many levels of a list the text names; ``data`` has them all.
     """
 
     rules: tuple[Rule, ...]
     style: Style
     text: str
+    max_levels: int | None = MOST_LEVELS
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -122,7 +129,7 @@ class Rules:
         if self.style == "nested":
             return f"<pre>{escape(self.text)}</pre>"
         heads = ("if", "then", "support", "share", "confidence", "p-value")
-        lines = [_html_row(heads, "th"), *(_html_row(_cells(rule), "td") for rule in self.rules)]
+        lines = [_html_row(heads, "th"), *(_html_row(_cells(rule, self.max_levels), "td") for rule in self.rules)]
         return f"<table>{''.join(lines)}</table>"
 
 
@@ -134,6 +141,7 @@ def tree_rules(
     max_depth: int | None = None,
     p_values: NDArray[np.float64] | None = None,
     spread: NDArray[np.float64] | None = None,
+    max_levels: int | None = MOST_LEVELS,
 ) -> Rules:
     """The rules of a tree.
 
@@ -149,6 +157,8 @@ def tree_rules(
         Of each node. If left out, the χ² test at the head of this module; regression has none then.
     spread : array of shape (m,), optional
         Of regression, how far the rows of each node lie from its value: said as value ± spread.
+    max_levels : int, default=10
+        Of a longer list of levels only so many are named, and the others counted; None means all.
 
     Returns
     -------
@@ -178,6 +188,8 @@ def tree_rules(
         raise ParameterError(f"style is {style!r}; it must be 'nested' or 'lines'.")
     if max_depth is not None:
         check_whole("max_depth", max_depth, least=0, cure="None means all.")
+    if max_levels is not None:
+        check_whole("max_levels", max_levels, least=1, cure="None means all.")
     labels = labels_of(model, classes)
     p_of_node = _p_values(model, labels is None, p_values)
     share_of_class = shares(model) if labels is not None else None
@@ -203,10 +215,10 @@ def tree_rules(
             )
             rules.append(rule)
         if style == "nested":
-            written.append(_nested_line(model, place, rule))
+            written.append(_nested_line(model, place, rule, max_levels))
     rules.sort(key=lambda rule: -rule.support)
-    text = "\n".join([str(rule) for rule in rules] if style == "lines" else [line for line in written if line])
-    return Rules(tuple(rules), style, text)
+    lines = [rule.line(max_levels) for rule in rules] if style == "lines" else [line for line in written if line]
+    return Rules(tuple(rules), style, "\n".join(lines), max_levels)
 
 
 def rules_text(model: TreeModel, classes: Any = None, **options: Any) -> str:
@@ -239,14 +251,14 @@ def _p_values(model: TreeModel, is_regression: bool, given: NDArray[np.float64] 
     return np.asarray(given, np.float64)
 
 
-def _nested_line(model: TreeModel, place: Place, rule: Rule | None) -> str:
+def _nested_line(model: TreeModel, place: Place, rule: Rule | None, max_levels: int | None) -> str:
     """The line of a node: its branch of its parent, and what it predicts if the rule ends here."""
     said = "" if rule is None else _said(rule)
     if place.branch is None:
         return said
     node = place.node
     branch, last = int(model.branch[node]), len(model.children(int(model.parent[node]))) - 1
-    asked = place.branch.words()
+    asked = place.branch.words(most=max_levels)
     asked = f"if {asked}" if branch == 0 else f"else if {asked}" if branch < last else f"else ({asked})"
     return f"{_INDENT * (int(model.depth[node]) - 1)}{asked}: {said}".rstrip()
 
@@ -261,9 +273,9 @@ def _more(nodes_below: int) -> str:
     return f" … {nodes_below:,} nodes below not shown" if nodes_below else ""
 
 
-def _joined(conditions: tuple[Allowed, ...], and_: str) -> str:
+def _joined(conditions: tuple[Allowed, ...], and_: str, max_levels: int | None) -> str:
     """All of them, in brackets where an "or" would stand between the "and"s."""
-    words = [condition.words() for condition in conditions]
+    words = [condition.words(most=max_levels) for condition in conditions]
     return words[0] if len(words) == 1 else and_.join(f"({each})" if " or " in each else each for each in words)
 
 
@@ -294,8 +306,8 @@ def _condition_data(condition: Allowed) -> dict[str, Any]:
     return found
 
 
-def _cells(rule: Rule) -> tuple[str, ...]:
-    asked = _joined(rule.conditions, " and ") or "always"
+def _cells(rule: Rule, max_levels: int | None) -> tuple[str, ...]:
+    asked = _joined(rule.conditions, " and ", max_levels) or "always"
     p_value = "" if rule.p_value is None else p_words(rule.p_value).removeprefix("p = ").removeprefix("p ")
     outcome = f"{rule.outcome()}{_more(rule.nodes_below)}"
     return asked, outcome, f"{rule.support:,}", _percent(rule.share), rule.sure(), p_value

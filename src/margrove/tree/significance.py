@@ -20,13 +20,24 @@ X² as large as the one found. χ² is the limit of many rows. Where some E_bk i
 The test was picked as the best of c that the node had to choose from. What the best of c independent tests of p would
 show by chance is 1 − (1 − p)^c (Šidák), the corrected p; candidates are not independent, so it is on the safe side.
 
+Of subsets of L levels there are 2^(L−1) − 1, and to correct for that many would leave nothing significant: with 30
+levels p would have to be below 1e-10. Nor were they tried one by one. A subset's p is therefore that of the whole
+table, all L levels that occur in the node by the classes, X² with (L − 1)(K − 1) degrees of freedom: putting levels
+together never makes X² larger, so under chance the best subset's is as large as some x no more often than the whole
+table's is (`association.py`). The choice among the levels is paid for, and the column counts as one candidate in c. The
+p says that the column tells of the classes, not that this subset is the right one; where a limit on leaves forbade the
+best subset, the one taken may be a weak part of a strong table. Levels are often thin, so the permutation distribution
+of X² has the place of χ² (unless weights are not whole): the gamma above, whose moments only need the sums of the
+table. A column that names the rows has the same X² however they are dealt, and p = 1. Of two levels the whole table is
+the split itself, tested as above.
+
 Counts are weights: with sample or class weights, p is that of rows repeated so often. Where weights are not whole
 numbers there is nothing to permute, and every p is that of χ². Under monotone constraints a node keeps the class
 weights that it predicts, held within bounds; p is then that of what the branches predict.
 
 A number as target: the F test of one-way analysis of variance, from the node's and its branches' sums of squares
-(criteria squared_error and gaussian_entropy). The mean distance from the median does not give them: for absolute_error
-p is NaN.
+(criteria squared_error and gaussian_entropy); for a subset test that of all its levels. The mean distance from the
+median does not give them: for absolute_error p is NaN.
 """
 
 from __future__ import annotations
@@ -35,19 +46,17 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from margrove.errors import ParameterError, check_number, shown
+from margrove.tree.contingency import DRAWS, EQUAL_TABLES, Margin, draw_statistics, gamma_tail, margin_of
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import VALUE_CRITERIA, Criterion
 
 SMALL_EXPECTED = 5.0  # the usual rule of thumb for χ²
-DRAWS = 999
-SEED = 20261115
 LEAST_OF_DRAWS = 0.01  # ten of the draws: fewer are too few to count
 MOST_ROWS = 100  # there, measured on random tables, gamma's p is 0.01 off on average; χ²'s twice that with 7 classes
 MOST_CELLS = 200  # what keeps a draw cheap
-EQUAL_TABLES = 1e-7  # tables whose probability differs by less are equally probable: rounding
 
 SmallCounts = Literal["exact", "chi2"]
 
@@ -78,7 +87,8 @@ def split_p_values(
     criterion : str
         What the tree's impurity is. It tells numbers from classes, and how to read a node's variance.
     correct : bool
-        Correct for the number of tests the node had to choose from (``model.n_candidates``).
+        Correct for the number of tests the node had to choose from (``model.n_candidates``). A subset test has the p
+        of all its levels, which pays for the choice among them, and its column counts as one.
     small : {"exact", "chi2"}
         What tests a table with small expected counts: Fisher's or the permutation test, or χ² as everywhere else.
 
@@ -105,6 +115,7 @@ def split_p_values(
     p[inner] = _p_of_numbers(model, inner, criterion) if criterion in VALUE_CRITERIA else _p_of_classes(model, inner)
     if small == "exact" and criterion not in VALUE_CRITERIA:
         _test_small_tables(model, inner, p)
+    _test_all_levels(model, criterion, small, p)
     return corrected(p, model.n_candidates) if correct else p
 
 
@@ -339,52 +350,36 @@ def _permutation(model: TreeModel, nodes: NDArray[np.intp]) -> NDArray[np.float6
         columns = columns[columns > 0]
         squares = np.divide(table**2, np.outer(rows, table.sum(axis=0)), out=np.zeros_like(table), where=table > 0)
         statistic = rows.sum() * (squares.sum() - 1)  # X² = n (Σ O²/(n_b n_k) − 1)
-        p[i] = _gamma_tail(statistic, rows, columns)
+        p[i] = gamma_tail(statistic, float(rows.sum()), margin_of(rows), margin_of(columns))
         if p[i] >= LEAST_OF_DRAWS and rows.sum() <= MOST_ROWS and len(rows) * len(columns) <= MOST_CELLS:
             sums = tuple(sorted(rows.astype(int).tolist())), tuple(sorted(columns.astype(int).tolist()))
             if sums not in drawn:
-                drawn[sums] = _draw_statistics(*sums)
+                drawn[sums] = draw_statistics(*sums)
             as_large = DRAWS - np.searchsorted(drawn[sums], statistic - EQUAL_TABLES * (1 + statistic))
             p[i] = (1 + as_large) / (1 + DRAWS)
     return p
 
 
-def _draw_statistics(rows: tuple[int, ...], columns: tuple[int, ...]) -> NDArray[np.float64]:
-    """X² of random tables with these sums, ascending."""
-    tables = stats.random_table.rvs(rows, columns, size=DRAWS, method="patefield", random_state=SEED)
-    squares = (tables**2 / np.outer(rows, columns)).sum(axis=(1, 2))
-    return np.sort(sum(rows) * (squares - 1))
-
-
-def _gamma_tail(statistic: float, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> float:
-    """P(G ≥ statistic) for the gamma distribution G with X²'s mean and variance over all tables with these sums."""
-    if rows.sum() <= 3:  # larger than 2 × 2, and of three rows: every table with these sums has the same X²
-        return 1.0
-    mean, variance = permutation_moments(rows, columns)
-    if variance <= EQUAL_TABLES * mean:
-        return 1.0
-    return float(special.gammaincc(mean**2 / variance, max(statistic, 0.0) * mean / variance))
-
-
-def permutation_moments(rows: NDArray[np.float64], columns: NDArray[np.float64]) -> tuple[float, float]:
-    """The exact mean and variance of X² over all permutations of more than three rows, given the sums of the table.
-
-    Examples
-    --------
-    Each class once: X² is the same however they are dealt.
-
-    >>> import numpy as np
-    >>> from margrove.tree.significance import permutation_moments
-    >>> permutation_moments(np.array([2.0, 2.0]), np.ones(4))
-    (4.0, 0.0)
-    """
-    n = float(rows.sum())
-    mean = n / (n - 1) * (len(rows) - 1) * (len(columns) - 1)
-    (v, w), (v_, w_) = _dawson(n, rows), _dawson(n, columns)
-    return mean, 2 * n / (n - 3) * (v - w) * (v_ - w_) + n**2 / (n - 1) * w * w_
-
-
-def _dawson(n: float, sums: NDArray[np.float64]) -> tuple[float, float]:
-    """The two terms of one margin in Dawson's formula."""
-    size = len(sums)
-    return (size - 1) * (n - size) / (n - 1), (n * float((1 / sums).sum()) - size**2) / (n - 2)
+def _test_all_levels(model: TreeModel, criterion: Criterion, small: SmallCounts, p: NDArray[np.float64]) -> None:
+    """Put the p of all levels together in the place of their subset's, where there are more than two."""
+    if model.n_levels is None or model.association is None or model.inverse_weight is None:
+        return
+    nodes = np.flatnonzero(model.n_levels > 2)
+    if len(nodes) == 0 or criterion == "absolute_error":
+        return
+    size, told = model.n_levels[nodes], model.association[nodes]
+    if criterion in VALUE_CRITERIA:
+        rest = model.weight[nodes] - size
+        is_testable = (rest > 0) & (told > 0)
+        p[nodes] = 1.0
+        with np.errstate(divide="ignore", over="ignore"):  # levels without any spread: F = ∞, p = 0
+            f = (told / (size - 1))[is_testable] / ((1 - told)[is_testable] / rest[is_testable])
+        p[nodes[is_testable]] = special.fdtrc((size - 1)[is_testable], rest[is_testable], f)
+        return
+    counts = _parent_counts(model)[nodes]
+    statistic, classes = counts.sum(axis=1) * told, np.count_nonzero(counts > 0, axis=1)
+    p[nodes] = _chi2_tail(statistic, ((size - 1) * (classes - 1)).astype(np.intp))
+    if small == "exact":
+        for i in np.flatnonzero((counts == np.rint(counts)).all(axis=1) & (classes > 1)):
+            levels = Margin(float(size[i]), float(model.inverse_weight[nodes[i]]))
+            p[nodes[i]] = gamma_tail(statistic[i], counts[i].sum(), levels, margin_of(counts[i][counts[i] > 0]))

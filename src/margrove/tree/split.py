@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import ParameterError
+from margrove.tree.association import NO_LEVELS, LevelTable, level_table
 from margrove.tree.groups import Groups, groups_of_levels, groups_of_numbers
 from margrove.tree.impurity import entropy, moments
 from margrove.tree.parts import Measure, Parts
@@ -68,7 +69,8 @@ class Split:
     column: int
     gain: float  # imp(S) − Σ_b p_b imp(S_b)
     n_tests: float  # c: how many the column offered
-    n_candidates: float  # how many all columns looked at offered
+    n_candidates: float  # from how many all columns looked at chose: a subset's column counts as one
+    levels: LevelTable  # of a subset test: what all levels tell, whichever subset was chosen
     charge: float  # λ (log2 d + log2 c)/w(S)
     information: float  # −Σ_b p_b log2 p_b
     threshold: float
@@ -207,7 +209,7 @@ class SplitSearch:
             if max_features is not None and n_looked >= max_features and splits:
                 break
             groups = self.groups(node, j)
-            n_candidates += groups.n_tests
+            n_candidates += groups.n_choices
             n_looked += groups.n_tests > 0
             splits += islice(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit), 1)
         splits = self.eligible(node, splits)
@@ -342,7 +344,8 @@ class SplitSearch:
             column=j,
             gain=float(self._gain(node, branches)),
             n_tests=groups.n_tests,
-            n_candidates=groups.n_tests,
+            n_candidates=groups.n_choices,
+            levels=self._all_levels(node, groups),
             charge=self.problem.growth.complexity * bits / node.weight,
             information=float(entropy(branches.weight)),
             threshold=threshold,
@@ -353,6 +356,13 @@ class SplitSearch:
             branches=branches,
             bounds=self._bounds_of_branches(node, j, branches, groups.n_present, threshold),
         )
+
+    def _all_levels(self, node: Node, groups: Groups) -> LevelTable:
+        if groups.kind != "subset":
+            return NO_LEVELS
+        levels = level_table(node.target, node.row_weight, groups.group, self.problem.n_classes)
+        is_tested = self.problem.growth.criterion != "absolute_error"  # its splits have no p-value
+        return levels if is_tested else replace(levels, association=nan)
 
     def is_allowed(self, node: Node, split: Split) -> bool:
         """Whether the branches are large enough and in monotone order."""

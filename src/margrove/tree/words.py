@@ -31,6 +31,7 @@ from margrove.tree.model import TreeModel
 from margrove.tree.problem import TreeColumn
 
 _ALL_DIGITS = 1e9  # below it, numbers of more than six digits before the point keep them
+MOST_LEVELS = 10  # of a list for people; the others are counted
 _LISTED = 4  # levels; where a branch has more, and fewer are left out, these are named instead
 
 
