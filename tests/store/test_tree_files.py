@@ -339,3 +339,38 @@ def _cells_of(model):
     from margrove.tree.reading import read_cells
 
     return read_cells(model, SMALL, model.tree_.columns)
+
+
+@pytest.mark.parametrize("prune", [None, "reduced_error"])
+def test_a_generator_comes_back_as_the_number_that_the_fit_drew(content, loaded, prune):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, size=(120, 4)).astype(float), rng.integers(0, 2, 120)
+    model = DecisionTreeClassifier(random_state=np.random.RandomState(5), max_features=2, prune=prune).fit(X, y)
+    again = loaded(content(model))
+    assert isinstance(again.random_state, int)
+    assert certify(again, X, y).holds
+    refitted = clone(again).fit(X, y)
+    np.testing.assert_array_equal(refitted.tree_.threshold, model.tree_.threshold)
+    assert loaded(content(refitted)).random_state == again.random_state
+
+
+def test_what_all_levels_tell_is_kept_where_subsets_are(any_tree, content):
+    model, _, _ = any_tree
+    _, tensors = unpack(io.BytesIO(content(model)))
+    has_subsets = any(column.test == "subset" for column in model.tree_.columns)
+    assert ("tree_.n_levels" in tensors) == has_subsets
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [("n_levels", 1.0, "levels are not counted"), ("inverse_weight", 0.0, "levels are not counted")],
+)
+def test_levels_that_are_not_counted_are_refused(content, forged, loaded, name, value, words):
+    file = content(DecisionTreeClassifier(max_depth=1).fit([["a"], ["b"], ["c"], ["a"]], [0, 1, 1, 0]))
+
+    def change(header, tensors):
+        tensors[f"tree_.{name}"] = tensors[f"tree_.{name}"].copy()
+        tensors[f"tree_.{name}"][0] = value
+
+    with pytest.raises(ModelFileError, match=words):
+        loaded(forged(file, change))

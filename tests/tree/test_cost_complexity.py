@@ -11,7 +11,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.tree.random_trees import LAW, written_trees, written_trees_of_numbers
 from tests.tree.sklearn_tree import from_sklearn
 
-from margrove.errors import InputError
+import margrove
+from margrove.errors import ConvergenceWarning, InputError
+from margrove.tree import estimator
 from margrove.tree.by_hand import by_hand
 from margrove.tree.held_out import ends_of_rows
 from margrove.tree.path import candidate_alphas, choose_alpha, cost_complexity_path
@@ -210,3 +212,39 @@ def test_scores_that_do_not_fit_are_refused():
         choose_alpha([0.0, 0.1], [[0.5, 0.5]])
     with pytest.raises(InputError, match="NaN or infinite"):
         choose_alpha([0.0], [[np.nan]])
+
+
+class _Clock:
+    """Stands still, but for what is added."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(("folds_in_time", "words"), [(0, "fewer folds"), (2, "fewer folds"), (5, None)])
+def test_the_time_limit_is_that_of_the_whole_fit(monkeypatch, rng, folds_in_time, words):
+    """Each tree takes one second of five: the first is grown from all rows, the others from folds."""
+    clock, given = _Clock(), []
+    solve = estimator.solve
+
+    def solve_in_a_second(problem, engine, effort):
+        given.append(effort.time_limit)
+        clock.now += 1.0
+        return solve(problem, engine, estimator.Effort())
+
+    monkeypatch.setattr(estimator, "time", clock)
+    monkeypatch.setattr(estimator, "solve", solve_in_a_second)
+    X, y = rng.normal(size=(120, 3)), rng.integers(0, 2, 120)
+    tree = margrove.DecisionTreeClassifier(ccp_alpha="cv", time_limit=1.5 + folds_in_time)
+    if words is None:
+        assert tree.fit(X, y).status_ == "converged"
+    else:
+        with pytest.warns(ConvergenceWarning, match=words):
+            tree.fit(X, y)
+        assert tree.status_ == "time_limit"
+    n_started = min(1 + folds_in_time + 1, 6)
+    assert given == [1.5 + folds_in_time - k for k in range(n_started)]
+    assert folds_in_time > 0 or tree.ccp_alpha_ == 0

@@ -26,7 +26,7 @@ from margrove.store.learner_parts import (
 )
 from margrove.store.schema import BOOSTS, GROVE_ARRAYS, MOST_COLUMNS, TREES, Learner
 from margrove.store.tree_check import check_tree, columns_from_json, columns_to_json
-from margrove.store.tree_parts import put_trees_away, read_reasons, read_table_names
+from margrove.store.tree_parts import put_trees_away, read_reasons, read_table_names, take_trees
 from margrove.store.versions import Tensors
 
 _FIELDS = {
@@ -98,10 +98,10 @@ def put_boost_together(record: dict[str, Any], tensors: Tensors, prefix: str) ->
     columns = columns_from_json(record["columns"], d)
     fitted |= read_table_names(record, columns)
     fitted["categorical_"] = read_reasons(record["categorical"], columns)
-    symbols = {"d": d, "k": max(1, len(labels))}
-    grove = Grove(columns, **take_arrays(GROVE_ARRAYS, record["grove"], tensors, f"{prefix}grove.", symbols))
+    width = max(1, len(labels))
+    grove = Grove(columns, **take_trees(GROVE_ARRAYS, record["grove"], tensors, f"{prefix}grove.", columns, width))
     _check_grove(grove, is_regression=not learner.is_classifier)
-    seen = take_arrays(learner.arrays, record["arrays"], tensors, prefix, symbols)
+    seen = take_arrays(learner.arrays, record["arrays"], tensors, prefix, {"d": d})
     n_trees = grove.n_trees
     if len(seen["vote"]) < n_trees or (len(seen["vote"]) > n_trees and not learner.is_classifier):
         raise FaultError(f"there are {n_trees} trees and {len(seen['vote'])} votes")

@@ -102,7 +102,9 @@ def parameters_to_json(model: Any, taken: Taken, skipped: tuple[str, ...] = ()) 
     for name, value in model.get_params(deep=False).items():
         if name in skipped:
             continue
-        if name == "random_state" and isinstance(value, np.random.RandomState):
+        if name == "random_state" and isinstance(value, np.random.RandomState) and hasattr(model, "_drawn_seed"):
+            value = model._drawn_seed  # what the fit drew from it: the same tree again, and the same certificate
+        elif name == "random_state" and isinstance(value, np.random.RandomState):
             taken.left_out.append(f"{owner}: random_state is a generator, whose state is not kept; saved as None.")
             value = None
         if name == "checkpoint":

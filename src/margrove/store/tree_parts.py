@@ -23,7 +23,7 @@ from margrove.store.learner_parts import (
 from margrove.store.schema import MOST_COLUMNS, TREE_ARRAYS, TREES, Array, Learner
 from margrove.store.tree_check import check_tree, columns_from_json, columns_to_json
 from margrove.store.versions import Tensors
-from margrove.tree.model import TreeModel
+from margrove.tree.model import TreeModel, blank_levels
 from margrove.tree.problem import TreeColumn
 
 _FIELDS = {
@@ -97,9 +97,23 @@ def put_tree_together(record: dict[str, Any], tensors: Tensors, prefix: str) -> 
 def put_trees_away(specs: tuple[Array, ...], trees: TreeModel | Grove, tensors: Tensors, prefix: str) -> dict[str, str]:
     """How the arrays of a tree or of a grove are laid out, which go into ``tensors``; those of subset tests only where
     there may be such a test."""
-    has_subsets = trees.n_levels is not None and any(column.test == "subset" for column in trees.columns)
-    kept = [spec for spec in specs if has_subsets or not spec.is_optional]
+    is_told = trees.n_levels is not None and _has_subsets(trees.columns)
+    kept = [spec for spec in specs if is_told or not spec.is_optional]
     return {spec.name: put_away(getattr(trees, spec.name), tensors, prefix + spec.name) for spec in kept}
+
+
+def take_trees(
+    specs: tuple[Array, ...], layouts: Any, tensors: Tensors, prefix: str, columns: tuple[TreeColumn, ...], width: int
+) -> dict[str, Any]:
+    """The arrays that `put_trees_away` laid out so, of trees whose values are this wide."""
+    arrays = take_arrays(specs, layouts, tensors, prefix, {"d": len(columns), "k": width})
+    if "n_levels" not in arrays and not _has_subsets(columns):
+        arrays |= blank_levels(len(arrays["feature"]))
+    return arrays
+
+
+def _has_subsets(columns: tuple[TreeColumn, ...]) -> bool:
+    return any(column.test == "subset" for column in columns)
 
 
 def _trees(
@@ -110,8 +124,7 @@ def _trees(
     check_fields(layouts, {_PREDICTING, *([_GROWN] if is_pruned else [])}, "the list of trees")
     trees = {}
     for which, layout in layouts.items():
-        symbols = {"d": len(columns), "k": width}
-        arrays = take_arrays(TREE_ARRAYS, layout, tensors, f"{prefix}{which}.", symbols)
+        arrays = take_trees(TREE_ARRAYS, layout, tensors, f"{prefix}{which}.", columns, width)
         trees[which] = TreeModel(columns=columns, **arrays)
         check_tree(trees[which], which, is_regression=not learner.is_classifier)
     return {_GROWN: trees[_PREDICTING], **trees}

@@ -198,11 +198,13 @@ def show(
         ),
     ] = None,
     max_levels: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="Levels that a rule names of a longer list; 0 for all. --code has them all.", rich_help_panel=_OUTPUT
+            help="Levels that a rule names of a longer list; 0 for all. None: 10. --code always has all.",
+            show_default=False,
+            rich_help_panel=_OUTPUT,
         ),
-    ] = MOST_LEVELS,
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

@@ -15,6 +15,7 @@ from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters
 from margrove.tree.problem import TreeColumn
 from margrove.tree.rules import Style
+from margrove.tree.words import MOST_LEVELS
 
 SHOWN_COLUMNS = 20
 _NUMBERS = {  # that kernels have, other than γ alone
@@ -62,12 +63,13 @@ def show(screen: Screen, path: str) -> None:
     screen.document(record)
 
 
-def show_rules(screen: Screen, path: str, style: Style, max_levels: int) -> None:
-    """Print the rules of a saved tree and nothing else: nested, or (``"lines"``) one for each leaf. Of a list of more than
-    ``max_levels`` levels the others are counted; 0 names them all."""
-    if max_levels < 0:
-        raise ParameterError(f"--max-levels is {max_levels}; it must be at least 1, or 0 for all.")
-    rules = _tree_in(path, "--rules").rules(style=style, max_levels=max_levels or None)
+def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) -> None:
+    """Print the rules of a saved tree and nothing else: nested, or (``"lines"``) one for each leaf. Of a list of more
+    than ``max_levels`` levels (None: as many as people read) the others are counted; 0 names them all."""
+    most = MOST_LEVELS if max_levels is None else max_levels
+    if most < 0:
+        raise ParameterError(f"--max-levels is {most}; it must be at least 1, or 0 for all.")
+    rules = _tree_in(path, "--rules").rules(style=style, max_levels=most or None)
     for line in str(rules).splitlines():
         screen.essential(Text(line))
     screen.document({"command": "show", "model": path, "style": style, "rules": rules.data()})

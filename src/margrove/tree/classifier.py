@@ -85,7 +85,9 @@ class DecisionTreeClassifier(TreeClassifier):
         Which thresholds are tried: between all neighbouring values; at quantiles; where normal densities of the classes
         cross; where a logistic regression says one half.
     categorical : {"auto", "multiway", "subset", "one_vs_rest"}, default="auto"
-        How categories are tested; ``categorical_`` says what "auto" chose, and why.
+        How categories are tested. "auto": subsets, or with the gain ratio multiway; one level against the rest where
+        there are more than ten and they hold fewer than five rows each on average (tickets, names). ``categorical_``
+        says what it chose for each column, and why.
     categorical_features : "from_dtype" or array of columns or mask, default="from_dtype"
         Which numbers are categories, by name, position or mask.
     split_values : dict of column to cut points, optional
@@ -117,13 +119,14 @@ min_impurity_decrease, class_weight
         Added to each class of a leaf in `predict_proba`; 1 is Laplace's.
     n_bins : int, default=255
         Of ``thresholds="histogram"``.
-    random_state : int, optional
+    random_state : int or RandomState, optional
         None: of equal columns the first is taken, and nothing is random. A number: each node looks at the columns in an
-        order of its own.
+        order of its own. Of a RandomState one number is drawn, and a model file keeps that number.
     n_jobs : int, optional
         Threads; None means all. The tree is the same for any number.
     time_limit : float, optional
-        Seconds; nodes still open then are leaves.
+        Seconds for the whole fit, the folds of ``ccp_alpha="cv"`` included. Nodes still open then are leaves; folds
+        still to come have no say.
     engine : {"auto", "native", "reference"}
         Where it runs.
 

@@ -3,6 +3,7 @@ pruned tree → certificate."""
 
 from __future__ import annotations
 
+import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -108,14 +109,15 @@ class DecisionTree(BaseEstimator):
         sample = self._read_target(cells, y, sample_weight)
         growing, held_out = self._apart(sample)
         problem = self._problem(growing, criterion)
+        allowance = _Allowance(effort)
         solution = solve(problem, engine, effort)
         self.grown_, self.status_, self.engine_ = solution.model, solution.status, engine
-        self.tree_ = self._pruned(problem, held_out, engine, effort)
+        self.tree_ = self._pruned(problem, held_out, engine, allowance)
         if sample.classes is not None:
             self.classes_ = sample.classes
             self.n_classes_ = len(sample.classes)
         self.__dict__.pop("certificate_", None)  # that of an earlier fit
-        self._warn_unless_done()
+        self._warn_unless_done(solution.status)
         return self
 
     def _draw_seed(self) -> None:
@@ -171,25 +173,27 @@ class DecisionTree(BaseEstimator):
         held_out = held_out_rows(sample, self.validation_fraction, self._seed())
         return _some(sample, ~held_out), _some(sample, held_out)
 
-    def _pruned(self, problem: TreeProblem, held_out: TreeSample | None, engine: str, effort: Effort) -> TreeModel:
+    def _pruned(
+        self, problem: TreeProblem, held_out: TreeSample | None, engine: str, allowance: _Allowance
+    ) -> TreeModel:
         tree, criterion = self.grown_, problem.growth.criterion
         if self.significance is not None:
             cut = stop_by_significance(tree, self.significance, criterion=criterion, correct=self.correct_significance)
             tree = tree.cut(cut)
         if self.prune == "reduced_error" and held_out is not None:
-            leaf = _leaves(tree, held_out.cells, engine, effort)
+            leaf = _leaves(tree, held_out.cells, engine, allowance.effort)
             sums = held_out_sums(tree, leaf, held_out.target, held_out.weight, criterion=criterion)
             tree = prune(tree, "reduced_error", criterion=criterion, held_out=sums)
         elif self.prune is not None and self.prune != "cost_complexity":
             tree = prune(
                 tree, self.prune, level=self.prune_level, criterion=criterion, correct=self.correct_significance
             )
-        self.ccp_alpha_ = self._settled_alpha(problem, engine, effort)
+        self.ccp_alpha_ = self._settled_alpha(problem, engine, allowance)
         if self.ccp_alpha_ > 0:
             tree = prune(tree, "cost_complexity", alpha=self.ccp_alpha_)
         return tree
 
-    def _settled_alpha(self, problem: TreeProblem, engine: str, effort: Effort) -> float:
+    def _settled_alpha(self, problem: TreeProblem, engine: str, allowance: _Allowance) -> float:
         """The price of a leaf: given, or the one that does best on rows left out."""
         is_asked = self.prune == "cost_complexity" and self.ccp_alpha == 0
         if self.ccp_alpha != "cv" and not is_asked:
@@ -198,29 +202,41 @@ class DecisionTree(BaseEstimator):
             problem,
             cost_complexity_path(self.grown_),
             self._seed(),
-            grow=self._grow_of(engine, effort),
-            leaves=lambda tree, cells: _leaves(tree, cells, engine, effort),
+            grow=self._grow_of(engine, allowance),
+            leaves=lambda tree, cells: _leaves(tree, cells, engine, allowance.effort),
+            has_time=lambda: self._time_left(allowance) is not None,
             score=self._score_leaves,
         )
 
-    def _grow_of(self, engine: str, effort: Effort) -> Callable[[TreeProblem], TreeModel]:
-        """Grows further trees, and takes note if one was broken off: what follows from it is not settled either."""
+    def _grow_of(self, engine: str, allowance: _Allowance) -> Callable[[TreeProblem], TreeModel | None]:
+        """Grows further trees in what is left of the time; None, and the status says why, where one was broken off."""
 
-        def grow(problem: TreeProblem) -> TreeModel:
-            solution = solve(problem, engine, effort)
+        def grow(problem: TreeProblem) -> TreeModel | None:
+            left = self._time_left(allowance)
+            if left is None:
+                return None
+            solution = solve(problem, engine, left)
             if solution.status is not Status.CONVERGED:
                 self.status_ = solution.status
+                return None
             model: TreeModel = solution.model
             return model
 
         return grow
 
-    def _warn_unless_done(self) -> None:
+    def _time_left(self, allowance: _Allowance) -> Effort | None:
+        """What there is for more than the tree itself; none after it, or something since, was broken off."""
+        left = allowance.left()
+        if left is None:
+            self.status_ = Status.TIME_LIMIT
+        return left if self.status_ is Status.CONVERGED else None
+
+    def _warn_unless_done(self, grown: Status) -> None:
         if self.status_ is not Status.CONVERGED:
-            message = (
-                f"{type(self).__name__} ended with status {str(self.status_)!r}: nodes still open are leaves; "
-                f"{self.status_.advice}."
-            )
+            what = "nodes still open are leaves"
+            if grown is Status.CONVERGED:
+                what = "ccp_alpha was chosen on fewer folds than it should, or is 0 if there was no time for any"
+            message = f"{type(self).__name__} ended with status {str(self.status_)!r}: {what}; {self.status_.advice}."
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
     # ------------------------------------------------------------------------------------------------- a fitted tree
@@ -394,6 +410,20 @@ def _some(sample: TreeSample, rows: NDArray[np.bool_]) -> TreeSample:
         target=sample.target[rows],
         weight=None if sample.weight is None else sample.weight[rows],
     )
+
+
+class _Allowance:
+    """The time for one fit, whatever it grows."""
+
+    def __init__(self, effort: Effort) -> None:
+        self.effort, self._started = effort, time.monotonic()
+
+    def left(self) -> Effort | None:
+        """What a further solve may cost; None if the time is over."""
+        if self.effort.time_limit is None:
+            return self.effort
+        left = self.effort.time_limit - (time.monotonic() - self._started)
+        return replace(self.effort, time_limit=left) if left > 0 else None
 
 
 def _leaves(tree: TreeModel, cells: Cells, engine: str, effort: Effort) -> NDArray[np.int32]:

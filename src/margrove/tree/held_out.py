@@ -46,25 +46,36 @@ def choose_by_folds(
     path: CostComplexityPath,
     seed: int,
     *,
-    grow: Callable[[TreeProblem], TreeModel],
+    grow: Callable[[TreeProblem], TreeModel | None],
     leaves: Callable[[TreeModel, Cells], NDArray[np.int32]],
+    has_time: Callable[[], bool],
     score: Callable[[TreeModel, NDArray[np.int32], NDArray[Any], NDArray[np.float64] | None], float],
 ) -> float:
     """The price of a leaf, of those between the steps of the path, under which trees grown from four fifths of the rows
-    do best on the last fifth."""
+    do best on the last fifth. Where ``grow`` gives None or ``has_time`` says no, the folds before this one decide;
+    without any the price is 0."""
     alphas = candidate_alphas(path.ccp_alphas)
-    folds = _folds(problem, seed)
-    scores = np.empty((len(alphas), len(folds)))
-    for f, (train, test) in enumerate(folds):
+    scores: list[list[float]] = []  # (folds, alphas)
+    for train, test in _folds(problem, seed):
         grown = grow(_part(problem, train))
+        if grown is None:
+            break
         own = cost_complexity_path(grown)
         cells, target = problem.cells.take(test), problem.target[test]
         weight = None if problem.weight is None else problem.weight[test]
         leaf = leaves(grown, cells)
-        for a, alpha in enumerate(alphas):
-            cut = own.cut_at(float(alpha))
-            scores[a, f] = score(grown, ends_of_rows(grown, cut)[leaf], target, weight)
-    return choose_alpha(alphas, scores)
+        found: list[float] = []
+        for alpha in alphas:
+            if not has_time():
+                return _best(alphas, scores)
+            found.append(score(grown, ends_of_rows(grown, own.cut_at(float(alpha)))[leaf], target, weight))
+        scores.append(found)
+    return _best(alphas, scores)
+
+
+def _best(alphas: NDArray[np.float64], scores: list[list[float]]) -> float:
+    """The α that the folds with a full list of scores choose; 0 without any."""
+    return choose_alpha(alphas, np.transpose(scores)) if scores else 0.0
 
 
 def _folds(problem: TreeProblem, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -182,7 +182,7 @@ class TreeModel:
             parts[name] = parts[name][kept]
         for name in ("n_tests", "n_candidates"):
             parts[name] = np.where(is_inner[kept], parts[name][kept], 0.0)
-        for name, blank in (("n_levels", 0.0), ("association", np.nan), ("inverse_weight", 0.0)):
+        for name, blank in blank_levels(int(np.count_nonzero(kept))).items():
             if parts[name] is not None:
                 parts[name] = np.where(is_inner[kept], parts[name][kept], blank)
         parts["child_start"] = np.concatenate([[0], np.cumsum(fan_out)]).astype(np.int32)
@@ -190,6 +190,15 @@ class TreeModel:
         parts["child"] = number[self.child[np.repeat(is_inner, np.diff(self.child_start))]].astype(np.int32)
         parts["level_branch"] = self.level_branch[np.repeat(is_inner, np.diff(self.level_start))]
         return TreeModel(**parts)
+
+
+def blank_levels(n_nodes: int) -> dict[str, NDArray[np.float64]]:
+    """The last three arrays of nodes without a subset test."""
+    return {
+        "n_levels": np.zeros(n_nodes),
+        "association": np.full(n_nodes, np.nan),
+        "inverse_weight": np.zeros(n_nodes),
+    }
 
 
 @dataclass(frozen=True, eq=False)
