@@ -202,13 +202,6 @@ def test_a_tree_of_numbers_that_python_saved_predicts_and_certifies(run: Run, fo
     assert run("predict", "lengths.margrove", "lengths.csv", "--scores").exit_code == 2
 
 
-def test_a_target_of_quantities_is_refused_as_before(run: Run, folder: Path) -> None:
-    (folder / "lengths.csv").write_text("a,length\n" + "".join(f"{i},{i / 7:.4f}\n" for i in range(60)))
-    refused = run("train", "lengths.csv", "--model", "tree")
-    assert refused.exit_code == 2
-    assert len(refused.stderr.splitlines()) == 1
-
-
 @pytest.mark.parametrize("model", ["tree", "perceptron"])
 def test_columns_that_are_left_out_are_not_counted_as_learned_from(run: Run, outings: str, model: str) -> None:
     said = said_by(run("train", outings, "--model", model, "--folds", "0"))
@@ -228,3 +221,107 @@ def test_a_table_of_nothing_but_names_is_refused(run: Run, folder: Path) -> None
 
 def test_the_bar_of_a_tree_counts_rows_in_leaves() -> None:
     assert in_words(Progress("tree", done=12_000, total=50_000)) == "12,000 of 50,000 rows in leaves"
+
+
+@pytest.fixture
+def houses(folder: Path) -> str:
+    """A price that the size and the town decide; the rooms are whole numbers that repeat."""
+    rng = np.random.default_rng(1)
+    lines = ["size,town,rooms,price"]
+    for _ in range(150):
+        size, town = rng.uniform(40, 200), rng.choice(["north", "south", ""])
+        price = 2.5 * size + (80 if town == "south" else 0) + rng.normal(0, 10)
+        lines.append(f"{size:.1f},{town},{round(size / 40)},{price:.2f}")
+    (folder / "houses.csv").write_text("\n".join(lines) + "\n")
+    return "houses.csv"
+
+
+def test_a_target_that_is_a_quantity_grows_a_regression_tree(run: Run, houses: str) -> None:
+    said = said_by(run("train", houses, "--model", "tree"))
+    assert "target 'price', a number from" in said
+    assert "it is estimated (a regression)" in said
+    assert "significance=0.05" in said
+    assert "R² 0.9" in said
+    assert "would be the error of always answering the median" in said
+    assert "The certificate HOLDS" in said
+    assert "contributes to the estimate: size" in said
+    assert isinstance(margrove.load("houses.margrove"), margrove.DecisionTreeRegressor)
+    assert "estimates 'price'" in said_by(run("show", "houses.margrove"))
+    assert run("certify", "houses.margrove", houses).exit_code == 0
+    assert "R² 0.9" in said_by(run("predict", "houses.margrove", houses, "-o", "prices.csv"))
+
+
+def test_a_regression_is_told_in_json(run: Run, houses: str) -> None:
+    record = json.loads(run("train", houses, "--model", "tree", "--folds", "3", "--json").stdout)
+    assert record["table"]["task"] == "regress"
+    assert record["table"]["classes"] == []
+    numbers = record["table"]["numbers"]
+    assert numbers["least"] < numbers["mean"] < numbers["largest"]
+    estimate = record["estimate"]
+    assert estimate["folds"] == len(estimate["mean_absolute_errors"]) == 3
+    assert 0.9 < estimate["r2"] < 1
+    assert estimate["mean_absolute_error"] < estimate["baseline_mean_absolute_error"] / 3
+    predicted = json.loads(run("predict", "houses.margrove", houses, "--json").stdout)
+    assert predicted["accuracy"] is None
+    assert estimate["r2"] < predicted["r2"] <= 1  # these rows it has seen
+    assert "R² 0.9" in run("train", houses, "--model", "tree", "-q").stdout
+
+
+def test_the_task_overrides_what_the_target_looks_like(run: Run, houses: str) -> None:
+    as_it_looks = said_by(run("train", houses, "--model", "tree", "--target", "rooms"))
+    assert "taken as classes; --task regress estimates them" in as_it_looks
+    assert isinstance(margrove.load("houses.margrove"), margrove.DecisionTreeClassifier)
+    said = said_by(run("train", houses, "--model", "tree", "--target", "rooms", "--task", "regress"))
+    assert "it is estimated" in said
+    assert isinstance(margrove.load("houses.margrove"), margrove.DecisionTreeRegressor)
+    said = said_by(run("train", houses, "--model", "tree", "--target", "rooms", "--task", "classify"))
+    assert "taken as classes;" not in said
+
+
+def test_many_whole_numbers_are_classes_only_if_said_so(run: Run, folder: Path) -> None:
+    (folder / "counts.csv").write_text("x,n\n" + "".join(f"{i / 7:.3f},{i // 2 + i % 2}\n" for i in range(60)))
+    assert "it is estimated" in said_by(run("train", "counts.csv", "--model", "tree", "--folds", "0"))
+    result = run("train", "counts.csv", "--model", "tree", "--task", "classify", "--folds", "0")
+    assert "31 classes" in said_by(result)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--model", "svm", "--task", "regress"), "svm tells classes apart. What estimates numbers: --model tree"),
+        (("--model", "svm"), "Estimate it with `margrove train --model tree`"),
+        ((), "Estimate it with `margrove train --model tree`"),
+        (("--model", "tree", "--task", "guess"), "--task is 'guess'; it must be one of classify, regress"),
+        (("--model", "tree", "--task", "classify"), "is not a whole number), not a class"),
+        (("--task", "regress", "--model", "tree", "--target", "town", "--drop-unlabelled"), "targets are no numbers"),
+        (("--model", "tree", "--param", "colour=red"), "has no parameter 'colour'"),
+        (("--model", "tree", "--param", "smoothing=1"), "has no parameter 'smoothing'"),
+        (("--model", "tree", "--folds", "1"), "--folds is 1"),
+    ],
+)
+def test_what_cannot_be_estimated_is_refused_with_a_cure(
+    run: Run, houses: str, options: tuple[str, ...], words: str
+) -> None:
+    result = run("train", houses, *options)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+    assert not Path("houses.margrove").exists()
+
+
+def test_no_folds_and_few_rows_are_said(run: Run, folder: Path) -> None:
+    (folder / "three.csv").write_text("x,y\n1,0.5\n2,1.5\n3,2.5\n")
+    assert "3 folds, since there are only 3 rows" in said_by(run("train", "three.csv", "--model", "tree"))
+    assert "not estimated, as asked" in said_by(run("train", "three.csv", "--model", "tree", "--folds", "0"))
+
+
+def test_long_lists_of_levels_are_clipped_unless_asked(run: Run, folder: Path) -> None:
+    rows = [f"s{c:02},{'ab'[c % 2]}" for c in range(40) for _ in range(8)]
+    (folder / "shops.csv").write_text("\n".join(["shop,kind", *rows]) + "\n")
+    options = ("--model", "tree", "--folds", "0", "--param", "complexity=0")
+    assert "more}" in said_by(run("train", "shops.csv", *options))
+    assert "… 10 more}" in said_by(run("show", "shops.margrove", "--rules"))
+    assert "… 17 more}" in said_by(run("show", "shops.margrove", "--lines", "--max-levels", "3"))
+    whole = said_by(run("show", "shops.margrove", "--rules", "--max-levels", "0"))
+    assert all(f"s{c:02}" in whole for c in range(40))
+    assert "--max-levels is -1" in run("show", "shops.margrove", "--rules", "--max-levels", "-1").stderr
+    assert "more" not in run("show", "shops.margrove", "--code", "python").stdout

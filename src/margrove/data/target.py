@@ -109,8 +109,41 @@ def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[
     )
 
 
-def check_target(table: Table) -> None:
+def quantity_words(table: Table) -> str | None:
+    """Why the target is a quantity rather than a class; None if it is none.
+
+    A number is a class where all its values are whole and repeat: there are 20 different ones at most, or two rows for
+    each on average.
+
+    Examples
+    --------
+    >>> from margrove.data import as_table
+    >>> from margrove.data.target import quantity_words
+    >>> quantity_words(as_table([[1.0, 0.5], [2.0, 0.25], [3.0, 0.75]], target=1))
+    '0.5 is not a whole number'
+    >>> quantity_words(as_table([[1.0, 0], [2.0, 1], [3.0, 1]], target=1)) is None
+    True
+    """
+    target = table.target
+    if target is None or target.kind != "numeric":
+        return None
+    if not is_whole(target.values):
+        broken = next(float(value) for value in target.values if not float(value).is_integer())
+        return f"{broken:.6g} is not a whole number"
+    n_classes, n_rows = target.n_distinct, table.n_rows
+    if n_classes > max(MOST_NUMERIC_CLASSES, n_rows / LEAST_ROWS_PER_CLASS):
+        return f"{n_classes:,} different numbers in {n_rows:,} rows"
+    return None
+
+
+def check_target(table: Table, *, is_class: bool = False) -> None:
     """Refuse a target that cannot be learned as classes.
+
+    Parameters
+    ----------
+    table : Table
+    is_class : bool
+        Somebody has said that it is one: then whole numbers are classes, however many.
 
     Raises
     ------
@@ -138,15 +171,11 @@ def check_target(table: Table) -> None:
             f"the target has one class{only}",
             cure="A classifier needs rows of at least two classes; choose another target or add rows.",
         )
-    cure = "Margrove learns classes: choose another target, or cut the quantity into ranges first."
-    if target.kind == "numeric" and not is_whole(target.values):
-        broken = next(float(value) for value in target.values if not float(value).is_integer())
-        raise refuse(f"the target is a quantity ({broken:.6g} is not a whole number), not a class", cure=cure)
-    is_number = target.kind == "numeric"
-    if is_number and n_classes > max(MOST_NUMERIC_CLASSES, n_rows / LEAST_ROWS_PER_CLASS):
+    quantity = quantity_words(table)
+    if quantity is not None and not (is_class and is_whole(target.values)):
         raise refuse(
-            f"the target is a quantity ({n_classes:,} different numbers in {n_rows:,} rows), not a class",
-            cure=cure,
+            f"the target is a quantity ({quantity}), not a class",
+            cure="Estimate it with a regression, choose another target, or cut the quantity into ranges first.",
         )
     if is_identifier(target) and n_rows > MOST_NUMERIC_CLASSES:
         is_unique = n_classes == n_rows

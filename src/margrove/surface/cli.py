@@ -62,6 +62,15 @@ Model = Annotated[
         rich_help_panel=_LEARNING,
     ),
 ]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        metavar="classify|regress",
+        help="Whether the target is a class or a number to estimate (--model tree). None: as it looks.",
+        show_default=False,
+        rich_help_panel=_LEARNING,
+    ),
+]
 Param = Annotated[
     list[str] | None,
     typer.Option(
@@ -121,6 +130,7 @@ def train(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
+    task: Task = None,
     param: Param = None,
     seed: Seed = 0,
     folds: Folds = 5,
@@ -147,7 +157,7 @@ def train(
     reading = Reading(
         file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled, tuple(without or ())
     )
-    training = Training(model, parse_params(param or ()), seed, folds, time_limit, parse_budget(budget))
+    training = Training(model, parse_params(param or ()), seed, folds, time_limit, parse_budget(budget), task)
     screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-", outlives_reader=True)
     work(screen, reading, training, output)
 

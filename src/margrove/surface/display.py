@@ -63,10 +63,15 @@ def _how(estimate: Estimate) -> str:
     if estimate.method == "hold-out":
         rows = f"{estimate.n_tested:,} row{'' if estimate.n_tested == 1 else 's'}"
         return f"a final hold-out: {rows} that neither the search nor the fit tested here saw; ± standard error"
-    mean, part = f"mean ± standard deviation of {n} rounds", _PARTS.get(n, f"{n}th part")
+    mean, part = f"mean ± standard deviation of {n} rounds", part_of(n)
     if estimate.method == "nested":
         return f"nested, {mean}: each searches the other rows anew, learns from them and is tested on its own {part}"
     return f"{mean}: each learns from the other rows and is tested on its own {part}"
+
+
+def part_of(n_folds: int) -> str:
+    """What each fold is of the rows."""
+    return _PARTS.get(n_folds, f"{n_folds}th part")
 
 
 _PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}
@@ -217,7 +222,7 @@ def _tell_tree(screen: Screen, learned: Learned, tree: Questions) -> None:
         more = len(tree.importances) - len(strongest)
         words = ", ".join(f"{name} {percent(share)}" for name, share in strongest)
         rest = f" and {more:,} more" if more else ""
-        screen.say(f"What each column contributes to telling them apart: {words}{rest}", indent=2)
+        screen.say(f"What each column contributes to {tree.purpose}: {words}{rest}", indent=2)
 
 
 def _tell_support(screen: Screen, learned: Learned, support: dict[str, int]) -> None:

@@ -52,6 +52,7 @@ class Lesson:
 class Questions:
     """What a tree asks."""
 
+    purpose: str  # what the questions are for
     depth: int
     n_leaves_grown: int  # before pruning
     importances: dict[str, float]  # share of each column that is asked for in what all questions gain
@@ -132,6 +133,7 @@ def _of_tree(tree: Any) -> Learned:
     names = [column.name for column in tree.tree_.columns]
     shares = sorted(zip(names, tree.feature_importances_.tolist(), strict=True), key=lambda pair: -pair[1])
     questions = Questions(
+        purpose="telling them apart" if is_classifier(tree) else "the estimate",
         depth=tree.get_depth(),
         n_leaves_grown=tree.grown_.n_leaves,
         importances={name: share for name, share in shares if share > 0},

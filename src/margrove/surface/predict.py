@@ -31,6 +31,7 @@ from margrove.surface.models import (
     target_of,
 )
 from margrove.surface.reading import STANDARD_STREAM, Reading
+from margrove.surface.regression import Deviation, deviation_of
 from margrove.surface.screen import Screen
 
 UNNAMED_TARGET = "prediction"  # the column's name where the model does not know its target's
@@ -45,6 +46,7 @@ class Predictions:
     scores: NDArray[np.float64] | None  # (n, machines)
     score_names: tuple[str, ...]  # of each column of scores
     accuracy: float | None  # where the table holds the right answers
+    deviation: Deviation | None  # the same where they are numbers
     n_labelled: int
 
     @property
@@ -91,6 +93,7 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, *, w
             "columns": predictions.header,
             "rows": predictions.rows(),
             "accuracy": predictions.accuracy,
+            **_deviation_record(predictions.deviation),
             "output": output if is_file else None,
             "warnings": told,
         }
@@ -105,7 +108,7 @@ def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
     features = features_of(model, table)
     labels = np.asarray(model.predict(features))
     scores = _scores(model, features) if with_scores else None
-    accuracy, n_labelled = None, 0
+    accuracy, deviation, n_labelled = None, None, 0
     if truth is not None:
         known = ~truth.is_missing
         n_labelled = int(known.sum())
@@ -113,7 +116,10 @@ def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
             # As text: a file of zeros and ones may be numbers here and yes/no there.
             right = labels[known].astype(str) == truth.take(known).labels().astype(str)
             accuracy = float(np.mean(right))
-    return Predictions(target or UNNAMED_TARGET, labels, scores, _score_names(model), accuracy, n_labelled)
+        elif n_labelled and truth.kind == "numeric" and not hasattr(learner_of(model), "offset_"):
+            numbers = np.asarray(truth.values[known], np.float64)
+            deviation = deviation_of(numbers, np.asarray(labels[known], np.float64), numbers.mean())
+    return Predictions(target or UNNAMED_TARGET, labels, scores, _score_names(model), accuracy, deviation, n_labelled)
 
 
 def _score_names(model: Any) -> tuple[str, ...]:
@@ -144,6 +150,18 @@ def _tell(screen: Screen, predictions: Predictions, output: str) -> None:
             f"The table has the column {predictions.target!r}: {percent(predictions.accuracy)} of "
             f"{predictions.n_labelled:,} predictions agree with it"
         )
+
+    if predictions.deviation is not None:
+        screen.say(
+            f"The table has the column {predictions.target!r}: {predictions.deviation.words} over "
+            f"{predictions.n_labelled:,} rows"
+        )
+
+
+def _deviation_record(deviation: Deviation | None) -> dict[str, float | None]:
+    if deviation is None:
+        return {}
+    return {"r2": deviation.r2, "mean_absolute_error": deviation.mean_absolute_error}
 
 
 def _check_output(output: str, *inputs: str | None) -> None:

@@ -15,7 +15,7 @@ from margrove.data import Table, load_penguins, read_table
 from margrove.data.columns import named
 from margrove.data.delimited import DEFAULT_MISSING
 from margrove.data.inspection import inspect_columns
-from margrove.data.target import Target, check_target
+from margrove.data.target import Target, check_target, quantity_words
 from margrove.errors import DataWarning, InputError
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.screen import Screen
@@ -55,23 +55,27 @@ class Reading:
     drop_unlabelled: bool = False
     without: tuple[str, ...] = ()
 
-    def labelled(self) -> Table:
-        """The table with a target that can be learned as classes."""
-        table = self._penguins() if self.file is None else self._read(self.target)
-        for name in self.without:
-            table = _less(table, name)
-        check_target(table)
+    def labelled(self, *, is_class: bool = False) -> Table:
+        """The table with a target that can be learned as classes; ``is_class`` if somebody has said that it can."""
+        table = self._with_target()
+        check_target(table, is_class=is_class)
         return table
+
+    def learnable(self, task: str | None, *, can_estimate: bool) -> tuple[Table, bool]:
+        """The table, and whether its target is to be estimated as a number: as asked, or as the target looks if the
+        learner can."""
+        table = self._with_target()
+        is_estimated = task == "regress" or (task is None and can_estimate and quantity_words(table) is not None)
+        if is_estimated:
+            _check_numbers(table, "regress")
+        else:
+            check_target(table, is_class=task == "classify")
+        return table, is_estimated
 
     def valued(self) -> tuple[Table, NDArray[np.float64]]:
         """The table, and the numbers of its target, for a regression."""
         table = self._penguins() if self.file is None else self._read(self.target)
-        target = table.target
-        if target is None or target.kind != "numeric":
-            name = None if target is None else target.name
-            problem = "are no numbers, and this model estimates numbers"
-            raise InputError(f"the targets {problem}", file=table.source, column=name, cure="Name another: --target.")
-        return table, np.asarray(target.values, dtype=np.float64)
+        return table, _check_numbers(table)
 
     def unlabelled(self) -> Table:
         """The table with every column among the features."""
@@ -104,6 +108,12 @@ class Reading:
         words += ["--drop-unlabelled"] if self.drop_unlabelled and verb == "certify" else []
         return shlex.join(words)
 
+    def _with_target(self) -> Table:
+        table = self._penguins() if self.file is None else self._read(self.target)
+        for name in self.without:
+            table = _less(table, name)
+        return table
+
     def _penguins(self) -> Table:
         penguins = load_penguins()
         assert penguins.target is not None
@@ -127,6 +137,18 @@ class Reading:
         )
 
 
+def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]:
+    """The target's numbers."""
+    target = table.target
+    if target is None or target.kind != "numeric":
+        name = None if target is None else target.name
+        asks = "this model estimates numbers" if task is None else f"--task {task} estimates numbers"
+        raise InputError(
+            f"the targets are no numbers, and {asks}", file=table.source, column=name, cure="Name another: --target."
+        )
+    return np.asarray(target.values, dtype=np.float64)
+
+
 def _less(table: Table, name: str) -> Table:
     if table.target is not None and table.target.name == name:
         raise InputError(f"{name!r} is the target", file=table.source, cure="Name another target: --target.")
@@ -144,7 +166,9 @@ class Facts:
     kinds: dict[str, int]  # columns of each kind, of those that are learned from
     missing: dict[str, int]  # missing cells of each column that has any
     target: str
-    classes: list[tuple[Any, int]]  # each with its rows, the largest first
+    classes: list[tuple[Any, int]]  # each with its rows, the largest first; none where the target is estimated
+    numbers: tuple[float, float, float] | None  # least, mean and largest target where it is estimated
+    is_number: bool  # whether the target could be read as either
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # columns that name the rows: every learner of the command line goes without
@@ -158,26 +182,46 @@ class Facts:
             "left_out": list(self.left_out),
             "missing_cells": self.missing,
             "target": self.target,
+            "task": "classify" if self.numbers is None else "regress",
             "classes": [{"label": label, "rows": rows} for label, rows in self.classes],
+            "numbers": None
+            if self.numbers is None
+            else dict(zip(("least", "mean", "largest"), self.numbers, strict=True)),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
 
 
-def facts_of(table: Table) -> Facts:
-    """Look through a labelled table."""
+def facts_of(table: Table, *, is_estimated: bool = False) -> Facts:
+    """Look through a labelled table, whose target is a class or is to be estimated."""
     assert table.target is not None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         found = inspect_columns(table)
-    labels, counts = np.unique(table.labels(), return_counts=True)
-    classes = sorted(zip(labels.tolist(), counts.tolist(), strict=True), key=lambda pair: -pair[1])
+    classes, numbers = [], None
+    if is_estimated:
+        values = _check_numbers(table)
+        numbers = float(values.min()), float(values.mean()), float(values.max())
+    else:
+        labels, counts = np.unique(table.labels(), return_counts=True)
+        classes = sorted(zip(labels.tolist(), counts.tolist(), strict=True), key=lambda pair: -pair[1])
     left_out = tuple(found["identifier"]) if len(found["identifier"]) < table.n_columns else ()
     is_block = table.sparse is not None or table.block is not None
     learned = table if is_block else table.select([name for name in table.names if name not in left_out])
     kinds, missing = _kinds_and_missing(learned)
-    told = tuple(warnings_in_shell(caught))
-    return Facts(table.source, table.n_rows, kinds, missing, table.target.name, classes, table.notes, told, left_out)
+    return Facts(
+        source=table.source,
+        n_rows=table.n_rows,
+        kinds=kinds,
+        missing=missing,
+        target=table.target.name,
+        classes=classes,
+        numbers=numbers,
+        is_number=table.target.kind == "numeric",
+        notes=table.notes,
+        warnings=tuple(warnings_in_shell(caught)),
+        left_out=left_out,
+    )
 
 
 def _kinds_and_missing(table: Table) -> tuple[dict[str, int], dict[str, int]]:
@@ -210,13 +254,20 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     if facts.missing:
         cells = _counted(sum(facts.missing.values()), "missing cell")
         screen.say(f"{cells} in {_counted(len(facts.missing), 'column')}, {gaps}", indent=2)
-    shown = ", ".join(f"{label} ({rows:,})" for label, rows in facts.classes[:6])
-    more = f" and {len(facts.classes) - 6:,} more" if len(facts.classes) > 6 else ""
-    screen.say(f"target {facts.target!r}, {len(facts.classes)} classes (rows): {shown}{more}", indent=2)
+    screen.say(f"target {facts.target!r}, {_target_words(facts)}", indent=2)
     for note in () if is_embedded else facts.notes:
         screen.say(note, indent=2, style="dim")
     for warning in facts.warnings:
         screen.warn(warning)
+
+
+def _target_words(facts: Facts) -> str:
+    if facts.numbers is not None:
+        least, mean, largest = (f"{number:.6g}" for number in facts.numbers)
+        return f"a number from {least} to {largest}, {mean} on average: it is estimated (a regression)"
+    shown = ", ".join(f"{label} ({rows:,})" for label, rows in facts.classes[:6])
+    more = f" and {len(facts.classes) - 6:,} more" if len(facts.classes) > 6 else ""
+    return f"{len(facts.classes)} classes (rows): {shown}{more}"
 
 
 def _counted(n: int, noun: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.engine import Effort
+from margrove.errors import ParameterError
 from margrove.status import Status
 from margrove.surface.display import (
     accuracy_text,
@@ -21,7 +22,15 @@ from margrove.surface.display import (
     tell_learned,
 )
 from margrove.surface.learned import learned
-from margrove.surface.learners import DEFAULT, MANY_ROWS, Learner, learner_named, parameters_blamed
+from margrove.surface.learners import (
+    DEFAULT,
+    MANY_ROWS,
+    TASKS,
+    Learner,
+    learner_named,
+    learner_of_numbers,
+    parameters_blamed,
+)
 from margrove.surface.meter import metered
 from margrove.surface.models import (
     build_model,
@@ -33,6 +42,7 @@ from margrove.surface.models import (
     write_model,
 )
 from margrove.surface.reading import STANDARD_STREAM, Reading, facts_of, tell_facts
+from margrove.surface.regression import NumberEstimate, cross_validate_numbers, plain_folds, tell_number_estimate
 from margrove.surface.rounds import Tuned, Tuning
 from margrove.surface.screen import Screen
 from margrove.surface.search import Question, question_of
@@ -50,11 +60,26 @@ class Training:
     folds: int = 5
     time_limit: float | None = None
     budget: float = 0.0  # seconds for the search; 0 for none
+    task: str | None = None  # one of TASKS; None: as the target looks
+
+    def __post_init__(self) -> None:
+        if self.task is not None and self.task not in TASKS:
+            raise ParameterError(f"--task is {self.task!r}; it must be one of {', '.join(TASKS)}.")
 
     @property
     def learner(self) -> Learner:
         """The learner asked for, or the default."""
-        return learner_named(self.model or DEFAULT)
+        learner = learner_named(self.model or DEFAULT)
+        return learner_of_numbers(learner) if self.task == "regress" else learner
+
+    def check(self) -> None:
+        """Raise for a parameter that the learner does not have, whatever the target will be."""
+        try:
+            self.question()
+        except ParameterError:
+            if self.task is not None or self.learner.regression is None:
+                raise
+            replace(self, task="regress").question()
 
     def build(self, found: Mapping[str, Any] | None = None) -> Any:
         """An unfitted model, with the parameters that a search found besides those that were typed."""
@@ -69,27 +94,37 @@ class Training:
 
 def train(screen: Screen, reading: Reading, training: Training, output: str | None) -> None:
     """Read, estimate, fit, certify, save, and tell of each."""
-    learner = training.learner
-    question = training.question()  # so that a wrong parameter is told before a large file is read
+    training.check()  # so that a wrong parameter is told before a large file is read
     Effort(training.time_limit)
     destination = output or f"{reading.stem}.margrove"
     is_replaced = check_destination(destination)
+    can_estimate = training.task is None and training.learner.regression is not None
     with metered(screen, "reading"):
-        table = reading.labelled()
-        facts = facts_of(table)
+        table, is_estimated = reading.learnable(training.task, can_estimate=can_estimate)
+        facts = facts_of(table, is_estimated=is_estimated)
+    training = replace(training, task="regress" if is_estimated else "classify")
+    learner, question = training.learner, training.question()
     tell_facts(screen, facts, reading, gaps="taken as they are" if learner.takes_tables else "filled in")
+    if can_estimate and facts.is_number and not is_estimated:
+        screen.say("whole numbers that repeat are taken as classes; --task regress estimates them", indent=2)
     table = table_for(learner, table)
     _tell_learner(screen, training, facts.n_rows)
     tuned = None
     with parameters_blamed(training.params):
-        if question is None:
+        estimate: Estimate | NumberEstimate
+        if is_estimated:
+            estimate = _estimate_numbers(screen, training, table)
+        elif question is None:
             estimate = _estimate(screen, training, table)
         else:
             tell_question(screen, question, training.budget, facts.n_rows)
             tuned = _tune(screen, training, question, table)
             tell_search(screen, tuned.found, is_interrupted=tuned.is_interrupted)
             estimate = tuned.estimate
-        tell_estimate(screen, estimate)
+        if isinstance(estimate, Estimate):
+            tell_estimate(screen, estimate)
+        else:
+            tell_number_estimate(screen, estimate)
         model, certificate, warnings = _fit(screen, training, table, {} if tuned is None else tuned.found.params)
     lessons = learned(model, table)
     for warning in warnings:
@@ -99,8 +134,9 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     write_model(model, destination)
     _tell_saved(screen, reading, destination, is_replaced=is_replaced, has_rules=is_tree(model))
     if screen.is_quiet:
-        chosen = "" if tuned is None else f" ({estimate.method}); {search_words(tuned.found)}"
-        screen.essential(f"{learner.name}: accuracy {accuracy_text(estimate)}{chosen}; {destination}")
+        chosen = "" if tuned is None else f" ({tuned.estimate.method}); {search_words(tuned.found)}"
+        worth = f"accuracy {accuracy_text(estimate)}" if isinstance(estimate, Estimate) else estimate.words
+        screen.essential(f"{learner.name}: {worth}{chosen}; {destination}")
     screen.document(
         {
             "command": "train",
@@ -124,6 +160,12 @@ def _estimate(screen: Screen, training: Training, table: Table) -> Estimate:
     folds = stratified_folds(table, training.folds, training.seed)
     with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
         return cross_validate(training.build, table, folds, meter, "cross-validation")
+
+
+def _estimate_numbers(screen: Screen, training: Training, table: Table) -> NumberEstimate:
+    folds = plain_folds(table, training.folds, training.seed)
+    with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
+        return cross_validate_numbers(training.build, table, folds, meter)
 
 
 def _tune(screen: Screen, training: Training, question: Question, table: Table) -> Tuned:
