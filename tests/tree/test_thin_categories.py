@@ -41,6 +41,15 @@ def test_auto_tests_thin_categories_one_level_against_the_rest_and_says_why(pass
     assert certify(tree, table, target).holds
 
 
+def test_where_subsets_have_a_price_only_what_names_the_rows_is_apart(passengers):
+    table, target = passengers
+    tree = DecisionTreeClassifier(criterion="entropy", complexity=0.7).fit(table, target)
+    kinds = {column.name: column.test for column in tree.tree_.columns}
+    assert kinds == {"ticket": "one_vs_rest", "cabin": "subset", "port": "subset", "age": "threshold"}
+    assert "nearly every cell differs" in tree.categorical_["ticket"]
+    assert certify(tree, table, target).holds
+
+
 @pytest.mark.parametrize("categorical", ["subset", "multiway", "one_vs_rest"])
 def test_what_is_asked_for_is_done_with_thin_categories_too(passengers, categorical):
     table, target = passengers

@@ -86,8 +86,9 @@ class DecisionTreeClassifier(TreeClassifier):
         cross; where a logistic regression says one half.
     categorical : {"auto", "multiway", "subset", "one_vs_rest"}, default="auto"
         How categories are tested. "auto": subsets, or with the gain ratio multiway; one level against the rest where
-        there are more than ten and they hold fewer than five rows each on average (tickets, names). ``categorical_``
-        says what it chose for each column, and why.
+        there are more than ten and they hold fewer than five rows each on average (tickets, names); with ``complexity``
+        > 0, which charges subsets, only where nearly every cell differs. ``categorical_`` says what it chose for each
+        column, and why.
     categorical_features : "from_dtype" or array of columns or mask, default="from_dtype"
         Which numbers are categories, by name, position or mask.
     split_values : dict of column to cut points, optional

@@ -45,6 +45,9 @@ _WHY_THIN = (
     f"one_vs_rest: its levels hold fewer than {THIN_LEVELS:g} rows each on average, and a subset of so many would be "
     "fitted to single rows"
 )
+_WHY_NAMES = (
+    "one_vs_rest: nearly every cell differs, and subsets of such levels cost fewer bits than the rows they part"
+)
 
 
 class DecisionTree(BaseEstimator):
@@ -62,6 +65,7 @@ class DecisionTree(BaseEstimator):
     prune_level: float | None
     validation_fraction: float
     ccp_alpha: Any
+    complexity: float
     random_state: Any
     n_jobs: int | None
     time_limit: float | None
@@ -134,11 +138,15 @@ class DecisionTree(BaseEstimator):
     def _learn(self, X: Any) -> Cells:
         test, why = self._categorical_test()
         thin: Test | None = "one_vs_rest" if self.categorical == "auto" and test == "subset" else None
-        wishes = ColumnWishes(test, self.categorical_features, self.split_values, self.monotonic_cst, thin)
+        is_priced = self.complexity > 0
+        wishes = ColumnWishes(
+            test, self.categorical_features, self.split_values, self.monotonic_cst, thin, is_priced=is_priced
+        )
         cells = learn_cells(self, X, wishes)
         self.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
         categories = [column for column in cells.columns if column.levels]
-        self.categorical_ = {column.name: why if column.test == test else _WHY_THIN for column in categories}
+        why_thin = _WHY_NAMES if is_priced else _WHY_THIN
+        self.categorical_ = {column.name: why if column.test == test else why_thin for column in categories}
         return cells
 
     def _categorical_test(self) -> tuple[Test, str]:
