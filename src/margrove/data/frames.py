@@ -80,6 +80,12 @@ def as_array(X: Any) -> NDArray[Any]:
     """Anything array-like as an array; rows of numbers and words mixed keep both, as objects."""
     if type(X).__name__ == "LazyFrame":
         raise InputError("X is a LazyFrame, whose cells are not there yet", cure="Use X.collect().")
+    if type(X).__name__ == "Series" and hasattr(X, "to_frame"):  # the first words are scikit-learn's
+        library = type(X).__module__.split(".")[0]
+        raise InputError(
+            f"Expected 2D array, got 1D array instead: X is a Series of {library}, a single column",
+            cure="Make a table of it: X.to_frame().",
+        )
     array = np.asarray(X)
     if array.dtype.kind == "U" and not hasattr(X, "dtype"):
         return np.asarray(X, dtype=object)
@@ -143,11 +149,6 @@ def _from_frame(X: Any) -> Table:
     import narwhals as nw
 
     library = type(X).__module__.split(".")[0]
-    if nw.dependencies.is_into_series(X):  # the first words are scikit-learn's
-        raise InputError(
-            f"Expected 2D array, got 1D array instead: X is a Series of {library}, a single column",
-            cure="Make a table of it: X.to_frame().",
-        )
     source = f"{library} table"
     names = [str(name) for name in getattr(X, "column_names", X.columns)]
     if len(set(names)) < len(names):
