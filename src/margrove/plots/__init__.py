@@ -9,6 +9,8 @@ plot_path          margin, support vectors and coefficients along C
 plot_tree          a tree: its tests in words, the rows and classes of each node
 plot_regions       the rectangles into which a tree cuts the plane of two columns
 plot_code          a code matrix: the word of each class, what each machine asks
+plot_rounds        the course of AdaBoost: errors, loss and bound, ε and α of each round
+plot_vote_margins  how surely AdaBoost judges, after some of its rounds
 =================  =======================================================================
 
 matplotlib is imported when a picture is drawn, not before. Every function draws on the axes it is given, or
@@ -22,8 +24,10 @@ from margrove.plots.compare import LINEAR_CLASSIFIERS, compare_linear
 from margrove.plots.margins import plot_margins
 from margrove.plots.path import plot_path
 from margrove.plots.regions import plot_regions
+from margrove.plots.rounds import plot_rounds
 from margrove.plots.search import plot_search
 from margrove.plots.tree import plot_tree
+from margrove.plots.vote_margins import plot_vote_margins
 
 __all__ = [
     "LINEAR_CLASSIFIERS",
@@ -33,6 +37,8 @@ __all__ = [
     "plot_margins",
     "plot_path",
     "plot_regions",
+    "plot_rounds",
     "plot_search",
     "plot_tree",
+    "plot_vote_margins",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import InputError, ParameterError
-from margrove.plots.style import OKABE_ITO, colour_of, in_print, ink
+from margrove.plots.style import OKABE_ITO, colour_of, ink, write_plainly
 from margrove.status import Status
 
 if TYPE_CHECKING:
@@ -116,19 +116,10 @@ def _draw_margins(ax: Axes, path: Any, machines: Sequence[str]) -> None:
             look |= {"color": colour_of(0), "linestyle": "solid", "linewidth": 0.8, "alpha": 0.6}
         ax.plot(path.Cs, widths, label=name if is_named else None, **look)
     ax.set_yscale("log")
-    _write_plainly(ax.yaxis)
+    write_plainly(ax.yaxis)
     ax.set_ylabel("margin 2/‖w‖" if len(machines) <= _MOST_NAMED else f"margin 2/‖w‖,\n{len(machines)} machines")
     if is_named:
         ax.legend(frameon=False, fontsize="small")
-
-
-def _write_plainly(axis: Any) -> None:
-    """1, 2, 5 and their tens as numbers: a margin seldom spans many powers of ten."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=7))
-    axis.set_major_formatter(lambda value, _: in_print(float(value)))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _draw_support(ax: Axes, path: Any) -> None:

@@ -58,3 +58,12 @@ def legend_outside(ax: Any) -> None:
 def in_print(number: float) -> str:
     """Three digits, with the minus sign that matplotlib's axes have."""
     return f"{number:.3g}".replace("-", "\N{MINUS SIGN}")
+
+
+def write_plainly(axis: Any) -> None:
+    """Of an axis of logarithms: 1, 2, 5 and their tens as numbers, as it seldom spans many powers of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=7))
+    axis.set_major_formatter(lambda value, _: in_print(float(value)))
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,153 @@
+"""The course of AdaBoost (THEORY B2): what each learner gets wrong, what it is worth, what all of them get wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.errors import InputError, ParameterError
+from margrove.plots.judgement import learner_of
+from margrove.plots.style import colour_of, ink, legend_outside, write_plainly
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from margrove.boost.model import Rounds
+
+_WIDTH = 8.6
+_SHARES = (2.2, 1.0, 1.0)  # inches of the panels: four curves in the first
+_MOST_DOTS = 60  # rounds up to which each gets a dot
+_LEAST_SHOWN = 1e-4  # of an error or loss: below it nobody looks
+_TRAINING, _HELD_OUT, _LOSS, _LEARNER = colour_of(0), colour_of(5), colour_of(2), colour_of(3)
+
+
+def plot_rounds(model: Any, *, axes: Sequence[Axes] | NDArray[Any] | None = None) -> NDArray[Any]:
+    """Draw how boosting went, round by round.
+
+    Above, by logarithms, what the vote of the learners so far gets wrong: the training error, the error on rows held
+    out where there are any, and the mean exponential loss, which is the product of the Z_t. Of two classes that loss
+    bounds the training error; with ``learning_rate=1`` it is Π 2 √(ε (1 − ε)), which is drawn dotted on top of it. Of
+    more classes it bounds nothing, and the legend says so. An error of 0 leaves the picture below. Under it, the
+    weighted error ε_t of each learner below the line of chance, 1 − 1/K, and what it is worth, α_t.
+
+    Where early stopping has chosen, a line marks the last round that was kept; those after it are shaded.
+
+    Parameters
+    ----------
+    model : a fitted `AdaBoostClassifier`, or a ``Pipeline`` that ends in one
+    axes : sequence of three matplotlib Axes, optional
+        From top to bottom. A new figure if left out.
+
+    Returns
+    -------
+    array of matplotlib Axes
+        Errors and loss, ε_t, α_t; ``axes[0].figure`` is the figure.
+
+    Raises
+    ------
+    InputError
+        If the model keeps no such rounds: a regression, or another library's.
+
+    Examples
+    --------
+    >>> from margrove import AdaBoostClassifier, load_penguins
+    >>> from margrove.plots import plot_rounds
+    >>> penguins = load_penguins()
+    >>> axes = plot_rounds(AdaBoostClassifier(n_estimators=10).fit(penguins, penguins.labels()))
+    >>> [ax.get_ylabel().replace("\\n", " ") for ax in axes]
+    ['error, loss', 'weighted error ε', 'α']
+    """
+    learner = learner_of(model)
+    check_is_fitted(learner)
+    rounds: Rounds | None = getattr(learner, "rounds_", None)
+    if rounds is None:
+        raise InputError(
+            f"{type(learner).__name__} of {type(learner).__module__.split('.')[0]} keeps no rounds to draw",
+            cure="Give Margrove's AdaBoostClassifier.",
+        )
+    places = _new_axes() if axes is None else np.asarray(axes, dtype=object).ravel()
+    if len(places) != len(_SHARES):
+        raise ParameterError(f"axes holds {len(places)} axes for {len(_SHARES)} panels: errors, ε and α.")
+    is_plain_rate = learner.learning_rate == 1
+    _draw_errors(places[0], rounds, is_plain_rate=is_plain_rate)
+    _draw_learners(places[1], rounds.error, "weighted\nerror ε")
+    chance = 1 - 1 / rounds.n_classes
+    places[1].axhline(chance, color=ink(), linewidth=1.0, linestyle="dotted", label=f"chance, {chance:.3g}")
+    places[1].set_ylim(0, 1.15 * chance)
+    _draw_learners(places[2], rounds.alpha, "α")
+    places[2].set_ylim(bottom=0)
+    for ax in places:
+        ax.set_xlim(0.5, rounds.n_rounds + 0.5)
+        ax.grid(color=ink(), alpha=0.12, linewidth=0.6)
+        _mark_kept(ax, rounds, is_named=ax is places[0])
+    for ax in places[:2]:
+        legend_outside(ax)
+    _count_rounds(places[-1])
+    places[0].set_title(_title(learner, rounds))
+    return places
+
+
+def _new_axes() -> NDArray[Any]:
+    import matplotlib.pyplot as plt
+
+    size = (_WIDTH, sum(_SHARES) + 1.4)
+    figure, places = plt.subplots(3, 1, sharex=True, figsize=size, layout="constrained", height_ratios=_SHARES)
+    figure.align_ylabels(places)
+    return np.asarray(places, dtype=object)
+
+
+def _title(learner: Any, rounds: Rounds) -> str:
+    counted = f"{rounds.n_rounds:,} round{'' if rounds.n_rounds == 1 else 's'}"
+    return f"{type(learner).__name__} of {type(learner.estimator_).__name__}\n{counted}, {learner.status_}"
+
+
+def _draw_errors(ax: Axes, rounds: Rounds, *, is_plain_rate: bool) -> None:
+    number = np.arange(1, rounds.n_rounds + 1)
+    is_two = rounds.n_classes == 2
+    meaning = "bounds the training error" if is_two else f"no bound: {rounds.n_classes} classes"
+    look: dict[str, Any] = {"linewidth": 1.6, "marker": _dot(rounds.n_rounds), "markersize": 2.5}
+    ax.plot(number, rounds.loss, color=_LOSS, label=f"exponential loss\n({meaning})", **look)
+    if is_two and is_plain_rate:
+        ax.plot(number, rounds.bound, color=ink(), linestyle="dotted", linewidth=1.6, label="Π 2 √(ε (1 − ε))")
+    if rounds.validation_error is not None:
+        ax.plot(number, rounds.validation_error, color=_HELD_OUT, label="error, rows held out", **look)
+    ax.plot(number, rounds.training_error, color=_TRAINING, label="error, training rows", **look)
+    ax.set_yscale("log", nonpositive="clip")
+    errors = [rounds.training_error, *([] if rounds.validation_error is None else [rounds.validation_error])]
+    seen = np.concatenate([*errors, rounds.loss[-1:] if is_two else []])
+    seen = seen[seen >= _LEAST_SHOWN]
+    ax.set_ylim(0.8 * float(seen.min(initial=rounds.loss[0])), 1.1 * max(1.0, float(rounds.loss.max())))
+    write_plainly(ax.yaxis)
+    ax.set_ylabel("error, loss")
+
+
+def _draw_learners(ax: Axes, values: NDArray[np.float64], name: str) -> None:
+    number = np.arange(1, len(values) + 1)
+    ax.plot(number, values, color=_LEARNER, linewidth=1.2, marker=_dot(len(values)), markersize=2.5)
+    ax.set_ylabel(name)
+
+
+def _dot(n_rounds: int) -> str:
+    return "o" if n_rounds <= _MOST_DOTS else ""
+
+
+def _mark_kept(ax: Axes, rounds: Rounds, *, is_named: bool) -> None:
+    """The last round in the model, where rows held out have chosen it."""
+    if rounds.validation_error is None:
+        return
+    kept = rounds.best_round
+    name = f"kept: rounds 1 … {kept}" if is_named else None
+    ax.axvline(kept, color=ink(), linewidth=1.2, linestyle="dashed", label=name)
+    if kept < rounds.n_rounds:
+        ax.axvspan(kept, rounds.n_rounds + 0.5, facecolor=ink(), alpha=0.07, zorder=0)
+
+
+def _count_rounds(ax: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+    ax.set_xlabel("round")
