@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -147,15 +148,26 @@ struct WeightedMany : Walk {
   bool is_allowed() const {
     return has_room(nl) && static_cast<double>(std::min(wl, w - wl)) * node.unit >= rules.min_weight;
   }
+  // w Σ d_k² / (w_l w_r) with d_k = l_k − w_l t_k / w, of the lighter side. Of a node that is almost pure the
+  // difference of the two sums above would keep few digits, and after rounding none.
   double score() const {
-    double l2 = 0, r2 = 0;
+    const bool is_left = wl <= w - wl;
+    const auto all = static_cast<double>(w), side = static_cast<double>(is_left ? wl : w - wl);
+    double sum = 0, of_others = 0;
+    bool has_major =
+        false;  // a class with more than half of the weight: its d is what the others lack, to the last digit
     for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
-      const auto l = static_cast<double>(space.whole_left[k]),
-                 r = static_cast<double>(node.whole_sum[k] - space.whole_left[k]);
-      l2 += l * l;
-      r2 += r * r;
+      const std::int64_t t = node.whole_sum[k], own = is_left ? space.whole_left[k] : t - space.whole_left[k];
+      if (t > w - t) {
+        has_major = true;
+        continue;
+      }
+      const double d = static_cast<double>(own) - side * (static_cast<double>(t) / all);
+      sum += d * d;
+      of_others += d;
     }
-    return rounded_score(l2 / static_cast<double>(wl) + r2 / static_cast<double>(w - wl)) - t2 / static_cast<double>(w);
+    if (has_major) sum += of_others * of_others;
+    return rounded_score(all * sum / (side * (all - side)));
   }
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
     ++boundaries;
@@ -166,7 +178,8 @@ struct WeightedMany : Walk {
     }
   }
   // What no test can surpass that sends between `less` and `more` of each class to the left. The score is
-  // w Σ d_k² / (w_l w_r) with d_k = l_k − w_l t_k / w; each d_k lies between two ends, and w_l w_r is least at one.
+  // w Σ d_k² / (w_l w_r) with d_k = l_k − w_l t_k / w; each d_k lies between two ends, which rounding may move
+  // by a little, and w_l w_r is least at one.
   double limit(const std::int64_t* less, const std::int64_t* more) const {
     const auto all = static_cast<double>(w);
     double least = 0, most = 0, sum = 0;
@@ -178,7 +191,8 @@ struct WeightedMany : Walk {
       const auto l = static_cast<double>(less[k]), step = static_cast<double>(more[k]) - l;
       const double share = static_cast<double>(node.whole_sum[k]) / all, d = l - least * share;
       const double up = d + step * (1 - share), down = d - (most - least - step) * share;
-      sum += std::max(up * up, down * down);
+      const double farther = std::max(std::abs(up), std::abs(down)) + 4 * std::numeric_limits<double>::epsilon() * most;
+      sum += farther * farther;
     }
     const double product = std::min(least * (all - least), most * (all - most));
     return product > 0 ? all * sum / product : std::numeric_limits<double>::infinity();
