@@ -149,13 +149,13 @@ struct WeightedMany : Walk {
     return has_room(nl) && static_cast<double>(std::min(wl, w - wl)) * node.unit >= rules.min_weight;
   }
   // w Σ d_k² / (w_l w_r) with d_k = l_k − w_l t_k / w, of the lighter side. Of a node that is almost pure the
-  // difference of the two sums above would keep few digits, and after rounding none.
+  // difference of the two sums above would keep few digits, and after rounding none. The d_k add up to 0, so that of a
+  // class with more than half of the weight is taken from the others: their digits are finer.
   double score() const {
     const bool is_left = wl <= w - wl;
     const auto all = static_cast<double>(w), side = static_cast<double>(is_left ? wl : w - wl);
     double sum = 0, of_others = 0;
-    bool has_major =
-        false;  // a class with more than half of the weight: its d is what the others lack, to the last digit
+    bool has_major = false;
     for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
       const std::int64_t t = node.whole_sum[k], own = is_left ? space.whole_left[k] : t - space.whole_left[k];
       if (t > w - t) {

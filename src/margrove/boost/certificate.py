@@ -4,9 +4,9 @@ Nothing here imports the reference, an engine or the core. Given only the learne
 repeat the rounds: which rows each learner gets wrong gives its error, the error its vote, the vote the next weights.
 
 All rounds are repeated. That the learners themselves are what they should be is the claim of `margrove.tree`, split by
-split, on that round's weights; to search one tree anew costs about rows × columns × depth, so above VISIT_LIMIT cells
-only a sample of the rounds is searched, always the same one, the first and the last in it, and the claim says how many
-of how many. Learners that are not plain trees of ours are taken as they are.
+split, on that round's weights; to search one tree anew costs about rows × columns × depth, and something for each
+search, so above VISIT_LIMIT cells only a sample of the rounds is searched, always the same one, the first and the last
+in it, and the claim says how many of how many. Learners that are not plain trees of ours are taken as they are.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem
 
 VISIT_LIMIT = 2_000_000  # cells that are visited to search trees anew; a second or so
+_PER_SEARCH = 1_000  # cells: what it costs to search a column at a node, however few rows are there
 ROUNDING = 1e-9  # of sums in another order
 _LARGEST_VOTE = 1400.0  # its exponential, halved, is a number still; LEAST_WEIGHT and the largest rate allow less
 _GOLDEN = (sqrt(5) - 1) / 2
@@ -168,7 +169,9 @@ class _Searched:
         n_visited = [
             tree.n_nodes * int(tree.n_rows[0]) if self.is_sparse else int(tree.n_rows.sum()) for tree in self.trees
         ]
-        each = [n_rows * len(tree.columns) for n_rows, tree in zip(n_visited, self.trees, strict=True)]
+        n_splits = [int((tree.feature >= 0).sum()) for tree in self.trees]
+        sizes = zip(n_visited, n_splits, self.trees, strict=True)
+        each = [(n_rows + _PER_SEARCH * splits) * len(tree.columns) for n_rows, splits, tree in sizes]
         room = self.visit_limit
         self.rounds = set()
         # The first and the last, then the others in a shuffled order while there is room.
