@@ -422,8 +422,10 @@ class _Audit:
         return False
 
     def _unit(self, node: Node) -> float:
-        """In which gains of the node are compared; in a node that is almost pure the root's digits count too."""
-        return max(node.gain_unit, 1e-6 * self.root_unit, float(np.finfo(np.float64).tiny))
+        """In which gains of the node are compared; in a node that is almost pure the root's digits count too, and of
+        classes those of 1, from which shares are subtracted: boosting may leave even the root almost pure."""
+        whole = self.root_unit if self.problem.is_regression else max(1.0, self.root_unit)
+        return max(node.gain_unit, 1e-6 * whole, float(np.finfo(np.float64).tiny))
 
     def _value_unit(self, node: Node) -> float:
         """In which values of the node are compared: its weight, or the size of its targets. Their mean may be zero and
