@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+import boost_results
 import calibration_results
 import codes_results
 import search_results
@@ -34,6 +35,7 @@ DPI = 80  # legible, and each picture well below 120 KB
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 # Benchmarks whose results are more than a list of times: what makes a section of them, and lines for the README.
 RENDERERS: dict[str, Any] = {
+    "boost": boost_results,
     "calibration": calibration_results,
     "codes": codes_results,
     "search": search_results,
@@ -252,6 +254,7 @@ def draw_figures() -> None:
     import matplotlib.pyplot as plt
 
     sys.path.insert(0, str(ROOT / "examples"))
+    import boosting
     import linear_side_by_side
     import many_classes
     import penguins
@@ -260,7 +263,7 @@ def draw_figures() -> None:
     import two_spirals
 
     FIGURES.mkdir(parents=True, exist_ok=True)
-    for module in (linear_side_by_side, many_classes, penguins, support_vectors, trees, two_spirals):
+    for module in (boosting, linear_side_by_side, many_classes, penguins, support_vectors, trees, two_spirals):
         for name, figure in module.figures().items():
             figure.savefig(FIGURES / f"{name}.png", dpi=DPI, metadata={"Software": None})
             plt.close(figure)

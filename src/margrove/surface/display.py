@@ -11,13 +11,14 @@ from rich.text import Text
 from margrove.certificate import Certificate, Claim
 from margrove.status import Status
 from margrove.surface.cures import in_shell
-from margrove.surface.learned import Learned, Lesson, Questions
+from margrove.surface.learned import Learned, Lesson, Questions, Vote
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate
 
 NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
 SHOWN_COLUMNS = 8  # of those that a tree asks for
+SHOWN_ROUNDS = 10  # of a vote: the first say most, and each later one less
 MOST_LESSONS = 30  # lines that somebody still reads: 26 letters have 325 pairs
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
@@ -187,6 +188,8 @@ def tell_learned(screen: Screen, learned: Learned) -> None:
     if learned.kind == "machines":
         screen.say(f"{learned.size_words}, each a {learned.unit}, decide together:", indent=2)
         _tell_lessons(screen, learned)
+    if learned.vote is not None:
+        _tell_vote(screen, learned, learned.vote)
     if learned.support is not None:
         _tell_support(screen, learned, learned.support)
     elif learned.kind == "rows":
@@ -218,11 +221,50 @@ def _tell_tree(screen: Screen, learned: Learned, tree: Questions) -> None:
     if not tree.is_whole:
         screen.say("All of it: margrove show --rules MODEL", style="dim", indent=2)
     if tree.importances:
-        strongest = list(tree.importances.items())[:SHOWN_COLUMNS]
-        more = len(tree.importances) - len(strongest)
-        words = ", ".join(f"{name} {percent(share)}" for name, share in strongest)
-        rest = f" and {more:,} more" if more else ""
-        screen.say(f"What each column contributes to {tree.purpose}: {words}{rest}", indent=2)
+        _tell_importances(screen, tree.importances, tree.purpose)
+
+
+def _tell_importances(screen: Screen, importances: dict[str, float], purpose: str) -> None:
+    strongest = list(importances.items())[:SHOWN_COLUMNS]
+    more = len(importances) - len(strongest)
+    words = ", ".join(f"{name} {percent(share)}" for name, share in strongest)
+    rest = f" and {more:,} more" if more else ""
+    screen.say(f"What each column contributes to {purpose}: {words}{rest}", indent=2)
+
+
+def _tell_vote(screen: Screen, learned: Learned, vote: Vote) -> None:
+    """The first rounds of a vote, and the columns that its trees ask for."""
+    largest = max(voter.n_leaves for voter in vote.voters)
+    size = "" if largest <= 2 else f", each of at most {largest:,} rules"  # stumps are told whole
+    given_up = vote.n_rounds_done - learned.size
+    kept = f"; {given_up:,} later rounds did not help on rows held out and were given up" if given_up else ""
+    verb = "votes" if learned.size == 1 else "vote"
+    screen.say(f"{learned.size_words} {verb}{size}{kept}:", indent=2)
+    screen.say(_rounds_grid(vote, has_sizes=bool(size)), indent=4)
+    is_whole = not size and learned.size <= SHOWN_ROUNDS
+    if not is_whole:
+        screen.say("All of it: margrove show --rules MODEL", style="dim", indent=2)
+    if vote.importances:
+        _tell_importances(screen, vote.importances, vote.purpose)
+
+
+def _rounds_grid(vote: Vote, *, has_sizes: bool) -> Grid:
+    has_alpha = vote.voters[0].alpha is not None
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    grid.add_column("round", justify="right", no_wrap=True)
+    grid.add_column("asks first" if has_sizes else "asks")
+    if has_sizes:
+        grid.add_column("rules", justify="right", no_wrap=True)
+    grid.add_column("error" if has_alpha else "loss", justify="right", no_wrap=True)
+    grid.add_column("α" if has_alpha else "vote", justify="right", no_wrap=True)
+    for voter in vote.voters[:SHOWN_ROUNDS]:
+        worth = voter.vote if voter.alpha is None else voter.alpha
+        sizes = [f"{voter.n_leaves:,}"] if has_sizes else []
+        grid.add_row(f"{voter.round:,}", Text(voter.test), *sizes, f"{voter.error:.3g}", f"{worth:.3g}")
+    more = len(vote.voters) - SHOWN_ROUNDS
+    if more > 0:
+        grid.add_row("…", f"and {more:,} more")
+    return grid
 
 
 def _tell_support(screen: Screen, learned: Learned, support: dict[str, int]) -> None:

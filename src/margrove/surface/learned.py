@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.status import Status
-from margrove.surface.models import encoder_of, is_classifier, is_coded, is_tree, learner_of
+from margrove.surface.models import encoder_of, is_boosted, is_classifier, is_coded, is_tree, learner_of
 from margrove.svm.layout import code_of, coefficients_of
+from margrove.tree.model import TreeModel
+from margrove.tree.words import MOST_LEVELS, places, rounded
 
 SHOWN_PER_CLASS = 5  # columns; the weights fall off quickly and nobody reads more
 LEAST_SHOWN = 0.05  # of the strongest weight: below, a column hardly matters
@@ -24,6 +26,7 @@ _NOUNS = {
     "votes": "weight vector",
     "rules": "rule",
     "machines": "machine",
+    "trees": "tree",
 }
 
 
@@ -62,18 +65,41 @@ class Questions:
 
 
 @dataclass(frozen=True)
+class Voter:
+    """One tree of a vote."""
+
+    round: int  # from 1
+    test: str  # what it asks: of a stump all of it, of a larger tree the first question
+    n_leaves: int
+    error: float  # on the weights of its round
+    vote: float  # as scikit-learn has it
+    alpha: float | None  # as the textbook has it; None for numbers
+
+
+@dataclass(frozen=True)
+class Vote:
+    """What trees that vote ask."""
+
+    voters: tuple[Voter, ...]
+    n_rounds_done: int  # those that early stopping gave up included
+    importances: dict[str, float]  # share of each column that is asked for in what all questions gain, by vote
+    purpose: str  # what the questions are for
+
+
+@dataclass(frozen=True)
 class Learned:
-    """What a model learned: ``kind`` is "weights", "rows", "votes", "rules" or "machines"."""
+    """What a model learned: ``kind`` is "weights", "rows", "votes", "rules", "machines" or "trees"."""
 
     kind: str
     lessons: tuple[Lesson, ...]
-    size: int  # weights per machine, rows, weight vectors, leaves, or machines
+    size: int  # weights per machine, rows, weight vectors, leaves, machines, or trees
     n_training_rows: int | None = None
     unit: str = ""  # of weights: a change of what they are the weight of; of machines: the learner that they are
     support: dict[str, int] | None = None  # of a support vector classifier: rows of each class that carry the decision
     loo_bound: float | None = None  # the leave-one-out error is at most this,
     xi_alpha_bound: float | None = None  # and at most this
     tree: Questions | None = None
+    vote: Vote | None = None
 
     @property
     def size_words(self) -> str:
@@ -104,6 +130,8 @@ def learned(model: Any, table: Table | None = None) -> Learned:
         return _of_tree(learner)
     if is_coded(model):
         return _of_code(learner)
+    if is_boosted(model):
+        return _of_vote(learner)
     sides = _sides(learner)
     if hasattr(learner, "prototypes_"):
         voters = np.diff(learner.starts_)
@@ -130,19 +158,56 @@ def _of_tree(tree: Any) -> Learned:
     # The line of a node stands at its depth; the root has none, unless it is all there is.
     lines = np.cumsum(np.bincount(tree.tree_.depth)) - 1
     depth = max(1, int(np.searchsorted(lines, MOST_RULE_LINES, side="right")) - 1)
-    names = [column.name for column in tree.tree_.columns]
-    shares = sorted(zip(names, tree.feature_importances_.tolist(), strict=True), key=lambda pair: -pair[1])
     questions = Questions(
         purpose="telling them apart" if is_classifier(tree) else "the estimate",
         depth=tree.get_depth(),
         n_leaves_grown=tree.grown_.n_leaves,
-        importances={name: share for name, share in shares if share > 0},
+        importances=_importances(tree, tree.tree_),
         text=str(tree.rules(max_depth=depth)),
         is_whole=tree.get_depth() <= depth,
         rules=tuple(tree.rules().data()),
     )
     n_rows = int(tree.tree_.n_rows[0])
     return Learned("rules", (), tree.get_n_leaves(), n_training_rows=n_rows, tree=questions)
+
+
+def _importances(learner: Any, tree: TreeModel) -> dict[str, float]:
+    """Of each column that is asked for, the largest first."""
+    names = [column.name for column in tree.columns]
+    shares = sorted(zip(names, learner.feature_importances_.tolist(), strict=True), key=lambda pair: -pair[1])
+    return {name: share for name, share in shares if share > 0}
+
+
+def _of_vote(learner: Any) -> Learned:
+    grove = learner.model_.grove
+    trees = [grove.tree(t) for t in range(grove.n_trees)]
+    labels = [str(label) for label in learner.classes_] if is_classifier(learner) else None
+    alphas = learner.alphas_.tolist() if labels is not None else [None] * len(trees)
+    errors, votes = learner.estimator_errors_.tolist(), learner.estimator_weights_.tolist()
+    voters = [
+        Voter(t, _asked(tree, labels), tree.n_leaves, error, vote, alpha)
+        for t, (tree, error, vote, alpha) in enumerate(zip(trees, errors, votes, alphas, strict=True), start=1)
+    ]
+    n_done = learner.rounds_.n_rounds if hasattr(learner, "rounds_") else len(trees)
+    purpose = "the estimate" if labels is None else "telling them apart"
+    vote = Vote(tuple(voters), n_done, _importances(learner, trees[0]), purpose)
+    return Learned("trees", (), len(trees), n_training_rows=int(learner.n_rows_), vote=vote)
+
+
+def _asked(tree: TreeModel, labels: list[str] | None) -> str:
+    """What a small tree asks first; of a stump with two branches, its answers too."""
+
+    def answer(node: int) -> str:
+        value = tree.value[node]
+        return rounded(float(value[0])) if labels is None else labels[int(value.argmax())]
+
+    if tree.n_nodes == 1:
+        return f"always {answer(0)}"
+    first = list(places(tree, max_depth=1))[1:]
+    asked = "" if first[0].branch is None else first[0].branch.words(most=MOST_LEVELS)
+    if tree.n_nodes > 3:
+        return asked
+    return f"{asked}: {answer(first[0].node)}, else {answer(first[1].node)}"
 
 
 def _carriers(learner: Any) -> dict[str, Any]:

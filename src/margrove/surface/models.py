@@ -154,11 +154,21 @@ def is_coded(model: Any) -> bool:
     return hasattr(learner_of(model), "code_")
 
 
+def is_boosted(model: Any) -> bool:
+    """Whether it is a vote of learners, alone or at the end of a pipeline."""
+    return hasattr(learner_of(model), "estimator_weights_")
+
+
+def has_rules(model: Any) -> bool:
+    """Whether it is a tree of ours, or trees of ours that vote."""
+    return is_tree(model) or (is_boosted(model) and learner_of(model).model_ is not None)
+
+
 def takes_tables(model: Any) -> bool:
-    """Whether it predicts from a table as it is: an encoder in front, or a tree of named columns, or machines such."""
+    """Whether it predicts from a table as it is: an encoder in front, or trees of named columns, or machines such."""
     if is_coded(model) and encoder_of(model) is None:
         return takes_tables(learner_of(model).estimators_[0])
-    return encoder_of(model) is not None or (is_tree(model) and hasattr(model, "feature_names_in_"))
+    return encoder_of(model) is not None or (has_rules(model) and hasattr(model, "feature_names_in_"))
 
 
 def features_of(model: Any, table: Table) -> Any:

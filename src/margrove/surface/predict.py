@@ -24,6 +24,7 @@ from margrove.surface.meter import metered
 from margrove.surface.models import (
     check_folder,
     features_of,
+    is_boosted,
     is_classifier,
     is_tree,
     learner_of,
@@ -124,15 +125,19 @@ def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
 
 def _score_names(model: Any) -> tuple[str, ...]:
     learner = learner_of(model)
-    if is_tree(model):
-        return tuple(f"probability {label}" for label in getattr(learner, "classes_", ()))
+    if is_tree(model) or is_boosted(model):
+        what = "probability" if is_tree(model) else "votes"
+        return tuple(f"{what} {label}" for label in getattr(learner, "classes_", ()))
     return tuple(f"score {machine}" for machine in learner.certificate_.machines)
 
 
 def _scores(model: Any, features: Any) -> NDArray[np.float64]:
-    """The decision value of each machine, (n, machines); of a tree, the probability of each class."""
+    """The decision value of each machine, (n, machines); of each class, for a tree its probability, for trees that
+    vote its share of all votes."""
     if is_tree(model) and is_classifier(learner_of(model)):
         return np.asarray(model.predict_proba(features))
+    if is_boosted(model) and is_classifier(learner_of(model)):
+        return _vote_shares(np.asarray(model.decision_function(features)))
     if not hasattr(model, "decision_function"):
         raise ParameterError(f"--scores: {type(learner_of(model)).__name__} predicts values and has no others.")
     learner, rows = at_the_end(model, features)
@@ -140,6 +145,15 @@ def _scores(model: Any, features: Any) -> NDArray[np.float64]:
     decide = learner.machine_decision if hasattr(learner, "machine_decision") else learner.decision_function
     decision = np.asarray(decide(rows))
     return decision[:, None] if decision.ndim == 1 else decision
+
+
+def _vote_shares(decision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """s_k, of f_k = (K s_k − 1)/(K − 1); of two classes f = 2 (s_1 − s_0)."""
+    if decision.ndim == 1:
+        second = (2 + decision) / 4
+        return np.column_stack([1 - second, second])
+    n_classes = decision.shape[1]
+    return np.asarray((1 + (n_classes - 1) * decision) / n_classes)
 
 
 def _tell(screen: Screen, predictions: Predictions, output: str) -> None:

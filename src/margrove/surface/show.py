@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from rich.text import Text
@@ -9,8 +10,17 @@ from rich.text import Text
 from margrove.errors import InputError, ParameterError
 from margrove.linear.margins import kernel_of
 from margrove.surface.display import AS_SAVED, tell_learned, tell_saved_certificate
-from margrove.surface.learned import learned
-from margrove.surface.models import encoder_of, is_classifier, is_tree, learner_of, read_model, target_of
+from margrove.surface.learned import Vote, learned
+from margrove.surface.models import (
+    encoder_of,
+    has_rules,
+    is_boosted,
+    is_classifier,
+    is_tree,
+    learner_of,
+    read_model,
+    target_of,
+)
 from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters
 from margrove.tree.problem import TreeColumn
@@ -64,46 +74,74 @@ def show(screen: Screen, path: str) -> None:
 
 
 def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) -> None:
-    """Print the rules of a saved tree and nothing else: nested, or (``"lines"``) one for each leaf. Of a list of more
-    than ``max_levels`` levels (None: as many as people read) the others are counted; 0 names them all."""
+    """Print the rules of a saved tree, or of each tree that votes, and nothing else: nested, or (``"lines"``) one for
+    each leaf. Of a list of more than ``max_levels`` levels (None: as many as people read) the others are counted; 0
+    names them all."""
     most = MOST_LEVELS if max_levels is None else max_levels
     if most < 0:
         raise ParameterError(f"--max-levels is {most}; it must be at least 1, or 0 for all.")
-    rules = _tree_in(path, "--rules").rules(style=style, max_levels=most or None)
-    for line in str(rules).splitlines():
-        screen.essential(Text(line))
-    screen.document({"command": "show", "model": path, "style": style, "rules": rules.data()})
+    model = _of_trees_in(path, "--rules")
+    record: dict[str, Any] = {"command": "show", "model": path, "style": style}
+    if is_tree(model):
+        rules = model.rules(style=style, max_levels=most or None)
+        _print_lines(screen, str(rules))
+        screen.document({**record, "rules": rules.data()})
+        return
+    rounds = []
+    for voter, tree in zip(_vote_of(model).voters, model.estimators_, strict=True):
+        rules = tree.rules(style=style, max_levels=most or None)
+        worth = f"vote {voter.vote:.4g}" if voter.alpha is None else f"α {voter.alpha:.4g}"
+        _print_lines(screen, f"round {voter.round}, error {voter.error:.4g}, {worth}:")
+        _print_lines(screen, str(rules), indent=4)
+        rounds.append({**asdict(voter), "rules": rules.data()})
+    screen.document({**record, "rounds": rounds})
+
+
+def _print_lines(screen: Screen, text: str, indent: int = 0) -> None:
+    for line in text.splitlines():
+        screen.essential(Text(" " * indent + line))
+
+
+def _vote_of(model: Any) -> Vote:
+    vote = learned(model).vote
+    assert vote is not None
+    return vote
 
 
 def show_code(screen: Screen, path: str, language: str) -> None:
     """Print a function or expression that predicts as a saved tree does."""
     if language not in _CODE:
         raise ParameterError(f"--code is {language!r}; it must be one of {', '.join(_CODE)}.")
-    code = getattr(_tree_in(path, "--code"), _CODE[language])()
+    model = _of_trees_in(path, "--code")
+    if not is_tree(model):
+        problem = f"--code is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
+        raise InputError(problem, file=path, cure="Train one: --model tree.")
+    code = getattr(model, _CODE[language])()
     if not screen.is_json:
         print(code)  # as it is: no line of code may be wrapped
     screen.document({"command": "show", "model": path, "language": language, "code": code})
 
 
-def _tree_in(path: str, option: str) -> Any:
-    """The tree of a file, which was trained on the table itself: its words are the table's."""
+def _of_trees_in(path: str, option: str) -> Any:
+    """The tree of a file, or its trees that vote, trained on the table itself: their words are the table's."""
     model = read_model(path)
-    if not is_tree(model):
+    if not has_rules(model):
         problem = f"{option} is for decision trees, and this is a {type(learner_of(model)).__name__}"
         raise InputError(problem, file=path, cure="Train one: --model tree.")
     if encoder_of(model) is not None:
-        problem = f"{option}: a TableEncoder stands in front of this tree, so its questions are of encoded columns"
+        problem = f"{option}: a TableEncoder stands in front of the tree, so its questions are of encoded columns"
         raise InputError(problem, file=path, cure="Train it on the table as it is: --model tree.")
     return learner_of(model)
 
 
 def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
-    """All parameters; of a tree, which has thirty, those that were set."""
+    """All parameters; of a tree, which has thirty, and of trees that vote, those that were set."""
     shown = parameters
-    if is_tree(learner):
+    if has_rules(learner):
         usual = plain_parameters(type(learner)())
         shown = {name: value for name, value in parameters.items() if value != usual[name]}
-    words = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+    # The boosted learner is a word of Python, not a text.
+    words = ", ".join(f"{name}={value if name == 'estimator' else repr(value)}" for name, value in shown.items())
     return words if len(shown) == len(parameters) else ", ".join(filter(None, [words, "the others as by default"]))
 
 
@@ -130,8 +168,10 @@ def _columns(model: Any) -> list[dict[str, Any]]:
     encoder = encoder_of(model)
     if encoder is not None:
         return [{"name": column["name"], "kind": column["kind"]} for column in encoder.columns_]
-    if is_tree(model):
-        return [{"name": column.name, "kind": _kind_of(column)} for column in learner_of(model).tree_.columns]
+    if has_rules(model):
+        learner = learner_of(model)
+        columns = learner.model_.grove.columns if is_boosted(model) else learner.tree_.columns
+        return [{"name": column.name, "kind": _kind_of(column)} for column in columns]
     width = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(width)])
     return [{"name": str(name), "kind": "numeric"} for name in names]

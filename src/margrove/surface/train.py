@@ -36,7 +36,7 @@ from margrove.surface.models import (
     build_model,
     check_destination,
     fit_model,
-    is_tree,
+    has_rules,
     learner_of,
     table_for,
     write_model,
@@ -132,7 +132,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     tell_certificate(screen, certificate)
     tell_learned(screen, lessons)
     write_model(model, destination)
-    _tell_saved(screen, reading, destination, is_replaced=is_replaced, has_rules=is_tree(model))
+    _tell_saved(screen, reading, destination, is_replaced=is_replaced, has_rules=has_rules(model))
     if screen.is_quiet:
         chosen = "" if tuned is None else f" ({tuned.estimate.method}); {search_words(tuned.found)}"
         worth = f"accuracy {accuracy_text(estimate)}" if isinstance(estimate, Estimate) else estimate.words
@@ -210,8 +210,7 @@ def _tell_learner(screen: Screen, training: Training, n_rows: int) -> None:
             )
     else:
         screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
-    is_as_it_comes = not learner.defaults.keys() & training.params.keys()
-    if learner.remark and is_as_it_comes:
+    if learner.remark and learner.is_as_it_comes(training.params):
         screen.say(learner.remark, indent=2)
 
 
@@ -245,4 +244,4 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):  # a code matrix
         return value.tolist()
     is_plain = isinstance(value, str | int | float | bool | None | dict | list)
-    return value if is_plain and value not in (math.inf, -math.inf) else str(value)
+    return value if is_plain and value not in (math.inf, -math.inf) else " ".join(str(value).split())
