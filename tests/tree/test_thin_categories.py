@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from margrove import DecisionTreeClassifier, DecisionTreeRegressor, certify
+from margrove import AdaBoostClassifier, DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor, certify
 from margrove.errors import ParameterError, UnseenCategoryWarning
 from margrove.plots import plot_tree
 
@@ -124,3 +124,12 @@ def test_plots_name_as_many_levels_as_asked(shops):
 def test_a_number_of_levels_below_one_is_refused(shops, write):
     with pytest.raises(ParameterError, match=r"max_levels is 0.*None means all"):
         write(shops, 0)
+
+
+def test_boosted_trees_test_thin_categories_as_a_tree_alone_does(rng):
+    names = [f"row {i}" for i in range(200)]
+    X = pd.DataFrame({"name": names, "x": rng.normal(size=200)})
+    y = (X["x"] + 0.3 * rng.normal(size=200) > 0).astype(int)
+    boosted, alone = AdaBoostClassifier(n_estimators=5).fit(X, y), DecisionStump().fit(X, y)
+    assert boosted.categorical_ == alone.categorical_
+    assert [column.test for column in boosted.model_.grove.columns] == ["one_vs_rest", "threshold"]

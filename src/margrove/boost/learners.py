@@ -19,7 +19,6 @@ from margrove.errors import ParameterError, shown
 from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import Cells
-from margrove.tree.reading import ColumnWishes, learn_cells
 from margrove.tree.regressor import DecisionTreeRegressor
 from margrove.tree.settings import check_settings
 from margrove.tree.stump import DecisionStump
@@ -79,15 +78,12 @@ def is_plain_tree(learner: Any, engine: str) -> bool:
 
 def take_note(owner: Any, learner: Any, X: Any, *, is_plain: bool) -> Cells:
     """Take note of the columns of the training table; its cells, as the tree sees them, if it is a plain tree."""
-    owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
-    owner.categorical_ = {}
     if is_plain:
         check_settings(learner)
-        test, why = learner._categorical_test()
-        wishes = ColumnWishes(test, learner.categorical_features, learner.split_values, learner.monotonic_cst)
-        cells = learn_cells(owner, X, wishes)
-        owner.categorical_ = {column.name: why for column in cells.columns if column.levels}
+        cells: Cells = learner._learn(X, owner)
         return cells
+    owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
+    owner.categorical_ = {}
     if isinstance(X, Table) or is_frame(X):
         read_features(owner, X)
     else:  # what cells may hold is for the learner to say

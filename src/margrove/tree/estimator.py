@@ -135,18 +135,21 @@ class DecisionTree(BaseEstimator):
         """The number for all that is random in this fit."""
         return settle_seed(getattr(self, "_drawn_seed", self.random_state))
 
-    def _learn(self, X: Any) -> Cells:
+    def _learn(self, X: Any, owner: Any = None) -> Cells:
+        """The cells of the training table, as this tree sees them; it, or the owner it learns for, takes note of the
+        columns."""
+        owner = self if owner is None else owner
         test, why = self._categorical_test()
         thin: Test | None = "one_vs_rest" if self.categorical == "auto" and test == "subset" else None
         is_priced = self.complexity > 0
         wishes = ColumnWishes(
             test, self.categorical_features, self.split_values, self.monotonic_cst, thin, is_priced=is_priced
         )
-        cells = learn_cells(self, X, wishes)
-        self.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
+        cells = learn_cells(owner, X, wishes)
+        owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
         categories = [column for column in cells.columns if column.levels]
         why_thin = _WHY_NAMES if is_priced else _WHY_THIN
-        self.categorical_ = {column.name: why if column.test == test else why_thin for column in categories}
+        owner.categorical_ = {column.name: why if column.test == test else why_thin for column in categories}
         return cells
 
     def _categorical_test(self) -> tuple[Test, str]:
