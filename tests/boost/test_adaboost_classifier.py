@@ -14,9 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier as ScikitBoost
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier as ScikitTree
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.boost.engines import ENGINES
@@ -260,6 +263,17 @@ def test_margins_of_two_classes_are_y_times_f(engine, clouds):
         model.margins(X, np.array(["stranger"] * len(y)))
     with pytest.raises(InputError, match="200 rows, and y 3 labels"):
         model.margins(X, y[:3])
+    with pytest.warns(DataConversionWarning):
+        np.testing.assert_array_equal(model.margins(X, y[:, None]), model.margins(X, y))
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        model.margins(X, np.eye(2)[np.arange(len(y)) % 2])
+
+
+def test_a_warning_of_a_learner_points_at_the_line_that_fits(clouds):
+    X, y = clouds(2)
+    with pytest.warns(ConvergenceWarning) as told:
+        AdaBoostClassifier(Perceptron(max_iter=1, tol=None), n_estimators=2).fit(X, y)
+    assert {warning.filename for warning in told} == {__file__}
 
 
 def test_the_learners_are_trees_that_predict_by_themselves(engine, clouds):
@@ -293,6 +307,10 @@ def test_a_pickled_model_predicts_the_same(engine, clouds):
         ({"learning_rate": 50.0}, "learning_rate is 50.0; it must be 5 at most"),
         ({"estimator": KNeighborsClassifier()}, "KNeighborsClassifier doesn't support sample_weight"),
         ({"estimator": DecisionTreeRegressor()}, "DecisionTreeRegressor, and AdaBoostClassifier boosts a classifier"),
+        (
+            {"estimator": make_pipeline(StandardScaler(), LogisticRegression())},
+            r"in front: make_pipeline\(..., AdaBoostClassifier\(LogisticRegression\(\)\)\)",
+        ),
         ({"estimator": "stump"}, "estimator is 'stump'"),
         ({"estimator": DecisionStump}, "class DecisionStump; give a learner"),
         ({"estimator": DecisionStump(criterion="gnii")}, "criterion is 'gnii'"),

@@ -17,7 +17,7 @@ from tests.boost.engines import ENGINES
 
 from margrove import AdaBoostRegressor, DecisionStump, DecisionTreeRegressor, certify, save
 from margrove.boost.r2 import weighted_median
-from margrove.errors import ModelFileError, ParameterError
+from margrove.errors import InputError, ModelFileError, ParameterError
 from margrove.status import Status
 
 DRAWN = "rows are drawn: a row twice as probable is not two rows, as in scikit-learn's"
@@ -186,3 +186,9 @@ def test_the_losses_of_other_learners_are_checked_as_well(waves):
 def test_bad_parameters_of_a_regressor_are_named(waves, settings, words):
     with pytest.raises(ParameterError, match=words):
         AdaBoostRegressor(**settings).fit(*waves)
+
+
+@pytest.mark.parametrize("y", [["a", "b", "c"], np.array(["a", 1, None], dtype=object)])
+def test_classes_as_a_target_are_refused_with_the_classifier_to_use(y):
+    with pytest.raises(InputError, match=r"a regression needs numbers\. Use AdaBoostClassifier for classes"):
+        AdaBoostRegressor().fit(np.arange(3.0)[:, None], y)

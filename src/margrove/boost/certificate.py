@@ -74,7 +74,8 @@ def _told(model: Any) -> tuple[Claim, ...]:
     claims = [Claim("rounds", (float(rounds.n_rounds),), words=f"of {model.rounds_.n_rounds} that were done")]
     if rounds.validation_error is not None:
         held_out = float(rounds.validation_error[-1])
-        claims.append(Claim("error on rows held out", (held_out,), words="by which the rounds were chosen: too small"))
+        words = "rather too small: the rounds were chosen by it"
+        claims.append(Claim("error on rows held out", (held_out,), words=words))
     return tuple(claims)
 
 

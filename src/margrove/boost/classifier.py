@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from margrove.boost.certificate import solver_certificate
 from margrove.boost.ensemble import Ensemble
 from margrove.boost.fitting import Asked, Boosted, ask, boost_any, boost_trees, read_again, read_training
-from margrove.boost.learners import is_plain_tree, labels_by_round, settle_learner, taken_rows
+from margrove.boost.learners import is_plain_tree, labels_by_round, places_of, settle_learner, taken_rows
 from margrove.boost.model import Rounds
 from margrove.boost.problem import EQUAL_VOTES, BoostProblem
 from margrove.certificate import Certificate
@@ -31,7 +31,6 @@ from margrove.errors import (
     check_flag,
     check_number,
     check_whole,
-    shown,
 )
 from margrove.status import Status
 from margrove.tree.reading import read_cells
@@ -390,16 +389,12 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             After each round, (T, n); else after the last, (n,).
         """
         check_is_fitted(self)
-        label = np.asarray(y)
-        place = np.minimum(np.searchsorted(self.classes_, label), self.n_classes_ - 1)
-        if not (self.classes_[place] == label).all():
-            stranger = label[self.classes_[place] != label][0]
-            raise InputError(f"y holds {shown(stranger)}, which is none of the classes of training")
-        rows, found = np.arange(len(label)), []
+        place = places_of(y, self.classes_)
+        rows, found = np.arange(len(place)), []
         all_votes = np.cumsum(self.estimator_weights_).tolist()
         for votes, so_far in zip(self._votes_by_round(X), all_votes, strict=True):
-            if len(votes) != len(label):
-                raise InputError(f"X has {len(votes)} rows, and y {len(label)} labels")
+            if len(votes) != len(place):
+                raise InputError(f"X has {len(votes)} rows, and y {len(place)} labels")
             if staged or so_far == all_votes[-1]:
                 others = votes.copy()
                 others[rows, place] = -np.inf

@@ -9,13 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, has_fit_parameter, validate_data
+from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter, validate_data
 
 from margrove.data.frames import as_array, is_frame
 from margrove.data.sample import read_features
 from margrove.data.table import Table
-from margrove.errors import ParameterError, shown
+from margrove.errors import InputError, ParameterError, listed, shown
 from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import Cells
@@ -40,6 +41,11 @@ def settle_learner(given: Any, default: Any, owner: str) -> Any:
     if is_regressor(learner) if wants_classes else is_classifier(learner):
         kind, other = ("classifier", "AdaBoostRegressor") if wants_classes else ("regressor", "AdaBoostClassifier")
         raise ParameterError(f"estimator is a {name}, and {owner} boosts a {kind}. Use {other}.")
+    if wants_classes and isinstance(learner, Pipeline):
+        raise ParameterError(
+            f"estimator is a Pipeline, whose fit takes no sample_weight, and boosting lives by weights. Put the other "
+            f"steps in front: make_pipeline(..., {owner}({type(learner.steps[-1][1]).__name__}()))."
+        )
     if wants_classes and not has_fit_parameter(learner, "sample_weight"):
         raise ParameterError(
             f"estimator is a {name}, whose fit takes no sample_weight: {name} doesn't support sample_weight, and "
@@ -133,6 +139,19 @@ def codes_of(label: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
         label = np.asarray(label.tolist())
     place = np.minimum(np.searchsorted(classes, label), len(classes) - 1)
     return np.where(classes[place] == label, place, -1)
+
+
+def places_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The places of true labels among the classes; refused where one is none of them."""
+    label = column_or_1d(y, warn=True)
+    place = codes_of(label, classes)
+    if (place < 0).any():
+        stranger = label[int(np.argmin(place))]
+        raise InputError(
+            f"y holds {shown(stranger)}, which is none of the classes of training ({listed(classes)})",
+            cure="Give the labels as they were given to fit.",
+        )
+    return place
 
 
 def labels_by_round(estimators: list[Any], X: Any, classes: NDArray[Any]) -> Iterator[NDArray[np.intp]]:

@@ -132,7 +132,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)
         self._draw_seed()
         cells = take_note(self, learner, X, is_plain=self._is_plain(learner, X))
-        target = read_numbers(cells, y, None).target
+        target = read_numbers(cells, y, None, of_classes="AdaBoostClassifier").target
         weight = _first_weights(target, sample_weight)
         generator = np.random.RandomState(self._seed())
         learn = (
@@ -202,7 +202,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         cells = Cells((), _num_samples(X))
         if self.model_ is not None and self._is_plain(self.estimator_, X):
             cells = read_cells(self, X, self.model_.grove.columns)
-        target = read_numbers(cells, y, None).target
+        target = read_numbers(cells, y, None, of_classes="AdaBoostClassifier").target
         return cells, target, _first_weights(target, sample_weight)
 
     def _tree_problem(self, cells: Cells, target: NDArray[np.float64], drawn: NDArray[np.intp]) -> TreeProblem:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
 from margrove.data.sample import Sample, read_points
-from margrove.errors import ConvergenceWarning, check_flag, check_number, check_whole
+from margrove.errors import ConvergenceWarning, check_flag, check_number, check_whole, level_of_caller
 from margrove.linear.certificate import solver_certificate
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import LinearSolution, one_vs_rest_signs
@@ -81,7 +81,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         if self.status_ is not Status.CONVERGED:
             name = type(self).__name__
             message = f"{name} ended with status {str(self.status_)!r}: {what}; {self.status_.advice}."
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

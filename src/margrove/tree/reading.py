@@ -165,8 +165,8 @@ def read_classes(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) ->
     return _sample(cells, codes.astype(np.int32), classes, weight)
 
 
-def read_numbers(cells: Cells, y: Any, sample_weight: Any) -> TreeSample:
-    """The target as numbers."""
+def read_numbers(cells: Cells, y: Any, sample_weight: Any, *, of_classes: str = "DecisionTreeClassifier") -> TreeSample:
+    """The target as numbers; ``of_classes`` is what to use where there are none."""
     if y is None:
         raise InputError("a decision tree requires y to be passed, but the target y is None")
     y = column_or_1d(y, warn=True)
@@ -174,9 +174,11 @@ def read_numbers(cells: Cells, y: Any, sample_weight: Any) -> TreeSample:
         try:
             y = y.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise InputError(f"y holds {shown(y[0])}; a regression needs numbers") from error
+            found = f"y holds {shown(y[0])}; a regression needs numbers"
+            raise InputError(found, cure=f"Use {of_classes} for classes.") from error
     if y.dtype.kind not in "fiub":
-        raise InputError(f"y holds {shown(y[0])}; a regression needs numbers", cure="Use DecisionTreeClassifier.")
+        found = f"y holds {shown(y[0])}; a regression needs numbers"
+        raise InputError(found, cure=f"Use {of_classes} for classes.")
     numbers = y.astype(np.float64)
     _check_length(cells, numbers)
     _check_finite(numbers)
