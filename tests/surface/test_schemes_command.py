@@ -23,7 +23,8 @@ from margrove import (
 from margrove.progress import Progress
 from margrove.surface.learners import LEARNERS
 from margrove.surface.meter import in_words
-from margrove.surface.schemes import schemes_for
+from margrove.surface.schemes import Showing, best_of, schemes_for
+from margrove.surface.validation import Estimate
 
 Run = Callable[..., Result]
 
@@ -107,3 +108,14 @@ def test_a_saved_scheme_is_shown_certified_and_predicts(run: Run, folder: Path) 
 
 def test_the_meter_counts_machines() -> None:
     assert in_words(Progress("machines", 7.4, 26)) == "7 of 26 machines"
+
+
+def test_of_schemes_that_do_equally_well_the_one_with_fewest_machines_is_best() -> None:
+    def did(name: str, n_machines: int, *accuracies: float) -> Showing:
+        return Showing(name, Estimate(accuracies, 0.5, "a"), 1.0, n_machines)
+
+    showings = [did("long", 63, 0.9, 1.0), did("short", 15, 1.0, 0.9), did("worse", 3, 0.8, 0.9)]
+    best = best_of([Showing("none", failure="no"), *showings])
+    assert best is not None
+    assert best.name == "short"
+    assert best_of([Showing("none", failure="no")]) is None

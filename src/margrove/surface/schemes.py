@@ -135,9 +135,10 @@ def compare_schemes(
 
 
 def best_of(showings: list[Showing]) -> Showing | None:
-    """The highest mean accuracy; of equals the first."""
-    judged = [each for each in showings if each.estimate is not None and each.estimate.accuracies]
-    return max(judged, key=lambda each: steady(each.estimate.mean) if each.estimate else 0.0, default=None)
+    """The highest mean accuracy; of equals the one with the fewest machines, of these the first."""
+    judged = [(each.estimate, each) for each in showings if each.estimate is not None and each.estimate.accuracies]
+    of_all = max(judged, key=lambda pair: (steady(pair[0].mean), -pair[1].n_machines), default=None)
+    return None if of_all is None else of_all[1]
 
 
 def _shown(scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter) -> Showing:
