@@ -242,6 +242,8 @@ def _plain(value: float) -> float | str:
 
 _SHOWN_MACHINES = 4  # more than this many numbers do not fit on a line: then the range is shown
 
+_LONGEST_NAME = 25  # characters of a machine's name on a line
+
 
 def _shown(claim: Claim, machines: Sequence[str]) -> str:
     def pair(i: int) -> str:
@@ -260,4 +262,10 @@ def _shown(claim: Claim, machines: Sequence[str]) -> str:
         for value, limit in zip(claim.values, claim.limits, strict=True)
     ]
     worst = int(np.argmax(np.nan_to_num(slack, nan=0.0)))
-    return f"{pair(worst)} (worst of {len(claim.values)}: {machines[worst]})"
+    return f"{pair(worst)} (worst of {len(claim.values)}: {_short(machines[worst])})"
+
+
+def _short(name: str) -> str:
+    """A machine's name without its middle, where it lists dozens of classes."""
+    side = (_LONGEST_NAME - 1) // 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[:side]}…{name[-side:]}"

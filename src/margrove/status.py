@@ -47,6 +47,29 @@ _ADVICE = {
 }
 
 
+# Boosting that has ended of itself, before all rounds were done: of several machines nothing is left to do.
+_ENDED = (
+    Status.CONVERGED,
+    Status.PERFECT_LEARNER,
+    Status.NO_BETTER_THAN_CHANCE,
+    Status.BOUND_REACHED,
+    Status.EARLY_STOPPED,
+)
+
+
+def of_all(statuses: Iterable[Status]) -> Status:
+    """Machines of many classes: the first that was broken off speaks for all; converged if each came to an end of its
+    own, for each machine of boosts may have another one.
+
+    Examples
+    --------
+    >>> from margrove.status import Status, of_all
+    >>> print(of_all([Status.PERFECT_LEARNER, Status.TIME_LIMIT]), of_all([Status.PERFECT_LEARNER, Status.CONVERGED]))
+    time_limit converged
+    """
+    return worst(status for status in statuses if status not in _ENDED)
+
+
 def worst(statuses: Iterable[Status]) -> Status:
     """Several machines have converged only if each has; otherwise the first that has not speaks for all."""
     return next((status for status in statuses if status is not Status.CONVERGED), Status.CONVERGED)

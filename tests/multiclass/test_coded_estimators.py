@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from string import ascii_uppercase
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from sklearn import multiclass as peers
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -32,6 +34,7 @@ from margrove import (
     DecisionTreeClassifier,
     KernelPerceptron,
     NuSVC,
+    OneClassSVM,
     OneVsOneClassifier,
     OneVsRestClassifier,
     Perceptron,
@@ -186,7 +189,7 @@ def test_one_kernel_row_serves_all_machines(digits):
 
 def test_kernel_rows_are_of_shared_kernels_only(iris):
     model = OneVsRestClassifier(BasicLinearClassifier()).fit(*iris)
-    with pytest.raises(AttributeError, match="these share nothing"):
+    with pytest.raises(AttributeError, match="Of these: nothing"):
         model.n_kernel_rows_  # noqa: B018
 
 
@@ -400,7 +403,11 @@ def test_weights_reach_the_last_step_of_a_pipeline(iris):
         (OneVsRestClassifier(SVC), "it must be an estimator"),
         (OneVsRestClassifier(SVC(class_weight={0: 2.0})), "its classes are the two sides of a machine"),
         (OneVsRestClassifier(n_jobs=0), "n_jobs is 0"),
-        (OneVsRestClassifier(n_jobs="all"), "n_jobs is 'all'"),
+        (OneVsRestClassifier(n_jobs="all"), "n_jobs is 'all'; it must be a number of machines, -1 for all cores"),
+        (OneVsRestClassifier(OneClassSVM()), "estimator is a OneClassSVM, which learns without y"),
+        (OneVsOneClassifier(make_pipeline(StandardScaler(), KMeans(2))), "estimator is a KMeans, which learns without"),
+        (OneVsOneClassifier(StandardScaler()), "estimator is a StandardScaler, which predicts nothing"),
+        (BitStringClassifier(code="random", random_state="luck"), "random_state is 'luck'; it must be None, a whole"),
         (OneVsOneClassifier(verbose="yes"), "verbose is 'yes'"),
         (BitStringClassifier(decoding="euclid"), "decoding is 'euclid'; it must be one of 'hamming'"),
         (BitStringClassifier(code="random", n_bits=1), "3 classes need 2 at least"),
@@ -546,6 +553,30 @@ def test_a_code_that_was_changed_is_found(iris):
     told = BitStringClassifier(SVC()).fit(X, y)
     told.errors_corrected_ = 5
     assert certify(told, X, y).holds is False
+
+
+def test_machines_that_ended_of_themselves_leave_the_scheme_converged(iris):
+    X, y = iris
+    model = OneVsRestClassifier(AdaBoostClassifier(n_estimators=5)).fit(X, y)
+    assert [str(each.status_) for each in model.estimators_] == ["perfect_learner", "converged", "converged"]
+    assert model.status_ is Status.CONVERGED
+    model.estimators_[2].status_ = Status.TIME_LIMIT
+    assert model._machines.status is Status.TIME_LIMIT
+
+
+def test_no_machine_vouches_for_itself(iris):
+    X, y = iris
+    model = OneVsRestClassifier(DecisionTreeClassifier(max_depth=2)).fit(X, y)
+    assert model.certificate_.holds is None
+    assert "holds" not in str(model.certificate_)
+
+
+def test_a_line_of_a_certificate_names_a_machine_of_many_classes_in_short():
+    X, y = np.random.default_rng(0).normal(size=(130, 3)), np.array(list(ascii_uppercase))[np.arange(130) % 26]
+    certificate = certify(BitStringClassifier(BasicLinearClassifier()).fit(X, y), X, y)
+    assert len(max(certificate.machines, key=len)) > 50
+    assert max(len(value) for _, _, value, _ in certificate.rows()) < 80
+    assert "worst of 5: " in str(certificate)
 
 
 def test_learners_without_a_certificate_give_none(iris):

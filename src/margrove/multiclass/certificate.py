@@ -20,6 +20,8 @@ from margrove.multiclass.codes import check_code, errors_corrected, minimum_dist
 from margrove.multiclass.problem import columns_of, rows_of, weights_of
 from margrove.svm.layout import code_of, machine_names
 
+_HELD = "machines whose certificate holds"
+
 
 def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """C1 – C3: of a fitted scheme of Margrove's."""
@@ -76,7 +78,9 @@ def told_certificate(model: Any) -> Certificate:
         claims += known[0].claims if machines.is_shared else merged(known, model.machine_names_)
     if is_told and all(each.source == "recomputed" for each in known):
         return _certificate(model, "recomputed", n_rows, claims)
-    return _certificate(model, "solver", n_rows, tuple(replace(claim, holds=None) for claim in claims))
+    # No solver vouches for itself: nothing holds, nor is it counted.
+    claims = tuple(replace(claim, holds=None) for claim in claims if claim.name != _HELD)
+    return _certificate(model, "solver", n_rows, claims)
 
 
 def code_claims(model: Any) -> tuple[Claim, ...]:
@@ -124,7 +128,7 @@ def merged(certificates: list[Certificate], names: tuple[str, ...]) -> tuple[Cla
         if claim.holds is False
     ]
     whole = Claim(
-        "machines whose certificate holds",
+        _HELD,
         tuple(float(all(claim.holds is not False for claim in each.claims)) for each in certificates),
         None,
         not failing,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_f
 
 from margrove.certificate import Certificate
 from margrove.data.sample import number_classes
-from margrove.errors import InputError, ParameterError, check_flag, check_whole, shown
+from margrove.errors import InputError, ParameterError, check_flag, shown
 from margrove.multiclass.certificate import told_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
 from margrove.multiclass.decoding import chosen
@@ -112,10 +113,10 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if not isinstance(self.verbose, int):  # scikit-learn's is a number
             check_flag("verbose", self.verbose)
-        if self.n_jobs is not None:
-            check_whole("n_jobs", self.n_jobs, least=-(2**31), cure="-1 means all cores.")
-        if self.n_jobs == 0:
-            raise ParameterError("n_jobs is 0; it must be a number of machines, -1 for all cores, or None.")
+        given: Any = self.n_jobs
+        if not (given is None or (isinstance(given, Integral) and given != 0)):
+            wanted = "it must be a number of machines, -1 for all cores, or None."
+            raise ParameterError(f"n_jobs is {shown(given)}; {wanted}")
 
     def _keep(
         self, classes: NDArray[Any], code: NDArray[np.int8], machines: Machines, n_features: int | None = None
@@ -157,7 +158,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
         earlier machine is not computed again."""
         check_is_fitted(self)
         if not self._machines.is_shared:
-            raise AttributeError(f"n_kernel_rows_ is of machines that share a kernel; these share {self.sharing_}")
+            raise AttributeError(f"n_kernel_rows_ is of machines that share a kernel. Of these: {self.sharing_}.")
         rows: NDArray[np.int64] = self._machines.estimators[0].n_kernel_rows_
         return rows
 

@@ -157,7 +157,7 @@ def random(n_classes: int, n_bits: int | None = None, random_state: Any = None) 
     ((26, 15), 2.0)
     """
     n_bits = settle_bits(n_classes, n_bits)
-    generator = check_random_state(random_state)
+    generator = _generator(random_state)
     # With hardly more bits than it takes, words drawn one by one would meet; with many, columns might.
     draw = _drawn_words if n_bits <= 2 * fewest_bits(n_classes) else _drawn_columns
     for _ in range(_MOST_DRAWS):
@@ -168,6 +168,15 @@ def random(n_classes: int, n_bits: int | None = None, random_state: Any = None) 
         f"n_bits is {n_bits}, and {_MOST_DRAWS:,} random codes of {n_classes} words had none that is valid. Use "
         f"another n_bits; {_POINTER}"
     )
+
+
+def _generator(random_state: Any) -> np.random.RandomState:
+    try:
+        generator: np.random.RandomState = check_random_state(random_state)
+    except ValueError as error:
+        wanted = "it must be None, a whole number below 2³², or a RandomState."
+        raise ParameterError(f"random_state is {shown(random_state)}; {wanted}") from error
+    return generator
 
 
 def max_min(n_classes: int, n_bits: int | None = None, random_state: Any = None) -> Code:
@@ -184,7 +193,7 @@ def max_min(n_classes: int, n_bits: int | None = None, random_state: Any = None)
     >>> minimum_distance(max_min(26, 15, random_state=0))
     4.0
     """
-    generator = check_random_state(random_state)
+    generator = _generator(random_state)
     return max((random(n_classes, n_bits, generator) for _ in range(TRIES)), key=minimum_distance)
 
 

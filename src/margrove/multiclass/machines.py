@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import clone
+from sklearn.base import clone, is_clusterer, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
@@ -32,7 +32,7 @@ from margrove.data.frames import as_table, is_frame
 from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, level_of_caller, shown
 from margrove.multiclass.problem import Column, rows_of, seen_columns, weights_of
 from margrove.progress import Progress, as_one_of, report
-from margrove.status import Status, worst
+from margrove.status import Status, of_all
 from margrove.svm.svc import SVC, NuSVC
 from margrove.tree.classifier import TreeClassifier
 from margrove.tree.reading import ReadOnce
@@ -70,8 +70,8 @@ class Machines:
 
     @property
     def status(self) -> Status:
-        """The first status that is not converged, of those that tell one."""
-        return worst(getattr(last_step(each), "status_", Status.CONVERGED) for each in self.estimators)
+        """The first status of a machine that was broken off, of those that tell one; else converged."""
+        return of_all(getattr(last_step(each), "status_", Status.CONVERGED) for each in self.estimators)
 
     @property
     def engine(self) -> str:
@@ -142,6 +142,13 @@ def check_learner(estimator: Any, sample_weight: Any) -> None:
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise ParameterError(f"estimator is {shown(estimator)}; it must be an estimator, such as SVC().")
     learner = last_step(estimator)
+    if not (hasattr(estimator, "predict") or hasattr(estimator, "decision_function")):
+        raise ParameterError(f"estimator is a {type(learner).__name__}, which predicts nothing. Use a classifier.")
+    if is_outlier_detector(learner) or is_clusterer(learner):
+        raise ParameterError(
+            f"estimator is a {type(learner).__name__}, which learns without y, so that it cannot tell two sides apart. "
+            "Use a classifier."
+        )
     class_weight = getattr(learner, "class_weight", None)
     if class_weight is not None and not isinstance(class_weight, str):
         raise ParameterError(

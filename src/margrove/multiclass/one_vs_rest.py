@@ -47,7 +47,8 @@ class OneVsRestClassifier(CodedClassifier):
     n_kernel_rows_ : array of shape (machines,)
         Of a shared kernel: the rows that were computed for each machine, not counting those that were there.
     status_, engine_, certificate_
-        The first status that is not ``converged``; what ran; what is claimed of the code and of each machine.
+        The status of the first machine that was broken off, else ``converged``; what ran; what is claimed of the code
+        and of each machine.
 
     Notes
     -----
