@@ -188,3 +188,16 @@ def test_scikit_learns_class_of_that_name_is_refused(clouds):
     X, y = clouds(2)
     with pytest.raises(InputError, match="AdaBoostClassifier is of sklearn"):
         certify(ScikitBoost(n_estimators=2).fit(X, y), X, y)
+
+
+def test_splits_and_leaves_are_counted_over_all_trees_that_were_searched(clouds):
+    X, y = clouds(2)
+    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6).fit(X, y)
+    certificate = certify(model, X, y)
+    assert certificate["trees searched anew"] == 6
+    trees = [tree.tree_ for tree in model.estimators_]
+    n_leaves = sum(tree.n_leaves for tree in trees)
+    n_splits = sum(tree.n_nodes for tree in trees) - n_leaves
+    assert n_splits > 6
+    assert certificate.claim("a better column").words.startswith(f"{n_splits} of {n_splits} splits searched anew: ")
+    assert certificate.claim("leaves to split").words.startswith(f"{n_leaves} of {n_leaves} leaves searched: ")

@@ -9,6 +9,7 @@ from sklearn.ensemble import AdaBoostClassifier as ScikitBoost
 from sklearn.tree import DecisionTreeClassifier as ScikitTree
 
 from margrove import AdaBoostClassifier, DecisionStump, DecisionTreeClassifier, Status
+from margrove.boost.model import Rounds
 from margrove.errors import InfeasibleError, ParameterError
 
 
@@ -174,3 +175,13 @@ def test_rows_that_are_always_right_keep_some_weight(engine):
     model = AdaBoostClassifier(DecisionStump(criterion="error"), n_estimators=400, engine=engine).fit(X, y)
     assert np.isfinite(model.rounds_.vote).all()
     assert np.isfinite(model.rounds_.loss).all()
+
+
+def test_rounds_are_printed_as_a_table_of_the_first_and_the_last_ones():
+    n = 25
+    rounds = Rounds(np.full(n, 0.25), np.full(n, 1.0), np.arange(n) / 100, np.full(n, 0.125))
+    lines = repr(rounds).splitlines()
+    assert lines[0].split("  ")[-1].strip() == "error on rows held out"
+    assert [line.split()[0] for line in lines[1:]] == [*map(str, range(1, 11)), "…", *map(str, range(16, 26))]
+    assert lines[-1].split() == ["25", "0.25", "0.5", f"{rounds.loss[-1]:.4g}", "0.24", "0.125"]
+    assert len({len(line) for line in lines}) == 1

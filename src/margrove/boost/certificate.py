@@ -11,6 +11,7 @@ in it, and the claim says how many of how many. Learners that are not plain tree
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import exp, inf, log, log1p, sqrt
@@ -32,6 +33,7 @@ VISIT_LIMIT = 2_000_000  # cells that are visited to search trees anew; a second
 _PER_SEARCH = 1_000  # cells: what it costs to search a column at a node, however few rows are there
 ROUNDING = 1e-9  # of sums in another order
 _LARGEST_VOTE = 1400.0  # its exponential, halved, is a number still; LEAST_WEIGHT and the largest rate allow less
+_COUNTED = re.compile(r"(\d+) of (\d+) (?=splits|leaves)")  # as the claims of one tree begin
 _GOLDEN = (sqrt(5) - 1) / 2
 
 Labels = NDArray[np.integer]  # (n,): the class that a learner gives to each row, -1 for none of them
@@ -182,6 +184,7 @@ class _Searched:
                 room -= each[t]
                 self.rounds.add(t)
         self.worst: dict[str, Claim] = {}
+        self.counted: dict[str, tuple[int, int]] = {}
 
     def look(self, t: int, problem: TreeProblem) -> None:
         """Search the tree of this round, which was to answer this problem."""
@@ -190,10 +193,25 @@ class _Searched:
         tree = self.trees[t]
         limit = max(1, self.visit_limit // len(self.rounds))
         for claim in certify_tree_problem(problem, tree, tree, visit_limit=limit):
+            self._count(claim)
             known = self.worst.get(claim.name)
             if known is None or _badness(claim) > _badness(known):
                 words = f"round {t + 1}: {claim.words}" if claim.holds is False else claim.words
                 self.worst[claim.name] = replace(claim, words=words)
+
+    def _count(self, claim: Claim) -> None:
+        """Add up what the claims of single trees count."""
+        found = _COUNTED.match(claim.words)
+        if found is not None:
+            n_searched, n_all = self.counted.get(claim.name, (0, 0))
+            self.counted[claim.name] = (n_searched + int(found[1]), n_all + int(found[2]))
+
+    def _of_all(self, claim: Claim) -> Claim:
+        """With the counts of all trees that were searched; a claim that fails speaks of its own tree."""
+        if claim.holds is False or claim.name not in self.counted:
+            return claim
+        n_searched, n_all = self.counted[claim.name]
+        return replace(claim, words=_COUNTED.sub(f"{n_searched:,} of {n_all:,} ", claim.words, count=1))
 
     def claims(self) -> Iterator[Claim]:
         """The worst of each claim."""
@@ -201,7 +219,7 @@ class _Searched:
             f"of {len(self.trees)}: nodes recounted and splits searched anew, on the rows and weights of their round"
         )
         yield Claim("trees searched anew", (float(len(self.rounds)),), words=words)
-        yield from self.worst.values()
+        yield from map(self._of_all, self.worst.values())
 
 
 def _badness(claim: Claim) -> tuple[bool, float]:

@@ -27,6 +27,7 @@ _PER_NODE = (
     "n_candidates",
     "value",
 )
+_SHOWN_ROUNDS = 10  # the first and the last so many are printed
 _OF_LEVELS = ("n_levels", "association", "inverse_weight")  # each None where a file did not keep them
 
 _WHOLE = ("feature", "missing_branch", "default_branch", "child", "level_branch")
@@ -153,9 +154,20 @@ def _behind_each_other(arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None
     return np.concatenate(kept) if len(kept) == len(arrays) else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rounds:
-    """What was seen in each round; arrays of one entry per round."""
+    """What was seen in each round; arrays of one entry per round. Printed, a table of the first and the last ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import AdaBoostClassifier
+    >>> AdaBoostClassifier(n_estimators=3).fit([[1.0], [2.0], [3.0]], ["out", "in", "out"]).rounds_
+    round   error   alpha    loss  training error
+        1  0.3333  0.3466  0.9428          0.3333
+        2    0.25  0.5493  0.8165          0.3333
+        3  0.1667  0.8047  0.6086               0
+    """
 
     error: NDArray[np.float64]  # ε_t
     vote: NDArray[np.float64]  # a_t
@@ -196,6 +208,25 @@ class Rounds:
         if self.validation_error is None:
             return self.n_rounds
         return int(np.argmin(self.validation_error)) + 1
+
+    def __repr__(self) -> str:
+        columns = {
+            "error": self.error,
+            "alpha": self.alpha,
+            "loss": self.loss,
+            "training error": self.training_error,
+        }
+        if self.validation_error is not None:
+            columns["error on rows held out"] = self.validation_error
+        shown = list(range(self.n_rounds))
+        if self.n_rounds > 2 * _SHOWN_ROUNDS:
+            shown = shown[:_SHOWN_ROUNDS] + shown[-_SHOWN_ROUNDS:]
+        lines = [["round", *columns]]
+        lines += [[str(t + 1), *(f"{values[t]:.4g}" for values in columns.values())] for t in shown]
+        if len(shown) < self.n_rounds:
+            lines.insert(_SHOWN_ROUNDS + 1, ["…"] * (len(columns) + 1))
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines)
 
     def first(self, n_rounds: int) -> Rounds:
         """The first rounds alone."""
