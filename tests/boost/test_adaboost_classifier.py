@@ -27,6 +27,7 @@ from tests.boost.engines import ENGINES
 from margrove import (
     SVC,
     AdaBoostClassifier,
+    AdaBoostRegressor,
     DecisionStump,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -76,6 +77,19 @@ def test_frames_with_categories_and_missing_cells_are_taken_as_they_are(engine):
     assert {"colour", "size"} <= tests
     again = AdaBoostClassifier(n_estimators=25, engine=engine).fit(pl.from_pandas(frame), y)
     np.testing.assert_array_equal(again.predict_proba(pl.from_pandas(frame)), model.predict_proba(frame))
+
+
+@pytest.mark.parametrize("ensemble", [AdaBoostClassifier, AdaBoostRegressor])
+def test_categories_of_many_thin_levels_are_tested_as_a_tree_alone_tests_them(ensemble):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"seat": [f"s{i}" for i in rng.integers(0, 60, 150)], "size": rng.normal(size=150)})
+    y = (frame["size"] > 0).astype(int)
+    model = ensemble(n_estimators=5).fit(frame, y)
+    alone = clone(model.estimator_).fit(frame, y)
+    assert model.categorical_ == alone.categorical_
+    assert model.categorical_["seat"].startswith("one_vs_rest: ")
+    assert [column.test for column in model.model_.grove.columns] == ["one_vs_rest", "threshold"]
+    assert certify(model, frame, y).holds
 
 
 def test_sparse_rows_are_boosted_as_dense_ones(engine):
