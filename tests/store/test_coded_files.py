@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from margrove import (
     SVC,
+    AdaBoostClassifier,
     BasicLinearClassifier,
     BitStringClassifier,
     DecisionTreeClassifier,
@@ -32,6 +34,10 @@ MODELS = {
     "rest, averaged": OneVsRestClassifier(Perceptron(variant="averaged", max_iter=5, random_state=0), verbose=False),
     "one, nu": OneVsOneClassifier(NuSVC(nu=0.3, gamma=0.5)),
     "one, tree": OneVsOneClassifier(DecisionTreeClassifier(max_depth=3, prune="pessimistic")),
+    "rest, boosted": OneVsRestClassifier(AdaBoostClassifier(n_estimators=4)),
+    "one, boosted": OneVsOneClassifier(AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=3)),
+    "bits, boosted": BitStringClassifier(AdaBoostClassifier(n_estimators=9, early_stopping=True), code="hadamard"),
+    "rest, boosted in a pipe": OneVsRestClassifier(make_pipeline(TableEncoder(), AdaBoostClassifier(n_estimators=3))),
     "one, gram": OneVsOneClassifier(KernelPerceptron(kernel="precomputed", max_iter=5, random_state=0)),
     "one, shared gram": OneVsOneClassifier(SVC(kernel="precomputed")),
     "one, pipeline": OneVsOneClassifier(make_pipeline(TableEncoder(), BasicLinearClassifier())),
@@ -92,6 +98,29 @@ def test_a_learner_of_another_package_is_refused_with_the_cure(base, content):
         ModelFileError, match=r"OneVsRestClassifier's estimator, sklearn.* is none.*Use one of Margrove's"
     ):
         content(model)
+
+
+def test_a_boosted_learner_of_another_package_is_refused_with_the_cure(content):
+    model = OneVsRestClassifier(AdaBoostClassifier(GaussianNB(), n_estimators=2)).fit(*rows(""))
+    with pytest.raises(ModelFileError, match=r"AdaBoostClassifier's estimator, sklearn.*GaussianNB, is none"):
+        content(model)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("estimator", "parameters", "estimator", "class"), "DecisionTreeRegressor", "none that AdaBoostClassifier"),
+        (("estimator", "parameters", "estimator", "class"), "Popen", "'Popen', which is none"),
+        (("estimator", "parameters", "learning_rate"), -1.0, "learning_rate is -1"),
+        (("estimator", "class"), "AdaBoostRegressor", "parameters"),
+        (("estimator", "parameters"), [], "parameters"),
+    ],
+)
+def test_a_forged_boosted_estimator_is_refused(path, value, words, content, loaded, forged):
+    base = AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=2)
+    original = content(OneVsRestClassifier(base).fit(*rows("")))
+    with pytest.raises(ModelFileError, match=words):
+        loaded(forged(original, put(*path, value=value)))
 
 
 def test_the_header_names_the_learner_and_every_machine(tmp_path):

@@ -67,7 +67,7 @@ def take_boost_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     return {
         "class": name,
-        "parameters": _parameters_to_json(model, taken),
+        "parameters": boost_parameters_to_json(model, taken),
         "n_features_in": int(model.n_features_in_),
         "feature_names": None if names is None else names.tolist(),
         "labels": labels_to_json(model.classes_) if learner.is_classifier else None,
@@ -90,7 +90,7 @@ def put_boost_together(record: dict[str, Any], tensors: Tensors, prefix: str) ->
     name = record["class"]
     learner = BOOSTS[name]
     check_fields(record, _FIELDS, f"the record of {name}")
-    parameters = _parameters_from_json(record["parameters"], learner)
+    parameters = boost_parameters_from_json(record["parameters"], learner)
     labels = read_labels(record["labels"], learner)
     d = check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS)
     check_fields(record["scalars"], set(learner.scalars), f"the list of {name}'s scalars")
@@ -133,7 +133,8 @@ def _seen(model: Any) -> dict[str, Any]:
     return {key: array for key, array in seen.items() if array is not None}
 
 
-def _parameters_to_json(model: Any, taken: Taken) -> dict[str, Any]:
+def boost_parameters_to_json(model: Any, taken: Taken) -> dict[str, Any]:
+    """The parameters of boosted trees, fitted or not; the tree that is boosted is a record among them."""
     is_drawn = hasattr(model, "_drawn_seed")
     parameters = parameters_to_json(model, taken, skipped=("estimator", "random_state") if is_drawn else ("estimator",))
     if is_drawn:
@@ -146,7 +147,8 @@ def _parameters_to_json(model: Any, taken: Taken) -> dict[str, Any]:
     return {**parameters, "estimator": learner}
 
 
-def _parameters_from_json(record: Any, learner: Learner) -> dict[str, Any]:
+def boost_parameters_from_json(record: Any, learner: Learner) -> dict[str, Any]:
+    """The parameters that the record tells."""
     given = record.get("estimator") if isinstance(record, dict) else None
     record = {**record, "estimator": None} if isinstance(record, dict) and "estimator" in record else record
     parameters = check_parameters(record, learner.estimator, learner.choices, learner.ranges)

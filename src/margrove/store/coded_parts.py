@@ -15,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.errors import ParameterError
 from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
 from margrove.multiclass.machines import ONE_KERNEL, Machines, last_step, sharing_of
+from margrove.store.boost_parts import boost_parameters_from_json, boost_parameters_to_json
 from margrove.store.check import check_certificate, check_entries, check_fields, check_parameters, check_whole
 from margrove.store.fault import FaultError, shown
 from margrove.store.labels import labels_from_json, labels_to_json
 from margrove.store.learner_parts import Taken, parameters_to_json, put_away, read_names
 from margrove.store.schema import (
+    BOOSTS,
     CODED,
     ENCODER,
     ENCODER_CHOICES,
@@ -43,6 +45,7 @@ _FIELDS = {
     "certificate",
 }
 _CODE = Array("code_", "K m", ("int8",), least=-1, most=1)
+_KNOWN = {**LEARNERS, **TREES, **BOOSTS}  # of which machines may be
 _FIXED = {"OneVsRestClassifier": one_vs_rest, "OneVsOneClassifier": one_vs_one}
 
 TakeApart = Callable[[Any, Taken, str], dict[str, Any]]
@@ -86,7 +89,11 @@ def _template_to_json(estimator: Any, taken: Taken, owner: str) -> dict[str, Any
         ]
         return {"class": "Pipeline", "steps": steps}
     kind = type(estimator)
-    if kind is not ENCODER and not any(kind is learner.estimator for learner in (*LEARNERS.values(), *TREES.values())):
+    if any(kind is learner.estimator for learner in BOOSTS.values()):
+        if estimator.estimator is not None:
+            _template_to_json(estimator.estimator, taken, kind.__name__)  # refuses what a file cannot hold
+        return {"class": kind.__name__, "parameters": boost_parameters_to_json(estimator, taken)}
+    if kind is not ENCODER and not any(kind is learner.estimator for learner in _KNOWN.values()):
         raise FaultError(
             f"a model file holds no code, so only classes it knows, and {owner}'s estimator, "
             f"{kind.__module__}.{kind.__qualname__}, is none",
@@ -140,13 +147,14 @@ def _template_from_json(record: Any) -> Any:
         if not isinstance(record["steps"], list) or not record["steps"]:
             raise FaultError("the estimator is a pipeline without steps")
         return Pipeline([_step_from_json(pair) for pair in record["steps"]])
-    known = {**LEARNERS, **TREES}
-    if not isinstance(name, str) or name not in {*known, ENCODER.__name__}:
+    if not isinstance(name, str) or name not in {*_KNOWN, ENCODER.__name__}:
         raise FaultError(f"the estimator is a {shown(name)}, which is not a class that this version of Margrove knows")
     check_fields(record, {"class", "parameters"}, "the record of the estimator")
     if name == ENCODER.__name__:
         return ENCODER(**check_parameters(record["parameters"], ENCODER, ENCODER_CHOICES, {}))
-    learner = known[name]
+    learner = _KNOWN[name]
+    if name in BOOSTS:
+        return learner.estimator(**boost_parameters_from_json(record["parameters"], learner))
     parameters = check_parameters(
         record["parameters"], learner.estimator, learner.choices, learner.ranges, learner.later
     )
