@@ -2,6 +2,7 @@
 // the node's weight: their sums are exact, whatever the order, and what is left of a sum is exact too.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace margrove::tree {
 inline double rounded_score(double score) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(score) & ~((std::uint64_t{1} << 12) - 1));
 }
-constexpr double kNearly = 1 - 1e-10;  // a chunk with a score this near to the best is looked at one by one
+constexpr double kRoundingOfProducts = 0x1p-51;  // of D, of w²: what a difference of two products may be off by
+constexpr double kNearly = 1 - 1e-10;            // a chunk with a score this near to the best is looked at one by one
 
 // ---- Two classes.
 // With weights l_1 of class 1 on the left, t_1 in all:  excess = 2 D² / (w w_l w_r),  D = l_1 w − w_l t_1.
@@ -55,10 +57,12 @@ struct WeightedTwo : Walk {
   }
   double score() const {
     const std::int64_t wr = w - wl;
-    // D from the lighter side, where it loses no digits.
-    const std::int64_t side = std::min(wl, wr), ones = wl <= wr ? l1 : t1 - l1;
+    // D from the lighter side and the lighter class (of both its size is the same), where it loses no digits.
+    const bool is_left = wl <= wr, is_one = t1 <= w - t1;
+    const std::int64_t side = is_left ? wl : wr, ones = is_left ? l1 : t1 - l1;
+    const std::int64_t few = is_one ? ones : side - ones, all_few = is_one ? t1 : w - t1;
     const double d =
-        static_cast<double>(ones) * static_cast<double>(w) - static_cast<double>(side) * static_cast<double>(t1);
+        static_cast<double>(few) * static_cast<double>(w) - static_cast<double>(side) * static_cast<double>(all_few);
     return rounded_score(d * d / (static_cast<double>(wl) * static_cast<double>(wr)));
   }
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
@@ -77,7 +81,8 @@ struct WeightedTwo : Walk {
       for (const std::int64_t ones : {less[1], more[1]}) {
         const auto l = static_cast<double>(zeros + ones), r = static_cast<double>(w - zeros - ones);
         const double d = static_cast<double>(ones) * static_cast<double>(w) - l * static_cast<double>(t1);
-        if (l > 0 && r > 0) most = std::max(most, d * d / (l * r));
+        const double high = std::abs(d) + kRoundingOfProducts * static_cast<double>(w) * static_cast<double>(w);
+        if (l > 0 && r > 0) most = std::max(most, high * high / (l * r));
       }
     return most;
   }
@@ -96,8 +101,9 @@ struct WeightedTwo : Walk {
 };
 
 // ---- K classes.
-// With L2 = Σ l_k² and M = Σ t_k l_k the score is L2/w_l + (T2 − 2 M + L2)/w_r. The sums of a chunk are rounded, so
-// what may win is added up from the classes.
+// The score is  w Σ d_k² / (w_l w_r),  d_k = l_k − w_l t_k / w.  With L2 = Σ l_k² and M = Σ t_k l_k it is also
+// L2/w_l + (T2 − 2 M + L2)/w_r − T2/w, by which chunks are looked at: what is left of these sums in a node that is
+// almost pure is rounding, so what may win is added up from the d_k.
 
 Sight look_at_weighted_gini(const std::uint32_t* key, const double* squares, const double* products,
                             const std::int64_t* left, std::uint32_t size, double w, double t2, double bar,
@@ -108,10 +114,12 @@ struct WeightedMany : Walk {
   ScanSpace& space;
   const std::int64_t* weight;
   std::int64_t w, wl = 0, nl = 0;
+  std::size_t heaviest;  // class
   double t2 = 0, squares = 0, products = 0, bar;
 
   WeightedMany(const ScanRules& r, const NodeSums& s, ScanSpace& own, double floor)
       : Walk(r, s), space(own), weight(r.whole_weight), w(s.whole_weight) {
+    heaviest = static_cast<std::size_t>(std::max_element(s.whole_sum.begin(), s.whole_sum.end()) - s.whole_sum.begin());
     for (const std::int64_t t : s.whole_sum) t2 += static_cast<double>(t) * static_cast<double>(t);
     bar = std::max(-1.0, floor / s.unit);
     space.squares.resize(kChunk);
@@ -148,26 +156,19 @@ struct WeightedMany : Walk {
   bool is_allowed() const {
     return has_room(nl) && static_cast<double>(std::min(wl, w - wl)) * node.unit >= rules.min_weight;
   }
-  // w Σ d_k² / (w_l w_r) with d_k = l_k − w_l t_k / w, of the lighter side. Of a node that is almost pure the
-  // difference of the two sums above would keep few digits, and after rounding none. The d_k add up to 0, so that of a
-  // class with more than half of the weight is taken from the others: their digits are finer.
   double score() const {
+    // From the lighter side, and that of the heaviest class from the others (the d_k sum to zero): no digits are lost.
     const bool is_left = wl <= w - wl;
-    const auto all = static_cast<double>(w), side = static_cast<double>(is_left ? wl : w - wl);
-    double sum = 0, of_others = 0;
-    bool has_major = false;
+    const auto side = static_cast<double>(is_left ? wl : w - wl), all = static_cast<double>(w);
+    double sum = 0, others = 0;
     for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
-      const std::int64_t t = node.whole_sum[k], own = is_left ? space.whole_left[k] : t - space.whole_left[k];
-      if (t > w - t) {
-        has_major = true;
-        continue;
-      }
-      const double d = static_cast<double>(own) - side * (static_cast<double>(t) / all);
+      if (k == heaviest) continue;
+      const std::int64_t here = is_left ? space.whole_left[k] : node.whole_sum[k] - space.whole_left[k];
+      const double d = static_cast<double>(here) - side * (static_cast<double>(node.whole_sum[k]) / all);
       sum += d * d;
-      of_others += d;
+      others += d;
     }
-    if (has_major) sum += of_others * of_others;
-    return rounded_score(all * sum / (side * (all - side)));
+    return rounded_score((sum + others * others) / side * (all / static_cast<double>(is_left ? w - wl : wl)));
   }
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
     ++boundaries;
@@ -178,8 +179,7 @@ struct WeightedMany : Walk {
     }
   }
   // What no test can surpass that sends between `less` and `more` of each class to the left. The score is
-  // w Σ d_k² / (w_l w_r) with d_k = l_k − w_l t_k / w; each d_k lies between two ends, which rounding may move
-  // by a little, and w_l w_r is least at one.
+  // w Σ d_k² / (w_l w_r) with d_k = l_k − w_l t_k / w; each d_k lies between two ends, and w_l w_r is least at one.
   double limit(const std::int64_t* less, const std::int64_t* more) const {
     const auto all = static_cast<double>(w);
     double least = 0, most = 0, sum = 0;
@@ -191,8 +191,8 @@ struct WeightedMany : Walk {
       const auto l = static_cast<double>(less[k]), step = static_cast<double>(more[k]) - l;
       const double share = static_cast<double>(node.whole_sum[k]) / all, d = l - least * share;
       const double up = d + step * (1 - share), down = d - (most - least - step) * share;
-      const double farther = std::max(std::abs(up), std::abs(down)) + 4 * std::numeric_limits<double>::epsilon() * most;
-      sum += farther * farther;
+      const double high = std::max(std::abs(up), std::abs(down)) + kRoundingOfProducts * all;
+      sum += high * high;
     }
     const double product = std::min(least * (all - least), most * (all - most));
     return product > 0 ? all * sum / product : std::numeric_limits<double>::infinity();

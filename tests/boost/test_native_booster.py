@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -95,3 +97,25 @@ def test_trees_from_bins_gain_what_the_reference_gains(criterion, n_classes, rng
     np.testing.assert_allclose(ours.rounds.error[0], theirs.rounds.error[0], rtol=1e-9)
     if criterion != "error":
         np.testing.assert_allclose(ours.rounds.error, theirs.rounds.error, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("dominant", [0, 1])
+def test_gains_keep_their_digits_in_nodes_that_are_almost_pure(n_classes, dominant, rng):
+    n = 300
+    y = np.arange(n) % n_classes
+    weight = np.where(y == dominant, 1.0, 1e-7) * rng.uniform(0.5, 1, n)
+    x = np.where(rng.random(n) < 0.8, y, rng.integers(0, n_classes, n)).astype(float)
+    cells = Cells((TreeColumn("x"),), n, (x,))
+    stump = TreeProblem(cells, y.astype(np.int32), n_classes, weight, growth=Growth(max_depth=1))
+    tree = solve(BoostProblem(stump, n_rounds=1), "native").model.grove.tree(0)
+    exact = [Fraction(w) for w in weight.tolist()]
+
+    def mass(rows: np.ndarray) -> Fraction:
+        """w · gini."""
+        of_class = [sum((exact[i] for i in np.flatnonzero(rows & (y == k))), Fraction()) for k in range(n_classes)]
+        return sum(of_class) - sum(w * w for w in of_class) / sum(of_class)
+
+    is_left = x <= tree.threshold[0]
+    gain = (mass(np.ones(n, bool)) - mass(is_left) - mass(~is_left)) / sum(exact)
+    assert tree.gain[0] == pytest.approx(float(gain), rel=1e-10)
