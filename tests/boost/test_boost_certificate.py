@@ -201,3 +201,14 @@ def test_splits_and_leaves_are_counted_over_all_trees_that_were_searched(clouds)
     assert n_splits > 6
     assert certificate.claim("a better column").words.startswith(f"{n_splits} of {n_splits} splits searched anew: ")
     assert certificate.claim("leaves to split").words.startswith(f"{n_leaves} of {n_leaves} leaves searched: ")
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_large_rate_that_leaves_rows_without_weight_is_certified(n_classes, clouds):
+    """Strong trees and a rate of 2: most rows fall to the least weight, and one or two have all the rest."""
+    X, y = clouds(n_classes, n_rows=300, noise=0.1)
+    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=6), n_estimators=25, learning_rate=2.0).fit(X, y)
+    certificate = certify(model, X, y)
+    assert [(claim.name, claim.values) for claim in certificate.claims if claim.holds is False] == []
+    (loss,) = [claim for claim in certificate.claims if claim.name == "exponential loss is the product of Z"]
+    assert "least weight" in loss.words

@@ -271,6 +271,10 @@ class _Repeated:
         self.first = self.weight = given / given.sum()
         self.votes = np.zeros((n, problem.n_classes))
         self.off_weight = self.off_error = self.off_vote = self.off_training = self.beyond_least = 0.0
+        # After the first round that leaves some row less than LEAST_WEIGHT its weight is no longer what the votes make
+        # of it, and the product of the Z no longer the loss.
+        self.n_exact, self.log_loss_exact = 0, 0.0
+        self.is_lifted = False
 
     def step(self, t: int, label: Labels) -> None:
         """One round: what is said of it against what the rows say."""
@@ -288,10 +292,13 @@ class _Repeated:
         if self.problem.learning_rate == 1 and 0 < found < 1:
             least = _least_loss(found, a, n_classes)
             self.beyond_least = _larger(self.beyond_least, _z(found, a, n_classes) / least - 1)
-        weight = np.maximum(weight, LEAST_WEIGHT)
+        is_lifted, weight = bool(weight.min() < LEAST_WEIGHT), np.maximum(weight, LEAST_WEIGHT)
         self.weight = weight / weight.sum()
         rows = np.flatnonzero(label >= 0)
         self.votes[rows, label[rows]] += a
+        if not self.is_lifted and (is_lifted or t == self.rounds.n_rounds - 1):
+            self.n_exact, self.log_loss_exact = t + 1, self._log_loss(t + 1)
+        self.is_lifted = self.is_lifted or is_lifted
         self.error = float(self.first[judged(self.votes) != self.target].sum())
         self.off_training = _larger(self.off_training, abs(self.error - float(self.rounds.training_error[t])))
 
@@ -307,15 +314,23 @@ class _Repeated:
         yield from self._of_the_loss()
         yield from self._of_the_bound()
 
-    def _of_the_loss(self) -> Iterator[Claim]:
-        """Σ w exp(−y·f/K) is Π Z. The exponent is Σ_t a_t/K − (votes for the row's class): see `problem.factors`."""
-        n_rows = len(self.target)
-        exponent = float(self.rounds.vote.sum()) / self.problem.n_classes - self.votes[np.arange(n_rows), self.target]
+    def _log_loss(self, n_rounds: int) -> float:
+        """log Σ w exp(−y·f/K) of the votes so far. The exponent is Σ_t a_t/K − (votes for the row's class): see
+        `problem.factors`."""
+        all_votes = float(self.rounds.vote[:n_rounds].sum())
+        exponent = all_votes / self.problem.n_classes - self.votes[np.arange(len(self.target)), self.target]
         largest = float(exponent.max())
-        self.log_loss = largest + log(float((self.first * np.exp(exponent - largest)).sum()))
-        of_rounds = float(np.log(self.rounds.normaliser).sum())
-        off = abs(self.log_loss - of_rounds) / max(1.0, abs(of_rounds))
-        yield _at_most("exponential loss is the product of Z", off, "difference of their logarithms")
+        return largest + log(float((self.first * np.exp(exponent - largest)).sum()))
+
+    def _of_the_loss(self) -> Iterator[Claim]:
+        """Σ w exp(−y·f/K) is Π Z."""
+        self.log_loss = self._log_loss(self.rounds.n_rounds)
+        of_rounds = float(np.log(self.rounds.normaliser[: self.n_exact]).sum())
+        off = abs(self.log_loss_exact - of_rounds) / max(1.0, abs(of_rounds))
+        words = "difference of their logarithms"
+        if self.n_exact < self.rounds.n_rounds:
+            words += f" after {self.n_exact} rounds: then some row has the least weight there is"
+        yield _at_most("exponential loss is the product of Z", off, words)
         if self.problem.learning_rate == 1:
             yield _at_most(
                 "every vote makes the loss smallest",

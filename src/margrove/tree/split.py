@@ -42,6 +42,11 @@ Floats = NDArray[np.float64]
 Bounds = tuple[float, float]  # the values that a node and its descendants may have
 FREE: Bounds = (-inf, inf)
 
+# Where rows have weights a node may be as pure as one likes, and the share of a class has sixteen digits behind the
+# point, no more; the core's are whole multiples of 2⁻⁶⁰ of the node's weight, one at least for each row.
+_LEAST_GAIN_UNIT = 1e-5
+_GAIN_UNIT_OF_A_ROW = 1e-9
+
 
 @dataclass(frozen=True)
 class Node:
@@ -159,6 +164,8 @@ class SplitSearch:
         whole = self._measure.groups(target, weight, np.zeros(len(rows), np.intp), 1)[0]
         impurity = float(whole.impurity)
         gain_unit = abs(impurity) + (self.problem.growth.criterion == "gaussian_entropy")  # that of nats, which cross 0
+        if not self.problem.is_regression and self.problem.weight is not None:
+            gain_unit = max(gain_unit, _LEAST_GAIN_UNIT + _GAIN_UNIT_OF_A_ROW * len(rows))
         return Node(rows, target, weight, float(whole.weight), impurity, whole.value, bounds, gain_unit)
 
     def held_value(self, node: Node) -> Floats:
