@@ -235,6 +235,69 @@ def test_an_interruption_keeps_the_rounds_that_are_done(clouds):
         forget_interruption()
 
 
+class SlowToJudge(GaussianNB):
+    """One whose rounds take long to repeat."""
+
+    def predict(self, X):
+        time.sleep(0.02)
+        return super().predict(X)
+
+
+def test_a_time_limit_in_a_warm_start_never_loses_rounds(clouds):
+    X, y = clouds(2, noise=0.1)
+    model = AdaBoostClassifier(SlowToJudge(), n_estimators=4, learning_rate=0.3, warm_start=True).fit(X, y)
+    assert model.n_estimators_ == 4
+    first = model.estimator_weights_
+    with pytest.warns(ConvergenceWarning, match="'time_limit' after"):
+        model.set_params(n_estimators=100, time_limit=0.01).fit(X, y)
+    assert model.n_estimators_ >= 4
+    np.testing.assert_array_equal(model.estimator_weights_[:4], first)
+
+
+@pytest.mark.parametrize("settings", [{}, {"warm_start": True}, {"estimator": GaussianNB()}], ids=str)
+def test_a_fit_that_is_refused_leaves_the_model_as_it_was(settings, clouds):
+    X, y = clouds(2, noise=0.1)
+    model = AdaBoostClassifier(n_estimators=4, **settings).fit(X, y)
+    predicted, certificate = model.predict_proba(X), str(model.certificate_)
+    with pytest.raises(InputError):
+        model.fit(X[:, :2], np.zeros(len(y)))
+    np.testing.assert_array_equal(model.predict_proba(X), predicted)
+    assert str(model.certificate_) == certificate
+
+
+class Misbehaving(GaussianNB):
+    """Predicts what it should not."""
+
+    def __init__(self, answer="a column"):
+        super().__init__()
+        self.answer = answer
+
+    def predict(self, X):
+        label = super().predict(X)
+        if self.answer == "a column":
+            return label[:, None]
+        if self.answer == "too few":
+            return label[:-1]
+        if self.answer == "None":
+            return None
+        return np.array([None if i % 9 == 0 else each for i, each in enumerate(label.tolist())], dtype=object)
+
+
+@pytest.mark.parametrize("answer", ["a column", "too few", "None"])
+def test_predictions_that_are_not_one_label_for_each_row_are_named(answer, clouds):
+    X, y = clouds(2)
+    with pytest.raises(InputError, match=r"predict of the estimator, Misbehaving, gives an array of shape .* 200 rows"):
+        AdaBoostClassifier(Misbehaving(answer)).fit(X, y)
+
+
+def test_a_label_that_is_no_class_is_a_wrong_one(clouds):
+    X, y = clouds(2)
+    model = AdaBoostClassifier(Misbehaving("some None"), n_estimators=1).fit(X, y)
+    wrong = (GaussianNB().fit(X, y).predict(X) != y) | (np.arange(len(y)) % 9 == 0)
+    assert model.estimator_errors_[0] == pytest.approx(wrong.mean(), rel=1e-12)
+    assert certify(model, X, y).holds
+
+
 # ---------------------------------------------------------------------------------------------------- the vote
 
 

@@ -185,3 +185,8 @@ def test_rounds_are_printed_as_a_table_of_the_first_and_the_last_ones():
     assert [line.split()[0] for line in lines[1:]] == [*map(str, range(1, 11)), "…", *map(str, range(16, 26))]
     assert lines[-1].split() == ["25", "0.25", "0.5", f"{rounds.loss[-1]:.4g}", "0.24", "0.125"]
     assert len({len(line) for line in lines}) == 1
+
+
+def test_a_loss_beyond_all_numbers_is_infinite_without_a_warning():
+    rounds = Rounds(np.full(900, 0.3), np.full(900, 20.0), np.zeros(900))
+    assert rounds.loss[-1] == np.inf

@@ -172,6 +172,11 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         self._check_parameters()
         engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
         learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)
+        with self._left_as_it_was():
+            self._boost(learner, X, y, sample_weight, engine, effort)
+        return self
+
+    def _boost(self, learner: Any, X: Any, y: Any, sample_weight: Any, engine: str, effort: Effort) -> None:
         is_warm = self._goes_on(learner)
         if not is_warm:
             self._draw_seed()
@@ -188,7 +193,6 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         if is_warm:
             self._check_repeated(boosted.rounds)
         self._keep(learner, asked, boosted)
-        return self
 
     def _check_parameters(self) -> None:
         check_whole("n_estimators", self.n_estimators, least=1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -53,6 +55,17 @@ class Ensemble(BaseEstimator):
 
     def _seed(self) -> int:
         return settle_seed(getattr(self, "_drawn_seed", self.random_state))
+
+    @contextmanager
+    def _left_as_it_was(self) -> Iterator[None]:
+        """A fit that is refused or broken off leaves the model that there was."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def _keep_learners(self, learner: Any, estimators: list[Any] | None) -> None:
         """The learners of a fit; None where they are the trees of the model."""

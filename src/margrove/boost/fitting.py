@@ -73,8 +73,8 @@ def boost_any(
             fitted = before[t]
         else:
             fitted.fit(X_rows, label, sample_weight=weight * scale)
-        held_out = None if X_held_out is None else codes_of(fitted.predict(X_held_out), classes)
-        return Learned(fitted, codes_of(fitted.predict(X_rows), classes), held_out)
+        held_out = None if X_held_out is None else codes_of(fitted, X_held_out, classes)
+        return Learned(fitted, codes_of(fitted, X_rows, classes), held_out)
 
     boosting = Boosting(problem, learn)
 
@@ -84,7 +84,12 @@ def boost_any(
         report(Progress("boost", n_done, problem.n_rounds, boosting.loss, "exponential loss"))
         return status
 
-    status = run_in_slices(advance, time_limit=effort.time_limit)
+    # Rounds that are done already are repeated whatever the time: there must not be fewer than before.
+    status = None
+    while status is None and len(boosting.learners) < len(before):
+        status = boosting.step()
+    if status is None:
+        status = run_in_slices(advance, time_limit=effort.time_limit)
     rounds, estimators = boosting.rounds, boosting.learners
     model = None
     if estimators and isinstance(learner, DecisionTree):

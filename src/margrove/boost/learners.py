@@ -132,11 +132,18 @@ def taken_rows(X: Any, rows: NDArray[Any] | None) -> Any:
     return X.tocsr()[rows] if sp.issparse(X) else as_array(X)[rows]
 
 
-def codes_of(label: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """The places of predicted labels among the classes, -1 where a label is none of them."""
-    label = np.asarray(label)
-    if label.dtype.kind == "O":
-        label = np.asarray(label.tolist())
+def codes_of(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """What a learner predicts, as places among the classes, -1 where a label is none of them."""
+    label = np.asarray(estimator.predict(X))
+    n = _num_samples(X)
+    if label.shape != (n,):
+        raise InputError(
+            f"predict of the estimator, {type(estimator).__name__}, gives an array of shape {label.shape} for {n} rows",
+            cure=f"It must give one label for each row: shape ({n},).",
+        )
+    if label.dtype.kind == "O":  # of any kind, None among them: they have no order
+        places = {name: place for place, name in enumerate(classes.tolist())}
+        return np.array([places.get(each, -1) for each in label.tolist()], dtype=np.intp)
     place = np.minimum(np.searchsorted(classes, label), len(classes) - 1)
     return np.where(classes[place] == label, place, -1)
 
@@ -157,4 +164,4 @@ def places_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
 def labels_by_round(estimators: list[Any], X: Any, classes: NDArray[Any]) -> Iterator[NDArray[np.intp]]:
     """What each learner predicts, as places among the classes."""
     for estimator in estimators:
-        yield codes_of(estimator.predict(X), classes)
+        yield codes_of(estimator, X, classes)

@@ -194,7 +194,8 @@ class Rounds:
     @property
     def loss(self) -> NDArray[np.float64]:
         """The mean exponential loss after each round: Z_1 … Z_t."""
-        return np.asarray(np.cumprod(self.normaliser), dtype=np.float64)
+        with np.errstate(over="ignore"):  # a rate above 2 may make it grow beyond all numbers: infinity says so
+            return np.asarray(np.cumprod(self.normaliser), dtype=np.float64)
 
     @property
     def bound(self) -> NDArray[np.float64]:

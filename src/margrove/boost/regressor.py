@@ -130,6 +130,11 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         check_choice("loss", self.loss, LOSSES)
         engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
         learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)
+        with self._left_as_it_was():
+            self._boost(learner, X, y, sample_weight, engine, effort)
+        return self
+
+    def _boost(self, learner: Any, X: Any, y: Any, sample_weight: Any, engine: str, effort: Effort) -> None:
         self._draw_seed()
         cells = take_note(self, learner, X, is_plain=self._is_plain(learner, X))
         target = read_numbers(cells, y, None, of_classes="AdaBoostClassifier").target
@@ -143,7 +148,6 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         course = _Course(self, target, weight, learn, generator)
         status = run_in_slices(course.advance, time_limit=effort.time_limit)
         self._keep(learner, course, status, engine)
-        return self
 
     def _is_plain(self, learner: Any, X: Any) -> bool:
         """Whether the engine can be asked for the trees themselves; absolute_error refuses what is sparse, by name."""
