@@ -63,8 +63,8 @@ class Ensemble(BaseEstimator):
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
     def _keep_learners(self, learner: Any, estimators: list[Any] | None) -> None:
