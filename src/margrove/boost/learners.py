@@ -141,6 +141,11 @@ def codes_of(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
             f"predict of the estimator, {type(estimator).__name__}, gives an array of shape {label.shape} for {n} rows",
             cure=f"It must give one label for each row: shape ({n},).",
         )
+    return _places(label, classes)
+
+
+def _places(label: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The places of labels among the classes, -1 where one is none of them."""
     if label.dtype.kind == "O":  # of any kind, None among them: they have no order
         places = {name: place for place, name in enumerate(classes.tolist())}
         return np.array([places.get(each, -1) for each in label.tolist()], dtype=np.intp)
@@ -151,7 +156,7 @@ def codes_of(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
 def places_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """The places of true labels among the classes; refused where one is none of them."""
     label = column_or_1d(y, warn=True)
-    place = codes_of(label, classes)
+    place = _places(label, classes)
     if (place < 0).any():
         stranger = label[int(np.argmin(place))]
         raise InputError(
