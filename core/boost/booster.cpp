@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "dispatch.hpp"
 #include "parallel.hpp"
 
 namespace margrove::boost {
@@ -13,6 +14,54 @@ namespace {
 constexpr double kLeastWeight = 1e-100;      // LEAST_WEIGHT of problem.py
 constexpr double kEqualVotes = 1e-12;        // EQUAL_VOTES
 constexpr double kRoundingOfChance = 1e-12;  // of an error
+
+// Sums are kept in eight parts, by the place of the row: the same on every machine, and all in flight at a time.
+constexpr std::size_t kParts = 8;
+
+MARGROVE_INLINE double sum_of(const double (&part)[kParts]) {
+  return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+// body(row, part) for all rows.
+template <class Body>
+MARGROVE_INLINE void in_parts(std::size_t n, const Body& body) {
+  std::size_t i = 0;
+  for (; i + kParts <= n; i += kParts)
+    for (std::size_t p = 0; p < kParts; ++p) body(i + p, p);
+  for (std::size_t p = 0; i < n; ++i, ++p) body(i, p);
+}
+
+// The weight of rows that are given another class than theirs.
+MARGROVE_CLONES double weight_of_wrong(const std::int32_t* given, const std::int32_t* label, const double* weight,
+                                       std::size_t n) {
+  double part[kParts] = {};
+  in_parts(n, [&](std::size_t i, std::size_t p) { part[p] += given[i] != label[i] ? weight[i] : 0.0; });
+  return sum_of(part);
+}
+
+// Multiplies weights by what is due to rows judged rightly or wrongly, and makes them sum to one.
+MARGROVE_CLONES void reweigh(const std::int32_t* given, const std::int32_t* label, double right, double wrong,
+                             double* weight, std::size_t n) {
+  double part[kParts] = {};
+  in_parts(n, [&](std::size_t i, std::size_t p) {
+    const double w = weight[i] * (given[i] != label[i] ? wrong : right);
+    part[p] += weight[i] = w > kLeastWeight ? w : kLeastWeight;
+  });
+  const double sum = sum_of(part);  // 1 but for rounding
+  for (std::size_t i = 0; i < n; ++i) weight[i] /= sum;
+}
+
+// Of two classes: adds a vote to what class 1 has more than class 0. The weight of the rows that are judged wrongly by
+// that; class 0 is the first of equals.
+MARGROVE_CLONES double vote_of_two(const std::int32_t* given, const std::int32_t* label, const double* weight,
+                                   double vote, double equal, double* ahead, std::size_t n) {
+  double part[kParts] = {};
+  in_parts(n, [&](std::size_t i, std::size_t p) {
+    ahead[i] += given[i] ? vote : -vote;
+    part[p] += (ahead[i] > equal) != (label[i] != 0) ? weight[i] : 0.0;
+  });
+  return sum_of(part);
+}
 
 }  // namespace
 
@@ -26,9 +75,9 @@ Booster::Booster(std::unique_ptr<tree::Growing> grower, std::span<const std::int
       learning_rate_(learning_rate),
       stop_at_bound_(stop_at_bound),
       weight_(weight.begin(), weight.end()),
-      votes_(label.size() * n_classes_),
+      votes_(label.size() * (n_classes == 2 ? 1 : n_classes_)),
       judged_(label.size()),
-      leading_(label.size(), 0) {}
+      leading_(n_classes == 2 ? 0 : label.size()) {}
 
 bool Booster::run(double seconds, std::int64_t rounds) {
   const auto until = in_seconds(seconds);
@@ -71,29 +120,27 @@ void Booster::judge(std::span<const tree::Node> tree) {
 
 // Returns the weight, at the beginning, of the rows that the votes so far get wrong.
 double Booster::cast_votes(double vote) {
-  double wrong[4] = {};
   all_votes_ += vote;
   const double equal = kEqualVotes * all_votes_;
-  for (std::size_t i = 0; i < label_.size(); ++i) {
+  const std::size_t n = label_.size();
+  if (n_classes_ == 2)
+    return vote_of_two(judged_.data(), label_.data(), first_weight_.data(), vote, equal, votes_.data(), n);
+  for (std::size_t i = 0; i < n; ++i) {
     double* of_row = votes_.data() + i * n_classes_;
     const std::int32_t given = judged_[i];
     const double sum = of_row[given] += vote;
-    if (leading_[i] != given && sum >= of_row[leading_[i]] - 2 * equal) {
-      const double largest = *std::max_element(of_row, of_row + n_classes_);
-      leading_[i] = static_cast<std::int32_t>(
-          std::find_if(of_row, of_row + n_classes_, [&](double v) { return v >= largest - equal; }) - of_row);
-    }
-    wrong[i & 3] += leading_[i] != label_[i] ? first_weight_[i] : 0.0;
+    if (leading_[i] == given || sum < of_row[leading_[i]] - 2 * equal) continue;
+    const double largest = *std::max_element(of_row, of_row + n_classes_);
+    leading_[i] = static_cast<std::int32_t>(
+        std::find_if(of_row, of_row + n_classes_, [&](double v) { return v >= largest - equal; }) - of_row);
   }
-  return wrong[0] + wrong[1] + wrong[2] + wrong[3];
+  return weight_of_wrong(leading_.data(), label_.data(), first_weight_.data(), n);
 }
 
 // With `judged_` known. Whether the learner is taken.
 bool Booster::finish_round() {
-  const double k = static_cast<double>(n_classes_);
-  double parts[4] = {};  // side by side: each would wait for the last addition to it
-  for (std::size_t i = 0; i < label_.size(); ++i) parts[i & 3] += judged_[i] != label_[i] ? weight_[i] : 0.0;
-  const double error = parts[0] + parts[1] + parts[2] + parts[3];
+  const auto k = static_cast<double>(n_classes_);
+  const double error = weight_of_wrong(judged_.data(), label_.data(), weight_.data(), label_.size());
   if (error >= 1 - 1 / k - kRoundingOfChance) {
     end_ = End::chance;
     return false;
@@ -102,17 +149,13 @@ bool Booster::finish_round() {
   rounds_.push_back({error, vote, cast_votes(vote)});
   ++done_;
   const double right = std::exp(-(k - 1) / k * vote), wrong = std::exp(vote / k);
-  const double z = (1 - error) * right + error * wrong, factor[2] = {right / z, wrong / z};
+  const double z = (1 - error) * right + error * wrong;
   loss_ *= z;
   if (error <= 0)
     end_ = End::perfect;
   else if (n_classes_ == 2 && loss_ <= stop_at_bound_)
     end_ = End::bound;
-  double sums[4] = {};
-  for (std::size_t i = 0; i < label_.size(); ++i)
-    sums[i & 3] += weight_[i] = std::max(weight_[i] * factor[judged_[i] != label_[i]], kLeastWeight);
-  const double sum = sums[0] + sums[1] + sums[2] + sums[3];  // 1 but for rounding
-  for (double& w : weight_) w /= sum;
+  reweigh(judged_.data(), label_.data(), right / z, wrong / z, weight_.data(), label_.size());
   return true;
 }
 

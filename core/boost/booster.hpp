@@ -48,9 +48,9 @@ class Booster {
   std::int64_t n_rounds_, done_ = 0;
   double learning_rate_, stop_at_bound_, loss_ = 1, all_votes_ = 0;
   std::vector<double> weight_;         // of the round under way
-  std::vector<double> votes_;          // (n, K)
+  std::vector<double> votes_;          // (n, K); of two classes (n), what class 1 has more than class 0
   std::vector<std::int32_t> judged_;   // the class that this round's tree gives each row
-  std::vector<std::int32_t> leading_;  // the class of the largest vote
+  std::vector<std::int32_t> leading_;  // of more than two classes, that of the largest vote
   bool is_growing_ = false;
   End end_ = End::none;
   std::vector<Round> rounds_;

@@ -14,6 +14,7 @@ namespace margrove::tree {
 namespace {
 
 constexpr double kSharedWork = 40000;   // cells of a node; with fewer, threads cost more than they bring
+constexpr double kSharedRuns = 1e6;     // the same of a root that is searched by runs
 constexpr std::int64_t kJobShare = 16;  // a node of less than this part of all rows is a job of its own
 
 // Four sums side by side: each would wait for the last addition to it.
@@ -145,6 +146,10 @@ bool Grower::can_share(const Open& node) const {
   return threads_ > 1 && static_cast<double>(node.sums.rows) * static_cast<double>(node.ranges.size()) >= kSharedWork;
 }
 
+bool Grower::can_share_runs() const {
+  return threads_ > 1 && static_cast<double>(n_) * static_cast<double>(columns_.size()) >= kSharedRuns;
+}
+
 void Grower::prepare() {
   const bool may_leave_out = rules_.measure.criterion != Criterion::absolute_error;
   if (growth_.sorted && growth_.sorted->can_serve(n_, columns_.size(), growth_.n_bins, may_leave_out))
@@ -203,7 +208,7 @@ void Grower::open_root() {
   if (is_closed(root.sums, 0, rules_, growth_)) return;
   for (std::uint32_t j = 0; j < columns_.size(); ++j) root.ranges.push_back({j, 0, lists_->lists()[j].size});
   weigh(root);
-  if (coarse_) coarse_->add_up(whole_weight_.data(), threads_);
+  if (coarse_) coarse_->add_up(whole_weight_.data(), can_share_runs() ? threads_ : 1);
   search(root, *spaces_[0]);
 }
 
@@ -296,7 +301,7 @@ void Grower::search(Open& node, Space& space) {
       kept.push_back(range);
       chooser.add(range.column, candidate);
     };
-    if (can_share(node)) {
+    if (coarse_ && node.depth == 0 ? can_share_runs() : can_share(node)) {
       std::vector<Candidate> found(node.ranges.size());
       parallel_for(static_cast<std::int64_t>(found.size()), threads_, [&](std::int64_t r) {
         const auto at = static_cast<std::size_t>(r);
@@ -580,6 +585,7 @@ bool Grower::run(double seconds) {
       for (auto child = children.rbegin(); child != children.rend(); ++child) stack_.push_back(std::move(*child));
     }
   }
+  if (jobs_.empty()) return true;  // threads are not woken for nothing
   return take_turns(
       spaces_, next_job_, jobs_.size(), until, [](const Space& space) { return space.job == nullptr; },
       [&](Space& space, std::size_t job) { space.job = jobs_[job].get(); },

@@ -55,6 +55,7 @@ class Grower : public Growing {
   bool run_best_first(Time until);
   void summarise(Open& node) const;
   bool can_share(const Open& node) const;
+  bool can_share_runs() const;
   void search(Open& node, Space& space);
   void scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const;
   // Writes the node with its test down, and finds its children with theirs.
