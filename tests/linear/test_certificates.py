@@ -221,5 +221,5 @@ def test_it_prints_and_travels(separable):
 def test_infinite_bounds_survive_json():
     X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([0, 1, 0, 2])
     with pytest.warns(UserWarning, match="max_iter"):
-        certificate = Perceptron(max_iter=5).fit(X, y).certificate_
+        certificate = Perceptron(max_iter=5, random_state=0).fit(X, y).certificate_
     assert Certificate.from_dict(json.loads(certificate.to_json())) == certificate
