@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,10 @@ from margrove.boost.learners import fitted_tree
 from margrove.boost.model import BoostModel
 from margrove.errors import ConvergenceWarning, ParameterError, level_of_caller
 from margrove.status import Status
-from margrove.tree.settings import settle_seed
+from margrove.tree.settings import DrawnSeed
 
 
-class Ensemble(BaseEstimator):
+class Ensemble(DrawnSeed, BaseEstimator):
     """What boosted ensembles share. Not a learner by itself."""
 
     estimator: Any
@@ -45,16 +44,6 @@ class Ensemble(BaseEstimator):
     target_: str | None
     categorical_: dict[str, str]
     estimator_weights_: NDArray[np.float64]
-
-    def _draw_seed(self) -> None:
-        """Take note of what a generator gives: asked again, for the certificate, it would give another number."""
-        self.__dict__.pop("_drawn_seed", None)
-        seed = settle_seed(self.random_state)
-        if not (self.random_state is None or isinstance(self.random_state, Integral)):
-            self._drawn_seed = seed
-
-    def _seed(self) -> int:
-        return settle_seed(getattr(self, "_drawn_seed", self.random_state))
 
     @contextmanager
     def _left_as_it_was(self) -> Iterator[None]:

@@ -9,7 +9,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -36,7 +35,7 @@ from margrove.tree.problem import VALUE_CRITERIA, VARIANCE_FLOOR, Cells, Criteri
 from margrove.tree.prune import held_out_sums, prune
 from margrove.tree.reading import THIN_LEVELS, ColumnWishes, TreeSample, learn_cells, read_cells
 from margrove.tree.rules import Rules, Style, tree_rules
-from margrove.tree.settings import check_prune, check_settings, columns_looked_at, settle_growth, settle_seed
+from margrove.tree.settings import DrawnSeed, check_prune, check_settings, columns_looked_at, settle_growth
 from margrove.tree.significance import split_p_values, stop_by_significance, target_variance
 from margrove.tree.sql_source import Dialect
 from margrove.tree.words import MOST_LEVELS
@@ -50,7 +49,7 @@ _WHY_NAMES = (
 )
 
 
-class DecisionTree(BaseEstimator):
+class DecisionTree(DrawnSeed, BaseEstimator):
     """What the trees share. Not a learner by itself."""
 
     criterion: Any
@@ -123,17 +122,6 @@ class DecisionTree(BaseEstimator):
         self.__dict__.pop("certificate_", None)  # that of an earlier fit
         self._warn_unless_done(solution.status)
         return self
-
-    def _draw_seed(self) -> None:
-        """Take note of what a generator gives: asked again, for the certificate, it would give another number."""
-        self.__dict__.pop("_drawn_seed", None)
-        seed = settle_seed(self.random_state)
-        if not (self.random_state is None or isinstance(self.random_state, Integral)):
-            self._drawn_seed = seed
-
-    def _seed(self) -> int:
-        """The number for all that is random in this fit."""
-        return settle_seed(getattr(self, "_drawn_seed", self.random_state))
 
     def _learn(self, X: Any, owner: Any = None) -> Cells:
         """The cells of the training table, as this tree sees them; it, or the owner it learns for, takes note of the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import Any, get_args
 
 import numpy as np
@@ -79,6 +80,23 @@ def settle_seed(random_state: Any) -> int:
             f"random_state is {shown(random_state)}; it must be None, a whole number below 2³², or a RandomState."
         ) from error
     return int(random_state) if isinstance(random_state, (int, np.integer)) else int(generator.randint(2**31 - 1))
+
+
+class DrawnSeed:
+    """What an estimator with a ``random_state`` needs to be random in the same way again, for its certificate."""
+
+    random_state: Any
+
+    def _draw_seed(self) -> None:
+        """Take note of what a generator gives: asked again, for the certificate, it would give another number."""
+        self.__dict__.pop("_drawn_seed", None)
+        seed = settle_seed(self.random_state)
+        if not (self.random_state is None or isinstance(self.random_state, Integral)):
+            self._drawn_seed = seed
+
+    def _seed(self) -> int:
+        """The number for all that is random in this fit."""
+        return settle_seed(getattr(self, "_drawn_seed", self.random_state))
 
 
 def settle_growth(tree: Any, criterion: Criterion, n_rows: int, n_columns: int, weight: float, seed: int) -> Growth:
