@@ -22,7 +22,14 @@ from margrove.surface.meter import Meter, metered
 from margrove.surface.models import build_model, fit_model, learner_of, table_for
 from margrove.surface.reading import Reading, facts_of, tell_facts
 from margrove.surface.screen import Screen
-from margrove.surface.validation import Estimate, Folds, cross_validate, refuse_interrupted, stratified_folds
+from margrove.surface.validation import (
+    Estimate,
+    Folds,
+    ModelMaker,
+    cross_validate,
+    refuse_interrupted,
+    stratified_folds,
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,30 @@ class Contender:
             "size": self.size,
             "failure": self.failure,
         }
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A model of all rows, how well its kind does on rows not seen, and what can be certified of it."""
+
+    estimate: Estimate
+    model: Any
+    seconds: float  # of the fit on all rows
+    certificate: Certificate
+
+
+def judge(make: ModelMaker, table: Table, rounds: Folds, meter: Meter, name: str) -> Judged:
+    """Cross-validate, fit on all rows and certify."""
+    estimate = cross_validate(make, table, rounds, meter, name)
+    meter.begin(f"{name}, all rows")
+    model = make()
+    started = time.perf_counter()
+    fit_model(model, table)
+    seconds = time.perf_counter() - started
+    refuse_interrupted(model)
+    certificate = certify(model, table, table.labels())
+    meter.advance()
+    return Judged(estimate, model, seconds, certificate)
 
 
 def compare(screen: Screen, reading: Reading, *, folds: int, seed: int, time_limit: float | None) -> None:
@@ -85,19 +116,11 @@ def _contend(
         return build_model(learner, {}, seed=seed, time_limit=time_limit)
 
     try:
-        estimate = cross_validate(make, table, rounds, meter, learner.name)
-        meter.begin(f"{learner.name}, all rows")
-        model = make()
-        started = time.perf_counter()
-        fit_model(model, table)
-        seconds = time.perf_counter() - started
-        refuse_interrupted(model)
-        certificate = certify(model, table, table.labels())
-        meter.advance()
+        judged = judge(make, table, rounds, meter, learner.name)
     except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
         return Contender(learner, failure=error_in_shell(error) or type(error).__name__)
-    size = learned(model).size_words
-    return Contender(learner, estimate, seconds, certificate, str(learner_of(model).status_), size)
+    size, status = learned(judged.model).size_words, str(learner_of(judged.model).status_)
+    return Contender(learner, judged.estimate, judged.seconds, judged.certificate, status, size)
 
 
 def best_of(contenders: list[Contender]) -> Contender | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,22 +13,22 @@ from rich.text import Text
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from margrove.certificate import Certificate, certify
+from margrove.certificate import Certificate
 from margrove.data import Table, TableEncoder
 from margrove.errors import InputError, MargroveError
 from margrove.multiclass.bit_string import BitStringClassifier
 from margrove.multiclass.codes import code_for, most_bits
 from margrove.multiclass.one_vs_one import OneVsOneClassifier
 from margrove.multiclass.one_vs_rest import OneVsRestClassifier
-from margrove.surface.compare import certificate_words, duration_words, steady
+from margrove.surface.compare import certificate_words, duration_words, judge, steady
 from margrove.surface.cures import error_in_shell
 from margrove.surface.display import accuracy_text, percent
 from margrove.surface.learners import Learner
 from margrove.surface.meter import Meter, metered
-from margrove.surface.models import fit_model, learner_of, table_for
+from margrove.surface.models import learner_of, table_for
 from margrove.surface.reading import Reading, facts_of, tell_facts
 from margrove.surface.screen import Screen
-from margrove.surface.validation import Estimate, Folds, cross_validate, refuse_interrupted, stratified_folds
+from margrove.surface.validation import Estimate, Folds, stratified_folds
 
 MORE_BITS = 15  # of the code that is drawn
 MOST_EXHAUSTIVE_HERE = 7  # classes: 63 machines
@@ -147,26 +146,18 @@ def _shown(scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Fo
         return coded if learner.takes_tables else Pipeline([("encode", TableEncoder()), ("learn", coded)])
 
     try:
-        estimate = cross_validate(make, table, rounds, meter, scheme.name)
-        meter.begin(f"{scheme.name}, all rows")
-        model = make()
-        started = time.perf_counter()
-        fit_model(model, table)
-        seconds = time.perf_counter() - started
-        refuse_interrupted(model)
-        certificate = certify(model, table, table.labels())
-        meter.advance()
+        judged = judge(make, table, rounds, meter, scheme.name)
     except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
         return Showing(scheme.name, failure=error_in_shell(error) or type(error).__name__)
-    fitted = learner_of(model)
+    fitted = learner_of(judged.model)
     return Showing(
         scheme.name,
-        estimate,
-        seconds,
+        judged.estimate,
+        judged.seconds,
         fitted.code_.shape[1],
         fitted.min_distance_,
         fitted.errors_corrected_,
-        certificate,
+        judged.certificate,
     )
 
 
