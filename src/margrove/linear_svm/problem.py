@@ -1,0 +1,200 @@
+"""What a linear SVM asks, as data (THEORY M2 – M4 with φ(x) = x and w explicit). No solver lives here.
+
+One *machine* decides by f(x) = w·x + b and is the least of
+
+    P(w, b) = R(w, b) + Σ C_i ℓ(z_i, f(x_i))
+
+where z_i is a sign, +1 or −1, or the number to predict, and C_i the price of row i.
+
+loss ℓ(z, f)                 value                      bounds of β_i         what β_i brings to the dual
+hinge                        max(0, 1 − z f)            0 ≤ z β ≤ C           z β
+squared_hinge                max(0, 1 − z f)²           0 ≤ z β               z β − β²/(4C)
+epsilon_insensitive          max(0, |z − f| − ε)        −C ≤ β ≤ C            z β − ε |β|
+squared_epsilon_insensitive  max(0, |z − f| − ε)²       none                  z β − ε |β| − β²/(4C)
+
+β_i is the pull of row i on w: with v = Σ β_i x_i and u = Σ β_i, a β within its bounds has the dual value
+
+    penalty l2   R = ½‖w‖² + ½(b/s)²     D(β) = Σ (what β_i brings) − ½‖v‖² − ½(s u)²          best: w = v, b = s² u
+    penalty l1   R = ‖w‖₁ + |b|/s        D(β) = Σ (what β_i brings)    if ‖v‖_∞ ≤ 1 and s |u| ≤ 1
+
+and D(β) ≤ P(w, b) whatever both are: the *gap* P − D proves how far from the best they can be. The intercept is the
+weight of a constant column of the value s, as in LIBLINEAR, and so is penalised with the others; s = ∞ leaves it free,
+and then u must be 0; s = 0 is no intercept.
+
+For a squared loss the gap needs no β: the one that w implies, `implied_pull`, proves it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.status import Status
+
+Loss = Literal["hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"]
+LOSSES: tuple[Loss, ...] = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
+Penalty = Literal["l2", "l1"]
+PENALTIES: tuple[Penalty, ...] = ("l2", "l1")
+Solver = Literal["auto", "newton", "conjugate_gradients", "descent"]
+SOLVERS: tuple[Solver, ...] = ("auto", "newton", "conjugate_gradients", "descent")
+
+
+def is_squared(loss: Loss) -> bool:
+    """Whether the loss is smooth, so that w implies β."""
+    return loss.startswith("squared_")
+
+
+def is_of_signs(loss: Loss) -> bool:
+    """Whether the loss tells two classes apart."""
+    return loss.endswith("hinge")
+
+
+@dataclass(frozen=True)
+class LinearMachine:
+    """One machine: its targets, its prices, and where it begins."""
+
+    target: NDArray[np.float64]  # (n,), ±1 or the numbers to predict
+    cost: NDArray[np.float64]  # (n,), C_i ≥ 0; 0 leaves a row out
+    w: NDArray[np.float64] | None = None  # (d,), where to begin; None is 0
+    b: float = 0.0
+    beta: NDArray[np.float64] | None = None  # (n,), where to begin; None is 0
+
+
+@dataclass(frozen=True)
+class LinearSvmProblem:
+    """Some machines on the same points."""
+
+    X: Any  # (n, d), dense with contiguous rows or CSR, float32 or float64
+    machines: tuple[LinearMachine, ...]
+    loss: Loss = "squared_hinge"
+    penalty: Penalty = "l2"
+    intercept: float = 1.0  # s: 0 for none, ∞ for a free one
+    epsilon: float = 0.0
+    tol: float = 1e-4  # of the gap, relative to the primal value
+    max_iter: int = 1000  # steps of Newton's method, or passes over the rows
+    solver: Solver = "auto"
+    seed: int = 0  # of the order of coordinates
+
+
+@dataclass(frozen=True)
+class LinearSvmSolution:
+    """One machine as it was left, with the two values whose difference is its proof."""
+
+    w: NDArray[np.float64]  # (d,)
+    b: float
+    beta: NDArray[np.float64]  # (n,), within its bounds
+    primal: float
+    dual: float
+    n_iter: int
+    status: Status
+    solver: str  # which solver it was, in a word or two
+
+    @property
+    def gap(self) -> float:
+        """P − D, relative to P; 0 where both are 0."""
+        return relative_gap(self.primal, self.dual)
+
+
+@dataclass(frozen=True)
+class CrammerSingerProblem:
+    """K classes told apart by one machine (THEORY C1, Crammer and Singer 2001):
+
+    min ½ Σ_k ‖w_k‖² + ½ Σ_k (b_k/s)² + Σ_i C_i max(0, max_{k ≠ z_i} 1 + f_k(x_i) − f_{z_i}(x_i))
+
+    Dual: β_ik ≤ C_i if k = z_i else ≤ 0, Σ_k β_ik = 0;  D(β) = Σ_i β_{i z_i} − ½ Σ_k ‖Σ_i β_ik x_i‖² − ½ s² Σ_k (Σ_i β_ik)²
+    """
+
+    X: Any
+    codes: NDArray[np.int32]  # (n,), classes numbered from 0
+    n_classes: int
+    cost: NDArray[np.float64]  # (n,)
+    intercept: float = 1.0  # s: 0 for none; a free one is refused before
+    tol: float = 1e-4
+    max_iter: int = 1000
+    seed: int = 0
+    w: NDArray[np.float64] | None = None  # unused unless beta is given: w = Σ β x
+    beta: NDArray[np.float64] | None = None  # (n, K), where to begin
+
+
+@dataclass(frozen=True)
+class CrammerSingerSolution:
+    """W and B of all classes."""
+
+    w: NDArray[np.float64]  # (K, d)
+    b: NDArray[np.float64]  # (K,)
+    beta: NDArray[np.float64]  # (n, K)
+    primal: float
+    dual: float
+    n_iter: int
+    status: Status
+    solver: str
+
+    @property
+    def gap(self) -> float:
+        """P − D, relative to P."""
+        return relative_gap(self.primal, self.dual)
+
+
+def relative_gap(primal: float, dual: float) -> float:
+    """(P − D)/P. P is never below 0, and D = 0 is always to be had (β = 0), so P = 0 has no gap."""
+    if primal <= 0:
+        return 0.0
+    return (primal - dual) / primal
+
+
+def losses(
+    loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float
+) -> NDArray[np.float64]:
+    """ℓ(z_i, f_i)."""
+    excess = 1 - target * values if is_of_signs(loss) else np.abs(target - values) - epsilon
+    positive = np.maximum(excess, 0)
+    return np.asarray(positive**2 if is_squared(loss) else positive)
+
+
+def implied_pull(
+    loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float
+) -> NDArray[np.float64]:
+    """The β that f implies for a squared loss: −C ℓ'(f)."""
+    if is_of_signs(loss):
+        return np.asarray(2 * cost * target * np.maximum(1 - target * values, 0))
+    residual = target - values
+    return np.asarray(2 * cost * np.sign(residual) * np.maximum(np.abs(residual) - epsilon, 0))
+
+
+def brought(
+    loss: Loss, target: NDArray[np.float64], beta: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float
+) -> NDArray[np.float64]:
+    """What each β_i brings to the dual value."""
+    gain = target * beta
+    if not is_of_signs(loss):
+        gain = gain - epsilon * np.abs(beta)
+    if is_squared(loss):
+        quarter = np.divide(beta**2, 4 * cost, out=np.zeros_like(beta), where=cost > 0)
+        gain = gain - quarter
+    return np.asarray(gain)
+
+
+def within_bounds(
+    loss: Loss, target: NDArray[np.float64], beta: NDArray[np.float64], cost: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """How far each β_i lies outside its bounds; 0 within them."""
+    if is_of_signs(loss):
+        alpha = target * beta
+        below = np.maximum(-alpha, 0)
+        above = np.maximum(alpha - cost, 0) if not is_squared(loss) else np.where(cost > 0, 0.0, np.abs(alpha))
+        return np.asarray(np.maximum(below, above))
+    if is_squared(loss):
+        return np.where(cost > 0, 0.0, np.abs(beta))
+    return np.asarray(np.maximum(np.abs(beta) - cost, 0))
+
+
+def penalty_value(penalty: Penalty, w: NDArray[np.float64], b: float, s: float) -> float:
+    """R(w, b)."""
+    scaled = 0.0 if s == 0 or math.isinf(s) else b / s
+    if penalty == "l1":
+        return float(np.abs(w).sum() + abs(scaled))
+    return float(0.5 * (w @ w) + 0.5 * scaled**2)
