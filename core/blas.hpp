@@ -1,4 +1,4 @@
-// General matrix products, borrowed from SciPy at run time (bind/module.cpp takes the pointers from its
+// Matrix products and factors, borrowed from SciPy at run time (bind/module.cpp takes the pointers from its
 // capsules): nothing to link, nothing to install. The Fortran interface with 32-bit integers.
 #pragma once
 
@@ -20,6 +20,33 @@ struct Blas {
     const T one = 1, zero = 0;
     const int leading = d > 0 ? d : 1;
     gemm("T", "N", &n, &m, &d, &one, b, &leading, a, &leading, &zero, out, &stride);
+  }
+};
+
+// What Newton's method needs, in double: a symmetric matrix of size d, of which only the triangle is kept that Fortran
+// calls the upper one: element (i, j), i <= j, lies at i + j d.
+struct SymmetricBlas {
+  void (*syrk)(const char*, const char*, const int*, const int*, const double*, const double*, const int*,
+               const double*, double*, const int*) = nullptr;
+  void (*potrf)(const char*, const int*, double*, const int*, int*) = nullptr;
+  void (*potrs)(const char*, const int*, const int*, const double*, const int*, double*, const int*, int*) = nullptr;
+
+  // matrix <- matrix + scale * (sum of the outer products of `count` vectors, contiguous)
+  void add_outer_products(double* matrix, const double* vectors, int d, int count, double scale) const {
+    const double one = 1;
+    syrk("U", "N", &d, &count, &scale, vectors, &d, &one, matrix, &d);
+  }
+  // matrix <- its Cholesky factor; false where it has none.
+  bool factor(double* matrix, int d) const {
+    int info = 0;
+    potrf("U", &d, matrix, &d, &info);
+    return info == 0;
+  }
+  // x <- matrix^-1 x, by the factor.
+  void solve(const double* factor, int d, double* x) const {
+    const int one = 1;
+    int info = 0;
+    potrs("U", &d, &one, factor, &d, x, &d, &info);
   }
 };
 

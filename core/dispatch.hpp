@@ -12,3 +12,11 @@
 
 // The shared body of a cloned function: it must be inlined to be compiled for the clone's instruction set.
 #define MARGROVE_INLINE [[gnu::always_inline]] inline
+
+// Before a loop: these sums may be taken in any order, so that the loop can go in lanes.
+#define MARGROVE_PRAGMA(text) _Pragma(#text)
+#ifdef _OPENMP
+#define MARGROVE_SUMS(...) MARGROVE_PRAGMA(omp simd reduction(+ : __VA_ARGS__))
+#else
+#define MARGROVE_SUMS(...)
+#endif

@@ -25,6 +25,16 @@ struct CsrRows {
   std::int64_t n, d;
 };
 
+// How many numbers the rows hold.
+template <class T>
+std::int64_t stored(const DenseRows<T>& rows) {
+  return rows.n * rows.d;
+}
+template <class T>
+std::int64_t stored(const CsrRows<T>& rows) {
+  return rows.start[rows.n];
+}
+
 using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float>, CsrRows<double>>;
 
 constexpr std::int64_t kLanes = 4;

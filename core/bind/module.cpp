@@ -273,5 +273,6 @@ NB_MODULE(_core, m) {
 
   bind_svm(m);
   bind_boost(m);
+  bind_linear_svm(m);
   bind_tree(m);
 }

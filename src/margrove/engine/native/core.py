@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import cython_blas
+from scipy.linalg import cython_blas, cython_lapack
 from threadpoolctl import ThreadpoolController
 
 from margrove.errors import EngineError
@@ -38,6 +38,9 @@ with _passive_waiting():
 
 core: Any = _core  # compiled, so without types
 core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm"])
+core.set_symmetric_blas(
+    cython_blas.__pyx_capi__["dsyrk"], cython_lapack.__pyx_capi__["dpotrf"], cython_lapack.__pyx_capi__["dpotrs"]
+)
 
 
 _MOST_PER_CORE = 4  # threads; OpenMP ends the process when it cannot have as many as it is asked for

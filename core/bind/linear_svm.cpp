@@ -1,0 +1,98 @@
+// The linear machines, for Python.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+
+#include "bind/arrays.hpp"
+#include "linear/svm_set.hpp"
+
+using namespace nanobind::literals;
+
+namespace margrove {
+namespace {
+
+SymmetricBlas g_symmetric;
+
+void set_symmetric_blas(nb::capsule syrk, nb::capsule potrf, nb::capsule potrs) {
+  g_symmetric.syrk = reinterpret_cast<decltype(g_symmetric.syrk)>(syrk.data());
+  g_symmetric.potrf = reinterpret_cast<decltype(g_symmetric.potrf)>(potrf.data());
+  g_symmetric.potrs = reinterpret_cast<decltype(g_symmetric.potrs)>(potrs.data());
+}
+
+class BoundLinearSet {
+ public:
+  BoundLinearSet(Points points, int method, int otherwise, std::int64_t patience, double tol, std::int64_t most_steps,
+                 std::uint64_t seed, bool keeps_pulls, int threads)
+      : points_(std::move(points)),
+        set_(points_.rows,
+             {static_cast<LinearMethod>(method), static_cast<LinearMethod>(otherwise), patience, tol, most_steps, seed,
+              keeps_pulls},
+             g_symmetric, threads) {
+    require(g_symmetric.syrk && g_symmetric.potrf && g_symmetric.potrs, "set_symmetric_blas has not been called");
+    require(points_.n < (std::int64_t{1} << 32), "a linear machine takes fewer than 2^32 rows");
+    require(method != static_cast<int>(LinearMethod::newton) || points_.d < 46340, "too many columns for a matrix");
+  }
+
+  void add(Vector<double> target, Vector<double> cost, bool is_of_signs, bool is_squared, double epsilon,
+           bool has_intercept, double rho, Vector<double> w, double b, Vector<double> beta,
+           std::vector<double> factors) {
+    const auto n = static_cast<std::size_t>(points_.n), d = static_cast<std::size_t>(points_.d);
+    require(target.size() == n && cost.size() == n, "target and cost must be (n)");
+    require(w.size() == 0 || w.size() == d, "w must be (d) or empty");
+    require(beta.size() == 0 || beta.size() == n, "beta must be (n) or empty");
+    require(!factors.empty(), "a machine needs a rung");
+    kept_.push_back(nb::make_tuple(target, cost, w, beta));
+    set_.add({span_of(target), span_of(cost), is_of_signs, is_squared, has_intercept, epsilon, rho, 1.0}, span_of(w), b,
+             span_of(beta), std::move(factors));
+  }
+
+  bool run(double seconds) {
+    nb::gil_scoped_release unlocked;
+    return set_.run(seconds);
+  }
+
+  nb::list rungs(std::size_t machine) const {
+    require(machine < set_.size(), "no such machine");
+    nb::list found;
+    for (LinearRung& rung : set_.rungs(machine)) {
+      nb::dict state;
+      const std::size_t d = rung.w.size(), n = rung.beta.size();
+      state["w"] = to_numpy(std::move(rung.w), {d});
+      state["b"] = rung.b;
+      state["beta"] = to_numpy(std::move(rung.beta), {n});
+      state["primal"] = rung.standing.primal;
+      state["dual"] = rung.standing.dual;
+      state["steps"] = rung.standing.steps;
+      state["ending"] = static_cast<int>(rung.ending);
+      state["method"] = static_cast<int>(rung.method);
+      found.append(state);
+    }
+    return found;
+  }
+
+  const LinearSet& set() const { return set_; }
+
+ private:
+  Points points_;
+  std::vector<nb::object> kept_;  // what the spans of the machines look at
+  LinearSet set_;
+};
+
+}  // namespace
+
+void bind_linear_svm(nb::module_& m) {
+  m.def("set_symmetric_blas", &set_symmetric_blas, "syrk"_a, "potrf"_a, "potrs"_a);
+  nb::class_<BoundLinearSet>(m, "LinearSet")
+      .def(nb::init<Points, int, int, std::int64_t, double, std::int64_t, std::uint64_t, bool, int>(), "points"_a,
+           "method"_a, "otherwise"_a, "patience"_a, "tol"_a, "most_steps"_a, "seed"_a, "keeps_pulls"_a, "threads"_a)
+      .def("add", &BoundLinearSet::add, "target"_a.noconvert(), "cost"_a.noconvert(), "is_of_signs"_a, "is_squared"_a,
+           "epsilon"_a, "has_intercept"_a, "rho"_a, "w"_a.noconvert(), "b"_a, "beta"_a.noconvert(), "factors"_a)
+      .def("run", &BoundLinearSet::run, "seconds"_a)
+      .def("rungs", &BoundLinearSet::rungs, "machine"_a)
+      .def_prop_ro("ended", [](const BoundLinearSet& s) { return s.set().ended(); })
+      .def_prop_ro("gap", [](const BoundLinearSet& s) { return s.set().gap(); })
+      .def_prop_ro("steps", [](const BoundLinearSet& s) { return s.set().steps(); });
+}
+
+}  // namespace margrove

@@ -1,0 +1,378 @@
+#include "linear/svm_descent.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "linear/order.hpp"
+#include "linear/perceptron.hpp"
+
+namespace margrove {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kAhead = 8;                        // visits ahead for which a row is fetched
+constexpr std::int64_t kWorkBetweenLooks = 1 << 20;       // multiplications between two looks at the clock
+constexpr std::int64_t kMostPassesUnchecked = 20;         // before the gap is computed, whatever it seems to be
+constexpr double kSoonEnough = 1.5;                       // times the limit, of the gap as it seems: then it is computed
+constexpr std::int64_t kPatience = 200;                   // passes without a better gap before a solve has stalled
+
+template <class T>
+MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {
+  const char* row = reinterpret_cast<const char*>(rows.row(i));
+  const std::int64_t bytes = std::min<std::int64_t>(rows.d * static_cast<std::int64_t>(sizeof(T)), 512);
+  for (std::int64_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(row + offset);
+}
+template <class T>
+MARGROVE_INLINE void fetch(const CsrRows<T>& rows, std::int64_t i) {
+  const std::int64_t at = rows.start[i];
+  for (std::int64_t k = 0; k < 4; ++k) __builtin_prefetch(rows.data + at + 64 / static_cast<std::int64_t>(sizeof(T)) * k);
+  __builtin_prefetch(rows.column + at);
+  __builtin_prefetch(rows.column + at + 16);
+}
+
+template <class T>
+double squared_norm(const DenseRows<T>& rows, std::int64_t i) {
+  return dot(rows.row(i), rows.row(i), rows.d);
+}
+template <class T>
+double squared_norm(const CsrRows<T>& rows, std::int64_t i) {
+  double sum = 0;
+  for (std::int64_t at = rows.start[i]; at < rows.start[i + 1]; ++at)
+    sum += static_cast<double>(rows.data[at]) * static_cast<double>(rows.data[at]);
+  return sum;
+}
+
+// A pass over the active rows under way.
+struct Visit {
+  const double *target, *cost, *norm;  // (n); norm: |x|^2 + spread
+  double factor;
+  double centre, spread;  // b = centre + spread * total
+  double* w;
+  double* beta;
+  double total;                     // of beta
+  std::uint32_t* active;            // those that are left go to its front
+  std::int64_t size, at, kept;      // of it: how many, where the pass stands, how many were kept
+  double limit;                     // of what a row at a bound is away from moving: beyond it is left out
+  double worst;                     // violation of the pass
+  double seeming_gap, gain;         // gap of the pass as it seemed row by row; of the dual value
+};
+
+template <class Rows, class Loss>
+MARGROVE_INLINE void visit_body(const Rows& rows, const Loss& loss, Visit& visit, std::int64_t to) {
+  for (; visit.at < to; ++visit.at) {
+    if (visit.at + kAhead < visit.size) fetch(rows, visit.active[visit.at + kAhead]);
+    const std::uint32_t i = visit.active[visit.at];
+    const double z = visit.target[i], C = visit.factor * visit.cost[i], old = visit.beta[i];
+    const double f = dot_row(rows, i, visit.w) + visit.centre + visit.spread * visit.total;
+    const double extra = Loss::kIsSquared ? 1 / (2 * C) : 0.0;
+    const double slope = f - z + extra * old;  // of minus the dual value, but for epsilon |beta|
+    const double low = loss.low(z, C), high = loss.high(z, C);
+    visit.seeming_gap += loss.value(z, f, C) + old * f - loss.brought(z, old, C);
+    // How far the best answer lies beyond a corner that the pull stands on; below 0 it will leave the corner.
+    double slack = -1;
+    double violation;
+    if constexpr (Loss::kIsOfSigns) {
+      if (old <= low) {
+        slack = slope;
+        violation = std::max(0.0, -slope);
+      } else if (old >= high) {
+        slack = -slope;
+        violation = std::max(0.0, slope);
+      } else {
+        violation = std::abs(slope);
+      }
+    } else {
+      if (old == 0) {
+        slack = loss.epsilon - std::abs(slope);
+        violation = std::max(0.0, -slack);
+      } else if (old <= low) {
+        slack = slope - loss.epsilon;
+        violation = std::max(0.0, -slack);
+      } else if (old >= high) {
+        slack = -slope - loss.epsilon;
+        violation = std::max(0.0, -slack);
+      } else {
+        violation = std::abs(slope + (old > 0 ? loss.epsilon : -loss.epsilon));
+      }
+    }
+    if (slack > visit.limit) continue;  // left out until the others have settled
+    visit.active[visit.kept++] = i;
+    visit.worst = std::max(visit.worst, violation);
+    if (violation < 1e-14) continue;
+    const double norm = visit.norm[i], bend = norm + extra;
+    double best = norm * old - (f - z);
+    if constexpr (!Loss::kIsOfSigns) best -= std::clamp(best, -loss.epsilon, loss.epsilon);
+    // A row of zeros has no curvature of its own: its pull goes to the end that its slope points to.
+    best = bend > 0 ? best / bend : (best > 0 ? high : (best < 0 ? low : old));
+    best = std::min(std::max(best, low), high);
+    const double step = best - old;
+    if (step == 0 || !std::isfinite(step)) continue;
+    visit.gain += loss.brought(z, best, C) - loss.brought(z, old, C) - step * (f + 0.5 * norm * step);
+    visit.beta[i] = best;
+    visit.total += step;
+    add_row(rows, i, step, visit.w);
+  }
+}
+
+#define MARGROVE_VISIT(Rows, Signs, Squared)                                                                         \
+  MARGROVE_CLONES void visit_rows(const Rows& rows, const LinearLoss<Signs, Squared>& loss, Visit& v, std::int64_t to) { \
+    visit_body(rows, loss, v, to);                                                                                   \
+  }
+#define MARGROVE_VISITS(Rows)        \
+  MARGROVE_VISIT(Rows, true, true)   \
+  MARGROVE_VISIT(Rows, true, false)  \
+  MARGROVE_VISIT(Rows, false, true)  \
+  MARGROVE_VISIT(Rows, false, false)
+MARGROVE_VISITS(DenseRows<float>)
+MARGROVE_VISITS(DenseRows<double>)
+MARGROVE_VISITS(CsrRows<float>)
+MARGROVE_VISITS(CsrRows<double>)
+#undef MARGROVE_VISITS
+#undef MARGROVE_VISIT
+
+template <class Rows, class Loss>
+class Descent final : public LinearSolver {
+ public:
+  Descent(const Rows& rows, const LinearTask& task, const Loss& loss, DescentSettings settings,
+          std::span<const double> beta)
+      : rows_(rows),
+        task_(task),
+        loss_(loss),
+        settings_(settings),
+        random_(settings.seed),
+        w_(static_cast<std::size_t>(rows.d)),
+        beta_(static_cast<std::size_t>(rows.n)),
+        norm_(beta_.size()) {
+    double mean = 0;
+    for (std::int64_t i = 0; i < rows.n; ++i) {
+      norm_[static_cast<std::size_t>(i)] = squared_norm(rows, i);
+      mean += norm_[static_cast<std::size_t>(i)] / static_cast<double>(rows.n);
+    }
+    is_free_intercept_ = task.has_intercept && task.rho == 0;
+    spread_ = !task.has_intercept ? 0.0 : task.rho > 0 ? 1 / task.rho : (mean > 0 ? mean : 1.0);
+    for (double& norm : norm_) norm += spread_;
+    if (!beta.empty()) std::copy(beta.begin(), beta.end(), beta_.begin());
+    begin();
+  }
+
+  void advance(Clock::time_point until, int, std::int64_t most_steps) override {
+    const std::int64_t width = std::max<std::int64_t>(1, stored(rows_) / std::max<std::int64_t>(1, rows_.n));
+    const std::int64_t stretch = std::max<std::int64_t>(1, kWorkBetweenLooks / (width + 16));
+    while (ending_ == LinearEnding::going) {
+      if (!is_under_way_) begin_pass();
+      while (visit_.at < visit_.size) {
+        visit_rows(rows_, loss_, visit_, std::min(visit_.size, visit_.at + stretch));
+        if (Clock::now() >= until) break;
+      }
+      if (visit_.at < visit_.size) return;
+      end_pass(most_steps);
+      if (Clock::now() >= until) return;
+    }
+  }
+
+  LinearEnding ending() const override { return ending_; }
+  LinearStanding standing() const override { return {best_primal_, best_dual_, passes_}; }
+  std::span<const double> w() const override { return best_w_; }
+  double b() const override { return best_b_; }
+  std::vector<double> beta() const override { return best_beta_; }
+
+  void rescale(double factor) override {
+    for (std::size_t i = 0; i < beta_.size(); ++i) {
+      const double old = task_.factor * task_.cost[i];
+      if (!Loss::kIsSquared && std::abs(beta_[i]) >= old * (1 - 1e-12)) beta_[i] *= factor;
+    }
+    task_.factor *= factor;
+    begin();
+  }
+
+ private:
+  // From the pulls: w, and every row active.
+  void begin() {
+    std::fill(w_.begin(), w_.end(), 0.0);
+    total_ = 0;
+    active_.clear();
+    for (std::int64_t i = 0; i < rows_.n; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double z = task_.target[at], C = task_.factor * task_.cost[at];
+      beta_[at] = C > 0 ? std::clamp(beta_[at], loss_.low(z, C), loss_.high(z, C)) : 0.0;
+      if (C > 0) active_.push_back(static_cast<std::uint32_t>(i));
+      if (beta_[at] == 0) continue;
+      add_row(rows_, i, beta_[at], w_.data());
+      total_ += beta_[at];
+    }
+    best_primal_ = best_gap_ = std::numeric_limits<double>::infinity();
+    best_dual_ = -std::numeric_limits<double>::infinity();
+    limit_ = std::numeric_limits<double>::infinity();
+    wanted_ = std::numeric_limits<double>::infinity();
+    n_active_ = active_.size();
+    unchecked_ = since_best_ = 0;
+    first_pass_ = passes_;
+    is_under_way_ = false;
+    ending_ = LinearEnding::going;
+    check();
+  }
+
+  void begin_pass() {
+    for (std::size_t left = n_active_; left > 1; --left)
+      std::swap(active_[left - 1], active_[random_.below(static_cast<std::uint32_t>(left))]);
+    visit_ = {task_.target.data(), task_.cost.data(), norm_.data(),
+              task_.factor,        centre_,           spread_,
+              w_.data(),           beta_.data(),      total_,
+              active_.data(),      static_cast<std::int64_t>(n_active_),
+              0,                   0,                 limit_,
+              0,                   0,                 0};
+    is_under_way_ = true;
+  }
+
+  void end_pass(std::int64_t most_steps) {
+    is_under_way_ = false;
+    ++passes_;
+    ++unchecked_;
+    total_ = visit_.total;
+    // Rows that were left out stay behind the others, in any order.
+    restore_left_out();
+    n_active_ = static_cast<std::size_t>(visit_.kept);
+    limit_ = visit_.worst > 0 ? visit_.worst : std::numeric_limits<double>::infinity();
+    if (is_free_intercept_) centre_ += spread_ * total_;
+    dual_now_ += visit_.gain;
+    const double seeming = visit_.seeming_gap;
+    const double limit = settings_.tol * std::max(std::abs(dual_now_) + seeming, 1e-300);
+    const bool is_over = passes_ - first_pass_ >= most_steps;
+    // What it seems row by row knows nothing of the sum of the pulls: a free intercept is looked at every other pass.
+    const bool is_promising =
+        is_free_intercept_ ? unchecked_ >= 2 : seeming <= kSoonEnough * limit && seeming <= wanted_;
+    if (is_over || n_active_ == 0 || unchecked_ >= kMostPassesUnchecked || is_promising) {
+      check();
+      wanted_ = seeming / 2;
+      if (ending_ == LinearEnding::going) {
+        n_active_ = active_.size();  // all rows again
+        limit_ = std::numeric_limits<double>::infinity();
+      }
+    }
+    if (ending_ != LinearEnding::going) return;
+    if (is_over) {
+      ending_ = LinearEnding::most_steps;
+    } else if (++since_best_ > kPatience) {
+      ending_ = LinearEnding::stalled;
+    }
+  }
+
+  // The pass has written the rows it kept over the front of the list; those it left out must be in it somewhere.
+  void restore_left_out() {
+    if (visit_.kept == visit_.size) return;
+    is_kept_.assign(beta_.size(), 0);
+    for (std::int64_t k = 0; k < visit_.kept; ++k) is_kept_[active_[static_cast<std::size_t>(k)]] = 1;
+    for (std::size_t k = n_active_; k < active_.size(); ++k) is_kept_[active_[k]] = 1;
+    auto at = static_cast<std::size_t>(visit_.kept);
+    for (std::size_t i = 0; i < beta_.size(); ++i)
+      if (!is_kept_[i] && task_.cost[i] > 0) active_[at++] = static_cast<std::uint32_t>(i);
+  }
+
+  // Both values, from a pass over all rows.
+  void check() {
+    unchecked_ = 0;
+    const double b = task_.has_intercept ? centre_ + spread_ * total_ : 0.0;
+    double primal = 0, brought = 0, squares = 0;
+    for (const double weight : w_) squares += weight * weight;
+    for (std::int64_t i = 0; i < rows_.n; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double z = task_.target[at], C = task_.factor * task_.cost[at];
+      if (C == 0) continue;
+      primal += loss_.value(z, dot_row(rows_, i, w_.data()) + b, C);
+      brought += loss_.brought(z, beta_[at], C);
+    }
+    primal += 0.5 * squares + 0.5 * task_.rho * b * b;
+    double dual = brought - 0.5 * squares;
+    std::vector<double> balanced;
+    if (is_free_intercept_ && total_ != 0) {
+      dual = balance(dual + 0.5 * squares, balanced);
+    } else if (task_.has_intercept && !is_free_intercept_) {
+      dual -= 0.5 * spread_ * total_ * total_;
+    }
+    dual_now_ = dual;
+    if (!std::isfinite(primal) || !std::isfinite(dual)) {
+      ending_ = LinearEnding::nonfinite;
+      if (best_w_.empty()) best_w_.assign(w_.size(), 0.0), best_beta_.assign(beta_.size(), 0.0);
+      return;
+    }
+    if (primal < best_primal_) {
+      best_primal_ = primal;
+      best_w_.assign(w_.begin(), w_.end());
+      best_b_ = b;
+    }
+    if (dual > best_dual_) {
+      best_dual_ = dual;
+      best_beta_ = balanced.empty() ? beta_ : std::move(balanced);
+    }
+    const double gap = standing().gap();
+    if (gap < 0.99 * best_gap_) {
+      best_gap_ = gap;
+      since_best_ = 0;
+    }
+    if (gap <= settings_.tol) ending_ = LinearEnding::converged;
+  }
+
+  // The dual value of pulls whose heavier side was lightened until both weigh the same; `brought` is that of all pulls.
+  double balance(double brought, std::vector<double>& balanced) const {
+    balanced = beta_;
+    std::vector<double> v(w_.begin(), w_.end());
+    double excess = std::abs(total_);
+    const double side = total_ > 0 ? 1 : -1;
+    for (const bool from_bounds : {false, true})
+      for (std::size_t i = 0; i < balanced.size() && excess > 0; ++i) {
+        if (side * balanced[i] <= 0) continue;
+        const double z = task_.target[i], C = task_.factor * task_.cost[i];
+        const bool is_bound = beta_[i] <= loss_.low(z, C) || beta_[i] >= loss_.high(z, C);
+        if (is_bound != from_bounds) continue;
+        const double taken = std::min(excess, side * balanced[i]), after = balanced[i] - side * taken;
+        brought += loss_.brought(z, after, C) - loss_.brought(z, balanced[i], C);
+        add_row(rows_, static_cast<std::int64_t>(i), after - balanced[i], v.data());
+        balanced[i] = after;
+        excess -= taken;
+      }
+    double squares = 0;
+    for (const double part : v) squares += part * part;
+    return brought - 0.5 * squares;
+  }
+
+  const Rows rows_;
+  LinearTask task_;
+  const Loss loss_;
+  const DescentSettings settings_;
+  SplitMix64 random_;
+  AlignedVector w_;           // (d): what the pulls sum to
+  std::vector<double> beta_;  // (n)
+  std::vector<double> norm_;  // (n): |x_i|^2 + spread
+  std::vector<std::uint8_t> is_kept_;
+  std::vector<std::uint32_t> active_;  // rows with a cost, the active ones in front
+  std::size_t n_active_ = 0;
+  bool is_free_intercept_ = false, is_under_way_ = false;
+  double centre_ = 0, spread_ = 0, total_ = 0;  // b = centre + spread * total, total that of the pulls
+  double limit_ = 0, wanted_ = 0, dual_now_ = 0;
+  Visit visit_{};
+  std::int64_t passes_ = 0, first_pass_ = 0, unchecked_ = 0, since_best_ = 0;
+  double best_primal_ = 0, best_dual_ = 0, best_gap_ = 0, best_b_ = 0;
+  std::vector<double> best_w_, best_beta_;
+  LinearEnding ending_ = LinearEnding::going;
+};
+
+}  // namespace
+
+std::unique_ptr<LinearSolver> descent_solver(const AnyRows& rows, const LinearTask& task, DescentSettings settings,
+                                             std::span<const double> beta) {
+  return std::visit(
+      [&](const auto& some) {
+        return with_loss(task, [&](const auto& loss) -> std::unique_ptr<LinearSolver> {
+          using Rows = std::decay_t<decltype(some)>;
+          using Loss = std::decay_t<decltype(loss)>;
+          return std::make_unique<Descent<Rows, Loss>>(some, task, loss, settings, beta);
+        });
+      },
+      rows);
+}
+
+}  // namespace margrove

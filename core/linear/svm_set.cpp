@@ -1,0 +1,116 @@
+#include "linear/svm_set.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "parallel.hpp"
+
+namespace margrove {
+
+void LinearSet::add(const LinearTask& task, std::span<const double> w, double b, std::span<const double> beta,
+                    std::vector<double> factors) {
+  auto machine = std::make_unique<Machine>();
+  machine->task = task;
+  machine->factors = std::move(factors);
+  machine->w = w;
+  machine->b = b;
+  machine->beta = beta;
+  machine->method = plan_.method;
+  machines_.push_back(std::move(machine));
+}
+
+std::unique_ptr<LinearSolver> LinearSet::solver(const Machine& machine, std::span<const double> w, double b,
+                                                std::span<const double> beta) const {
+  if (machine.method == LinearMethod::descent)
+    return descent_solver(rows_, machine.task, {plan_.tol, plan_.seed}, beta);
+  return newton_solver(rows_, machine.task, {plan_.tol, machine.method == LinearMethod::gradients}, blas_, w, b, beta);
+}
+
+LinearRung LinearSet::rung_of(const Machine& machine) const {
+  LinearRung rung;
+  const auto w = machine.solver->w();
+  rung.w.assign(w.begin(), w.end());
+  rung.b = machine.solver->b();
+  if (plan_.keeps_pulls) rung.beta = machine.solver->beta();
+  rung.standing = machine.solver->standing();
+  rung.standing.steps += machine.steps_before;
+  rung.ending = machine.solver->ending();
+  rung.method = machine.method;
+  return rung;
+}
+
+// True when the machine has climbed its last rung.
+bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point until, int threads) {
+  if (!machine.solver) {
+    machine.task.factor = machine.factors.front();
+    machine.solver = solver(machine, machine.w, machine.b, machine.beta);
+  }
+  while (true) {
+    const bool may_change = machine.method == LinearMethod::descent && plan_.otherwise != LinearMethod::descent;
+    machine.solver->advance(until, threads, may_change ? std::min(plan_.patience, plan_.most_steps) : plan_.most_steps);
+    const LinearEnding ending = machine.solver->ending();
+    if (ending == LinearEnding::going) return false;
+    if (may_change && ending != LinearEnding::converged && plan_.patience < plan_.most_steps) {
+      machine.steps_before += machine.solver->standing().steps;
+      const std::vector<double> w(machine.solver->w().begin(), machine.solver->w().end());
+      const std::vector<double> beta = machine.solver->beta();
+      const double b = machine.solver->b();
+      machine.method = plan_.otherwise;
+      machine.solver = solver(machine, w, b, beta);
+      continue;
+    }
+    machine.rungs.push_back(rung_of(machine));
+    machine.steps_before -= machine.rungs.back().standing.steps;
+    ++ended_;
+    if (machine.rungs.size() == machine.factors.size()) {
+      machine.solver.reset();
+      return true;
+    }
+    const double factor = machine.factors[machine.rungs.size()];
+    machine.solver->rescale(factor / machine.task.factor);
+    machine.task.factor = factor;
+  }
+}
+
+bool LinearSet::run(double seconds) {
+  const auto until = in_seconds(seconds);
+  if (machines_.size() == 1) {
+    Machine& machine = *machines_.front();
+    return machine.rungs.size() == machine.factors.size() || advance(machine, until, threads_);
+  }
+  if (workers_.empty()) {
+    const auto wanted = std::min<std::size_t>(machines_.size(), static_cast<std::size_t>(std::max(1, threads_)));
+    for (std::size_t k = 0; k < wanted; ++k) workers_.push_back(std::make_unique<Worker>());
+  }
+  return take_turns(
+      workers_, next_, machines_.size(), until, [](const Worker& worker) { return worker.machine == nullptr; },
+      [&](Worker& worker, std::size_t job) { worker.machine = machines_[job].get(); },
+      [&](Worker& worker) {
+        if (!advance(*worker.machine, until, 1)) return false;
+        worker.machine = nullptr;
+        return true;
+      });
+}
+
+std::vector<LinearRung> LinearSet::rungs(std::size_t machine) const {
+  const Machine& asked = *machines_.at(machine);
+  std::vector<LinearRung> found = asked.rungs;
+  if (asked.solver) found.push_back(rung_of(asked));
+  return found;
+}
+
+double LinearSet::gap() const {
+  double largest = 0;
+  for (const auto& machine : machines_)
+    if (machine->solver) largest = std::max(largest, machine->solver->standing().gap());
+  return largest;
+}
+
+std::int64_t LinearSet::steps() const {
+  std::int64_t most = 0;
+  for (const auto& machine : machines_)
+    if (machine->solver) most = std::max(most, machine->solver->standing().steps + machine->steps_before);
+  return most;
+}
+
+}  // namespace margrove

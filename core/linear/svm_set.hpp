@@ -1,0 +1,90 @@
+// Linear machines on the same rows, each along a ladder of prices: every rung begins where the last one ended. One
+// machine has all threads to itself; several take one each.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "blas.hpp"
+#include "linear/svm_descent.hpp"
+#include "linear/svm_newton.hpp"
+#include "linear/svm_task.hpp"
+#include "rows.hpp"
+
+namespace margrove {
+
+enum class LinearMethod { newton = 0, gradients = 1, descent = 2 };
+
+struct LinearPlan {
+  LinearMethod method = LinearMethod::newton;
+  // What takes over where descent has not ended after `patience` passes; descent itself goes on if it is the same.
+  LinearMethod otherwise = LinearMethod::newton;
+  std::int64_t patience = 0;
+  double tol = 1e-4;
+  std::int64_t most_steps = 1000;  // of each rung
+  std::uint64_t seed = 0;
+  bool keeps_pulls = true;  // of every rung
+};
+
+// What a rung has come to.
+struct LinearRung {
+  std::vector<double> w, beta;
+  double b = 0;
+  LinearStanding standing;
+  LinearEnding ending = LinearEnding::going;
+  LinearMethod method = LinearMethod::newton;
+};
+
+class LinearSet {
+ public:
+  LinearSet(const AnyRows& rows, const LinearPlan& plan, const SymmetricBlas& blas, int threads)
+      : rows_(rows), plan_(plan), blas_(blas), threads_(threads) {}
+
+  // The spans must outlive the set. `factors` are those of the costs on each rung.
+  void add(const LinearTask& task, std::span<const double> w, double b, std::span<const double> beta,
+           std::vector<double> factors);
+
+  // True when every machine has climbed all its rungs.
+  bool run(double seconds);
+
+  std::size_t size() const { return machines_.size(); }
+  // The rungs that were ended, and behind them the one under way, if any.
+  std::vector<LinearRung> rungs(std::size_t machine) const;
+  std::int64_t ended() const { return ended_; }
+  double gap() const;          // the largest of those under way; 0 if there is none
+  std::int64_t steps() const;  // the most of those under way
+
+ private:
+  struct Machine {
+    LinearTask task;
+    std::vector<double> factors;
+    std::span<const double> w, beta;
+    double b = 0;
+    LinearMethod method = LinearMethod::newton;
+    std::unique_ptr<LinearSolver> solver;
+    std::int64_t steps_before = 0;  // of a solver that was given up on this rung, or of earlier rungs (below 0)
+    std::vector<LinearRung> rungs;
+  };
+
+  std::unique_ptr<LinearSolver> solver(const Machine& machine, std::span<const double> w, double b,
+                                       std::span<const double> beta) const;
+  bool advance(Machine& machine, std::chrono::steady_clock::time_point until, int threads);
+  LinearRung rung_of(const Machine& machine) const;
+
+  AnyRows rows_;
+  LinearPlan plan_;
+  SymmetricBlas blas_;
+  int threads_;
+  std::vector<std::unique_ptr<Machine>> machines_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<std::int64_t> ended_{0};
+  struct Worker {
+    Machine* machine = nullptr;
+  };
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace margrove

@@ -1,0 +1,95 @@
+// What a linear machine asks (src/margrove/linear_svm/problem.py has the formulas), row by row:
+//
+//   min  1/2 |w|^2 + 1/2 rho b^2 + sum C_i loss(z_i, f_i),   f_i = w·x_i + b
+//
+// A row pulls w by beta_i. For a given f the pull that the (proximal) dual likes best is
+//
+//   tau = lambda_i + sigma_i (z_i - f_i),  shrunk towards 0 by sigma_i epsilon,  cut to its bounds [low_i, high_i]
+//
+// For a squared loss lambda = 0 and sigma = 2C, and there is no bound where C would be one: then it is the pull of the
+// problem itself. Otherwise sigma = kappa C and lambda is the pull of the step before: the method of multipliers.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "dispatch.hpp"
+
+namespace margrove {
+
+struct LinearTask {
+  std::span<const double> target;  // (n): +1 or -1, or the numbers to predict
+  std::span<const double> cost;    // (n): C_i over `factor`; 0 leaves a row out
+  bool is_of_signs = true, is_squared = true, has_intercept = true;
+  double epsilon = 0;
+  double rho = 1;     // what the intercept costs; 0 leaves it free
+  double factor = 1;  // of all costs
+};
+
+template <bool is_of_signs, bool is_squared>
+struct LinearLoss {
+  static constexpr bool kIsOfSigns = is_of_signs, kIsSquared = is_squared;
+  double epsilon;
+
+  MARGROVE_INLINE double low(double z, double C) const {
+    if constexpr (is_of_signs) return z > 0 ? 0.0 : -bound(C);
+    return -bound(C);
+  }
+  MARGROVE_INLINE double high(double z, double C) const {
+    if constexpr (is_of_signs) return z > 0 ? bound(C) : 0.0;
+    return bound(C);
+  }
+
+  // C loss(z, f).
+  MARGROVE_INLINE double value(double z, double f, double C) const {
+    const double excess = std::max(0.0, is_of_signs ? 1.0 - z * f : std::abs(z - f) - epsilon);
+    return is_squared ? C * excess * excess : C * excess;
+  }
+
+  // What beta brings to the dual value.
+  MARGROVE_INLINE double brought(double z, double beta, double C) const {
+    double gain = z * beta;
+    if constexpr (!is_of_signs) gain -= epsilon * std::abs(beta);
+    if constexpr (is_squared) gain -= C > 0 ? beta * beta / (4 * C) : 0.0;
+    return gain;
+  }
+
+  struct Pull {
+    double beta;
+    bool is_free;  // strictly within its bounds: it follows f, at the slope -sigma
+  };
+  MARGROVE_INLINE Pull pull(double z, double f, double C, double lambda, double sigma) const {
+    double tau = lambda + sigma * (z - f);
+    if constexpr (!is_of_signs) tau -= std::clamp(tau, -sigma * epsilon, sigma * epsilon);
+    const double low_end = low(z, C), high_end = high(z, C);
+    const bool is_free = (tau > low_end) & (tau < high_end) & (is_of_signs | (tau != 0.0));
+    return {std::min(std::max(tau, low_end), high_end), is_free};
+  }
+
+ private:
+  MARGROVE_INLINE static double bound(double C) {
+    if constexpr (is_squared) return C > 0 ? std::numeric_limits<double>::infinity() : 0.0;
+    return C;
+  }
+};
+
+// body(loss) with the loss of a task as a type.
+template <class Body>
+auto with_loss(const LinearTask& task, Body body) {
+  if (task.is_of_signs)
+    return task.is_squared ? body(LinearLoss<true, true>{0.0}) : body(LinearLoss<true, false>{0.0});
+  return task.is_squared ? body(LinearLoss<false, true>{task.epsilon}) : body(LinearLoss<false, false>{task.epsilon});
+}
+
+// How a machine stands.
+struct LinearStanding {
+  double primal = 0, dual = 0;
+  std::int64_t steps = 0;
+  // (P - D) / P; 0 where P is.
+  double gap() const { return primal > 0 ? std::max(0.0, (primal - dual) / primal) : 0.0; }
+};
+
+}  // namespace margrove

@@ -1,0 +1,154 @@
+"""Linear support vector machines in the core: Newton's method or coordinate descent, by shape and loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.engine import Effort
+from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
+from margrove.engine.native.dispatch import solve
+from margrove.engine.slices import run_in_slices
+from margrove.linear_svm.problem import (
+    LinearMachine,
+    LinearSvmProblem,
+    LinearSvmSolution,
+    is_of_signs,
+    is_squared,
+)
+from margrove.progress import Progress, report
+from margrove.status import Status
+
+_METHODS = {"newton": 0, "conjugate_gradients": 1, "descent": 2}
+_NAMES = {number: name for name, number in _METHODS.items()}
+_ENDINGS = {1: Status.CONVERGED, 2: Status.MAX_ITER, 3: Status.STALLED, 4: Status.NONFINITE}  # svm_newton.hpp
+_NOTHING = np.empty(0, np.float64)
+
+_LARGEST_MATRIX = 3000  # columns of a Hessian that is held
+_PATIENCE = 100  # passes of descent before another method takes over, where it may
+# What a method costs, in multiplications: steps (or passes) as they were counted on real tables.
+_NEWTON_STEPS = {True: 12, False: 30}  # by whether the loss is squared
+_CG_ROUNDS = 20  # of each step
+_DESCENT_PASSES = 40
+_BLAS_GAIN = 8  # of a dense matrix product over a walk through rows
+_WALK = 3  # of a step of descent over a step of a sum: each waits for the one before
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which method, what takes over if it is slow, and why."""
+
+    method: str
+    otherwise: str
+    why: str
+
+
+def choose(problem: LinearSvmProblem) -> Choice:
+    """The method for this shape and loss."""
+    n, d = problem.X.shape
+    stored = int(problem.X.nnz) if sp.issparse(problem.X) else n * d
+    is_held = d <= _LARGEST_MATRIX
+    if problem.solver != "auto":
+        return Choice(problem.solver, problem.solver, "asked for")
+    width = stored / max(1, n)
+    steps = _NEWTON_STEPS[is_squared(problem.loss)]
+    gram = n * width**2 / 2 * (1.5 if sp.issparse(problem.X) else 1 / _BLAS_GAIN)
+    newton = steps * (2 * stored + d**3 / 3 / _BLAS_GAIN) + gram if is_held else math.inf
+    gradients = steps * _CG_ROUNDS * 2 * stored
+    descent = _DESCENT_PASSES * _WALK * stored
+    shape = f"{n:,} rows, {d:,} columns, {width:.3g} numbers in a row"
+    if newton <= min(gradients, 4 * descent):
+        return Choice("newton", "newton", f"{shape}: a Hessian of {d + 1:,} columns is cheap")
+    otherwise = "newton" if is_held and newton <= gradients else "conjugate_gradients"
+    if is_squared(problem.loss) and n > 50 * d and gradients < descent:
+        return Choice("conjugate_gradients", "conjugate_gradients", f"{shape}: the Hessian is dear, its products not")
+    return Choice("descent", otherwise, f"{shape}: coordinate descent, at most {_PATIENCE} passes; then {otherwise}")
+
+
+@solve.register
+def _(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...]:
+    return tuple(rungs[-1] for rungs in climb(problem, (1.0,), effort))
+
+
+def climb(
+    problem: LinearSvmProblem, factors: Sequence[float], effort: Effort, *, keeps_pulls: bool = True
+) -> list[list[LinearSvmSolution]]:
+    """Each machine along factors of its costs; of each the rungs that were reached, the last perhaps broken off."""
+    choice = choose(problem)
+    threads = threads_for(effort.n_jobs)
+    machines = core.LinearSet(
+        points_of(problem.X),
+        _METHODS[choice.method],
+        _METHODS[choice.otherwise],
+        _PATIENCE,
+        problem.tol,
+        problem.max_iter,
+        problem.seed,
+        keeps_pulls,
+        threads,
+    )
+    s = problem.intercept
+    rho = 0.0 if math.isinf(s) or s == 0 else 1 / s**2
+    for machine in problem.machines:
+        machines.add(
+            np.ascontiguousarray(machine.target, dtype=np.float64),
+            np.ascontiguousarray(machine.cost, dtype=np.float64),
+            is_of_signs(problem.loss),
+            is_squared(problem.loss),
+            float(problem.epsilon),
+            s != 0,
+            rho,
+            _given(machine.w),
+            float(machine.b),
+            _start(problem, machine, choice),
+            [float(factor) for factor in factors],
+        )
+    total = len(factors) * len(problem.machines)
+
+    def advance(seconds: float) -> Status | None:
+        return Status.CONVERGED if machines.run(seconds) else None
+
+    def tell() -> None:
+        report(Progress("linear svm", float(machines.ended), float(total), float(machines.gap), "gap"))
+
+    with blas_held_back():
+        reason = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
+    return [
+        [_solution(rung, reason) for rung in machines.rungs(k)] or [_unbegun(problem, machine, reason, choice)]
+        for k, machine in enumerate(problem.machines)
+    ]
+
+
+def _given(values: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    return _NOTHING if values is None else np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _start(problem: LinearSvmProblem, machine: LinearMachine, choice: Choice) -> NDArray[np.float64]:
+    """Where the pulls begin: as given."""
+    return _given(machine.beta)
+
+
+def _solution(rung: dict[str, Any], reason: Status) -> LinearSvmSolution:
+    ending = _ENDINGS.get(rung["ending"], reason)
+    return LinearSvmSolution(
+        rung["w"],
+        rung["b"],
+        rung["beta"],
+        rung["primal"],
+        rung["dual"],
+        rung["steps"],
+        ending,
+        _NAMES[rung["method"]],
+    )
+
+
+def _unbegun(problem: LinearSvmProblem, machine: LinearMachine, reason: Status, choice: Choice) -> LinearSvmSolution:
+    """A machine whose turn never came: where it would have begun."""
+    n, d = problem.X.shape
+    raise NotImplementedError
