@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from margrove.linear.least_squares import LeastSquaresClassifier
     from margrove.linear.margins import Margins, margins
     from margrove.linear.perceptron import Perceptron
+    from margrove.linear_svm.svc import LinearSVC
+    from margrove.linear_svm.svr import LinearSVR
     from margrove.multiclass.bit_string import BitStringClassifier
     from margrove.multiclass.one_vs_one import OneVsOneClassifier
     from margrove.multiclass.one_vs_rest import OneVsRestClassifier
@@ -44,6 +46,8 @@ _PUBLIC = {
     "SVC": "margrove.svm.svc",
     "NuSVC": "margrove.svm.svc",
     "SVCCV": "margrove.svm.svc_search",
+    "LinearSVC": "margrove.linear_svm.svc",
+    "LinearSVR": "margrove.linear_svm.svr",
     "SVR": "margrove.svm.svr",
     "SVRCV": "margrove.svm.svr_search",
     "NuSVR": "margrove.svm.svr",
@@ -99,6 +103,8 @@ __all__ = [
     "ImpuritySelector",
     "KernelPerceptron",
     "LeastSquaresClassifier",
+    "LinearSVC",
+    "LinearSVR",
     "Margins",
     "NuSVC",
     "NuSVR",

@@ -162,7 +162,8 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
     Parameters
     ----------
     model : a fitted estimator of Margrove's, a search that has refitted one, or a ``Pipeline`` ending in either
-        Of scikit-learn's: ``Perceptron``, ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``.
+        Of scikit-learn's: ``Perceptron``, ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``; ``LinearSVC`` and
+        ``LinearSVR`` of a squared loss, whose ``tol`` is taken for the gap that ours means by it.
     X, y : the data the model was fitted on; a ``OneClassSVM`` has no y
     sample_weight : array of shape (n,), optional
         The weights it was fitted with.
@@ -220,6 +221,8 @@ _CERTIFIERS = {
     "SVR": "margrove.svm.certificate:certify_svr",
     "NuSVR": "margrove.svm.certificate:certify_nu_svr",
     "OneClassSVM": "margrove.svm.certificate:certify_one_class",
+    "LinearSVC": "margrove.linear_svm.certificate:certify_linear_svc",
+    "LinearSVR": "margrove.linear_svm.certificate:certify_linear_svr",
     "DecisionTreeClassifier": "margrove.tree.certificate:certify_tree",
     "DecisionTreeRegressor": "margrove.tree.certificate:certify_tree",
     "DecisionStump": "margrove.tree.certificate:certify_tree",

@@ -21,6 +21,14 @@ from margrove.linear.problem import (
     PerceptronProblem,
     PerceptronSolution,
 )
+from margrove.linear_svm import reference as linear_svm
+from margrove.linear_svm.problem import (
+    CrammerSingerProblem,
+    CrammerSingerSolution,
+    LinearPathProblem,
+    LinearSvmProblem,
+    LinearSvmSolution,
+)
 from margrove.select import reference as select
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.status import Status
@@ -59,6 +67,24 @@ def _(problem: LeastSquaresProblem, effort: Effort) -> LinearSolution:
 def _(problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
     _refuse_time_limit(effort)
     return linear.perceptron(problem)
+
+
+@solve.register
+def _(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...]:
+    _refuse_time_limit(effort)
+    return linear_svm.linear_svm(problem)
+
+
+@solve.register
+def _(problem: LinearPathProblem, effort: Effort) -> tuple[tuple[LinearSvmSolution, ...], ...]:
+    _refuse_time_limit(effort)
+    return linear_svm.linear_path(problem)
+
+
+@solve.register
+def _(problem: CrammerSingerProblem, effort: Effort) -> CrammerSingerSolution:
+    _refuse_time_limit(effort)
+    return linear_svm.crammer_singer(problem)
 
 
 @solve.register

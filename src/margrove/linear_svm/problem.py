@@ -100,12 +100,23 @@ class LinearSvmSolution:
 
 
 @dataclass(frozen=True)
+class LinearPathProblem:
+    """The machines of ``problem`` along C: all prices times each of ``factors``, which ascend. A machine begins each
+    rung where it ended the last one. The answer is a tuple of rungs, each a tuple of solutions; after Ctrl-C or a time
+    limit those that were reached, the last perhaps broken off."""
+
+    problem: LinearSvmProblem
+    factors: NDArray[np.float64]  # (k,), above 0
+
+
+@dataclass(frozen=True)
 class CrammerSingerProblem:
     """K classes told apart by one machine (THEORY C1, Crammer and Singer 2001):
 
     min ½ Σ_k ‖w_k‖² + ½ Σ_k (b_k/s)² + Σ_i C_i max(0, max_{k ≠ z_i} 1 + f_k(x_i) − f_{z_i}(x_i))
 
-    Dual: β_ik ≤ C_i if k = z_i else ≤ 0, Σ_k β_ik = 0;  D(β) = Σ_i β_{i z_i} − ½ Σ_k ‖Σ_i β_ik x_i‖² − ½ s² Σ_k (Σ_i β_ik)²
+    Dual: β_ik ≤ C_i if k = z_i else ≤ 0, Σ_k β_ik = 0;
+    D(β) = Σ_i β_{i z_i} − ½ Σ_k ‖Σ_i β_ik x_i‖² − ½ s² Σ_k (Σ_i β_ik)²
     """
 
     X: Any
@@ -146,9 +157,7 @@ def relative_gap(primal: float, dual: float) -> float:
     return (primal - dual) / primal
 
 
-def losses(
-    loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float
-) -> NDArray[np.float64]:
+def losses(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     """ℓ(z_i, f_i)."""
     excess = 1 - target * values if is_of_signs(loss) else np.abs(target - values) - epsilon
     positive = np.maximum(excess, 0)
@@ -178,6 +187,16 @@ def brought(
     return np.asarray(gain)
 
 
+def bounds_of(
+    loss: Loss, target: NDArray[np.float64], cost: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The least and the largest β_i. A row without a price has no pull."""
+    most = np.where(cost > 0, np.inf, 0.0) if is_squared(loss) else cost
+    if is_of_signs(loss):
+        return np.where(target > 0, 0.0, -most), np.where(target > 0, most, 0.0)
+    return -most, most
+
+
 def within_bounds(
     loss: Loss, target: NDArray[np.float64], beta: NDArray[np.float64], cost: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -190,6 +209,23 @@ def within_bounds(
     if is_squared(loss):
         return np.where(cost > 0, 0.0, np.abs(beta))
     return np.asarray(np.maximum(np.abs(beta) - cost, 0))
+
+
+def balanced(beta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """β with Σ β = 0, as a free intercept wants it: the side that weighs more is scaled down, within its bounds."""
+    positive, negative = beta[beta > 0].sum(), -beta[beta < 0].sum()
+    if positive == negative:
+        return beta
+    lighter, heavier = min(positive, negative), max(positive, negative)
+    return np.asarray(np.where(beta > 0 if positive > negative else beta < 0, beta * (lighter / heavier), beta))
+
+
+def crammer_singer_losses(values: NDArray[np.float64], codes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """max(0, max_{k ≠ z} 1 + f_k − f_z) of each row; ``values`` is f, shape (n, K)."""
+    rows = np.arange(len(codes))
+    behind = 1 + values - values[rows, codes][:, None]
+    behind[rows, codes] = 0
+    return np.asarray(behind.max(axis=1))
 
 
 def penalty_value(penalty: Penalty, w: NDArray[np.float64], b: float, s: float) -> float:

@@ -1,0 +1,410 @@
+"""Certificates of linear SVMs: primal, dual and their gap, recomputed from data and model in float64, block by block.
+
+Nothing here imports a solver or an engine. P(w, b) is what `margrove.linear_svm.problem` says. D needs a β: of a
+squared loss the one that w implies, so the model need not keep any, and scikit-learn's models can be judged too; of
+the others the model's ``dual_coef_``. Whatever β is, it is made feasible before it is used, so D is always below the
+best that there is, and P − D never less than what the model misses:
+
+bounds            β is clipped to them; the claim says by how much
+free intercept    the side (β > 0 or β < 0) that weighs more is scaled down until Σ β = 0
+penalty l1        β is divided by max(1, ‖Σ β x‖_∞, s |Σ β|)
+
+Penalty l1, columns of weight 0. With G = P − D, and β implied by w, no best model has a pull v*_j = Σ β*_i x_ij
+further from v_j than r_j = √(4 G Σ C_i x_ij²), because a squared loss bends by 2C at most. So |v_j| + r_j < 1 proves
+that column j has the weight 0 in every best model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.certificate import Certificate, Claim, per_machine
+from margrove.data.sample import float64_block, read_points, settle_weights
+from margrove.errors import InputError
+from margrove.linear.margins import codes_of
+from margrove.linear.problem import machine_names, one_vs_rest_signs
+from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
+from margrove.linear_svm.problem import (
+    Loss,
+    Penalty,
+    bounds_of,
+    crammer_singer_losses,
+    implied_pull,
+    is_of_signs,
+    is_squared,
+    losses,
+    relative_gap,
+)
+
+BLOCK_CELLS = 1 << 20  # numbers of X, or of β, held in float64 at once
+BOUND_TOLERANCE = 1e-9  # of β outside its bounds, and of Σ β, relative to the largest price or to Σ|β|
+_ROUNDING = 1e-6  # of the gap against tol, relative to tol: two sums of the same terms in another order
+_DIGITS = 1e-13  # of the gap, which is a difference of two numbers relative to one of them
+
+# What overflows is told by the claims, which then fail.
+_QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """Data and model as the certificate reads them."""
+
+    X: Any  # (n, d)
+    target: NDArray[np.float64]  # (machines, n)
+    cost: list[NDArray[np.float64]]  # of each machine
+    w: NDArray[np.float64]  # (machines, d)
+    b: NDArray[np.float64]  # (machines,)
+    dual_coef: NDArray[np.float64] | None  # (machines, n)
+    loss: Loss
+    penalty: Penalty
+    s: float
+    epsilon: float
+    machines: tuple[str, ...]
+
+    @property
+    def is_free(self) -> bool:
+        return math.isinf(self.s)
+
+    def blocks(self) -> Iterator[slice]:
+        return _blocks(self.X, len(self.w))
+
+
+@dataclass
+class _Tally:
+    """Sums over the rows, of each machine; those of β for each side (β > 0, β < 0) of a free intercept by itself."""
+
+    loss: NDArray[np.float64]  # (machines,), Σ C ℓ
+    pull: NDArray[np.float64]  # (sides, machines, d), Σ β x
+    total: NDArray[np.float64]  # (sides, machines), Σ β
+    linear: NDArray[np.float64]  # (sides, machines), Σ z β − ε|β|
+    square: NDArray[np.float64]  # (sides, machines), Σ β²/(4C)
+    outside: NDArray[np.float64]  # (machines,), the farthest β from its bounds
+    size: NDArray[np.float64]  # (machines,), Σ |β|
+    column: NDArray[np.float64]  # (machines, d), Σ 4 C x²; for penalty l1
+    errors: NDArray[np.int64]  # (machines,), rows on the wrong side, or outside the tube
+    margin_errors: NDArray[np.int64]  # (machines,), rows with a loss
+
+
+@_QUIETLY
+def certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """Judge a fitted linear SVM, Margrove's, or scikit-learn's of a squared loss."""
+    X, y, own = _read(model, X, y, sample_weight)
+    codes = codes_of(y, model.classes_)
+    prices = prices_of_classes(model, model.classes_, codes, own)
+    if is_joint(model):
+        return _certify_joint(model, X, codes, prices[0])
+    sign = one_vs_rest_signs(codes, len(model.classes_)).astype(np.float64)
+    names = machine_names(model.classes_)
+    return _certify(model, _evidence(model, X, sign, prices, names, penalty=model.penalty, epsilon=0.0))
+
+
+@_QUIETLY
+def certify_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    """Judge a fitted linear regression by support vectors, Margrove's, or scikit-learn's of a squared loss."""
+    X, y, own = _read(model, X, y, sample_weight)
+    z = np.asarray(y, dtype=np.float64)[None]
+    evidence = _evidence(
+        model, X, z, [float(model.C) * own], ("regression",), penalty="l2", epsilon=float(model.epsilon)
+    )
+    return _certify(model, evidence)
+
+
+def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
+    X, y = read_points(model, X), np.asarray(y).ravel()
+    if len(y) != X.shape[0]:
+        raise InputError(f"X has {X.shape[0]} rows and y has {len(y)}")
+    own = settle_weights(X, y, sample_weight, None)
+    return X, y, np.ones(len(y)) if own is None else own
+
+
+def _evidence(
+    model: Any,
+    X: Any,
+    target: NDArray[np.float64],
+    cost: list[NDArray[np.float64]],
+    names: tuple[str, ...],
+    *,
+    penalty: Penalty,
+    epsilon: float,
+) -> _Evidence:
+    w = _weights(model)
+    dual_coef = None
+    if not is_squared(model.loss):
+        dual_coef = getattr(model, "dual_coef_", None)
+        if dual_coef is None:
+            raise InputError(
+                f"this {type(model).__name__} keeps no dual coefficients, and loss={model.loss!r} has no certificate "
+                "without them",
+                cure="Fit Margrove's, or use the squared loss.",
+            )
+    return _Evidence(
+        X,
+        target,
+        cost,
+        w,
+        np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(w)),
+        dual_coef,
+        model.loss,
+        penalty,
+        scale_of_intercept(model),
+        epsilon,
+        names,
+    )
+
+
+def _weights(model: Any) -> NDArray[np.float64]:
+    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    return np.atleast_2d(np.asarray(coef, dtype=np.float64))
+
+
+def _blocks(X: Any, width: int) -> Iterator[slice]:
+    """The rows in stretches of about BLOCK_CELLS numbers: those of X, or ``width`` per row where that is more."""
+    stored = X.nnz // max(1, X.shape[0]) if sp.issparse(X) else X.shape[1]
+    step = max(1, BLOCK_CELLS // max(1, stored, width))
+    return (slice(start, start + step) for start in range(0, X.shape[0], step))
+
+
+def _certify(model: Any, evidence: _Evidence) -> Certificate:
+    n = evidence.X.shape[0]
+    if evidence.dual_coef is not None and evidence.dual_coef.shape != evidence.target.shape:
+        return _certificate(model, n, evidence.machines, [_other_rows(evidence.dual_coef.shape[1], n)])
+    tally = _tally(evidence)
+    claims = _gap_claims(model, evidence, tally)
+    if is_of_signs(evidence.loss):
+        with np.errstate(divide="ignore"):
+            width = 2 / np.linalg.norm(evidence.w, axis=1)
+        claims += [
+            Claim("rows on the wrong side", per_machine(tally.errors), words="training errors of each machine"),
+            Claim("rows within the margin", per_machine(tally.margin_errors), words="y f(x) < 1: these have a loss"),
+            Claim("width of the margin", per_machine(width), words="2/‖w‖, a distance"),
+        ]
+    else:
+        claims.append(Claim("rows outside the tube", per_machine(tally.margin_errors), words="|y − f(x)| > ε"))
+    return _certificate(model, n, evidence.machines, claims)
+
+
+def _tally(evidence: _Evidence) -> _Tally:
+    machines, d = evidence.w.shape
+    sides = 2 if evidence.is_free else 1
+    tally = _Tally(
+        loss=np.zeros(machines),
+        pull=np.zeros((sides, machines, d)),
+        total=np.zeros((sides, machines)),
+        linear=np.zeros((sides, machines)),
+        square=np.zeros((sides, machines)),
+        outside=np.zeros(machines),
+        size=np.zeros(machines),
+        column=np.zeros((machines, d if evidence.penalty == "l1" else 0)),
+        errors=np.zeros(machines, np.int64),
+        margin_errors=np.zeros(machines, np.int64),
+    )
+    for rows in evidence.blocks():
+        block = float64_block(evidence.X, rows)
+        z = evidence.target[:, rows]
+        cost = np.array([prices[rows] for prices in evidence.cost])
+        f = (block @ evidence.w.T + evidence.b).T  # (machines, rows)
+        loss = losses(evidence.loss, z, f, evidence.epsilon)
+        counted = cost > 0
+        tally.loss += np.where(counted, cost * loss, 0).sum(axis=1)
+        tally.margin_errors += (counted & (loss > 0)).sum(axis=1)
+        tally.errors += (counted & ~(z * f > 0)).sum(axis=1)
+        beta = _pull(evidence, tally, rows, z, f, cost)
+        tally.size += np.abs(beta).sum(axis=1)
+        for side, part in enumerate([np.maximum(beta, 0), np.minimum(beta, 0)] if evidence.is_free else [beta]):
+            tally.pull[side] += part @ block
+            tally.total[side] += part.sum(axis=1)
+            tally.linear[side] += (z * part - evidence.epsilon * np.abs(part)).sum(axis=1)
+            if is_squared(evidence.loss):
+                tally.square[side] += np.divide(part**2, 4 * cost, out=np.zeros_like(part), where=counted).sum(axis=1)
+        if evidence.penalty == "l1":
+            squares = block.multiply(block) if sp.issparse(block) else block**2
+            tally.column += 4 * cost @ squares
+    return tally
+
+
+def _pull(
+    evidence: _Evidence,
+    tally: _Tally,
+    rows: slice,
+    z: NDArray[np.float64],
+    f: NDArray[np.float64],
+    cost: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """β of some rows, within its bounds."""
+    if evidence.dual_coef is None:
+        return implied_pull(evidence.loss, z, f, cost, evidence.epsilon)
+    beta = np.asarray(evidence.dual_coef[:, rows], dtype=np.float64)
+    low, high = bounds_of(evidence.loss, z, cost)
+    clipped = np.clip(beta, low, high)
+    tally.outside = np.maximum(tally.outside, np.abs(beta - clipped).max(axis=1, initial=0))
+    return np.asarray(clipped)
+
+
+def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
+    s, w, b = evidence.s, evidence.w, evidence.b
+    scaled_b = np.zeros(len(b)) if s == 0 or evidence.is_free else b / s
+    if evidence.penalty == "l1":
+        penalty = np.abs(w).sum(axis=1) + np.abs(scaled_b)
+    else:
+        penalty = 0.5 * (w**2).sum(axis=1) + 0.5 * scaled_b**2
+    primal = penalty + tally.loss
+    share = _feasible_shares(evidence, tally)  # (sides, machines)
+    dual = (share * tally.linear - share**2 * tally.square).sum(axis=0)
+    v = (share[..., None] * tally.pull).sum(axis=0)
+    u = 0.0 if evidence.is_free else s * (share * tally.total).sum(axis=0)
+    if evidence.penalty == "l2":
+        dual = dual - 0.5 * (v**2).sum(axis=1) - 0.5 * u**2
+    claims = gap_claims(primal, dual, float(model.tol))
+    if evidence.dual_coef is not None:
+        claims.append(_bound_claim(tally.outside, np.array([prices.max(initial=0) for prices in evidence.cost])))
+        if evidence.is_free:
+            claims.append(_sum_claim(np.abs(tally.total.sum(axis=0)), tally.size))
+    if evidence.penalty == "l1":
+        claims += _column_claims(evidence, tally, primal - dual)
+    return claims
+
+
+def gap_claims(primal: NDArray[np.float64], dual: NDArray[np.float64], tol: float) -> list[Claim]:
+    """The gap, which must be within tol, and what it is made of."""
+    gap = np.array([relative_gap(P, D) for P, D in zip(primal, dual, strict=True)])
+    limits = np.full(len(gap), tol)
+    holds = bool((gap <= tol * (1 + _ROUNDING) + _DIGITS).all())
+    return [
+        Claim(
+            "relative duality gap",
+            per_machine(gap),
+            per_machine(limits),
+            holds,
+            "(P − D)/P: nothing can be better by more",
+        ),
+        Claim("primal value", per_machine(primal), words="P: the penalty, and C times the losses"),
+        Claim("dual value", per_machine(dual), words="D: no w and b have a P below it"),
+    ]
+
+
+def _feasible_shares(evidence: _Evidence, tally: _Tally) -> NDArray[np.float64]:
+    """What β, on each side, is multiplied by to be feasible."""
+    share = np.ones_like(tally.total)
+    if evidence.is_free:
+        positive, negative = tally.total[0], -tally.total[1]
+        lighter, heavier = np.minimum(positive, negative), np.maximum(positive, negative)
+        ratio = np.divide(lighter, heavier, out=np.ones_like(heavier), where=heavier > 0)
+        share[0] = np.where(positive > negative, ratio, 1)
+        share[1] = np.where(negative > positive, ratio, 1)
+    if evidence.penalty == "l1":
+        largest = np.abs((share[..., None] * tally.pull).sum(axis=0)).max(axis=1, initial=0)
+        if not evidence.is_free:
+            largest = np.maximum(largest, np.abs(evidence.s * tally.total[0]))
+        share = share / np.maximum(1, largest)
+    return share
+
+
+def _bound_claim(outside: NDArray[np.float64], largest: NDArray[np.float64]) -> Claim:
+    limits = BOUND_TOLERANCE * largest
+    return Claim(
+        "β outside its bounds",
+        per_machine(outside),
+        per_machine(limits),
+        bool((outside <= limits).all()),
+        "the farthest that a dual coefficient lies outside",
+    )
+
+
+def _sum_claim(off: NDArray[np.float64], size: NDArray[np.float64]) -> Claim:
+    limits = BOUND_TOLERANCE * size
+    return Claim("sum of β", per_machine(off), per_machine(limits), bool((off <= limits).all()), "|Σ β| = 0: b is free")
+
+
+def _column_claims(evidence: _Evidence, tally: _Tally, gap: NDArray[np.float64]) -> list[Claim]:
+    """Columns that penalty l1 leaves out; see the formula above. Only a squared loss bends."""
+    is_zero = evidence.w == 0
+    claims = [Claim("columns of weight zero", per_machine(is_zero.sum(axis=1)), words="left out by penalty l1")]
+    if not is_squared(evidence.loss):
+        return claims
+    v = np.abs(tally.pull.sum(axis=0))
+    radius = np.sqrt(np.maximum(gap, 0)[:, None] * tally.column)
+    proved = (is_zero & (v + radius < 1)).sum(axis=1)
+    excess = np.where(is_zero, v - radius * (1 + _ROUNDING), 0).max(axis=1, initial=0)
+    return [
+        *claims,
+        Claim(
+            "certified by their subgradient",
+            per_machine(proved),
+            words="of these: |Σ β x_j| + √(4 G Σ C x_j²) < 1, so zero in every best model",
+        ),
+        Claim(
+            "largest pull on a column of weight zero",
+            per_machine(excess),
+            per_machine(np.ones(len(excess))),
+            bool((excess <= 1 + _ROUNDING).all()),
+            "|Σ β x_j| less what the gap allows: with 1 or less, 0 is where such a weight belongs",
+        ),
+    ]
+
+
+def _certify_joint(model: Any, X: Any, codes: NDArray[np.intp], cost: NDArray[np.float64]) -> Certificate:
+    """Crammer and Singer's machine. Of two classes a model keeps w_1 − w_0; the best pair has w_0 = −w_1."""
+    n, n_classes = X.shape[0], len(model.classes_)
+    w, b = _weights(model), np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+    b = np.broadcast_to(b, len(w))
+    if n_classes == 2:
+        w, b = np.vstack([-w, w]) / 2, np.concatenate([-b, b]) / 2
+    if not hasattr(model, "dual_coef_"):
+        raise InputError(
+            f"this {type(model).__name__} keeps no dual coefficients, and multi_class='crammer_singer' has no "
+            "certificate without them",
+            cure="Fit Margrove's.",
+        )
+    beta, s = model.dual_coef_, scale_of_intercept(model)
+    names = ("all classes",)
+    if beta.shape != (n_classes, n):
+        return _certificate(model, n, names, [_other_rows(beta.shape[1], n)])
+    loss = brought = outside = 0.0
+    errors = 0
+    pull, total = np.zeros_like(w), np.zeros(n_classes)
+    for rows in _blocks(X, n_classes):
+        block, z, part = float64_block(X, rows), codes[rows], np.asarray(beta[:, rows], dtype=np.float64)
+        f = np.asarray(block @ w.T + b)
+        own = (np.arange(len(z)), z)
+        loss += float(cost[rows] @ crammer_singer_losses(f, z))
+        upper = np.zeros_like(f)
+        upper[own] = cost[rows]
+        above = (part.T - upper).max(initial=0)
+        outside = max(outside, float(above), float(np.abs(part.sum(axis=0)).max(initial=0)))
+        brought += float(part.T[own].sum())
+        pull += part @ block
+        total += part.sum(axis=1)
+        errors += int(((cost[rows] > 0) & (f.argmax(axis=1) != z)).sum())
+    scaled_b = b / s if s > 0 else np.zeros_like(b)
+    primal = 0.5 * float((w**2).sum() + (scaled_b**2).sum()) + loss
+    dual = brought - 0.5 * float((pull**2).sum() + ((s * total) ** 2).sum())
+    claims = [
+        *gap_claims(np.array([primal]), np.array([dual]), float(model.tol)),
+        _bound_claim(np.array([outside]), np.array([cost.max(initial=0)])),
+        Claim("rows of the wrong class", (float(errors),), words="training errors"),
+    ]
+    return _certificate(model, n, names, claims)
+
+
+def _other_rows(fitted_on: int, given: int) -> Claim:
+    words = f"fitted on {fitted_on} rows, given {given}: certify on the very rows the model was fitted on"
+    return Claim("the rows are those it was fitted on", (float(given),), (float(fitted_on),), False, words)
+
+
+def _certificate(model: Any, n: int, machines: tuple[str, ...], claims: list[Claim]) -> Certificate:
+    status = str(getattr(model, "status_", "unknown"))
+    return Certificate(type(model).__name__, status, "recomputed", n, machines, tuple(claims))
+
+
+def solver_certificate(model: Any, n: int, machines: tuple[str, ...]) -> Certificate:
+    """What the solver says of itself: numbers, and no verdict."""
+    numbers = {"relative duality gap": model.gap_, "primal value": model.primal_, "dual value": model.dual_}
+    claims = tuple(Claim(name, per_machine(values), words="as the solver has it") for name, values in numbers.items())
+    return Certificate(type(model).__name__, str(model.status_), "solver", n, machines, claims)

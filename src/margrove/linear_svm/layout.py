@@ -1,0 +1,67 @@
+"""How classes and weights become machines and prices: what estimators state and the certificate states again.
+
+Two classes make one machine, more make one each, as in `margrove.linear.problem`. The price of row i is C times its own
+weight times that of a class, as LIBLINEAR has it: two classes, and Crammer and Singer's machine, take the weight of the
+row's class; one of several machines takes the weight of its class for its own rows and 1 for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.data.sample import check_class_weight
+from margrove.errors import ParameterError
+from margrove.svm.problem import MOST_BOUND
+
+
+def scale_of_intercept(model: Any) -> float:
+    """s of a model: 0 without an intercept, ∞ for a free one."""
+    if not model.fit_intercept:
+        return 0.0
+    return float(model.intercept_scaling) if getattr(model, "regularize_intercept", True) else float("inf")
+
+
+def is_joint(model: Any) -> bool:
+    """Whether one machine tells all classes apart (Crammer and Singer)."""
+    return bool(model.multi_class == "crammer_singer")
+
+
+def class_weights(
+    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.integer[Any]], own: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The weight of each class, shape (K,). "balanced" brings every class to the same mass."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, Mapping):
+        return np.array([check_class_weight(class_weight, label) for label in classes])
+    mass = np.bincount(codes, weights=own, minlength=len(classes))
+    return np.asarray(mass.sum() / (len(classes) * mass))
+
+
+def prices_of_classes(
+    model: Any, classes: NDArray[Any], codes: NDArray[np.integer[Any]], own: NDArray[np.float64]
+) -> list[NDArray[np.float64]]:
+    """C_i of each machine, arrays of shape (n,), perhaps one and the same for all. ``own`` is the rows' own weight."""
+    by_class = class_weights(model.class_weight, classes, codes, own)
+    n_classes = len(by_class)
+    prices = float(model.C) * own
+    if n_classes == 2 or is_joint(model):
+        return [check_prices(prices * by_class[codes])]
+    if model.class_weight is None:
+        return [check_prices(prices)] * n_classes
+    return [check_prices(np.where(codes == k, by_class[k], 1.0) * prices) for k in range(n_classes)]
+
+
+def check_prices(prices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Refuse rows whose price is beyond reckoning."""
+    largest = float(prices.max(initial=0))
+    if not largest <= MOST_BOUND:
+        raise ParameterError(
+            f"C times the weight of a row is {largest:g}; it must be {MOST_BOUND:g} at most. Lower C or the weights, "
+            "or scale y of a regression."
+        )
+    return prices

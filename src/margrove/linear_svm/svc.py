@@ -1,0 +1,267 @@
+"""Linear support vector classification."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+
+from margrove.data.sample import Sample, read_sample, settle_weights
+from margrove.errors import ParameterError, shown
+from margrove.linear.margins import Margins, margins
+from margrove.linear.problem import machine_names, one_vs_rest_signs
+from margrove.linear_svm.certificate import certify_linear_svc
+from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
+from margrove.linear_svm.machine import LinearSupportVectorMachine, carried
+from margrove.linear_svm.problem import (
+    PENALTIES,
+    CrammerSingerProblem,
+    CrammerSingerSolution,
+    LinearSvmProblem,
+    LinearSvmSolution,
+    Loss,
+    Penalty,
+    Solver,
+    is_squared,
+)
+
+_LOSSES: tuple[Loss, ...] = ("hinge", "squared_hinge")
+_SCHEMES = ("ovr", "crammer_singer")
+_JOINT_NAME = ("all classes",)
+
+
+class LinearSVC(ClassifierMixin, LinearSupportVectorMachine):
+    """Linear support vector classification with w explicit (THEORY M2–M4): for many rows, or many sparse columns.
+
+    A drop-in for scikit-learn's ``LinearSVC``: the same parameters and attributes, ends on a duality gap, and has a
+    certificate.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1"}
+        ½‖w‖², or ‖w‖₁, which leaves columns out.
+    loss : {"squared_hinge", "hinge"}
+        max(0, 1 − y f(x))², or max(0, 1 − y f(x)), the loss of `SVC`.
+    dual : "auto" or bool
+        True is ``solver="descent"``; False is one that works on the primal, for penalty l1 or the squared hinge.
+    tol : float
+        The *relative duality gap* at which a machine has converged: its objective is then at most this share above the
+        least there is. (scikit-learn's is a bound on a gradient.)
+    C : float
+        The price of a loss: min R(w) + C Σ ℓ. 1e100 at most, times its weights too.
+    multi_class : {"ovr", "crammer_singer"}
+        More than two classes: a machine for each against the rest; or one for all, which has its own loss and penalty,
+        and ignores ``loss``, ``penalty``, ``dual`` and ``solver``.
+    fit_intercept : bool
+        Whether there is a b in f(x) = w·x + b.
+    intercept_scaling : float
+        s: the intercept is the weight of a constant column of this value, and so is penalised as b/s with the other
+        weights. The larger, the freer.
+    class_weight : dict or "balanced", optional
+        Multiplies C by class. As in LIBLINEAR a machine for one class against the rest multiplies only the C of its own
+        class. "balanced" counts rows by their ``sample_weight``.
+    verbose : int or bool
+        Print the problem, which solver was taken, and the gap at the end.
+    random_state : int or RandomState, optional
+        Of the order of coordinates; None is 0.
+    max_iter : int
+        Steps of Newton's method, or passes over the rows, of each machine at most.
+    regularize_intercept : bool
+        False leaves b out of the penalty, as `SVC` has it: s = ∞, and the same machine wherever the origin lies.
+    solver : {"auto", "newton", "conjugate_gradients", "descent"}
+        For penalty l2: Newton's method with a d × d matrix, or by conjugate gradients; or descent on the dual. "auto"
+        chooses by shape and loss, and ``solver_`` says what was taken.
+    warm_start : bool
+        Whether ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at
+        the end.
+    time_limit : float, optional
+        Seconds after which the solve ends with status ``time_limit`` and the best model it has, with its gap.
+    n_jobs : int, optional
+        Threads; None means all.
+    engine : {"auto", "native", "reference"}
+        Where it runs.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, d) for two classes, (K, d) for more
+    intercept_ : array of shape (1,) or (K,)
+        Zeros without an intercept.
+    classes_, n_features_in_, n_iter_
+        As in scikit-learn.
+    gap_, primal_, dual_ : arrays of shape (machines,)
+        The relative duality gap, (P − D)/P, and the two values; see `margrove.linear_svm.problem`.
+    dual_coef_ : array of shape (machines, n)
+        y α of each row, for the hinge and for Crammer and Singer's machine, whose gap cannot be proved without. The
+        squared hinge keeps none: w implies it.
+    solver_ : str
+        Which solver it was.
+    status_, engine_, certificate_
+        Why the solve ended, what ran, what it claims.
+
+    Notes
+    -----
+    Ctrl-C during ``fit`` ends this fit with status ``interrupted`` and keeps the model it has. Rows of weight 0 take no
+    part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import LinearSVC
+    >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+    >>> model = LinearSVC().fit(X, y)
+    >>> model.predict([[-0.5], [0.5]])
+    array([0, 1])
+    >>> model.certificate_.holds
+    True
+    """
+
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        penalty: Penalty = "l2",
+        loss: Loss = "squared_hinge",
+        *,
+        dual: Any = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        verbose: Any = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+        regularize_intercept: bool = True,
+        solver: Solver = "auto",
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        engine: str = "auto",
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.regularize_intercept = regularize_intercept
+        self.solver = solver
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.engine = engine
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find w and b. ``sample_weight`` multiplies C of each row."""
+        effort = self._check()
+        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        own = self._own_weights(sample, sample_weight)
+        names: tuple[str, ...] = _JOINT_NAME
+        if is_joint(self):
+            self._keep_joint(sample.classes, self._solved(self._joint_problem(sample, own), effort))
+        else:
+            names = machine_names(sample.classes)
+            problem = self._problem(sample, own)
+            if self.warm_start and hasattr(self, "coef_"):
+                known = self._known_machines()
+                problem = self._warmed(problem, [known.get(name) for name in names])
+            self._keep(sample.classes, self._solved(problem, effort))
+        self._keep_certificate(certify_linear_svc, (X, y, sample_weight), sample.X, names)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
+        values = self._values(X)
+        return values.ravel() if len(self.classes_) == 2 else values
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of each row."""
+        decision = self.decision_function(X)
+        chosen = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
+        """Functional and geometric margins of labelled rows; see `margrove.margins`."""
+        return margins(self, X, y)
+
+    def _check(self) -> Any:
+        effort = self._check_shared(_LOSSES)
+        if self.penalty not in PENALTIES:
+            raise ParameterError(f"penalty is {shown(self.penalty)}; it must be one of {', '.join(PENALTIES)}.")
+        if self.multi_class not in _SCHEMES:
+            raise ParameterError(f"multi_class is {shown(self.multi_class)}; it must be one of {', '.join(_SCHEMES)}.")
+        if is_joint(self) and math.isinf(scale_of_intercept(self)):
+            raise ParameterError(
+                "regularize_intercept is False, and multi_class='crammer_singer' has no free intercept. Raise "
+                "intercept_scaling, or use multi_class='ovr'."
+            )
+        if not is_joint(self):
+            self._settled_solver(self.penalty, 1)
+        return effort
+
+    def _own_weights(self, sample: Sample, sample_weight: Any) -> NDArray[np.float64]:
+        """``sample_weight`` alone, as numbers."""
+        own = settle_weights(sample.X, sample.codes, sample_weight, None)
+        return np.ones(len(sample.codes)) if own is None else own
+
+    def _problem(self, sample: Sample, own: NDArray[np.float64]) -> LinearSvmProblem:
+        """One machine against the rest for each class. ``own`` is the rows' own weight."""
+        prices = prices_of_classes(self, sample.classes, sample.codes, own)
+        signs = one_vs_rest_signs(sample.codes, len(sample.classes)).astype(np.float64)
+        return self._stated(sample.X, list(signs), prices, penalty=self.penalty, epsilon=0.0)
+
+    def _joint_problem(self, sample: Sample, own: NDArray[np.float64]) -> CrammerSingerProblem:
+        """One machine for all classes."""
+        (prices,) = prices_of_classes(self, sample.classes, sample.codes, own)
+        beta = None
+        if self.warm_start and self._left_by_class and np.array_equal(self.classes_, sample.classes):
+            beta = np.array([carried(row, len(prices)) for row in self.dual_coef_]).T.copy()
+        return CrammerSingerProblem(
+            sample.X,
+            sample.codes,
+            len(sample.classes),
+            prices,
+            intercept=scale_of_intercept(self),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            seed=self._seed,
+            beta=beta,
+        )
+
+    @property
+    def _left_by_class(self) -> bool:
+        """Whether the last fit left dual coefficients of each class."""
+        return hasattr(self, "dual_coef_") and len(self.dual_coef_) == len(self.classes_)
+
+    def _known_machines(self) -> dict[str, int]:
+        """The machines that the last fit left, by name; that of Crammer and Singer for two classes is none of them."""
+        if len(self.classes_) == 2 and self._left_by_class:
+            return {}
+        return {name: place for place, name in enumerate(machine_names(self.classes_))}
+
+    def _keep(self, classes: NDArray[Any], solutions: tuple[LinearSvmSolution, ...]) -> None:
+        self.classes_ = classes
+        self.coef_ = np.array([solution.w for solution in solutions])
+        self.intercept_ = np.array([solution.b for solution in solutions])
+        self.__dict__.pop("dual_coef_", None)
+        if not is_squared(self.loss):
+            self.dual_coef_ = np.array([solution.beta for solution in solutions])
+        self._keep_solutions(solutions, machine_names(classes))
+
+    def _keep_joint(self, classes: NDArray[Any], solution: CrammerSingerSolution) -> None:
+        self.classes_ = classes
+        self.coef_, self.intercept_ = solution.w, solution.b
+        if len(classes) == 2:  # as scikit-learn has it; the best pair has w_0 = −w_1, so nothing is lost
+            self.coef_, self.intercept_ = solution.w[1:] - solution.w[:1], solution.b[1:] - solution.b[:1]
+        self.dual_coef_ = np.ascontiguousarray(solution.beta.T)
+        self._keep_solutions((solution,), _JOINT_NAME)

@@ -1,0 +1,130 @@
+"""Linear support vector regression."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+
+from margrove.data.sample import read_values
+from margrove.errors import check_number
+from margrove.linear_svm.certificate import certify_linear_svr
+from margrove.linear_svm.layout import check_prices
+from margrove.linear_svm.machine import LinearSupportVectorMachine
+from margrove.linear_svm.problem import LinearSvmSolution, Loss, Solver, is_squared
+
+_LOSSES: tuple[Loss, ...] = ("epsilon_insensitive", "squared_epsilon_insensitive")
+_NAME = ("regression",)
+
+
+class LinearSVR(RegressorMixin, LinearSupportVectorMachine):
+    """Linear support vector regression with w explicit (THEORY M10): for many rows, or many sparse columns.
+
+    A drop-in for scikit-learn's ``LinearSVR``: the same parameters and attributes, ends on a duality gap, and has a
+    certificate.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε, half the width of the tube within which there is no loss, in units of y.
+    tol : float
+        The relative duality gap at which it has converged; see `LinearSVC`.
+    C : float
+        The price of leaving the tube: min ½‖w‖² + C Σ ℓ. 1e100 at most, times its weights too.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
+        max(0, |y − f(x)| − ε), the loss of `SVR`, or its square.
+    fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter
+        As in `LinearSVC`.
+    regularize_intercept, solver, warm_start, time_limit, n_jobs, engine
+        As in `LinearSVC`.
+
+    Attributes
+    ----------
+    coef_ : array of shape (d,)
+    intercept_ : array of shape (1,)
+    n_iter_, n_features_in_
+        As in scikit-learn.
+    gap_, primal_, dual_ : arrays of shape (1,)
+        As in `LinearSVC`.
+    dual_coef_ : array of shape (1, n)
+        α − α* of each row, for the loss that is not squared.
+    solver_, status_, engine_, certificate_
+        As in `LinearSVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import LinearSVR
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = LinearSVR(C=100.0, tol=1e-6).fit(X, X[:, 0])
+    >>> model.predict([[1.5]]).round(3)
+    array([1.5])
+    >>> model.certificate_.holds
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-4,
+        C: float = 1.0,
+        loss: Loss = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        dual: Any = "auto",
+        verbose: Any = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+        regularize_intercept: bool = True,
+        solver: Solver = "auto",
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        engine: str = "auto",
+    ) -> None:
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.regularize_intercept = regularize_intercept
+        self.solver = solver
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.engine = engine
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find w and b. ``sample_weight`` multiplies C of each row."""
+        effort = self._check_shared(_LOSSES)
+        check_number("epsilon", self.epsilon, least=0)
+        self._settled_solver("l2", 1)
+        values = read_values(self, X, y, sample_weight)
+        own = np.ones(len(values.z)) if values.weight is None else values.weight
+        prices = check_prices(float(self.C) * own)
+        problem = self._stated(values.X, [values.z], [prices], penalty="l2", epsilon=float(self.epsilon))
+        if self.warm_start and hasattr(self, "coef_"):
+            problem = self._warmed(problem, [0])
+        self._keep(self._solved(problem, effort))
+        self._keep_certificate(certify_linear_svr, (X, y, sample_weight), values.X, _NAME)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """f(x) of each row."""
+        return self._values(X).ravel()
+
+    def _keep(self, solutions: tuple[LinearSvmSolution, ...]) -> None:
+        (solution,) = solutions
+        self.coef_, self.intercept_ = solution.w, np.array([solution.b])
+        self.__dict__.pop("dual_coef_", None)
+        if not is_squared(self.loss):
+            self.dual_coef_ = solution.beta[None]
+        self._keep_solutions(solutions, _NAME)
