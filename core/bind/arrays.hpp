@@ -92,5 +92,6 @@ inline KernelSpec kernel_spec(const nb::tuple& kernel) {
 void bind_svm(nb::module_& m);
 void bind_boost(nb::module_& m);
 void bind_tree(nb::module_& m);
+void bind_linear_l1(nb::module_& m);
 
 }  // namespace margrove

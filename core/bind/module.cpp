@@ -274,4 +274,5 @@ NB_MODULE(_core, m) {
   bind_svm(m);
   bind_boost(m);
   bind_tree(m);
+  bind_linear_l1(m);
 }
