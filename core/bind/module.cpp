@@ -275,4 +275,5 @@ NB_MODULE(_core, m) {
   bind_boost(m);
   bind_linear_svm(m);
   bind_tree(m);
+  bind_linear_l1(m);
 }

@@ -14,11 +14,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kAhead = 8;                        // visits ahead for which a row is fetched
-constexpr std::int64_t kWorkBetweenLooks = 1 << 20;       // multiplications between two looks at the clock
-constexpr std::int64_t kMostPassesUnchecked = 20;         // before the gap is computed, whatever it seems to be
-constexpr double kSoonEnough = 1.5;                       // times the limit, of the gap as it seems: then it is computed
-constexpr std::int64_t kPatience = 200;                   // passes without a better gap before a solve has stalled
+constexpr std::int64_t kAhead = 8;                   // visits ahead for which a row is fetched
+constexpr std::int64_t kWorkBetweenLooks = 1 << 20;  // multiplications between two looks at the clock
+constexpr std::int64_t kMostPassesUnchecked = 20;    // before the gap is computed, whatever it seems to be
+constexpr double kSoonEnough = 1.5;                  // times the limit, of the gap as it seems: then it is computed
+constexpr std::int64_t kPatience = 200;              // passes without a better gap before a solve has stalled
 
 template <class T>
 MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {
@@ -29,7 +29,8 @@ MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {
 template <class T>
 MARGROVE_INLINE void fetch(const CsrRows<T>& rows, std::int64_t i) {
   const std::int64_t at = rows.start[i];
-  for (std::int64_t k = 0; k < 4; ++k) __builtin_prefetch(rows.data + at + 64 / static_cast<std::int64_t>(sizeof(T)) * k);
+  for (std::int64_t k = 0; k < 4; ++k)
+    __builtin_prefetch(rows.data + at + 64 / static_cast<std::int64_t>(sizeof(T)) * k);
   __builtin_prefetch(rows.column + at);
   __builtin_prefetch(rows.column + at + 16);
 }
@@ -53,12 +54,12 @@ struct Visit {
   double centre, spread;  // b = centre + spread * total
   double* w;
   double* beta;
-  double total;                     // of beta
-  std::uint32_t* active;            // those that are left go to its front
-  std::int64_t size, at, kept;      // of it: how many, where the pass stands, how many were kept
-  double limit;                     // of what a row at a bound is away from moving: beyond it is left out
-  double worst;                     // violation of the pass
-  double seeming_gap, gain;         // gap of the pass as it seemed row by row; of the dual value
+  double total;                 // of beta
+  std::uint32_t* active;        // those that are left go to its front
+  std::int64_t size, at, kept;  // of it: how many, where the pass stands, how many were kept
+  double limit;                 // of what a row at a bound is away from moving: beyond it is left out
+  double worst;                 // violation of the pass
+  double seeming_gap, gain;     // gap of the pass as it seemed row by row; of the dual value
 };
 
 template <class Rows, class Loss>
@@ -118,14 +119,15 @@ MARGROVE_INLINE void visit_body(const Rows& rows, const Loss& loss, Visit& visit
   }
 }
 
-#define MARGROVE_VISIT(Rows, Signs, Squared)                                                                         \
-  MARGROVE_CLONES void visit_rows(const Rows& rows, const LinearLoss<Signs, Squared>& loss, Visit& v, std::int64_t to) { \
-    visit_body(rows, loss, v, to);                                                                                   \
+#define MARGROVE_VISIT(Rows, Signs, Squared)                                                          \
+  MARGROVE_CLONES void visit_rows(const Rows& rows, const LinearLoss<Signs, Squared>& loss, Visit& v, \
+                                  std::int64_t to) {                                                  \
+    visit_body(rows, loss, v, to);                                                                    \
   }
-#define MARGROVE_VISITS(Rows)        \
-  MARGROVE_VISIT(Rows, true, true)   \
-  MARGROVE_VISIT(Rows, true, false)  \
-  MARGROVE_VISIT(Rows, false, true)  \
+#define MARGROVE_VISITS(Rows)       \
+  MARGROVE_VISIT(Rows, true, true)  \
+  MARGROVE_VISIT(Rows, true, false) \
+  MARGROVE_VISIT(Rows, false, true) \
   MARGROVE_VISIT(Rows, false, false)
 MARGROVE_VISITS(DenseRows<float>)
 MARGROVE_VISITS(DenseRows<double>)
@@ -205,7 +207,9 @@ class Descent final : public LinearSolver {
       total_ += beta_[at];
     }
     best_primal_ = best_gap_ = std::numeric_limits<double>::infinity();
-    best_dual_ = -std::numeric_limits<double>::infinity();
+    best_dual_ = 0;
+    best_beta_.assign(beta_.size(), 0.0);
+    best_w_.assign(w_.size(), 0.0);
     limit_ = std::numeric_limits<double>::infinity();
     wanted_ = std::numeric_limits<double>::infinity();
     n_active_ = active_.size();
@@ -219,12 +223,23 @@ class Descent final : public LinearSolver {
   void begin_pass() {
     for (std::size_t left = n_active_; left > 1; --left)
       std::swap(active_[left - 1], active_[random_.below(static_cast<std::uint32_t>(left))]);
-    visit_ = {task_.target.data(), task_.cost.data(), norm_.data(),
-              task_.factor,        centre_,           spread_,
-              w_.data(),           beta_.data(),      total_,
-              active_.data(),      static_cast<std::int64_t>(n_active_),
-              0,                   0,                 limit_,
-              0,                   0,                 0};
+    visit_ = {task_.target.data(),
+              task_.cost.data(),
+              norm_.data(),
+              task_.factor,
+              centre_,
+              spread_,
+              w_.data(),
+              beta_.data(),
+              total_,
+              active_.data(),
+              static_cast<std::int64_t>(n_active_),
+              0,
+              0,
+              limit_,
+              0,
+              0,
+              0};
     is_under_way_ = true;
   }
 
@@ -242,9 +257,9 @@ class Descent final : public LinearSolver {
     const double seeming = visit_.seeming_gap;
     const double limit = settings_.tol * std::max(std::abs(dual_now_) + seeming, 1e-300);
     const bool is_over = passes_ - first_pass_ >= most_steps;
-    // What it seems row by row knows nothing of the sum of the pulls: a free intercept is looked at every other pass.
+    // What it seems row by row knows nothing of the sum of the pulls: a free intercept is looked at every fifth pass.
     const bool is_promising =
-        is_free_intercept_ ? unchecked_ >= 2 : seeming <= kSoonEnough * limit && seeming <= wanted_;
+        is_free_intercept_ ? unchecked_ >= 5 : seeming <= kSoonEnough * limit && seeming <= wanted_;
     if (is_over || n_active_ == 0 || unchecked_ >= kMostPassesUnchecked || is_promising) {
       check();
       wanted_ = seeming / 2;
@@ -296,7 +311,6 @@ class Descent final : public LinearSolver {
     dual_now_ = dual;
     if (!std::isfinite(primal) || !std::isfinite(dual)) {
       ending_ = LinearEnding::nonfinite;
-      if (best_w_.empty()) best_w_.assign(w_.size(), 0.0), best_beta_.assign(beta_.size(), 0.0);
       return;
     }
     if (primal < best_primal_) {

@@ -13,44 +13,45 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kMostRanges = 16;             // of rows, each with sums of its own
-constexpr std::int64_t kWorkOfARange = 1 << 16;      // multiplications that are worth a range
-constexpr std::int64_t kBlock = 256;                 // rows judged together, so that the arithmetic is vectorised
-constexpr std::int64_t kOuterRows = 128;             // rows whose outer products are added by one call
-constexpr std::int64_t kGramParts = 4;               // parts of a list of rows that are added at the same time
-constexpr std::int64_t kWorkOfAPart = 1 << 26;       // multiplications between two looks at the clock
-constexpr double kMultiplierGrowth = 3;              // of kappa, from one step of the multipliers to the next
-constexpr double kInnerShare = 0.05;                 // of the gap that the multipliers' subproblem may leave
-constexpr double kWarmMultiplier = 9;                // kappa where a start is given
-constexpr double kEnoughDescent = 0.05;              // of the slope, where a line search may end
-constexpr int kMostTrials = 12;                      // of a line search
-constexpr int kPatience = 60;                        // steps without a better gap before a solve has stalled
-constexpr double kCgShare = 0.1;                     // of the residual, where conjugate gradients end at the latest
+constexpr std::int64_t kMostRanges = 16;         // of rows, each with sums of its own
+constexpr std::int64_t kWorkOfARange = 1 << 16;  // multiplications that are worth a range
+constexpr std::int64_t kBlock = 256;             // rows judged together, so that the arithmetic is vectorised
+constexpr std::int64_t kOuterRows = 128;         // rows whose outer products are added by one call
+constexpr std::int64_t kGramParts = 4;           // parts of a list of rows that are added at the same time
+constexpr std::int64_t kWorkOfAPart = 1 << 26;   // multiplications between two looks at the clock
+constexpr double kFirstMultiplier = 0.5;         // kappa of signs: every row begins within its bounds
+constexpr double kMultiplierGrowth = 3;          // of kappa, from one step of the multipliers to the next
+constexpr double kInnerShare = 0.05;             // of the gap that the multipliers' subproblem may leave
+constexpr double kWarmMultiplier = 9;            // kappa where a start is given
+constexpr double kEnoughDescent = 0.05;          // of the slope, where a line search may end
+constexpr int kMostTrials = 12;                  // of a line search
+constexpr int kPatience = 60;                    // steps without a better gap before a solve has stalled
+constexpr double kCgShare = 0.1;                 // of the residual, where conjugate gradients end at the latest
 
 // ---- what is done with every row of a range; each function is compiled for several instruction sets
 
 // q = X p + p_b
-#define MARGROVE_ROWS_FUNCTION(Rows)                                                                                 \
-  MARGROVE_CLONES void values_of(const Rows& rows, std::int64_t from, std::int64_t to, const double* p, double p_b,  \
-                                 double* q) {                                                                        \
-    for (std::int64_t i = from; i < to; ++i) q[i] = dot_row(rows, i, p) + p_b;                                       \
-  }                                                                                                                  \
-  MARGROVE_CLONES void add_rows(const Rows& rows, std::int64_t from, const double* step, std::int64_t count,         \
-                                double* v) {                                                                         \
-    for (std::int64_t k = 0; k < count; ++k)                                                                         \
-      if (step[k] != 0) add_row(rows, from + k, step[k], v);                                                         \
-  }                                                                                                                  \
-  /* sum of C_i x_i (x_i·p + p_b) over listed rows; the sum without x_i is returned */                               \
-  MARGROVE_CLONES double add_curvature(const Rows& rows, const std::uint32_t* list, std::int64_t count,              \
-                                       const double* cost, const double* p, double p_b, double* out) {               \
-    double sum = 0;                                                                                                  \
-    for (std::int64_t k = 0; k < count; ++k) {                                                                       \
-      const std::int64_t i = list[k];                                                                                \
-      const double step = cost[i] * (dot_row(rows, i, p) + p_b);                                                     \
-      add_row(rows, i, step, out);                                                                                   \
-      sum += step;                                                                                                   \
-    }                                                                                                                \
-    return sum;                                                                                                      \
+#define MARGROVE_ROWS_FUNCTION(Rows)                                                                                \
+  MARGROVE_CLONES void values_of(const Rows& rows, std::int64_t from, std::int64_t to, const double* p, double p_b, \
+                                 double* q) {                                                                       \
+    for (std::int64_t i = from; i < to; ++i) q[i] = dot_row(rows, i, p) + p_b;                                      \
+  }                                                                                                                 \
+  MARGROVE_CLONES void add_rows(const Rows& rows, std::int64_t from, const double* step, std::int64_t count,        \
+                                double* v) {                                                                        \
+    for (std::int64_t k = 0; k < count; ++k)                                                                        \
+      if (step[k] != 0) add_row(rows, from + k, step[k], v);                                                        \
+  }                                                                                                                 \
+  /* sum of C_i x_i (x_i·p + p_b) over listed rows; the sum without x_i is returned */                              \
+  MARGROVE_CLONES double add_curvature(const Rows& rows, const std::uint32_t* list, std::int64_t count,             \
+                                       const double* cost, const double* p, double p_b, double* out) {              \
+    double sum = 0;                                                                                                 \
+    for (std::int64_t k = 0; k < count; ++k) {                                                                      \
+      const std::int64_t i = list[k];                                                                               \
+      const double step = cost[i] * (dot_row(rows, i, p) + p_b);                                                    \
+      add_row(rows, i, step, out);                                                                                  \
+      sum += step;                                                                                                  \
+    }                                                                                                               \
+    return sum;                                                                                                     \
   }
 MARGROVE_ROWS_FUNCTION(DenseRows<float>)
 MARGROVE_ROWS_FUNCTION(DenseRows<double>)
@@ -156,8 +157,8 @@ double product(const std::vector<double>& a, const std::vector<double>& b) {
 template <class Rows, class Loss>
 class Newton final : public LinearSolver {
  public:
-  Newton(const Rows& rows, const LinearTask& task, const Loss& loss, NewtonSettings settings,
-         const SymmetricBlas& blas, std::span<const double> w, double b, std::span<const double> beta)
+  Newton(const Rows& rows, const LinearTask& task, const Loss& loss, NewtonSettings settings, const SymmetricBlas& blas,
+         std::span<const double> w, double b, std::span<const double> beta)
       : rows_(rows),
         task_(task),
         loss_(loss),
@@ -192,6 +193,7 @@ class Newton final : public LinearSolver {
     }
     best_w_ = w_;
     best_b_ = b_;
+    best_beta_.resize(f_.size());
   }
 
   void advance(Clock::time_point until, int threads, std::int64_t most_steps) override {
@@ -236,15 +238,13 @@ class Newton final : public LinearSolver {
   std::span<const double> w() const override { return best_w_; }
   double b() const override { return best_b_; }
 
-  std::vector<double> beta() const override {
-    return best_beta_.empty() ? std::vector<double>(beta_.size()) : best_beta_;
-  }
+  std::vector<double> beta() const override { return best_beta_; }
 
   void rescale(double factor) override {
     task_.factor *= factor;
     if constexpr (!kIsSquared) {
       // A pull on its bound goes on standing there; the others stay as they are.
-      std::vector<double> pulls = best_beta_.empty() ? beta_ : best_beta_;
+      std::vector<double> pulls = best_beta_;
       for (std::size_t i = 0; i < pulls.size(); ++i) {
         const double old = task_.factor / factor * task_.cost[i];
         if (std::abs(pulls[i]) >= old * (1 - 1e-12)) pulls[i] *= factor;
@@ -253,7 +253,8 @@ class Newton final : public LinearSolver {
       kappa_ = kWarmMultiplier * first_kappa();
     }
     best_primal_ = std::numeric_limits<double>::infinity();
-    best_dual_ = -std::numeric_limits<double>::infinity();
+    best_dual_ = 0;
+    std::fill(best_beta_.begin(), best_beta_.end(), 0.0);
     best_gap_ = std::numeric_limits<double>::infinity();
     first_step_ = steps_;
     since_best_ = 0;
@@ -280,7 +281,7 @@ class Newton final : public LinearSolver {
   }
 
   double first_kappa() const {
-    if constexpr (Loss::kIsOfSigns) return 1;
+    if constexpr (Loss::kIsOfSigns) return kFirstMultiplier;
     double sum = 0, mass = 0;
     for (std::int64_t i = 0; i < n_; ++i) {
       const auto at = static_cast<std::size_t>(i);
@@ -373,13 +374,18 @@ class Newton final : public LinearSolver {
       return true;
     }
     // For a squared loss w alone proves its gap, so the two must belong together; elsewhere each is kept at its best.
-    const bool is_best = LinearStanding{primal, dual, 0}.gap() < best_gap_;
+    const bool is_best = LinearStanding{primal, std::max(0.0, dual), 0}.gap() < best_gap_;
     if (kIsSquared ? is_best : primal < best_primal_) {
       best_primal_ = primal;
       best_w_ = w_;
       best_b_ = b_;
     }
-    if (kIsSquared ? is_best : dual > best_dual_) {
+    if (dual <= 0) {
+      if (kIsSquared && is_best) {  // no pull at all proves more
+        best_dual_ = 0;
+        std::fill(best_beta_.begin(), best_beta_.end(), 0.0);
+      }
+    } else if (kIsSquared ? is_best : dual > best_dual_) {
       best_dual_ = dual;
       best_beta_ = beta_;
       if (!is_balanced) balance(best_beta_);
@@ -550,8 +556,7 @@ class Newton final : public LinearSolver {
       for (std::int64_t j = 0; j < width; ++j) {
         double& diagonal = work_[static_cast<std::size_t>(j + j * width)];
         diagonal = (diagonal + (j < d_ ? 1.0 : task_.rho)) * (1 + ridge);
-        // A free intercept that no row bends: any curvature will do, the line search finds the length.
-        if (j == d_ && diagonal <= 0) diagonal = std::max(1e-12, scale * largest_cost());
+        if (j == d_) diagonal = bent(diagonal, scale);
       }
       if (blas_.factor(work_.data(), static_cast<int>(width))) {
         std::copy(p_.begin(), p_.end(), solution.begin());
@@ -572,14 +577,18 @@ class Newton final : public LinearSolver {
     return false;
   }
 
-  double largest_cost() const {
-    return task_.cost.empty() ? 0.0 : *std::max_element(task_.cost.begin(), task_.cost.end());
+  // The curvature of the intercept. Where it is free and no row bends it any will do: the line search finds the length.
+  double bent(double curvature, double scale) const {
+    if (curvature > 0) return curvature;
+    const double largest = task_.cost.empty() ? 0.0 : *std::max_element(task_.cost.begin(), task_.cost.end());
+    return std::max(1e-12, scale * largest * static_cast<double>(n_));
   }
 
   // ---- the Hessian as a product
 
   struct Gradients {
     std::vector<double> solution, residual, direction, image, diagonal;  // (size)
+    double intercept_bend = 0;                                           // beside that of the rows
     double energy = 0, least = 0;  // residual·M^-1 residual, and where it is small enough
     std::int64_t rounds = 0, most = 0;
     bool has_diagonal = false;
@@ -632,8 +641,8 @@ class Newton final : public LinearSolver {
       const double sum = gather(cg_.diagonal, scale);
       for (std::size_t j = 0; j < d; ++j) cg_.diagonal[j] += 1.0;
       if (task_.has_intercept) {
-        cg_.diagonal[d] = sum + task_.rho;
-        if (cg_.diagonal[d] <= 0) cg_.diagonal[d] = std::max(1e-12, scale * largest_cost());
+        cg_.diagonal[d] = bent(sum + task_.rho, scale);
+        cg_.intercept_bend = cg_.diagonal[d] - sum;
       }
       cg_.direction = cg_.residual;
       for (std::size_t j = 0; j < cg_.direction.size(); ++j) cg_.direction[j] /= cg_.diagonal[j];
@@ -650,7 +659,7 @@ class Newton final : public LinearSolver {
       std::fill(cg_.image.begin(), cg_.image.end(), 0.0);
       const double sum = gather(cg_.image, scale);
       for (std::size_t j = 0; j < d; ++j) cg_.image[j] += cg_.direction[j];
-      if (task_.has_intercept) cg_.image[d] = sum + task_.rho * p_b;
+      if (task_.has_intercept) cg_.image[d] = sum + cg_.intercept_bend * p_b;
       const double bend = product(cg_.direction, cg_.image);
       if (!(bend > 0)) break;
       const double length = cg_.energy / bend;
@@ -728,7 +737,7 @@ class Newton final : public LinearSolver {
   std::int64_t n_ranges_ = 1;
   int threads_ = 1;
 
-  std::vector<double> w_, v_, p_;     // (d): the weights, what the pulls sum to, the direction
+  std::vector<double> w_, v_, p_;  // (d): the weights, what the pulls sum to, the direction
   double b_ = 0, p_b_ = 0;
   std::vector<double> f_, q_, beta_;  // (n): X w + b, X p + p_b, the pulls that v is of
   std::vector<double> lambda_;        // (n), but for squared losses
@@ -736,9 +745,9 @@ class Newton final : public LinearSolver {
   double kappa_ = 2, slope_ = 0;
   bool is_moved_ = false;  // since lambda was set
   RangeSums total_;
-  std::vector<RangeSums> sums_;                // of each range
-  std::vector<std::vector<double>> partial_;   // of each range, (d)
-  std::vector<std::uint32_t> list_;            // rows to go through
+  std::vector<RangeSums> sums_;               // of each range
+  std::vector<std::vector<double>> partial_;  // of each range, (d)
+  std::vector<std::uint32_t> list_;           // rows to go through
   std::int64_t list_at_ = 0;
   std::vector<double> gram_, work_;
   std::vector<std::vector<double>> parts_;
@@ -746,7 +755,7 @@ class Newton final : public LinearSolver {
   Gradients cg_;
 
   double best_primal_ = std::numeric_limits<double>::infinity();
-  double best_dual_ = -std::numeric_limits<double>::infinity();
+  double best_dual_ = 0;  // no pull at all is worth 0
   double best_gap_ = std::numeric_limits<double>::infinity();
   std::vector<double> best_w_, best_beta_;
   double best_b_ = 0;

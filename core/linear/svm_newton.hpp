@@ -41,7 +41,7 @@ class LinearSolver {
 };
 
 struct NewtonSettings {
-  double tol = 1e-4;       // of the relative gap
+  double tol = 1e-4;          // of the relative gap
   bool by_gradients = false;  // conjugate gradients instead of a matrix
 };
 

@@ -79,8 +79,7 @@ struct LinearLoss {
 // body(loss) with the loss of a task as a type.
 template <class Body>
 auto with_loss(const LinearTask& task, Body body) {
-  if (task.is_of_signs)
-    return task.is_squared ? body(LinearLoss<true, true>{0.0}) : body(LinearLoss<true, false>{0.0});
+  if (task.is_of_signs) return task.is_squared ? body(LinearLoss<true, true>{0.0}) : body(LinearLoss<true, false>{0.0});
   return task.is_squared ? body(LinearLoss<false, true>{task.epsilon}) : body(LinearLoss<false, false>{task.epsilon});
 }
 

@@ -14,13 +14,17 @@ from numpy.typing import NDArray
 from margrove.engine import Effort
 from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
+from margrove.engine.native.linear_l1 import solve_l1
 from margrove.engine.slices import run_in_slices
 from margrove.linear_svm.problem import (
     LinearMachine,
+    LinearPathProblem,
     LinearSvmProblem,
     LinearSvmSolution,
     is_of_signs,
     is_squared,
+    losses,
+    penalty_value,
 )
 from margrove.progress import Progress, report
 from margrove.status import Status
@@ -73,7 +77,16 @@ def choose(problem: LinearSvmProblem) -> Choice:
 
 @solve.register
 def _(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...]:
+    if problem.penalty == "l1":
+        return solve_l1(problem, effort)
     return tuple(rungs[-1] for rungs in climb(problem, (1.0,), effort))
+
+
+@solve.register
+def _(problem: LinearPathProblem, effort: Effort) -> tuple[tuple[LinearSvmSolution, ...], ...]:
+    machines = climb(problem.problem, problem.factors.tolist(), effort)
+    reached = min(len(rungs) for rungs in machines)
+    return tuple(tuple(rungs[k] for rungs in machines) for k in range(reached))
 
 
 def climb(
@@ -106,7 +119,7 @@ def climb(
             rho,
             _given(machine.w),
             float(machine.b),
-            _start(problem, machine, choice),
+            _given(machine.beta),
             [float(factor) for factor in factors],
         )
     total = len(factors) * len(problem.machines)
@@ -129,11 +142,6 @@ def _given(values: NDArray[np.float64] | None) -> NDArray[np.float64]:
     return _NOTHING if values is None else np.ascontiguousarray(values, dtype=np.float64)
 
 
-def _start(problem: LinearSvmProblem, machine: LinearMachine, choice: Choice) -> NDArray[np.float64]:
-    """Where the pulls begin: as given."""
-    return _given(machine.beta)
-
-
 def _solution(rung: dict[str, Any], reason: Status) -> LinearSvmSolution:
     ending = _ENDINGS.get(rung["ending"], reason)
     return LinearSvmSolution(
@@ -149,6 +157,10 @@ def _solution(rung: dict[str, Any], reason: Status) -> LinearSvmSolution:
 
 
 def _unbegun(problem: LinearSvmProblem, machine: LinearMachine, reason: Status, choice: Choice) -> LinearSvmSolution:
-    """A machine whose turn never came: where it would have begun."""
+    """A machine whose turn never came: where it would have begun, and no pull, which proves D = 0."""
     n, d = problem.X.shape
-    raise NotImplementedError
+    w = np.zeros(d) if machine.w is None else machine.w
+    values = np.asarray(problem.X @ w + machine.b, dtype=np.float64).ravel()
+    lost = float(machine.cost @ losses(problem.loss, machine.target, values, problem.epsilon))
+    primal = penalty_value(problem.penalty, w, machine.b, problem.intercept) + lost
+    return LinearSvmSolution(w, machine.b, np.zeros(n), primal, 0.0, 0, reason, choice.method)

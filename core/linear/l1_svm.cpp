@@ -1,0 +1,502 @@
+#include "linear/l1_svm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "linear/quadratic_l1.hpp"
+#include "parallel.hpp"
+
+namespace margrove {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+constexpr std::int64_t kAllColumns = 256;         // so few are all in the working set
+constexpr std::size_t kFirstColumns = 128;        // that the working set is given at once, at least
+constexpr std::size_t kGramColumns = 2048;        // beyond, the products of columns are not held (32 MiB)
+constexpr double kModelPrecision = 1e-3;          // a pass that brings less than this of the whole fall ends the model
+constexpr int kColumnPasses = 10;                 // over a model whose products are not held
+constexpr double kOutsideShare = 0.05;            // of tol: a column left out may be as far beyond its bound
+constexpr double kFirstSharpness = 0.5;           // sigma / C times the mean residual, for a loss that is smoothed
+constexpr double kLeastRidge = 1e-9;              // of a column's size: what keeps the model of a smoothed loss bounded
+constexpr double kRidgeFactor = 4;                // it grows where the model has promised too much, and falls where not
+constexpr double kShortStep = 0.25;               // of the way to the model's least: it has promised too much
+constexpr double kSharpening = 4;                 // sigma grows by this
+constexpr double kMostSharpness = 1e8;            // and no further
+constexpr double kInnerShare = 0.2;               // of the true gap: the smoothed problem is solved so far
+constexpr std::int64_t kFailures = 3;             // steps (or sharpenings) in a row that bring nothing: it has stalled
+constexpr double kNoFall = 1e-15;                 // of the value: rounding
+constexpr double kBarren = 0.99;                  // of the gap: a sharpening that leaves more brings nothing
+constexpr std::int64_t kStepsBetweenValues = 16;  // f is updated, and computed anew after so many steps
+constexpr double kTurn = 0.01;                    // seconds: machines take turns
+
+double shrink(double value, double by) { return value > by ? value - by : value < -by ? value + by : 0.0; }
+
+// beta of a row at the residual z - f.
+MARGROVE_INLINE double beta_at(double residual, double anchor, double sigma, double epsilon, double low, double high) {
+  const double raw = anchor + sigma * residual, by = sigma * epsilon;
+  const double shrunk = std::max(raw - by, 0.0) + std::min(raw + by, 0.0);
+  return std::min(std::max(shrunk, low), high);
+}
+
+// sum_i -beta_i(f + t step) step_i: the slope of the losses along the step.
+MARGROVE_CLONES double loss_slope(std::int64_t n, const double* target, const double* values, const double* step,
+                                  double t, const double* anchor, const double* sigma, double epsilon,
+                                  const double* low, const double* high) {
+  double slope[8] = {};
+  std::int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (std::int64_t k = 0; k < 8; ++k)
+      slope[k] -= step[i + k] * beta_at(target[i + k] - values[i + k] - t * step[i + k], anchor[i + k], sigma[i + k],
+                                        epsilon, low[i + k], high[i + k]);
+  for (; i < n; ++i)
+    slope[0] -= step[i] * beta_at(target[i] - values[i] - t * step[i], anchor[i], sigma[i], epsilon, low[i], high[i]);
+  return std::accumulate(slope, slope + 8, 0.0);
+}
+
+std::size_t as_size(std::int64_t k) { return static_cast<std::size_t>(k); }
+
+}  // namespace
+
+L1Machine::L1Machine(const Design& design, const L1Settings& settings, const L1Start& start)
+    : design_(design),
+      settings_(settings),
+      target_(start.target),
+      cost_(start.cost),
+      is_smoothed_(settings.loss == LinearLoss::hinge || settings.loss == LinearLoss::epsilon_insensitive),
+      is_of_signs_(settings.loss == LinearLoss::hinge || settings.loss == LinearLoss::squared_hinge),
+      n_(design.n()),
+      columns_(design.columns()),
+      w_(start.w.begin(), start.w.end()),
+      values_(as_size(n_)),
+      anchor_(as_size(n_)),
+      sigma_(as_size(n_)),
+      low_(as_size(n_)),
+      high_(as_size(n_)),
+      beta_(as_size(n_)),
+      curvature_(as_size(n_)),
+      pull_(as_size(columns_)),
+      column_size_(as_size(columns_)),
+      is_chosen_(as_size(columns_)),
+      gram_weight_(as_size(n_)),
+      step_(as_size(columns_)),
+      value_step_(as_size(n_)),
+      best_w_(w_),
+      best_beta_(as_size(n_)) {
+  if (settings.is_free) {
+    pull_up_.resize(as_size(columns_));
+    pull_down_.resize(as_size(columns_));
+    positive_.resize(as_size(n_));
+    negative_.resize(as_size(n_));
+  }
+  for (std::size_t i = 0; i < cost_.size(); ++i) {
+    const double most = cost_[i] == 0 ? 0.0 : is_smoothed_ ? cost_[i] : kInfinity;
+    low_[i] = is_of_signs_ && target_[i] > 0 ? 0.0 : -most;
+    high_[i] = is_of_signs_ && target_[i] < 0 ? 0.0 : most;
+    sigma_[i] = 2 * cost_[i];
+    if (is_smoothed_ && !start.beta.empty()) anchor_[i] = std::clamp(start.beta[i], low_[i], high_[i]);
+  }
+  work_ = solve();
+}
+
+bool L1Machine::run(std::chrono::steady_clock::time_point until) {
+  clock_.set(until);
+  return work_.resume();
+}
+
+Resumable L1Machine::solve() {
+  for (std::int64_t piece = 0; piece < design_.pull_pieces(); ++piece) {
+    design_.squares(piece, cost_.data(), column_size_.data());
+    co_await clock_.pause();
+  }
+  Resumable valuing = compute_values();
+  while (!valuing.resume()) co_await std::suspend_always{};
+  if (is_smoothed_) begin_smoothly();
+  while (true) {
+    if (!is_fresh_ && steps_ % kStepsBetweenValues == 0) {
+      Resumable part = compute_values();
+      while (!part.resume()) co_await std::suspend_always{};
+    }
+    weigh();
+    failures_ = smoothed_primal_ + kNoFall * std::abs(smoothed_primal_) < last_primal_ ? 0 : failures_ + 1;
+    last_primal_ = smoothed_primal_;
+    Resumable pulling = compute_pull();
+    while (!pulling.resume()) co_await std::suspend_always{};
+    judge();
+    if (!std::isfinite(true_primal_)) ending_ = L1Ending::nonfinite;
+    if (best_primal_ - best_dual_ <= settings_.tol * best_primal_) {
+      if (is_fresh_) {
+        ending_ = L1Ending::converged;
+      } else {  // the last word is said on values computed from w alone
+        Resumable part = compute_values();
+        while (!part.resume()) co_await std::suspend_always{};
+        best_primal_ = last_primal_ = kInfinity;
+        continue;
+      }
+    }
+    if (ending_ == L1Ending::none && std::max(failures_, barren_) >= kFailures) ending_ = L1Ending::stalled;
+    if (ending_ == L1Ending::none && steps_ >= settings_.max_steps) ending_ = L1Ending::max_steps;
+    if (ending_ != L1Ending::none) co_return;
+    if (is_smoothed_ && (inner_gap_ <= kInnerShare * (best_primal_ - best_dual_) || failures_ > 0)) {
+      tighten();
+      continue;
+    }
+    choose_columns();
+    Resumable model = chosen_.size() <= kGramColumns ? solve_gram_model() : solve_column_model();
+    while (!model.resume()) co_await std::suspend_always{};
+    line_search();
+    ++steps_;
+  }
+}
+
+Resumable L1Machine::compute_values() {
+  std::vector<std::int32_t> present;
+  for (std::int64_t j = 0; j < columns_; ++j)
+    if (w_[as_size(j)] != 0) present.push_back(static_cast<std::int32_t>(j));
+  std::fill(values_.begin(), values_.end(), 0.0);
+  const std::int64_t pieces = design_.push_pieces(present);
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    design_.push(piece, present, w_.data(), values_.data());
+    co_await clock_.pause();
+  }
+  is_fresh_ = true;
+}
+
+// beta and its slope at f, the losses and the smoothed losses.
+void L1Machine::weigh() {
+  double penalty = 0, smoothed = 0, losses = 0;
+  for (std::int64_t j = 0; j < columns_; ++j)
+    if (is_penalised(j)) penalty += std::abs(w_[as_size(j)]);
+  const double epsilon = settings_.epsilon;
+  for (std::size_t i = 0; i < cost_.size(); ++i) {
+    curvature_[i] = beta_[i] = 0;
+    if (cost_[i] == 0) continue;
+    const double residual = target_[i] - values_[i];
+    const double beta = beta_at(residual, anchor_[i], sigma_[i], epsilon, low_[i], high_[i]);
+    const double away = beta - anchor_[i];
+    beta_[i] = beta;
+    curvature_[i] = beta != 0 && beta > low_[i] && beta < high_[i] ? sigma_[i] : 0.0;
+    smoothed += beta * residual - epsilon * std::abs(beta) - away * away / (2 * sigma_[i]);
+    const double excess = std::max(0.0, is_of_signs_ ? residual * target_[i] : std::abs(residual) - epsilon);
+    losses += cost_[i] * (is_smoothed_ ? excess : excess * excess);
+  }
+  smoothed_primal_ = penalty + smoothed;
+  true_primal_ = penalty + losses;
+}
+
+Resumable L1Machine::compute_pull() {
+  std::fill(pull_.begin(), pull_.end(), 0.0);
+  if (!settings_.is_free) {
+    for (std::int64_t piece = 0; piece < design_.pull_pieces(); ++piece) {
+      design_.pull(piece, beta_.data(), pull_.data());
+      co_await clock_.pause();
+    }
+    co_return;
+  }
+  // Each side by itself, so that one can be weighed down to the other.
+  std::fill(pull_up_.begin(), pull_up_.end(), 0.0);
+  std::fill(pull_down_.begin(), pull_down_.end(), 0.0);
+  for (std::size_t i = 0; i < beta_.size(); ++i) {
+    positive_[i] = std::max(beta_[i], 0.0);
+    negative_[i] = std::min(beta_[i], 0.0);
+  }
+  for (std::int64_t piece = 0; piece < design_.pull_pieces(); ++piece) {
+    design_.pull(piece, positive_.data(), pull_up_.data());
+    design_.pull(piece, negative_.data(), pull_down_.data());
+    co_await clock_.pause();
+  }
+  for (std::size_t j = 0; j < pull_.size(); ++j) pull_[j] = pull_up_[j] + pull_down_[j];
+}
+
+// Makes beta feasible and keeps it, and w, where it is the best so far. For a free intercept the sides of beta are
+// balanced first. Then theta beta, theta <= most, is feasible; and of those the best is taken:
+//   D(theta) = theta gain - theta^2 square / 2 - rest,  least at theta = gain / square.
+void L1Machine::judge() {
+  double above = 1, below = 1;
+  if (settings_.is_free) {
+    const double up = std::accumulate(positive_.begin(), positive_.end(), 0.0);
+    const double down = -std::accumulate(negative_.begin(), negative_.end(), 0.0);
+    if (up > down) above = down / up;
+    if (down > up) below = up / down;
+  }
+  double largest = 0;
+  for (std::int64_t j = 0; j < columns_; ++j) {
+    if (!is_penalised(j)) continue;
+    const std::size_t at = as_size(j);
+    largest =
+        std::max(largest, std::abs(settings_.is_free ? above * pull_up_[at] + below * pull_down_[at] : pull_[at]));
+  }
+  double gain = 0, square = 0, inner_gain = 0, inner_square = 0, inner_rest = 0;
+  for (std::size_t i = 0; i < beta_.size(); ++i) {
+    if (cost_[i] == 0) continue;
+    const double beta = beta_[i] * (beta_[i] > 0 ? above : below), sharp = 1 / sigma_[i];
+    gain += target_[i] * beta - settings_.epsilon * std::abs(beta);
+    square += is_smoothed_ ? 0.0 : beta * beta * sharp;
+    inner_square += beta * beta * sharp;
+    inner_gain += beta * anchor_[i] * sharp;
+    inner_rest += anchor_[i] * anchor_[i] * sharp / 2;
+  }
+  inner_gain += gain;
+  const double most = std::min(is_smoothed_ ? 1.0 : kInfinity, largest > 0 ? 1 / largest : kInfinity);
+  const auto best = [&](double linear, double quadratic) {
+    if (!(linear > 0)) return 0.0;
+    return quadratic > 0 ? std::min(most, linear / quadratic) : std::isfinite(most) ? most : 0.0;
+  };
+  const double inner = best(inner_gain, inner_square);
+  inner_gap_ = smoothed_primal_ - (inner * inner_gain - inner * inner * inner_square / 2 - inner_rest);
+  if (true_primal_ < best_primal_) {
+    best_primal_ = true_primal_;
+    best_w_ = w_;
+  }
+  const double theta = best(gain, square), dual = theta * gain - theta * theta * square / 2;
+  if (dual > best_dual_) {
+    best_dual_ = dual;
+    for (std::size_t i = 0; i < beta_.size(); ++i) best_beta_[i] = theta * beta_[i] * (beta_[i] > 0 ? above : below);
+  }
+}
+
+// The losses begin as smooth as makes half the range of beta that of a middling residual.
+void L1Machine::begin_smoothly() {
+  double sum = 0, mass = 0;
+  for (std::size_t i = 0; i < cost_.size(); ++i) {
+    sum += cost_[i] * std::max(0.0, std::abs(target_[i] - values_[i]) - settings_.epsilon);
+    mass += cost_[i];
+  }
+  sharpness_ = sum > 0 ? kFirstSharpness * mass / sum : 1.0;
+  most_sharpness_ = kMostSharpness * sharpness_;
+  for (std::size_t i = 0; i < cost_.size(); ++i) sigma_[i] = sharpness_ * cost_[i];
+  ridge_ = 1e-3;
+}
+
+void L1Machine::tighten() {
+  const double gap = best_primal_ - best_dual_;
+  barren_ = gap < kBarren * last_gap_ ? 0 : barren_ + 1;
+  last_gap_ = gap;
+  last_primal_ = kInfinity;
+  anchor_ = beta_;
+  sharpness_ = std::min(most_sharpness_, kSharpening * sharpness_);
+  for (std::size_t i = 0; i < sigma_.size(); ++i) sigma_[i] = sharpness_ * cost_[i];
+}
+
+// The working set holds every column with a weight, and goes on being used until a column outside of it is beyond its
+// bound; then those that promise most, (|v_j| - 1)^2 / size_j, come in.
+void L1Machine::choose_columns() {
+  const double bound = 1 + kOutsideShare * settings_.tol;
+  if (columns_ <= kAllColumns) {
+    if (!chosen_.empty()) return;
+    chosen_.resize(as_size(columns_));
+    std::iota(chosen_.begin(), chosen_.end(), 0);
+  } else {
+    std::vector<std::pair<double, std::int32_t>> promise;
+    std::vector<std::int32_t> next;
+    bool is_one_outside = chosen_.empty();
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      const double beyond = std::abs(pull_[as_size(j)]) - 1;
+      if (w_[as_size(j)] != 0 || !is_penalised(j)) {
+        next.push_back(static_cast<std::int32_t>(j));
+        is_one_outside |= !is_chosen_[as_size(j)];
+      } else if (beyond > 0 && column_size_[as_size(j)] > 0) {
+        promise.emplace_back(beyond * beyond / column_size_[as_size(j)], static_cast<std::int32_t>(j));
+        is_one_outside |= beyond + 1 > bound && !is_chosen_[as_size(j)];
+      }
+    }
+    if (!is_one_outside) return;
+    const std::size_t taken = std::min(promise.size(), std::max(kFirstColumns, next.size()));
+    std::partial_sort(
+        promise.begin(), promise.begin() + static_cast<std::ptrdiff_t>(taken), promise.end(),
+        [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+    for (std::size_t k = 0; k < taken; ++k) next.push_back(promise[k].second);
+    std::sort(next.begin(), next.end());
+    chosen_ = std::move(next);
+  }
+  std::fill(is_chosen_.begin(), is_chosen_.end(), char{0});
+  chosen_penalty_.clear();
+  for (const std::int32_t j : chosen_) {
+    is_chosen_[as_size(j)] = 1;
+    chosen_penalty_.push_back(is_penalised(j) ? 1.0 : 0.0);
+  }
+  is_gram_of_chosen_ = false;
+}
+
+// The products of the chosen columns, weighted with the curvature. Only rows whose weight has changed are added or
+// taken away, unless starting afresh is less work or little would be left of what is there (cancellation).
+Resumable L1Machine::build_gram() {
+  const std::size_t width = chosen_.size();
+  std::vector<std::int32_t> changed, present;
+  double mass = 0;
+  for (std::size_t i = 0; i < curvature_.size(); ++i) {
+    mass += curvature_[i];
+    if (curvature_[i] != 0) present.push_back(static_cast<std::int32_t>(i));
+    if (curvature_[i] != gram_weight_[i]) changed.push_back(static_cast<std::int32_t>(i));
+  }
+  const bool is_afresh =
+      !is_gram_of_chosen_ || failures_ > 0 || changed.size() >= present.size() || mass < gram_mass_ / 16;
+  std::vector<double> weight(curvature_);
+  if (is_afresh) {
+    if (!is_gram_of_chosen_) design_.choose(chosen_, rows_);
+    gram_.assign(width * width, 0.0);
+    gram_mass_ = 0;
+  } else {
+    for (std::size_t i = 0; i < weight.size(); ++i) weight[i] -= gram_weight_[i];
+  }
+  gram_mass_ = std::max(gram_mass_, mass);
+  const std::span<const std::int32_t> listed = is_afresh ? present : changed;
+  const std::size_t block = as_size(design_.gram_rows(static_cast<std::int64_t>(width)));
+  for (std::size_t from = 0; from < listed.size(); from += block) {
+    design_.add_gram(chosen_, rows_, listed.subspan(from, std::min(block, listed.size() - from)), weight.data(),
+                     gram_.data());
+    co_await clock_.pause();
+  }
+  for (std::size_t r = 0; r < width; ++r)
+    for (std::size_t c = 0; c < r; ++c) gram_[c * width + r] = gram_[r * width + c];
+  gram_weight_ = curvature_;
+  is_gram_of_chosen_ = true;
+}
+
+Resumable L1Machine::solve_gram_model() {
+  Resumable building = build_gram();
+  while (!building.resume()) co_await std::suspend_always{};
+  std::vector<double> x0, gradient;
+  for (const std::int32_t j : chosen_) {
+    x0.push_back(w_[as_size(j)]);
+    gradient.push_back(-pull_[as_size(j)]);
+  }
+  std::vector<double> ridge;
+  for (const std::int32_t j : chosen_) ridge.push_back(ridge_of(j));
+  QuadraticL1 model({gram_, ridge, chosen_penalty_}, std::move(x0), std::move(gradient));
+  double fall = 0;
+  // A step in the face costs about as much as this many passes.
+  std::int64_t passes = 0, patience = std::max<std::int64_t>(5, model.face_size() / 6);
+  for (std::int64_t faces = 0; faces < 200;) {
+    const double brought = model.descend();
+    fall += brought;
+    co_await clock_.pause();
+    if (!(brought > kModelPrecision * fall)) break;
+    if (++passes < patience) continue;
+    for (int k = 0; k < 3; ++k, ++faces) {
+      const double more = model.step_in_face();
+      fall += more;
+      co_await clock_.pause();
+      if (!(more > kModelPrecision * fall)) break;
+    }
+    passes = 0;
+    patience = std::max<std::int64_t>(5, model.face_size() / 6);
+  }
+  moved_.clear();
+  for (std::size_t k = 0; k < chosen_.size(); ++k) {
+    const double step = model.x()[k] - w_[as_size(chosen_[k])];
+    if (step == 0) continue;
+    moved_.push_back(chosen_[k]);
+    step_[as_size(chosen_[k])] = step;
+  }
+  std::fill(value_step_.begin(), value_step_.end(), 0.0);
+  const std::int64_t pieces = design_.push_pieces(moved_);
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    design_.push(piece, moved_, step_.data(), value_step_.data());
+    co_await clock_.pause();
+  }
+}
+
+// The same model with its products computed as they are needed, through f: for more columns than can be held.
+Resumable L1Machine::solve_column_model() {
+  std::fill(value_step_.begin(), value_step_.end(), 0.0);
+  std::vector<double> curvature(chosen_.size());
+  for (std::size_t k = 0; k < chosen_.size(); ++k) {
+    curvature[k] = design_.column_square(chosen_[k], curvature_.data()) + ridge_of(chosen_[k]);
+    if (k % 64 == 0) co_await clock_.pause();
+  }
+  double fall = 0;
+  for (int pass = 0; pass < kColumnPasses; ++pass) {
+    double brought = 0;
+    for (std::size_t k = 0; k < chosen_.size(); ++k) {
+      const std::int32_t j = chosen_[k];
+      if (k % 64 == 0) co_await clock_.pause();
+      const double before = w_[as_size(j)] + step_[as_size(j)], penalty = chosen_penalty_[k];
+      const double gradient = design_.column_dot(j, curvature_.data(), value_step_.data()) - pull_[as_size(j)] +
+                              ridge_of(j) * step_[as_size(j)];
+      const double after = curvature[k] > 0 ? shrink(before - gradient / curvature[k], penalty / curvature[k])
+                           : penalty > 0    ? 0.0
+                                            : before;
+      const double step = after - before;
+      if (step == 0) continue;
+      brought -= step * (gradient + curvature[k] * step / 2) + penalty * (std::abs(after) - std::abs(before));
+      step_[as_size(j)] = after - w_[as_size(j)];
+      design_.column_add(j, step, value_step_.data());
+    }
+    fall += brought;
+    if (!(brought > kModelPrecision * fall)) break;
+  }
+  moved_.clear();
+  for (const std::int32_t j : chosen_)
+    if (step_[as_size(j)] != 0) moved_.push_back(j);
+}
+
+// The slope of the smoothed value at w + t step, from the right.
+double L1Machine::slope_at(double t) const {
+  double slope = loss_slope(n_, target_.data(), values_.data(), value_step_.data(), t, anchor_.data(), sigma_.data(),
+                            settings_.epsilon, low_.data(), high_.data());
+  for (const std::int32_t j : moved_) {
+    if (!is_penalised(j)) continue;
+    const double step = step_[as_size(j)], there = w_[as_size(j)] + t * step;
+    slope += there > 0 ? step : there < 0 ? -step : std::abs(step);
+  }
+  return slope;
+}
+
+// The value is convex along the step: if it still falls at its end, or nearly, the whole step is taken; else about the
+// place where it ceases to fall.
+void L1Machine::line_search() {
+  const double first = slope_at(0);
+  if (first < 0) {
+    double t = 1, low = 0, high = 1, slope = slope_at(1), low_slope = first, high_slope = slope;
+    for (int tries = 0; tries < 40 && std::abs(slope) > -0.1 * first; ++tries) {
+      if (slope < 0 && t == 1) break;
+      // Between a chord's crossing and the middle: the slope may jump.
+      const double chord = low + (high - low) * low_slope / (low_slope - high_slope);
+      t = tries % 3 == 2 ? (low + high) / 2 : chord;
+      slope = slope_at(t);
+      if (slope < 0) {
+        low = t, low_slope = slope;
+      } else {
+        high = t, high_slope = slope;
+      }
+      if (high - low < 1e-6 * high) break;
+    }
+    if (slope > 0 && t != 1) t = low > 0 ? low : t;
+    for (const std::int32_t j : moved_) {
+      double& weight = w_[as_size(j)];
+      weight = t == 1 && std::abs(weight + step_[as_size(j)]) <= 1e-15 * std::abs(weight)
+                   ? 0.0
+                   : weight + t * step_[as_size(j)];
+    }
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += t * value_step_[i];
+    is_fresh_ = false;
+    if (t < kShortStep) ridge_ = std::max(kRidgeFactor * ridge_, kLeastRidge);
+    if (t == 1) ridge_ = ridge_ > kLeastRidge ? ridge_ / kRidgeFactor : is_smoothed_ ? kLeastRidge : 0.0;
+  }
+  for (const std::int32_t j : moved_) step_[as_size(j)] = 0;
+}
+
+void L1Machine::finish() {
+  w_ = best_w_;
+  clock_.set(std::chrono::steady_clock::time_point::max());
+  compute_values().resume();
+  weigh();
+  best_primal_ = true_primal_;
+}
+
+bool L1Svm::run(double seconds, int threads) {
+  const auto until = in_seconds(seconds);
+  std::vector<L1Machine*> waiting;
+  do {
+    waiting.clear();
+    for (const auto& machine : machines_)
+      if (machine->ending() == L1Ending::none) waiting.push_back(machine.get());
+    parallel_for(static_cast<std::int64_t>(waiting.size()), threads,
+                 [&](std::int64_t k) { waiting[as_size(k)]->run(std::min(until, in_seconds(kTurn))); });
+  } while (!waiting.empty() && std::chrono::steady_clock::now() < until);
+  return waiting.empty();
+}
+
+}  // namespace margrove

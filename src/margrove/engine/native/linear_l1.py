@@ -1,0 +1,75 @@
+"""Linear SVMs in the core that are solved over columns (penalty l1) or over all classes of a row at once (Crammer and
+Singer)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove.engine import Effort
+from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
+from margrove.engine.slices import run_in_slices
+from margrove.linear_svm.problem import LOSSES, LinearMachine, LinearSvmProblem, LinearSvmSolution, relative_gap
+from margrove.progress import Progress, report
+from margrove.status import Status
+
+_NOTHING = np.empty(0, np.float64)
+_ENDINGS = {1: Status.CONVERGED, 2: Status.MAX_ITER, 3: Status.STALLED, 4: Status.NONFINITE}  # core: L1Ending
+
+
+def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...]:
+    """Every machine of a problem with penalty l1, by Newton's method over the columns that can have a weight.
+
+    Sparse points are copied once, by columns.
+    """
+    X = problem.X
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    solver = core.L1Svm(
+        points_of(X), LOSSES.index(problem.loss), problem.intercept, problem.epsilon, problem.tol, problem.max_iter
+    )
+    for machine in problem.machines:
+        solver.add(machine.target, machine.cost, _start(machine, X.shape[1]), _as_array(machine.beta))
+    threads, machines = threads_for(effort.n_jobs), range(len(problem.machines))
+
+    def tell() -> None:
+        standings = [solver.standing(k) for k in machines]
+        gap = max(1.0 if np.isinf(primal) else relative_gap(primal, dual) for _, _, primal, dual in standings)
+        ended = sum(ending != 0 for ending, *_ in standings)
+        report(Progress("linear svm", float(ended), float(len(standings)), gap, "gap", problem.tol))
+
+    with blas_held_back():
+        reason = run_in_slices(
+            lambda seconds: Status.CONVERGED if solver.run(seconds, threads) else None,
+            time_limit=effort.time_limit,
+            look_around=tell,
+        )
+    return tuple(_l1_solution(solver.finish(k), reason) for k in machines)
+
+
+def _start(machine: LinearMachine, d: int) -> Any:
+    start = np.zeros(d + 1)
+    if machine.w is not None:
+        start[:d], start[d] = machine.w, machine.b
+    return start
+
+
+def _as_array(beta: Any) -> Any:
+    return _NOTHING if beta is None else np.ascontiguousarray(beta, np.float64)
+
+
+def _l1_solution(state: dict[str, Any], reason: Status) -> LinearSvmSolution:
+    """A machine's own ending; what ended all (``reason``) for one that was still at work."""
+    return LinearSvmSolution(
+        w=state["w"],
+        b=float(state["b"]),
+        beta=state["beta"],
+        primal=float(state["primal"]),
+        dual=float(state["dual"]),
+        n_iter=int(state["steps"]),
+        status=_ENDINGS.get(state["ending"], reason),
+        solver="proximal newton",
+    )
