@@ -217,7 +217,15 @@ class Descent final : public LinearSolver {
     first_pass_ = passes_;
     is_under_way_ = false;
     ending_ = LinearEnding::going;
-    check();
+    if (total_ == 0 && std::all_of(beta_.begin(), beta_.end(), [](double pull) { return pull == 0; })) {
+      best_primal_ = 0;  // of w = 0, which needs no look at the rows
+      best_b_ = 0;
+      for (std::size_t i = 0; i < beta_.size(); ++i)
+        best_primal_ += loss_.value(task_.target[i], 0.0, task_.factor * task_.cost[i]);
+      dual_now_ = centre_ = 0;
+    } else {
+      check();
+    }
   }
 
   void begin_pass() {
