@@ -187,6 +187,8 @@ class Newton final : public LinearSolver {
     } else {
       kappa_ = 2;
     }
+    if (settings.violation > 0)
+      for (std::int64_t i = 0; i < n_; ++i) largest_norm_ = std::max(largest_norm_, squared_norm(rows, i));
     if (!settings.by_gradients) {
       gram_.resize(static_cast<std::size_t>(size() * size()));
       in_gram_.resize(f_.size());
@@ -395,7 +397,7 @@ class Newton final : public LinearSolver {
       best_gap_ = gap;
       since_best_ = 0;
     }
-    if (gap <= settings_.tol) {
+    if (gap <= settings_.tol && (settings_.violation == 0 || is_kkt(off))) {
       ending_ = LinearEnding::converged;
       return true;
     }
@@ -408,7 +410,7 @@ class Newton final : public LinearSolver {
       return true;
     }
     if constexpr (!kIsSquared) {
-      if (off <= kInnerShare * std::max(0.0, primal - dual) && is_moved_) {
+      if (off <= std::max(kInnerShare * (primal - dual), 0.1 * unnoticed()) && is_moved_) {
         lambda_ = beta_;
         kappa_ *= kMultiplierGrowth;
         is_moved_ = false;
@@ -417,6 +419,29 @@ class Newton final : public LinearSolver {
       }
     }
     return false;
+  }
+
+  // What w - v may add to the gap without a noticeable share in any row's violation: |x·(w - v)| <= |x| |w - v|.
+  double unnoticed() const {
+    if (settings_.violation == 0) return 0;
+    const double distance = 0.25 * settings_.violation;
+    return 0.5 * distance * distance / std::max(largest_norm_, 1e-300);
+  }
+
+  // Whether the current pulls violate the KKT conditions by no more than asked for, so that the other pulls' values
+  // too may be taken from v. Then they are the answer, whatever was better before.
+  bool is_kkt(double off) {
+    if (off > unnoticed()) return false;
+    double highest = -std::numeric_limits<double>::infinity(), lowest = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < f_.size(); ++i) {
+      const double z = task_.target[i], C = task_.factor * task_.cost[i], residual = z - f_[i];
+      if (beta_[i] < loss_.high(z, C)) highest = std::max(highest, residual);
+      if (beta_[i] > loss_.low(z, C)) lowest = std::min(lowest, residual);
+    }
+    if (!(highest - lowest <= 0.5 * settings_.violation)) return false;
+    best_beta_ = beta_;
+    balance(best_beta_);
+    return true;
   }
 
   // Takes from the heavier side what is too much for a sum of 0: first from pulls that are free, which are worth least.
@@ -743,7 +768,8 @@ class Newton final : public LinearSolver {
   std::vector<double> lambda_;        // (n), but for squared losses
   std::vector<std::uint8_t> is_free_;
   double kappa_ = 2, slope_ = 0;
-  bool is_moved_ = false;  // since lambda was set
+  double largest_norm_ = 0;  // |x|^2, where a violation is asked for
+  bool is_moved_ = false;    // since lambda was set
   RangeSums total_;
   std::vector<RangeSums> sums_;               // of each range
   std::vector<std::vector<double>> partial_;  // of each range, (d)

@@ -90,9 +90,10 @@ def _(problem: LinearPathProblem, effort: Effort) -> tuple[tuple[LinearSvmSoluti
 
 
 def climb(
-    problem: LinearSvmProblem, factors: Sequence[float], effort: Effort, *, keeps_pulls: bool = True
+    problem: LinearSvmProblem, factors: Sequence[float], effort: Effort, *, violation: float = 0.0
 ) -> list[list[LinearSvmSolution]]:
-    """Each machine along factors of its costs; of each the rungs that were reached, the last perhaps broken off."""
+    """Each machine along factors of its costs; of each the rungs that were reached, the last perhaps broken off. Where
+    a ``violation`` is given, the pulls must also meet the KKT conditions within it."""
     choice = choose(problem)
     threads = threads_for(effort.n_jobs)
     machines = core.LinearSet(
@@ -103,7 +104,8 @@ def climb(
         problem.tol,
         problem.max_iter,
         problem.seed,
-        keeps_pulls,
+        True,
+        violation,
         threads,
     )
     s = problem.intercept

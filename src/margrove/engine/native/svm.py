@@ -9,6 +9,7 @@ import numpy as np
 from margrove.engine import Effort
 from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
+from margrove.engine.native.explicit import is_explicit, solve_by_weights
 from margrove.engine.slices import run_in_slices
 from margrove.errors import EngineError
 from margrove.progress import Progress, report
@@ -22,6 +23,11 @@ _CONVERGED, _IMPRECISE = 1, 2  # core/svm/dual_solver.hpp, Ending
 
 @solve.register
 def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
+    if is_explicit(problem, effort):
+        answer = solve_by_weights(problem, effort)
+        if isinstance(answer, tuple):
+            return answer
+        problem = answer
     return _climb(PathProblem(problem, ()), effort)[0]
 
 
