@@ -16,7 +16,7 @@ from margrove.linear_svm.problem import LinearMachine, LinearSvmProblem
 from margrove.status import Status
 from margrove.svm.problem import Dual, DualProblem, DualSolution, sides, violation
 
-_FEWEST_ROWS = 1000  # below, pairs of rows take milliseconds too
+_FEWEST_ROWS = 1000  # of a machine: below, pairs of rows take milliseconds too
 _ROWS_PER_COLUMN = 5
 _MOST_COLUMNS = 2000
 _GAP = 1e-6
@@ -24,23 +24,26 @@ NAME = "newton"
 
 
 def is_explicit(problem: DualProblem, effort: Effort) -> bool:
-    """Whether w is worth seeking: the same problem, of a shape that suits it, and nothing asked of the pairs."""
-    n, d = problem.X.shape
+    """Whether the machines can be sought as w: the same problem, few columns, and nothing asked of the pairs."""
     return (
         problem.kernel.name == "linear"
         and problem.max_iter < 0
         and effort.look_around is None
-        and d <= _MOST_COLUMNS
-        and n >= max(_FEWEST_ROWS, _ROWS_PER_COLUMN * d)
+        and problem.X.shape[1] <= _MOST_COLUMNS
         and all(_is_soft_margin(machine) for machine in problem.machines)
     )
+
+
+def is_tall(problem: DualProblem) -> bool:
+    """Whether w is the shorter way: every machine has many rows for its columns."""
+    least = max(_FEWEST_ROWS, _ROWS_PER_COLUMN * problem.X.shape[1])
+    return all(len(machine.y) >= least for machine in problem.machines)
 
 
 def _is_soft_margin(machine: Dual) -> bool:
     return (
         not machine.by_sign
         and not machine.hulls
-        and len(machine.y) >= _FEWEST_ROWS
         and bool((machine.p == -1).all())
         and bool(np.isfinite(machine.upper).all())
         and bool((machine.y > 0).any() and (machine.y < 0).any())
@@ -68,17 +71,15 @@ def _solved(problem: DualProblem, machine: Dual, effort: Effort) -> DualSolution
         X = X[machine.point]
     y = machine.y.astype(np.float64)
     beta = machine.y * machine.alpha
-    start = LinearMachine(
-        y, machine.upper, w=_sums(X, beta) if beta.any() else None, beta=beta if beta.any() else None
-    )
+    start = LinearMachine(y, machine.upper, w=_sums(X, beta) if beta.any() else None, beta=beta if beta.any() else None)
     asked = LinearSvmProblem(X, (start,), loss="hinge", intercept=np.inf, tol=_GAP, max_iter=2000, solver="newton")
     solution = climb(asked, (1.0,), effort, violation=problem.tol)[0][-1]
     alpha = machine.y * solution.beta
     v = y - np.asarray(X @ _sums(X, solution.beta), dtype=np.float64).ravel()
     reached = violation(v, *sides(machine.y, alpha, machine.upper))
     status = solution.status
-    if status is Status.CONVERGED and reached > problem.tol:
-        status = Status.STALLED
+    if status in (Status.CONVERGED, Status.STALLED):  # what counts is the violation
+        status = Status.CONVERGED if reached <= problem.tol else Status.STALLED
     objective = 0.5 * float(solution.beta @ (y - v)) - float(alpha.sum())
     return DualSolution(alpha, v, reached, objective, solution.n_iter, status, solver=NAME)
 
