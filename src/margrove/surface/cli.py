@@ -269,7 +269,7 @@ def compare(
         bool,
         typer.Option(
             "--schemes",
-            help="One learner (--model) by one-vs-rest, one-vs-one and bit strings, instead of all learners.",
+            help="One learner (--model) by itself, one-vs-rest, one-vs-one and bit strings, instead of all learners.",
             rich_help_panel=_LEARNING,
         ),
     ] = False,
