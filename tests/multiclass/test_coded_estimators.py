@@ -187,6 +187,16 @@ def test_one_kernel_row_serves_all_machines(digits):
     assert sum(alone) > 5 * shared.n_kernel_rows_.sum()
 
 
+def test_a_kernel_row_is_computed_once_for_all_machines_where_memory_allows():
+    """Labels by chance and a small C: every row is wanted by every machine, and they take more than 64 MB."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5000, 2)), rng.integers(0, 4, 5000)
+    scheme = BitStringClassifier(SVC(C=0.01, gamma=1.0, cache_size=500), code="hadamard")
+    assert scheme.fit(X, y).n_kernel_rows_.sum() == 5000
+    scheme.set_params(estimator__cache_size=50)  # MB: half of the rows
+    assert scheme.fit(X, y).n_kernel_rows_.sum() > 5000
+
+
 def test_kernel_rows_are_of_shared_kernels_only(iris):
     model = OneVsRestClassifier(BasicLinearClassifier()).fit(*iris)
     with pytest.raises(AttributeError, match="Of these: nothing"):
