@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.frames import is_frame
 from margrove.errors import ParameterError
 from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
 from margrove.multiclass.machines import ONE_KERNEL, Machines, last_step, sharing_of
@@ -59,7 +60,10 @@ def take_coded_apart(model: Any, taken: Taken, prefix: str, take_apart: TakeApar
     """The record of a fitted scheme; the arrays of its machines go into ``taken``."""
     check_is_fitted(model)
     name, machines = type(model).__name__, model._machines
-    bare = type(model)(**{**model.get_params(deep=False), "estimator": None})
+    given = model.get_params(deep=False)
+    if is_frame(given.get("code")):
+        given["code"] = model.code_  # with its rows in the order of the classes
+    bare = type(model)(**{**given, "estimator": None})
     record = {
         "class": name,
         "parameters": parameters_to_json(bare, taken),

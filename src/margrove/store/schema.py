@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any
 
-from margrove.boost.classifier import LARGEST_RATE, AdaBoostClassifier
+from margrove.boost.classifier import AdaBoostClassifier
+from margrove.boost.ensemble import LARGEST_RATE
 from margrove.boost.r2 import LOSSES
 from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import TableEncoder

@@ -66,7 +66,7 @@ Task = Annotated[
     str | None,
     typer.Option(
         metavar="classify|regress",
-        help="Whether the target is a class or a number to estimate (--model tree). None: as it looks.",
+        help="Whether the target is a class or a number to estimate (--model tree, adaboost). None: as it looks.",
         show_default=False,
         rich_help_panel=_LEARNING,
     ),
@@ -269,7 +269,7 @@ def compare(
         bool,
         typer.Option(
             "--schemes",
-            help="One learner (--model) by one-vs-rest, one-vs-one and bit strings, instead of all learners.",
+            help="One learner (--model) by itself, one-vs-rest, one-vs-one and bit strings, instead of all learners.",
             rich_help_panel=_LEARNING,
         ),
     ] = False,

@@ -43,7 +43,7 @@ class Learner:
     takes_tables : bool
         Whether it learns from categories and missing cells as they are; the others get an encoder in front.
     boosted : mapping, optional
-        Of a vote: parameters of the trees that vote.
+        Of a vote: parameters of the trees that vote; numbers are estimated by regression trees.
     remark : str
         What ``train`` says of the defaults: what was chosen, and why.
     regression : Learner, optional
@@ -74,8 +74,13 @@ class Learner:
         """
         import margrove
 
-        voter = {} if self.boosted is None else {"estimator": margrove.DecisionTreeClassifier(**self.boosted)}
-        estimator = getattr(margrove, self.class_name)(**voter, **self.defaults)
+        kind: Any = getattr(margrove, self.class_name)
+        voter = {}
+        if self.boosted is not None:
+            is_of_numbers = issubclass(kind, margrove.AdaBoostRegressor)
+            tree = margrove.DecisionTreeRegressor if is_of_numbers else margrove.DecisionTreeClassifier
+            voter = {"estimator": tree(**self.boosted)}
+        estimator = kind(**voter, **self.defaults)
         own = estimator.get_params()
         for name, value in params.items():
             _check_param(self.name, own, name, value)
@@ -135,6 +140,18 @@ LEARNERS: dict[str, Learner] = {
             "which ask of a category for one level at a time, and holds no rows out to stop earlier "
             "(early_stopping=true does): the best of what was tried on 23 real tables, but for settings within noise "
             "of it.",
+            # 3-fold on nine real tables (1,500 rows at most) the mean R² is 0.44; a tree alone has 0.35, trees of
+            # depth 3 or 4 have 0.34, 200 trees of depth 8 0.46 in eight times the time; one level at a time 0.44.
+            regression=Learner(
+                "adaboost",
+                "AdaBoostRegressor",
+                "small trees, each on what the ones before got wrong, and their median",
+                {"n_estimators": 50},
+                takes_tables=True,
+                boosted={"max_depth": 6},
+                remark="It boosts 50 regression trees, at most six questions deep (n_estimators=50, "
+                "estimator__max_depth=6).",
+            ),
         ),
         # C = 10 instead of 1 has a better mean yet (91.9 against 91.4 %), but it is worse on noisy tables
         # (german_credit, pima), takes three times as long on the largest, and is not what SVC() means in Python.

@@ -42,7 +42,13 @@ from margrove.surface.models import (
     write_model,
 )
 from margrove.surface.reading import STANDARD_STREAM, Reading, facts_of, tell_facts
-from margrove.surface.regression import NumberEstimate, cross_validate_numbers, plain_folds, tell_number_estimate
+from margrove.surface.regression import (
+    NumberEstimate,
+    check_vote_of_numbers,
+    cross_validate_numbers,
+    plain_folds,
+    tell_number_estimate,
+)
 from margrove.surface.rounds import Tuned, Tuning
 from margrove.surface.screen import Screen
 from margrove.surface.search import Question, question_of
@@ -108,6 +114,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     if can_estimate and facts.is_number and not is_estimated:
         screen.say("whole numbers that repeat are taken as classes; --task regress estimates them", indent=2)
     table = table_for(learner, table)
+    check_vote_of_numbers(learner_of(training.build()), table, training.params)
     _tell_learner(screen, training, facts.n_rows)
     tuned = None
     with parameters_blamed(training.params):
