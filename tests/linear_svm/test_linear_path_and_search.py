@@ -60,7 +60,7 @@ def test_columns_come_in_along_a_path_of_penalty_l1(rng):
     path = LinearSVC("l1").path(X, y, 10.0 ** np.arange(-4, 2))
     assert path.n_columns[0] == 0
     assert path.n_columns[-1] == 8
-    assert (np.diff(path.primal if hasattr(path, "primal") else [m.primal_[0] for m in path.models]) > 0).all()
+    assert (np.diff([model.primal_[0] for model in path.models]) > 0).all()
 
 
 def test_a_path_reads_names_of_columns_and_leaves_its_learner_alone(three):

@@ -62,7 +62,8 @@ def test_objectives_are_liblinears(name, form, some_rows):
     penalty, loss = form.split()
     C = 0.1 if loss == "hinge" else 1.0  # a dearer hinge takes LIBLINEAR a minute
     ours = LinearSVC(penalty, loss, C=C, tol=TOL, max_iter=100_000).fit(X, y)
-    peer = sklearn.svm.LinearSVC(penalty, loss, C=C, random_state=0, **FINE).fit(X, y)
+    fine = {**FINE, "tol": 1e-7} if penalty == "l1" else FINE  # of which it never gets to the finest
+    peer = sklearn.svm.LinearSVC(penalty, loss, C=C, random_state=0, **fine).fit(X, y)
     found, theirs = values_of(ours, X, y), values_of(peer, X, y)
     np.testing.assert_allclose(found, theirs, rtol=1e-6)
     np.testing.assert_allclose(found, ours.primal_, rtol=1e-9)
@@ -98,12 +99,12 @@ def test_crammer_and_singers_objective_is_liblinears(name, some_rows):
     assert found == pytest.approx(theirs, rel=2e-5)
 
 
-@pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 2: 0.2}])
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.2}])
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_class_weights_mean_what_they_mean_to_liblinear(is_weighted, classes, class_weight, rng):
     """Of several machines each multiplies its own class only."""
-    X, y = rng.normal(size=(120, 3)), np.arange(120) ** 2 % 5 % classes
+    X, y = rng.normal(size=(120, 3)), np.minimum(rng.integers(0, 2 * classes, size=120), classes - 1)
     weight = rng.integers(1, 4, size=120).astype(float) if is_weighted else None
     how = {"class_weight": class_weight, "intercept_scaling": 2.0}
     ours = LinearSVC(tol=1e-12, **how).fit(X, y, weight)
