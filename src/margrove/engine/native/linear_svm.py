@@ -87,7 +87,7 @@ def _(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...
 def _(problem: LinearPathProblem, effort: Effort) -> tuple[tuple[LinearSvmSolution, ...], ...]:
     if problem.problem.penalty == "l1":
         return _climb_by_rungs(problem, effort)
-    machines = climb(problem.problem, problem.factors.tolist(), effort, keeps_pulls=problem.take is None)
+    machines = climb(problem.problem, problem.factors.tolist(), effort)
     if problem.take is not None:
         for number, rungs in enumerate(machines):
             for rung, solution in enumerate(rungs):
