@@ -30,6 +30,7 @@ CLASSIFIERS = [
     LinearSVC(),
     LinearSVC(loss="hinge"),
     LinearSVC(penalty="l1", C=0.1),
+    LinearSVC(penalty="l1", loss="hinge", C=0.5),
     LinearSVC(regularize_intercept=False),
     LinearSVC(loss="hinge", regularize_intercept=False),
     LinearSVC(fit_intercept=False, class_weight="balanced"),

@@ -52,6 +52,17 @@ def test_the_gap_bounds_what_is_missed(loss, penalty, s, engine, rng):
     assert made.least * (1 - 1e-9) <= value <= made.least + found.gap * value + 1e-12
 
 
+@pytest.mark.parametrize("s", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive"])
+def test_penalty_l1_with_a_kink_in_the_loss_is_solved_by_the_core(loss, s, rng):
+    made = made_around(rng, loss, "l1", s, tol=1e-3)
+    (found,) = solve(made.problem, "native", Effort(n_jobs=1))
+    assert found.status is Status.CONVERGED
+    value = made.value_of(found.w, found.b)
+    assert made.least * (1 - 1e-9) <= value <= made.least + 1e-3 * value
+    assert found.dual <= made.least * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("s", [0.0, 2.5, math.inf])
 @pytest.mark.parametrize(("loss", "penalty"), CASES)

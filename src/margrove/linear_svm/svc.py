@@ -46,7 +46,7 @@ class LinearSVC(ClassifierMixin, LinearSupportVectorMachine):
     Parameters
     ----------
     penalty : {"l2", "l1"}
-        ½‖w‖², or ‖w‖₁, which leaves columns out.
+        ½‖w‖², or ‖w‖₁, which leaves columns out; unlike in scikit-learn with either loss.
     loss : {"squared_hinge", "hinge"}
         max(0, 1 − y f(x))², or max(0, 1 − y f(x)), the loss of `SVC`.
     dual : "auto" or bool
