@@ -12,10 +12,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr std::int64_t kAllColumns = 256;         // so few are all in the working set
-constexpr std::size_t kFirstColumns = 128;        // that the working set is given at once, at least
-constexpr std::size_t kGramColumns = 2048;        // beyond, the products of columns are not held (32 MiB)
-constexpr double kModelPrecision = 1e-3;          // a pass that brings less than this of the whole fall ends the model
+constexpr std::int64_t kAllColumns = 256;   // so few are all in the working set
+constexpr std::size_t kFirstColumns = 128;  // that the working set is given at once, at least
+constexpr std::size_t kGramColumns = 2048;  // beyond, the products of columns are not held (32 MiB)
+constexpr double kModelPrecision = 0.03;    // of the violation: a model is solved so far
+constexpr double kModelShare = 0.1;         // of tol, and no further
+constexpr std::int64_t kMostFaces = 500;
 constexpr int kColumnPasses = 10;                 // over a model whose products are not held
 constexpr double kOutsideShare = 0.05;            // of tol: a column left out may be as far beyond its bound
 constexpr double kFirstSharpness = 0.5;           // sigma / C times the mean residual, for a loss that is smoothed
@@ -23,7 +25,8 @@ constexpr double kLeastRidge = 1e-9;              // of a column's size: what ke
 constexpr double kRidgeFactor = 4;                // it grows where the model has promised too much, and falls where not
 constexpr double kShortStep = 0.25;               // of the way to the model's least: it has promised too much
 constexpr double kSharpening = 4;                 // sigma grows by this
-constexpr double kMostSharpness = 1e8;            // and no further
+constexpr double kMostSharpness = 1e4;            // and no further: beta loses as many digits of f
+constexpr double kSlow = 0.25;                    // of the gap: a round that leaves less needs no larger sigma
 constexpr double kInnerShare = 0.2;               // of the true gap: the smoothed problem is solved so far
 constexpr std::int64_t kFailures = 3;             // steps (or sharpenings) in a row that bring nothing: it has stalled
 constexpr double kNoFall = 1e-15;                 // of the value: rounding
@@ -272,10 +275,10 @@ void L1Machine::begin_smoothly() {
 void L1Machine::tighten() {
   const double gap = best_primal_ - best_dual_;
   barren_ = gap < kBarren * last_gap_ ? 0 : barren_ + 1;
-  last_gap_ = gap;
   last_primal_ = kInfinity;
   anchor_ = beta_;
-  sharpness_ = std::min(most_sharpness_, kSharpening * sharpness_);
+  if (gap > kSlow * last_gap_) sharpness_ = std::min(most_sharpness_, kSharpening * sharpness_);
+  last_gap_ = gap;
   for (std::size_t i = 0; i < sigma_.size(); ++i) sigma_[i] = sharpness_ * cost_[i];
 }
 
@@ -365,23 +368,19 @@ Resumable L1Machine::solve_gram_model() {
   std::vector<double> ridge;
   for (const std::int32_t j : chosen_) ridge.push_back(ridge_of(j));
   QuadraticL1 model({gram_, ridge, chosen_penalty_}, std::move(x0), std::move(gradient));
-  double fall = 0;
-  // A step in the face costs about as much as this many passes.
-  std::int64_t passes = 0, patience = std::max<std::int64_t>(5, model.face_size() / 6);
-  for (std::int64_t faces = 0; faces < 200;) {
-    const double brought = model.descend();
-    fall += brought;
+  const double enough = std::max(kModelPrecision * model.violation(), kModelShare * settings_.tol);
+  std::int64_t passes = 0, faces = 0;
+  while (faces < kMostFaces) {
+    model.descend();
     co_await clock_.pause();
-    if (!(brought > kModelPrecision * fall)) break;
-    if (++passes < patience) continue;
-    for (int k = 0; k < 3; ++k, ++faces) {
-      const double more = model.step_in_face();
-      fall += more;
-      co_await clock_.pause();
-      if (!(more > kModelPrecision * fall)) break;
-    }
+    if (!(model.violation() > enough)) break;
+    // A step in the face costs about as much as this many passes.
+    if (++passes < std::max<std::int64_t>(5, model.face_size() / 6)) continue;
     passes = 0;
-    patience = std::max<std::int64_t>(5, model.face_size() / 6);
+    for (bool is_cut = true; is_cut && faces < kMostFaces; ++faces) {
+      is_cut = model.step_in_face();
+      co_await clock_.pause();
+    }
   }
   moved_.clear();
   for (std::size_t k = 0; k < chosen_.size(); ++k) {

@@ -1,7 +1,7 @@
 """The native engine: problems become calls of the C++ core, in slices of time. One module per family."""
 
-from margrove.engine.native import boost, linear, search, svm, tree  # their solvers register themselves
+from margrove.engine.native import boost, linear, linear_l1, search, svm, tree  # their solvers register themselves
 from margrove.engine.native.core import kernel_decision, threads_for
 from margrove.engine.native.dispatch import solve
 
-__all__ = ["boost", "kernel_decision", "linear", "search", "solve", "svm", "threads_for", "tree"]
+__all__ = ["boost", "kernel_decision", "linear", "linear_l1", "search", "solve", "svm", "threads_for", "tree"]
