@@ -9,11 +9,12 @@
 namespace margrove {
 namespace {
 
-constexpr std::uint8_t kIdle = 3;                    // visits without a change after which a row is left out
+constexpr std::uint8_t kIdle = 2;                    // visits without a change after which a row is left out
 constexpr std::int64_t kRowsOfALook = 1024;          // pieces of the look at the gap
 constexpr std::int64_t kWorkBetweenLooks = 1 << 16;  // multiplications between two looks at the clock
 constexpr double kLeastPasses = 3;                   // over all rows, at least, between two looks at the gap
-constexpr double kWorkShare = 0.15;                  // of all visits so far: the least between two looks at the gap
+constexpr double kWorkShare = 0.3;                   // of all visits so far: the least between two looks at the gap
+constexpr double kAtItsBest = 1e-13;                 // decisions that differ by less are equal
 constexpr double kNoStep = 1e-14;                    // of C: no change, but rounding
 constexpr double kNoGain = 1e-15;                    // of the dual value: rounding
 constexpr std::int64_t kPatience = 5;                // looks without a gain: it has stalled
@@ -128,6 +129,7 @@ CrammerSinger::CrammerSinger(AnyRows rows, std::span<const std::int32_t> codes, 
   beta_.resize(as_size(n_ * settings.classes));
   size_.resize(as_size(n_));
   idle_.resize(as_size(n_));
+  is_awake_.resize(as_size(n_));
 }
 
 double CrammerSinger::weight(std::int64_t k, std::int64_t column) const { return w_[as_size(column * stride_ + k)]; }
@@ -149,18 +151,27 @@ void CrammerSinger::compute_weights(const Rows& rows) {
   }
 }
 
-// The losses of a piece of the rows.
+// The losses of a piece of the rows; and which of them are not at their best: beta is where
+// g_k = f_k - [k = z] is equal for all k with beta_k < U_k and no larger for the others.
 template <class Rows>
-double CrammerSinger::look(const Rows& rows, std::int64_t piece) const {
+double CrammerSinger::look(const Rows& rows, std::int64_t piece) {
   std::vector<double> decision(as_size(stride_));
   double losses = 0;
   for (std::int64_t i = piece * kRowsOfALook; i < std::min(n_, (piece + 1) * kRowsOfALook); ++i) {
     if (cost_[as_size(i)] == 0) continue;
     decide(rows, i, w_.data(), stride_, settings_.constant, decision.data());
-    const double own = decision[as_size(codes_[as_size(i)])];
-    decision[as_size(codes_[as_size(i)])] = -std::numeric_limits<double>::infinity();
-    const double other = *std::max_element(decision.begin(), decision.begin() + settings_.classes);
-    losses += cost_[as_size(i)] * std::max(0.0, 1 + other - own);
+    const std::int64_t own = codes_[as_size(i)];
+    const double* beta = beta_.data() + i * settings_.classes;
+    const double reached = decision[as_size(own)] - 1;
+    double most = -std::numeric_limits<double>::infinity(), least = std::numeric_limits<double>::infinity();
+    for (std::int64_t k = 0; k < settings_.classes; ++k) {
+      if (k == own) continue;
+      most = std::max(most, decision[as_size(k)]);
+      if (beta[k] < 0) least = std::min(least, decision[as_size(k)]);
+    }
+    losses += cost_[as_size(i)] * std::max(0.0, most - reached);
+    if (beta[own] < cost_[as_size(i)]) least = std::min(least, reached);
+    is_awake_[as_size(i)] = std::max(most, reached) - least > kAtItsBest;
   }
   return losses;
 }
@@ -238,12 +249,8 @@ Resumable CrammerSinger::solve(const Rows& rows) {
   compute_weights(rows);
   co_await clock_.pause();
   std::int64_t visits = 0, looked_at = 0;
-  const auto everyone = [&] {
-    active_.clear();
-    for (std::int64_t i = 0; i < n_; ++i)
-      if (cost_[as_size(i)] > 0) active_.push_back(static_cast<std::uint32_t>(i));
-  };
-  everyone();
+  for (std::int64_t i = 0; i < n_; ++i)
+    if (cost_[as_size(i)] > 0) active_.push_back(static_cast<std::uint32_t>(i));
   const std::int64_t rows_in = std::max<std::int64_t>(1, static_cast<std::int64_t>(active_.size()));
   while (ending_ == PassesEnding::none) {
     pass_gain_ = 0;
@@ -268,11 +275,6 @@ Resumable CrammerSinger::solve(const Rows& rows) {
     if (!is_over &&
         since < std::max(kLeastPasses * static_cast<double>(rows_in), kWorkShare * static_cast<double>(visits)))
       continue;
-    // The gap is no less than what the next pass gains.
-    if (!is_over && std::isfinite(primal_) && pass_gain_ > settings_.tol * primal_) {
-      everyone();
-      continue;
-    }
     looked_at = visits;
     std::vector<double> losses(as_size((n_ + kRowsOfALook - 1) / kRowsOfALook));
     std::atomic<std::int64_t> next{0};
@@ -280,7 +282,9 @@ Resumable CrammerSinger::solve(const Rows& rows) {
                   [&](std::int64_t piece) { losses[as_size(piece)] = look(rows, piece); }))
       co_await std::suspend_always{};
     settle_gap(losses);
-    everyone();
+    active_.clear();
+    for (std::int64_t i = 0; i < n_; ++i)
+      if (is_awake_[as_size(i)]) active_.push_back(static_cast<std::uint32_t>(i));
     looks_without_gain_ = dual_ > last_dual_ + kNoGain * std::abs(last_dual_) ? 0 : looks_without_gain_ + 1;
     last_dual_ = dual_;
     if (!std::isfinite(primal_)) {

@@ -54,7 +54,7 @@ class CrammerSinger {
   template <class Rows>
   void compute_weights(const Rows& rows);
   template <class Rows>
-  double look(const Rows& rows, std::int64_t piece) const;
+  double look(const Rows& rows, std::int64_t piece);
   template <class Rows>
   bool visit(const Rows& rows, std::int64_t i);
   void settle_gap(const std::vector<double>& losses);
@@ -64,11 +64,12 @@ class CrammerSinger {
   std::span<const double> cost_;
   CrammerSingerSettings settings_;
   std::int64_t n_ = 0, d_ = 0;
-  std::int64_t stride_;             // K, filled up to whole vectors
-  std::vector<double> w_;           // (d + 1, stride): a column's weights side by side
-  std::vector<double> beta_;        // (n, K)
-  std::vector<double> size_;        // (n) ||x_i||^2 with the constant
-  std::vector<std::uint8_t> idle_;  // (n) visits without a change, up to kIdle
+  std::int64_t stride_;                 // K, filled up to whole vectors
+  std::vector<double> w_;               // (d + 1, stride): a column's weights side by side
+  std::vector<double> beta_;            // (n, K)
+  std::vector<double> size_;            // (n) ||x_i||^2 with the constant
+  std::vector<std::uint8_t> idle_;      // (n) visits without a change, up to kIdle
+  std::vector<std::uint8_t> is_awake_;  // (n) not at its best when last looked at
   std::vector<std::uint32_t> active_;
   std::vector<double> decision_, target_, step_;  // (stride) of the row under way
   double pass_gain_ = 0;                          // of the dual value, in the pass under way
