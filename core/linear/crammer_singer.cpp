@@ -245,6 +245,7 @@ Resumable CrammerSinger::solve(const Rows& rows) {
     double size = settings_.constant * settings_.constant;
     each_entry(rows, i, [&](std::int64_t, double x) { size += x * x; });
     size_[as_size(i)] = size;
+    if (!std::isfinite(size)) ending_ = PassesEnding::nonfinite;
   }
   compute_weights(rows);
   co_await clock_.pause();
