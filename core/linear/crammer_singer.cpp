@@ -15,8 +15,9 @@ constexpr std::int64_t kWorkBetweenLooks = 1 << 16;  // multiplications between 
 constexpr double kLeastPasses = 3;                   // over all rows, at least, between two looks at the gap
 constexpr double kWorkShare = 0.3;                   // of all visits so far: the least between two looks at the gap
 constexpr double kAtItsBest = 1e-13;                 // decisions that differ by less are equal
-constexpr double kNoStep = 1e-14;                    // of C: no change, but rounding
+constexpr double kNoStep = 1e-14;                    // of beta: rounding, and no change
 constexpr double kNoGain = 1e-15;                    // of the dual value: rounding
+constexpr double kBarren = 0.99;                     // of the gap: no gain
 constexpr std::int64_t kPatience = 5;                // looks without a gain: it has stalled
 
 std::size_t as_size(std::int64_t k) { return static_cast<std::size_t>(k); }
@@ -92,15 +93,13 @@ std::int64_t work_of(const CsrRows<T>& rows, std::int64_t i) {
   return rows.start[i + 1] - rows.start[i];
 }
 
-// The threshold t of a projection: sum_k max(0, value_k - t) = total. Values below t are dropped until none is
-// (Michelot). `value` is reordered.
-double threshold(double* value, std::int64_t size, double total) {
-  double t = -std::numeric_limits<double>::infinity();
+// t with  sum_k max(0, value_k - t) = offset + slope t,  slope 0 or 1: values no larger than t are dropped until there
+// is none (Michelot). `value` is reordered.
+double threshold(double* value, std::int64_t size, double offset, int slope) {
   while (true) {
-    const double sum = std::accumulate(value, value + size, 0.0);
-    t = (sum - total) / static_cast<double>(size);
+    const double t = (std::accumulate(value, value + size, 0.0) - offset) / static_cast<double>(size + slope);
     const std::int64_t left = std::partition(value, value + size, [&](double v) { return v > t; }) - value;
-    if (left == size || left == 0) return t;
+    if (left == size || left + slope == 0) return t;
     size = left;
   }
 }
@@ -116,7 +115,7 @@ CrammerSinger::CrammerSinger(AnyRows rows, std::span<const std::int32_t> codes, 
       stride_((settings.classes + kLanes - 1) / kLanes * kLanes),
       beta_(beta.begin(), beta.end()),
       decision_(as_size(stride_)),
-      target_(as_size(stride_)),
+      others_(as_size(stride_)),
       step_(as_size(stride_)),
       random_(settings.seed) {
   std::visit(
@@ -200,7 +199,8 @@ void CrammerSinger::finish(int threads) {
 //
 //   min 1/2 A ||beta||^2 + sum_k p_k beta_k,   p_k = f_k - [k = z] - A beta_k(now),   A = ||x||^2,
 //
-// within the bounds U = C at z, else 0: beta_k = U_k - max(0, A U_k + p_k - t)/A with t such that they sum to 0.
+// within the bounds C at z, else 0. beta_k = -max(0, p_k - t)/A for the others, and they sum to -beta_z, where
+// beta_z = (t - p_z)/A; or to -C if that is less. (C alone in the formula would drown beta where it is huge.)
 template <class Rows>
 bool CrammerSinger::visit(const Rows& rows, std::int64_t i) {
   const std::int64_t classes = settings_.classes, own = codes_[as_size(i)];
@@ -215,9 +215,12 @@ bool CrammerSinger::visit(const Rows& rows, std::int64_t i) {
   }
   decide(rows, i, w_.data(), stride_, settings_.constant, decision_.data());
   decision_[as_size(own)] -= 1;
+  std::int64_t others_in = 0;
   for (std::int64_t k = 0; k < classes; ++k)
-    target_[as_size(k)] = decision_[as_size(k)] + size * ((k == own ? cost : 0.0) - beta[k]);
-  const double t = threshold(target_.data(), classes, size * cost);
+    if (k != own) others_[as_size(others_in++)] = decision_[as_size(k)] - size * beta[k];
+  const double price = decision_[as_size(own)] - size * beta[own];
+  double t = threshold(others_.data(), others_in, -price, 1);
+  if (t - price > size * cost) t = threshold(others_.data(), others_in, size * cost, 0);
   double moved = 0, others = 0, gain = 0;
   for (std::int64_t k = 0; k < classes; ++k) {
     if (k == own) continue;
@@ -231,7 +234,7 @@ bool CrammerSinger::visit(const Rows& rows, std::int64_t i) {
     moved = std::max(moved, std::abs(step));
     gain -= step * (decision_[as_size(k)] + size * step / 2);
   }
-  if (!(moved > kNoStep * cost)) return false;
+  if (!(moved > kNoStep * std::max(std::abs(others), std::abs(beta[own])))) return false;
   pass_gain_ += gain;
   for (std::int64_t k = 0; k < classes; ++k) beta[k] += step_[as_size(k)];
   beta[own] = std::min(beta[own], cost);
@@ -286,8 +289,12 @@ Resumable CrammerSinger::solve(const Rows& rows) {
     active_.clear();
     for (std::int64_t i = 0; i < n_; ++i)
       if (is_awake_[as_size(i)]) active_.push_back(static_cast<std::uint32_t>(i));
-    looks_without_gain_ = dual_ > last_dual_ + kNoGain * std::abs(last_dual_) ? 0 : looks_without_gain_ + 1;
+    // Near the end D is flat to within rounding, and P, which is not, still falls.
+    const bool has_gained =
+        dual_ > last_dual_ + kNoGain * std::abs(last_dual_) || primal_ - dual_ < kBarren * least_gap_;
+    looks_without_gain_ = has_gained ? 0 : looks_without_gain_ + 1;
     last_dual_ = dual_;
+    least_gap_ = std::min(least_gap_, primal_ - dual_);
     if (!std::isfinite(primal_)) {
       ending_ = PassesEnding::nonfinite;
     } else if (primal_ - dual_ <= settings_.tol * primal_) {

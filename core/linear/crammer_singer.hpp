@@ -71,11 +71,11 @@ class CrammerSinger {
   std::vector<std::uint8_t> idle_;      // (n) visits without a change, up to kIdle
   std::vector<std::uint8_t> is_awake_;  // (n) not at its best when last looked at
   std::vector<std::uint32_t> active_;
-  std::vector<double> decision_, target_, step_;  // (stride) of the row under way
+  std::vector<double> decision_, others_, step_;  // (stride) of the row under way
   double pass_gain_ = 0;                          // of the dual value, in the pass under way
   double primal_ = std::numeric_limits<double>::infinity(), dual_ = 0;
   std::int64_t passes_ = 0, looks_without_gain_ = 0;
-  double last_dual_ = -1;
+  double last_dual_ = -1, least_gap_ = std::numeric_limits<double>::infinity();
   PassesEnding ending_ = PassesEnding::none;
   SplitMix64 random_;
   SliceClock clock_;

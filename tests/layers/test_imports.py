@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "margrove"
-FAMILIES = ("linear", "svm", "tree", "boost", "multiclass", "select", "transfer")
+FAMILIES = ("linear", "linear_svm", "svm", "tree", "boost", "multiclass", "select", "transfer")
 
 
 def layer(module: str) -> int:
