@@ -130,6 +130,7 @@ class _Machine:
     dual: float = 0.0
     theta: Array = field(default_factory=lambda: np.zeros(0))  # of the primal value
     steps: list[tuple[Array, float]] = field(default_factory=list)  # of the dual value
+    theta_dual: Array = field(default_factory=lambda: np.zeros(0))  # what β of the dual value gives; b of a free one not
     # Sums of the pass at hand
     loss: float = 0.0
     phi_shorter: Array = field(default_factory=lambda: np.zeros(len(SHORTER)))
@@ -163,7 +164,9 @@ class _Newton:
         # At first every row is free: half of what would take a row of f = 0 to its bound.
         kappa = KAPPA_OF_SQUARES if self.is_squared else 0.5 / problem.spread[number]
         primal = float(problem.primal_at_centre[number])
-        return _Machine(centre, centre, kappa, SHARPER * kappa, primal=primal, theta=centre, is_done=primal <= 0)
+        return _Machine(
+            centre, centre, kappa, SHARPER * kappa, primal=primal, theta=centre, theta_dual=centre, is_done=primal <= 0
+        )
 
     def gap(self) -> float:
         return max((machine.gap for machine in self.machines), default=0.0)
@@ -193,9 +196,18 @@ class _Newton:
         steps = np.zeros((len(machine.steps), d + 2))
         for row, (theta, kappa) in zip(steps, machine.steps, strict=True):
             row[: self.width], row[-1] = theta, kappa
-        b = float(machine.theta[-1]) if self.problem.has_intercept else 0.0
+        b, b_dual = (machine.theta[-1], machine.theta_dual[-1]) if self.problem.has_intercept else (0.0, 0.0)
         return StreamSolution(
-            machine.theta[:d].copy(), b, steps, machine.primal, machine.dual, self.n_passes, status, "Newton's method"
+            machine.theta[:d].copy(),
+            float(b),
+            steps,
+            machine.primal,
+            machine.dual,
+            self.n_passes,
+            status,
+            "Newton's method over passes",
+            machine.theta_dual[:d].copy(),
+            float(b_dual),
         )
 
     # One pass over the rows
@@ -303,15 +315,16 @@ class _Newton:
         if not math.isfinite(primal) or not math.isfinite(phi):
             machine.is_done, machine.phi_at, machine.direction = True, math.inf, None
             return
-        dual, inner = self._dual(here, penalty, moved)
+        dual, inner, theta_dual = self._dual(here, penalty, moved, machine.centre)
         if self.is_squared:
             if machine.primal - machine.dual > primal - dual or machine.dual == 0:  # w alone must prove its gap
-                machine.primal, machine.dual, machine.theta = primal, dual, theta
+                machine.primal, machine.dual, machine.theta, machine.theta_dual = primal, dual, theta, theta_dual
         else:
             if primal <= machine.primal:
                 machine.primal, machine.theta = primal, theta
             if dual > machine.dual:
-                machine.dual, machine.steps = dual, [*machine.multipliers, (theta, machine.kappa)]
+                machine.dual, machine.theta_dual = dual, theta_dual
+                machine.steps = [*machine.multipliers, (theta, machine.kappa)]
         if machine.gap <= self.problem.tol:
             machine.is_done = True
             return
@@ -353,16 +366,16 @@ class _Newton:
         machine.direction = None
         return True
 
-    def _dual(self, sums: _Sums, penalty: float, moved: Array) -> tuple[float, float]:
-        """D of β made feasible, and how much of P − D is Newton's to close: 0 where ∇Φ is."""
+    def _dual(self, sums: _Sums, penalty: float, moved: Array, centre: Array) -> tuple[float, float, Array]:
+        """D of β made feasible, how much of P − D is Newton's to close (0 where ∇Φ is), and the θ that β gives."""
         share = np.ones(self.sides)
         if self.sides == 2:
             share = np.array(balancing_shares(sums.pull[0, -1], -sums.pull[1, -1]))
         pull = share @ sums.pull
-        quadratic = np.divide(pull**2, self.price, out=np.zeros_like(pull), where=self.price > 0)
-        dual = float(share @ sums.brought - share**2 @ sums.square - 0.5 * quadratic.sum())
+        drawn = np.divide(pull, self.price, out=np.zeros_like(pull), where=self.price > 0)
+        dual = float(share @ sums.brought - share**2 @ sums.square - 0.5 * (pull @ drawn))
         along = float(sums.brought.sum() - sums.square.sum() - sums.pull.sum(axis=0) @ moved)
-        return dual, penalty + along - dual
+        return dual, penalty + along - dual, centre + drawn
 
 
 def newton_step(hessian: Array, price: Array, gradient: Array) -> Array:

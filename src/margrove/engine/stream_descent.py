@@ -82,6 +82,8 @@ class _Machine:
     dual: float = 0.0
     w: Array = field(default_factory=lambda: np.zeros(0))  # of the primal value
     b: float = 0.0
+    w_dual: Array = field(default_factory=lambda: np.zeros(0))  # what β of the dual value gives; b of a free one not
+    b_dual: float = 0.0
     # Of the pass at hand: where it began, and the losses there
     w_first: Array = field(default_factory=lambda: np.zeros(0))
     b_first: float = 0.0
@@ -118,6 +120,8 @@ class BlockDescent:
             primal=primal,
             w=centre[:d].copy(),
             b=float(centre[-1]),
+            w_dual=centre[:d].copy(),
+            b_dual=float(centre[-1]),
         )
 
     def gap(self) -> float:
@@ -145,10 +149,18 @@ class BlockDescent:
             ended = Status.CONVERGED if is_converged else status or Status.MAX_ITER
             if not is_converged and machine.is_done:
                 ended = Status.NONFINITE
-            steps = np.zeros((0, d + 2))
             found.append(
                 StreamSolution(
-                    machine.w, machine.b, steps, machine.primal, machine.dual, self.n_passes, ended, "block descent"
+                    machine.w,
+                    machine.b,
+                    np.zeros((0, d + 2)),
+                    machine.primal,
+                    machine.dual,
+                    self.n_passes,
+                    ended,
+                    "dual descent over passes",
+                    machine.w_dual,
+                    machine.b_dual,
                 )
             )
         return tuple(found)
@@ -241,11 +253,12 @@ class BlockDescent:
         if not (math.isfinite(primal) and math.isfinite(dual)):
             machine.is_done = True
             return
-        if machine.implied is None:
-            machine.dual = max(machine.dual, dual)
-        if primal <= machine.primal:
+        is_better = primal <= machine.primal
+        if is_better:
             machine.primal, machine.w, machine.b = primal, machine.w_first, machine.b_first
-            if machine.implied is not None:
-                machine.dual = dual
+        if is_better if self.is_squared else dual > machine.dual:
+            machine.dual, machine.w_dual = dual, machine.centre + pulls.pull.sum(axis=0)
+            if not problem.is_free:
+                machine.b_dual = machine.centre_b + problem.intercept**2 * float(pulls.total.sum())
         machine.is_done = machine.gap <= problem.tol
         machine.b0 = self._weights(machine)[1]

@@ -74,9 +74,11 @@ class StreamSolution:
     steps: NDArray[np.float64]  # (steps, d + 2): (w_j, b_j, κ_j), which tell β (see `pulls`); none for a squared loss
     primal: float
     dual: float
-    n_passes: int
+    n_iter: int  # passes over the rows
     status: Status
     solver: str
+    w_dual: NDArray[np.float64]  # (d,), the weights that β of the dual value gives
+    b_dual: float
 
     @property
     def gap(self) -> float:
