@@ -99,7 +99,7 @@ class LinearSupportVectorMachine(BaseEstimator):
         self.coef_ = sp.csr_matrix(self.coef_)
         return self
 
-    def _values(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _machine_values(self, X: ArrayLike) -> NDArray[np.float64]:
         """w·x + b of each row and machine, shape (n, machines)."""
         check_is_fitted(self)
         points = read_points(self, X)

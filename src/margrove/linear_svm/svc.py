@@ -181,7 +181,7 @@ class LinearSVC(ClassifierMixin, LinearSupportVectorMachine):
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
-        values = self._values(X)
+        values = self._machine_values(X)
         return values.ravel() if len(self.classes_) == 2 else values
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

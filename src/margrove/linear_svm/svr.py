@@ -119,7 +119,7 @@ class LinearSVR(RegressorMixin, LinearSupportVectorMachine):
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row."""
-        return self._values(X).ravel()
+        return self._machine_values(X).ravel()
 
     def _keep(self, solutions: tuple[LinearSvmSolution, ...]) -> None:
         (solution,) = solutions
