@@ -232,22 +232,21 @@ class LinearSupportVectorMachine(BaseEstimator):
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
-    def _keep_certificate(
+    def _certified(
         self,
         certify: Callable[[Any, Any, Any, Any], Certificate],
         given: tuple[Any, Any, Any],
         X: Any,
         names: tuple[str, ...],
-    ) -> None:
+    ) -> Certificate:
         """Recompute from what was ``given`` where that is cheap beside the fit; else the solver's numbers stand."""
         n, d = X.shape
         cells = (X.nnz if sp.issparse(X) else n * d) * len(np.atleast_2d(self.intercept_).ravel())
         # A step of Newton's method with its d × d matrix costs as much as d/2 passes.
         passes = self.n_iter_ * (max(1, d // 2) if "newton" in self.solver_.lower() else 1)
         if is_recomputation_cheap(cells, passes if self.time_limit is None else 1):
-            self.certificate_ = certify(self, *given)
-        else:
-            self.certificate_ = solver_certificate(self, n, names)
+            return certify(self, *given)
+        return solver_certificate(self, n, names)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

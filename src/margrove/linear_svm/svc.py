@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 
+from margrove.certificate import Certificate
 from margrove.data.sample import Sample, read_sample, settle_weights
 from margrove.errors import ParameterError, shown
 from margrove.linear.margins import Margins, margins
@@ -16,6 +17,7 @@ from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
 from margrove.linear_svm.machine import LinearSupportVectorMachine, carried
+from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
     PENALTIES,
     CrammerSingerProblem,
@@ -166,18 +168,54 @@ class LinearSVC(ClassifierMixin, LinearSupportVectorMachine):
         effort = self._check()
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         own = self._own_weights(sample, sample_weight)
-        names: tuple[str, ...] = _JOINT_NAME
-        if is_joint(self):
-            self._keep_joint(sample.classes, self._solved(self._joint_problem(sample, own), effort))
-        else:
-            names = machine_names(sample.classes)
-            problem = self._problem(sample, own)
-            if self.warm_start and hasattr(self, "coef_"):
-                known = self._known_machines()
-                problem = self._warmed(problem, [known.get(name) for name in names])
-            self._keep(sample.classes, self._solved(problem, effort))
-        self._keep_certificate(certify_linear_svc, (X, y, sample_weight), sample.X, names)
+        problem = self._joint_problem(sample, own) if is_joint(self) else self._problem(sample, own)
+        if isinstance(problem, LinearSvmProblem) and self.warm_start and hasattr(self, "coef_"):
+            known = self._known_machines()
+            problem = self._warmed(problem, [known.get(name) for name in machine_names(sample.classes)])
+        self._keep_answer(sample.classes, self._solved(problem, effort))
+        self.certificate_ = self._certified(certify_linear_svc, (X, y, sample_weight), sample.X, self._names)
         return self
+
+    def path(
+        self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> LinearPath:
+        """The models along C, each with its certificate: every one begins where the last one ended.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        Cs : list of float, optional
+            Ascending or not, above 0 and at most 1e100; None is 0.001 … 100 in 20 steps.
+
+        Returns
+        -------
+        LinearPath
+            ``Cs`` ascending, and ``models``: a `LinearSVC` for each, as `fit` would leave it. After Ctrl-C or
+            ``time_limit`` only those that were reached, the last of them perhaps broken off.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from margrove import LinearSVC
+        >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+        >>> path = LinearSVC(loss="hinge").path(X, y, [0.1, 10])
+        >>> path.margins.round(2).tolist()
+        [[4.0], [2.0]]
+        """
+        effort, Cs = self._check(), values_of_c(Cs)
+        reader = clone(self).set_params(C=1.0)
+        sample = read_sample(reader, X, y, sample_weight, self.class_weight)
+        own = self._own_weights(sample, sample_weight)
+
+        def keep(fitted: LinearSVC, answer: Any) -> None:
+            fitted._keep_answer(sample.classes, answer)
+
+        def certify(fitted: LinearSVC) -> Certificate:
+            return fitted._certified(certify_linear_svc, (X, y, sample_weight), sample.X, fitted._names)
+
+        problem = reader._joint_problem(sample, own) if is_joint(self) else reader._problem(sample, own)
+        return fit_path(reader, Cs, problem, keep, certify, effort)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
@@ -249,19 +287,24 @@ class LinearSVC(ClassifierMixin, LinearSupportVectorMachine):
             return {}
         return {name: place for place, name in enumerate(machine_names(self.classes_))}
 
-    def _keep(self, classes: NDArray[Any], solutions: tuple[LinearSvmSolution, ...]) -> None:
-        self.classes_ = classes
-        self.coef_ = np.array([solution.w for solution in solutions])
-        self.intercept_ = np.array([solution.b for solution in solutions])
-        self.__dict__.pop("dual_coef_", None)
-        if not is_squared(self.loss):
-            self.dual_coef_ = np.array([solution.beta for solution in solutions])
-        self._keep_solutions(solutions, machine_names(classes))
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return _JOINT_NAME if is_joint(self) else machine_names(self.classes_)
 
-    def _keep_joint(self, classes: NDArray[Any], solution: CrammerSingerSolution) -> None:
+    def _keep_answer(
+        self, classes: NDArray[Any], answer: tuple[LinearSvmSolution, ...] | CrammerSingerSolution
+    ) -> None:
         self.classes_ = classes
-        self.coef_, self.intercept_ = solution.w, solution.b
-        if len(classes) == 2:  # as scikit-learn has it; the best pair has w_0 = −w_1, so nothing is lost
-            self.coef_, self.intercept_ = solution.w[1:] - solution.w[:1], solution.b[1:] - solution.b[:1]
-        self.dual_coef_ = np.ascontiguousarray(solution.beta.T)
-        self._keep_solutions((solution,), _JOINT_NAME)
+        self.__dict__.pop("dual_coef_", None)
+        if isinstance(answer, CrammerSingerSolution):
+            self.coef_, self.intercept_ = answer.w, answer.b
+            if len(classes) == 2:  # as scikit-learn has it; the best pair has w_0 = −w_1, so nothing is lost
+                self.coef_, self.intercept_ = answer.w[1:] - answer.w[:1], answer.b[1:] - answer.b[:1]
+            self.dual_coef_ = np.ascontiguousarray(answer.beta.T)
+            self._keep_solutions((answer,), _JOINT_NAME)
+            return
+        self.coef_ = np.array([solution.w for solution in answer])
+        self.intercept_ = np.array([solution.b for solution in answer])
+        if not is_squared(self.loss):
+            self.dual_coef_ = np.array([solution.beta for solution in answer])
+        self._keep_solutions(answer, machine_names(classes))

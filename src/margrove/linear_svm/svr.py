@@ -6,14 +6,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, clone
 
-from margrove.data.sample import read_values
+from margrove.certificate import Certificate
+from margrove.data.sample import Values, read_values
+from margrove.engine import Effort
 from margrove.errors import check_number
 from margrove.linear_svm.certificate import certify_linear_svr
 from margrove.linear_svm.layout import check_prices
 from margrove.linear_svm.machine import LinearSupportVectorMachine
-from margrove.linear_svm.problem import LinearSvmSolution, Loss, Solver, is_squared
+from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
+from margrove.linear_svm.problem import LinearSvmProblem, LinearSvmSolution, Loss, Solver, is_squared
 
 _LOSSES: tuple[Loss, ...] = ("epsilon_insensitive", "squared_epsilon_insensitive")
 _NAME = ("regression",)
@@ -104,27 +107,46 @@ class LinearSVR(RegressorMixin, LinearSupportVectorMachine):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find w and b. ``sample_weight`` multiplies C of each row."""
-        effort = self._check_shared(_LOSSES)
-        check_number("epsilon", self.epsilon, least=0)
-        self._settled_solver("l2", 1)
-        values = read_values(self, X, y, sample_weight)
-        own = np.ones(len(values.z)) if values.weight is None else values.weight
-        prices = check_prices(float(self.C) * own)
-        problem = self._stated(values.X, [values.z], [prices], penalty="l2", epsilon=float(self.epsilon))
+        effort = self._check()
+        problem = self._problem(read_values(self, X, y, sample_weight))
         if self.warm_start and hasattr(self, "coef_"):
             problem = self._warmed(problem, [0])
-        self._keep(self._solved(problem, effort))
-        self._keep_certificate(certify_linear_svr, (X, y, sample_weight), values.X, _NAME)
+        self._keep_answer(self._solved(problem, effort))
+        self.certificate_ = self._certified(certify_linear_svr, (X, y, sample_weight), problem.X, _NAME)
         return self
+
+    def path(
+        self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> LinearPath:
+        """The models along C, each with its certificate; see `LinearSVC.path`."""
+        effort, Cs = self._check(), values_of_c(Cs)
+        reader = clone(self).set_params(C=1.0)
+        problem = reader._problem(read_values(reader, X, y, sample_weight))
+
+        def certify(fitted: LinearSVR) -> Certificate:
+            return fitted._certified(certify_linear_svr, (X, y, sample_weight), problem.X, _NAME)
+
+        return fit_path(reader, Cs, problem, LinearSVR._keep_answer, certify, effort)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row."""
         return self._machine_values(X).ravel()
 
-    def _keep(self, solutions: tuple[LinearSvmSolution, ...]) -> None:
-        (solution,) = solutions
+    def _check(self) -> Effort:
+        effort = self._check_shared(_LOSSES)
+        check_number("epsilon", self.epsilon, least=0)
+        self._settled_solver("l2", 1)
+        return effort
+
+    def _problem(self, values: Values) -> LinearSvmProblem:
+        own = np.ones(len(values.z)) if values.weight is None else values.weight
+        prices = check_prices(float(self.C) * own)
+        return self._stated(values.X, [values.z], [prices], penalty="l2", epsilon=float(self.epsilon))
+
+    def _keep_answer(self, answer: tuple[LinearSvmSolution, ...]) -> None:
+        (solution,) = answer
         self.coef_, self.intercept_ = solution.w, np.array([solution.b])
         self.__dict__.pop("dual_coef_", None)
         if not is_squared(self.loss):
             self.dual_coef_ = solution.beta[None]
-        self._keep_solutions(solutions, _NAME)
+        self._keep_solutions(answer, _NAME)
