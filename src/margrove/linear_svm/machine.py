@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -85,19 +85,6 @@ class LinearSupportVectorMachine(BaseEstimator):
     time_limit: float | None
     n_jobs: int | None
     engine: str
-
-    def densify(self) -> Self:
-        """``coef_`` as a dense array, which it is after ``fit``."""
-        check_is_fitted(self)
-        if sp.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
-        return self
-
-    def sparsify(self) -> Self:
-        """``coef_`` as a sparse matrix: of use after penalty l1, if more than half of the weights are 0."""
-        check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
-        return self
 
     def _machine_values(self, X: ArrayLike) -> NDArray[np.float64]:
         """w·x + b of each row and machine, shape (n, machines)."""
@@ -213,7 +200,7 @@ class LinearSupportVectorMachine(BaseEstimator):
         self.gap_ = np.array([solution.gap for solution in solutions])
         self.primal_ = np.array([solution.primal for solution in solutions])
         self.dual_ = np.array([solution.dual for solution in solutions])
-        self.n_iter_ = max(solution.n_iter for solution in solutions)
+        self.n_iter_ = max(int(solution.n_iter) for solution in solutions)
         self.solver_ = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
         self.engine_ = settle_engine(self.engine)
         self.status_ = worst(solution.status for solution in solutions)
@@ -241,7 +228,7 @@ class LinearSupportVectorMachine(BaseEstimator):
     ) -> Certificate:
         """Recompute from what was ``given`` where that is cheap beside the fit; else the solver's numbers stand."""
         n, d = X.shape
-        cells = (X.nnz if sp.issparse(X) else n * d) * len(np.atleast_2d(self.intercept_).ravel())
+        cells = (X.nnz if sp.issparse(X) else n * d) * len(self.intercept_)
         # A step of Newton's method with its d × d matrix costs as much as d/2 passes.
         passes = self.n_iter_ * (max(1, d // 2) if "newton" in self.solver_.lower() else 1)
         if is_recomputation_cheap(cells, passes if self.time_limit is None else 1):

@@ -6,8 +6,10 @@ import math
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
 from margrove.data.sample import Sample, read_sample, settle_weights
@@ -227,6 +229,19 @@ class LinearSVC(ClassifierMixin, LinearSupportVectorMachine):
         decision = self.decision_function(X)
         chosen = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
+
+    def densify(self) -> Self:
+        """``coef_`` as a dense array, which it is after ``fit``."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
+    def sparsify(self) -> Self:
+        """``coef_`` as a sparse matrix: of use after penalty l1, if more than half of the weights are 0."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
         """Functional and geometric margins of labelled rows; see `margrove.margins`."""
