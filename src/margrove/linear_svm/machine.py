@@ -187,7 +187,7 @@ class LinearSupportVectorMachine(BaseEstimator):
         """The engine's answer; told about, if ``verbose``."""
         engine, name = settle_engine(self.engine), type(self).__name__
         if self.verbose:
-            tell_problem(name, problem)
+            tell_problem(name, problem, engine)
         start = time.perf_counter()
         with towards(problem.tol):
             found = solve(problem, engine, effort)
@@ -249,8 +249,8 @@ def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return found
 
 
-def tell_problem(name: str, problem: Problem) -> None:
-    """What is asked, in a line."""
+def tell_problem(name: str, problem: Problem, engine: str) -> None:
+    """What is asked, in a line; and which solver takes it up, and why, in another."""
     n, d = problem.X.shape
     kind = "sparse" if sp.issparse(problem.X) else "dense"
     if isinstance(problem, CrammerSingerProblem):
@@ -259,6 +259,11 @@ def tell_problem(name: str, problem: Problem) -> None:
         count = len(problem.machines)
         asked = f"loss {problem.loss}, penalty {problem.penalty}, {count} machine{'s' if count > 1 else ''}"
     print(f"[{name}] {n} rows, {d} columns, {kind} {problem.X.dtype}; {asked}")
+    if engine == "native" and isinstance(problem, LinearSvmProblem) and problem.penalty == "l2":
+        from margrove.engine.native.linear_svm import choose
+
+        choice = choose(problem)
+        print(f"[{name}] solver {choice.method} ({choice.why})")
 
 
 def tell_solutions(name: str, solutions: Solutions, elapsed: float) -> None:

@@ -295,7 +295,7 @@ class _Table:
         costs = [price for fold in self._prices for price in fold]
         problem = self._template._stated(self._sample.X, targets, costs, penalty=self._template.penalty, epsilon=0.0)
         if self._template.verbose:
-            tell_problem("LinearSVCCV", problem)
+            tell_problem("LinearSVCCV", problem, engine)
 
         def take(rung: int, number: int, solution: LinearSvmSolution) -> None:
             fold, machine = divmod(number, self._machines)
