@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from margrove.linear.margins import Margins, margins
     from margrove.linear.perceptron import Perceptron
     from margrove.linear_svm.svc import LinearSVC
+    from margrove.linear_svm.svc_search import LinearSVCCV
     from margrove.linear_svm.svr import LinearSVR
     from margrove.multiclass.bit_string import BitStringClassifier
     from margrove.multiclass.one_vs_one import OneVsOneClassifier
@@ -47,6 +48,7 @@ _PUBLIC = {
     "NuSVC": "margrove.svm.svc",
     "SVCCV": "margrove.svm.svc_search",
     "LinearSVC": "margrove.linear_svm.svc",
+    "LinearSVCCV": "margrove.linear_svm.svc_search",
     "LinearSVR": "margrove.linear_svm.svr",
     "SVR": "margrove.svm.svr",
     "SVRCV": "margrove.svm.svr_search",
@@ -104,6 +106,7 @@ __all__ = [
     "KernelPerceptron",
     "LeastSquaresClassifier",
     "LinearSVC",
+    "LinearSVCCV",
     "LinearSVR",
     "Margins",
     "NuSVC",

@@ -22,6 +22,8 @@ from margrove import (
     DecisionTreeRegressor,
     KernelPerceptron,
     LeastSquaresClassifier,
+    LinearSVC,
+    LinearSVR,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -58,6 +60,14 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "nu-svc": lambda: NuSVC(nu=0.3),
     "svr": lambda: SVR(kernel="linear"),
     "svr, precomputed": lambda: SVR(kernel="precomputed", epsilon=0.0),
+    "linear svc": LinearSVC,
+    "linear svc, hinge": lambda: LinearSVC(loss="hinge", regularize_intercept=False, class_weight="balanced"),
+    "linear svc, l1, reference": lambda: LinearSVC(penalty="l1", C=0.1, engine="reference", max_iter=50),
+    "linear svc, crammer singer, reference": lambda: LinearSVC(
+        multi_class="crammer_singer", engine="reference", max_iter=5
+    ),
+    "linear svr": lambda: LinearSVR(epsilon=0.1),
+    "linear svr, squared": lambda: LinearSVR(loss="squared_epsilon_insensitive", fit_intercept=False),
     "nu-svr": lambda: NuSVR(nu=0.3, C=10.0),
     "one class": lambda: OneClassSVM(nu=0.2, gamma="median"),
     "one class, precomputed": lambda: OneClassSVM(kernel="precomputed"),

@@ -33,13 +33,14 @@ def is_joint(model: Any) -> bool:
 def class_weights(
     class_weight: Any, classes: NDArray[Any], codes: NDArray[np.integer[Any]], own: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The weight of each class, shape (K,). "balanced" brings every class to the same mass."""
+    """The weight of each class, shape (K,). "balanced" brings every class that has rows to the same mass."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, Mapping):
         return np.array([check_class_weight(class_weight, label) for label in classes])
     mass = np.bincount(codes, weights=own, minlength=len(classes))
-    return np.asarray(mass.sum() / (len(classes) * mass))
+    has_rows = mass > 0
+    return np.asarray(np.divide(mass.sum(), has_rows.sum() * mass, out=np.zeros(len(classes)), where=has_rows))
 
 
 def prices_of_classes(

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,20 +86,7 @@ class LinearSupportVectorMachine(BaseEstimator):
     n_jobs: int | None
     engine: str
 
-    def densify(self) -> Self:
-        """``coef_`` as a dense array, which it is after ``fit``."""
-        check_is_fitted(self)
-        if sp.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
-        return self
-
-    def sparsify(self) -> Self:
-        """``coef_`` as a sparse matrix: of use after penalty l1, if more than half of the weights are 0."""
-        check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
-        return self
-
-    def _values(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _machine_values(self, X: ArrayLike) -> NDArray[np.float64]:
         """w·x + b of each row and machine, shape (n, machines)."""
         check_is_fitted(self)
         points = read_points(self, X)
@@ -200,7 +187,7 @@ class LinearSupportVectorMachine(BaseEstimator):
         """The engine's answer; told about, if ``verbose``."""
         engine, name = settle_engine(self.engine), type(self).__name__
         if self.verbose:
-            tell_problem(name, problem)
+            tell_problem(name, problem, engine)
         start = time.perf_counter()
         with towards(problem.tol):
             found = solve(problem, engine, effort)
@@ -218,7 +205,7 @@ class LinearSupportVectorMachine(BaseEstimator):
         self.gap_ = np.array([solution.gap for solution in solutions])
         self.primal_ = np.array([solution.primal for solution in solutions])
         self.dual_ = np.array([solution.dual for solution in solutions])
-        self.n_iter_ = max(solution.n_iter for solution in solutions)
+        self.n_iter_ = max(int(solution.n_iter) for solution in solutions)
         self.solver_ = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
         self.engine_ = settle_engine(self.engine)
         self.status_ = worst(solution.status for solution in solutions)
@@ -237,22 +224,21 @@ class LinearSupportVectorMachine(BaseEstimator):
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
-    def _keep_certificate(
+    def _certified(
         self,
         certify: Callable[[Any, Any, Any, Any], Certificate],
         given: tuple[Any, Any, Any],
         X: Any,
         names: tuple[str, ...],
-    ) -> None:
+    ) -> Certificate:
         """Recompute from what was ``given`` where that is cheap beside the fit; else the solver's numbers stand."""
         n, d = X.shape
-        cells = (X.nnz if sp.issparse(X) else n * d) * len(np.atleast_2d(self.intercept_).ravel())
+        cells = (X.nnz if sp.issparse(X) else n * d) * len(self.intercept_)
         # A step of Newton's method with its d × d matrix costs as much as d/2 passes.
         passes = self.n_iter_ * (max(1, d // 2) if "newton" in self.solver_.lower() else 1)
         if is_recomputation_cheap(cells, passes if self.time_limit is None else 1):
-            self.certificate_ = certify(self, *given)
-        else:
-            self.certificate_ = solver_certificate(self, n, names)
+            return certify(self, *given)
+        return solver_certificate(self, n, names)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -268,8 +254,8 @@ def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return found
 
 
-def tell_problem(name: str, problem: Problem) -> None:
-    """What is asked, in a line."""
+def tell_problem(name: str, problem: Problem, engine: str) -> None:
+    """What is asked, in a line; and which solver takes it up, and why, in another."""
     n, d = problem.X.shape
     kind = "sparse" if sp.issparse(problem.X) else "dense"
     if isinstance(problem, CrammerSingerProblem):
@@ -278,6 +264,11 @@ def tell_problem(name: str, problem: Problem) -> None:
         count = len(problem.machines)
         asked = f"loss {problem.loss}, penalty {problem.penalty}, {count} machine{'s' if count > 1 else ''}"
     print(f"[{name}] {n} rows, {d} columns, {kind} {problem.X.dtype}; {asked}")
+    if engine == "native" and isinstance(problem, LinearSvmProblem) and problem.penalty == "l2":
+        from margrove.engine.native.linear_svm import choose
+
+        choice = choose(problem)
+        print(f"[{name}] solver {choice.method} ({choice.why})")
 
 
 def tell_solutions(name: str, solutions: Solutions, elapsed: float) -> None:

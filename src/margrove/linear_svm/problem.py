@@ -27,6 +27,7 @@ For a squared loss the gap needs no β: the one that w implies, `implied_pull`, 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -102,11 +103,16 @@ class LinearSvmSolution:
 @dataclass(frozen=True)
 class LinearPathProblem:
     """The machines of ``problem`` along C: all prices times each of ``factors``, which ascend. A machine begins each
-    rung where it ended the last one. The answer is a tuple of rungs, each a tuple of solutions; after Ctrl-C or a time
-    limit those that were reached, the last perhaps broken off."""
+    rung where it ended the last one.
+
+    The answer is a tuple of rungs, each a tuple of solutions; after Ctrl-C or a time limit those that were reached, the
+    last perhaps broken off. With ``take`` it is empty: each solution is handed over, ``take(rung, machine, solution)``,
+    when it ends, in any order of the machines, and need not be kept.
+    """
 
     problem: LinearSvmProblem
     factors: NDArray[np.float64]  # (k,), above 0
+    take: Callable[[int, int, LinearSvmSolution], None] | None = None
 
 
 @dataclass(frozen=True)

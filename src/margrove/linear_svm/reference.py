@@ -56,19 +56,25 @@ def linear_svm(problem: LinearSvmProblem) -> tuple[LinearSvmSolution, ...]:
 
 
 def linear_path(problem: LinearPathProblem) -> tuple[tuple[LinearSvmSolution, ...], ...]:
-    """Rung by rung: what a machine was left at, times what its price has grown by, begins the next."""
+    """Rung by rung: what a machine was left at, β times what its prices have grown by, begins the next."""
     rungs: list[tuple[LinearSvmSolution, ...]] = []
-    machines, last = problem.problem.machines, 1.0
-    for factor in problem.factors:
-        if rungs:
-            grown = factor / last
-            machines = tuple(
-                replace(machine, w=found.w, b=found.b, beta=found.beta * grown)
-                for machine, found in zip(machines, rungs[-1], strict=True)
-            )
-        priced = tuple(replace(machine, cost=machine.cost * factor) for machine in machines)
-        rungs.append(linear_svm(replace(problem.problem, machines=priced)))
-        last = factor
+    machines = problem.problem.machines
+    for rung, factor in enumerate(problem.factors):
+        growth = factor / problem.factors[max(rung - 1, 0)]
+        priced = tuple(
+            replace(machine, cost=machine.cost * factor, beta=None if machine.beta is None else machine.beta * growth)
+            for machine in machines
+        )
+        found = linear_svm(replace(problem.problem, machines=priced))
+        machines = tuple(
+            replace(machine, w=solution.w, b=solution.b, beta=solution.beta)
+            for machine, solution in zip(machines, found, strict=True)
+        )
+        if problem.take is None:
+            rungs.append(found)
+        else:
+            for number, solution in enumerate(found):
+                problem.take(rung, number, solution)
     return tuple(rungs)
 
 

@@ -7,9 +7,12 @@ import time
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
+from margrove.certificate import Certificate
 from margrove.data.sample import Sample, merged, read_piece, read_sample, settle_weights
 from margrove.errors import ParameterError, listed, shown
 from margrove.linear.margins import Margins, margins
@@ -18,6 +21,7 @@ from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.chunks import stream_of_classes
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
 from margrove.linear_svm.machine import carried
+from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
     PENALTIES,
     CrammerSingerProblem,
@@ -169,18 +173,54 @@ class LinearSVC(ClassifierMixin, Streaming):
         effort = self._check()
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         own = self._own_weights(sample, sample_weight)
-        names: tuple[str, ...] = _JOINT_NAME
-        if is_joint(self):
-            self._keep_joint(sample.classes, self._solved(self._joint_problem(sample, own), effort))
-        else:
-            names = machine_names(sample.classes)
-            problem = self._problem(sample, own)
-            if self.warm_start and hasattr(self, "coef_"):
-                known = self._known_machines()
-                problem = self._warmed(problem, [known.get(name) for name in names])
-            self._keep(sample.classes, self._solved(problem, effort))
-        self._keep_certificate(certify_linear_svc, (X, y, sample_weight), sample.X, names)
+        problem = self._joint_problem(sample, own) if is_joint(self) else self._problem(sample, own)
+        if isinstance(problem, LinearSvmProblem) and self.warm_start and hasattr(self, "coef_"):
+            known = self._known_machines()
+            problem = self._warmed(problem, [known.get(name) for name in machine_names(sample.classes)])
+        self._keep_answer(sample.classes, self._solved(problem, effort))
+        self.certificate_ = self._certified(certify_linear_svc, (X, y, sample_weight), sample.X, self._names)
         return self
+
+    def path(
+        self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> LinearPath:
+        """The models along C, each with its certificate: every one begins where the last one ended.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        Cs : list of float, optional
+            Ascending or not, above 0 and at most 1e100; None is 0.001 … 100 in 20 steps.
+
+        Returns
+        -------
+        LinearPath
+            ``Cs`` ascending, and ``models``: a `LinearSVC` for each, as `fit` would leave it. After Ctrl-C or
+            ``time_limit`` only those that were reached, the last of them perhaps broken off.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from margrove import LinearSVC
+        >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+        >>> path = LinearSVC(loss="hinge").path(X, y, [0.1, 10])
+        >>> path.margins.round(2).tolist()
+        [[4.0], [2.0]]
+        """
+        effort, Cs = self._check(), values_of_c(Cs)
+        reader = clone(self).set_params(C=1.0)
+        sample = read_sample(reader, X, y, sample_weight, self.class_weight)
+        own = self._own_weights(sample, sample_weight)
+
+        def keep(fitted: LinearSVC, answer: Any) -> None:
+            fitted._keep_answer(sample.classes, answer)
+
+        def certify(fitted: LinearSVC) -> Certificate:
+            return fitted._certified(certify_linear_svc, (X, y, sample_weight), sample.X, fitted._names)
+
+        problem = reader._joint_problem(sample, own) if is_joint(self) else reader._problem(sample, own)
+        return fit_path(reader, Cs, problem, keep, certify, effort)
 
     def fit_stream(self, chunks: Any, classes: ArrayLike | None = None, *, max_passes: int = 100) -> Self:
         """Find w and b of rows that come in chunks, and need not fit into memory: the same problem as `fit`.
@@ -257,7 +297,7 @@ class LinearSVC(ClassifierMixin, Streaming):
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
-        values = self._values(X)
+        values = self._machine_values(X)
         return values.ravel() if len(self.classes_) == 2 else values
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -265,6 +305,19 @@ class LinearSVC(ClassifierMixin, Streaming):
         decision = self.decision_function(X)
         chosen = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
+
+    def densify(self) -> Self:
+        """``coef_`` as a dense array, which it is after ``fit``."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
+    def sparsify(self) -> Self:
+        """``coef_`` as a sparse matrix: of use after penalty l1, if more than half of the weights are 0."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
         """Functional and geometric margins of labelled rows; see `margrove.margins`."""
@@ -325,19 +378,24 @@ class LinearSVC(ClassifierMixin, Streaming):
             return {}
         return {name: place for place, name in enumerate(machine_names(self.classes_))}
 
-    def _keep(self, classes: NDArray[Any], solutions: tuple[LinearSvmSolution, ...]) -> None:
-        self.classes_ = classes
-        self.coef_ = np.array([solution.w for solution in solutions])
-        self.intercept_ = np.array([solution.b for solution in solutions])
-        self._forget_rows()
-        if not is_squared(self.loss):
-            self.dual_coef_ = np.array([solution.beta for solution in solutions])
-        self._keep_solutions(solutions, machine_names(classes))
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return _JOINT_NAME if is_joint(self) else machine_names(self.classes_)
 
-    def _keep_joint(self, classes: NDArray[Any], solution: CrammerSingerSolution) -> None:
+    def _keep_answer(
+        self, classes: NDArray[Any], answer: tuple[LinearSvmSolution, ...] | CrammerSingerSolution
+    ) -> None:
         self.classes_ = classes
-        self.coef_, self.intercept_ = solution.w, solution.b
-        if len(classes) == 2:  # as scikit-learn has it; the best pair has w_0 = −w_1, so nothing is lost
-            self.coef_, self.intercept_ = solution.w[1:] - solution.w[:1], solution.b[1:] - solution.b[:1]
-        self.dual_coef_ = np.ascontiguousarray(solution.beta.T)
-        self._keep_solutions((solution,), _JOINT_NAME)
+        self._forget_rows()
+        if isinstance(answer, CrammerSingerSolution):
+            self.coef_, self.intercept_ = answer.w, answer.b
+            if len(classes) == 2:  # as scikit-learn has it; the best pair has w_0 = −w_1, so nothing is lost
+                self.coef_, self.intercept_ = answer.w[1:] - answer.w[:1], answer.b[1:] - answer.b[:1]
+            self.dual_coef_ = np.ascontiguousarray(answer.beta.T)
+            self._keep_solutions((answer,), _JOINT_NAME)
+            return
+        self.coef_ = np.array([solution.w for solution in answer])
+        self.intercept_ = np.array([solution.b for solution in answer])
+        if not is_squared(self.loss):
+            self.dual_coef_ = np.array([solution.beta for solution in answer])
+        self._keep_solutions(answer, machine_names(classes))

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, clone
 
-from margrove.data.sample import read_values
+from margrove.certificate import Certificate
+from margrove.data.sample import Values, read_chunk, read_values, settle_weights
+from margrove.engine import Effort
 from margrove.errors import check_number
 from margrove.linear_svm.certificate import certify_linear_svr
+from margrove.linear_svm.chunks import stream_of_values
 from margrove.linear_svm.layout import check_prices
-from margrove.linear_svm.machine import LinearSupportVectorMachine
-from margrove.linear_svm.problem import LinearSvmSolution, Loss, Solver, is_squared
+from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
+from margrove.linear_svm.problem import LinearSvmProblem, LinearSvmSolution, Loss, Solver, is_squared
+from margrove.linear_svm.streaming import Streaming
 
 _LOSSES: tuple[Loss, ...] = ("epsilon_insensitive", "squared_epsilon_insensitive")
 _NAME = ("regression",)
 
 
-class LinearSVR(RegressorMixin, LinearSupportVectorMachine):
+class LinearSVR(RegressorMixin, Streaming):
     """Linear support vector regression with w explicit (THEORY M10): for many rows, or many sparse columns.
 
     A drop-in for scikit-learn's ``LinearSVR``: the same parameters and attributes, ends on a duality gap, and has a
@@ -104,27 +109,77 @@ class LinearSVR(RegressorMixin, LinearSupportVectorMachine):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find w and b. ``sample_weight`` multiplies C of each row."""
-        effort = self._check_shared(_LOSSES)
-        check_number("epsilon", self.epsilon, least=0)
-        self._settled_solver("l2", 1)
-        values = read_values(self, X, y, sample_weight)
-        own = np.ones(len(values.z)) if values.weight is None else values.weight
-        prices = check_prices(float(self.C) * own)
-        problem = self._stated(values.X, [values.z], [prices], penalty="l2", epsilon=float(self.epsilon))
+        effort = self._check()
+        problem = self._problem(read_values(self, X, y, sample_weight))
         if self.warm_start and hasattr(self, "coef_"):
             problem = self._warmed(problem, [0])
-        self._keep(self._solved(problem, effort))
-        self._keep_certificate(certify_linear_svr, (X, y, sample_weight), values.X, _NAME)
+        self._keep_answer(self._solved(problem, effort))
+        self.certificate_ = self._certified(certify_linear_svr, (X, y, sample_weight), problem.X, _NAME)
+        return self
+
+    def path(
+        self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> LinearPath:
+        """The models along C, each with its certificate; see `LinearSVC.path`."""
+        effort, Cs = self._check(), values_of_c(Cs)
+        reader = clone(self).set_params(C=1.0)
+        problem = reader._problem(read_values(reader, X, y, sample_weight))
+
+        def certify(fitted: LinearSVR) -> Certificate:
+            return fitted._certified(certify_linear_svr, (X, y, sample_weight), problem.X, _NAME)
+
+        return fit_path(reader, Cs, problem, LinearSVR._keep_answer, certify, effort)
+
+    def fit_stream(self, chunks: Any, *, max_passes: int = 100) -> Self:
+        """Find w and b of rows that come in chunks, and need not fit into memory; see `LinearSVC.fit_stream`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from margrove import LinearSVR
+        >>> chunks = [([[0.0], [1.0]], [0.0, 1.0]), ([[2.0], [3.0]], [2.0, 3.0])]
+        >>> LinearSVR(C=100.0, tol=1e-6).fit_stream(chunks).predict([[1.5]]).round(3)
+        array([1.5])
+        """
+        effort, began = self._check(), time.monotonic()
+        self._check_streamed(max_passes)
+        stream = stream_of_values(self, chunks, self.loss, float(self.epsilon), is_first=True)
+        solutions = self._solve_stream(stream, float(self.epsilon), max_passes, effort, began)
+        self._keep_stream(solutions, stream.n_rows, stream.machines)
+        self.coef_ = self.coef_[0]
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn a piece of the rows, and forget them: one step of block minimisation; see `LinearSVC.partial_fit`."""
+        effort = self._check()
+        self._check_pieces()
+        X, z = read_chunk(self, X, y, reset=not hasattr(self, "n_seen_"), y_numeric=True)
+        weight = settle_weights(X, z, sample_weight, None)
+        prices = check_prices(float(self.C) * (np.ones(len(z)) if weight is None else weight))
+        targets = np.asarray(z, dtype=np.float64)[None]
+        self._learn_piece(X, targets, prices[None], float(self.epsilon), _NAME, effort)
+        self.coef_ = self.coef_[0]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row."""
-        return self._values(X).ravel()
+        return self._machine_values(X).ravel()
 
-    def _keep(self, solutions: tuple[LinearSvmSolution, ...]) -> None:
-        (solution,) = solutions
+    def _check(self) -> Effort:
+        effort = self._check_shared(_LOSSES)
+        check_number("epsilon", self.epsilon, least=0)
+        self._settled_solver("l2", 1)
+        return effort
+
+    def _problem(self, values: Values) -> LinearSvmProblem:
+        own = np.ones(len(values.z)) if values.weight is None else values.weight
+        prices = check_prices(float(self.C) * own)
+        return self._stated(values.X, [values.z], [prices], penalty="l2", epsilon=float(self.epsilon))
+
+    def _keep_answer(self, answer: tuple[LinearSvmSolution, ...]) -> None:
+        (solution,) = answer
         self.coef_, self.intercept_ = solution.w, np.array([solution.b])
-        self.__dict__.pop("dual_coef_", None)
+        self._forget_rows()
         if not is_squared(self.loss):
             self.dual_coef_ = solution.beta[None]
-        self._keep_solutions(solutions, _NAME)
+        self._keep_solutions(answer, _NAME)

@@ -26,6 +26,16 @@ def single(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
     return {"m": 1, "r": 1}
 
 
+def linear_machines(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
+    """As one_vs_rest, with as many rows of weights and of dual coefficients; Crammer and Singer's is one machine, with
+    dual coefficients of each label."""
+    if labels < 2:
+        raise FaultError("a linear support vector classifier tells labels apart, and it has only one")
+    rows = 1 if labels == 2 else labels
+    is_joint = parameters["multi_class"] == "crammer_singer"
+    return {"m": 1 if is_joint else rows, "w": rows, "r": labels if is_joint else rows}
+
+
 def by_code(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
     """As a support vector classifier's ``multiclass`` says; see `margrove.svm.layout`."""
     if labels < 2:

@@ -6,6 +6,7 @@ Shapes are written in symbols that must mean the same number throughout a model:
 K      labels, of a classifier
 m      machines; see `margrove.store.machines`
 r      rows of a support vector machine's ``dual_coef_``: see `margrove.svm.layout`
+w      rows of a linear support vector classifier's ``coef_``
 d      columns, ``n_features_in_``
 n      rows the model was fitted on, ``n_rows_``
 s, v   support vectors; weight vectors that vote: whatever the first array says
@@ -35,6 +36,9 @@ from margrove.linear.kernel_perceptron import KernelPerceptron
 from margrove.linear.least_squares import LeastSquaresClassifier
 from margrove.linear.perceptron import Perceptron
 from margrove.linear.problem import VARIANTS
+from margrove.linear_svm.problem import PENALTIES
+from margrove.linear_svm.svc import LinearSVC
+from margrove.linear_svm.svr import LinearSVR
 from margrove.multiclass.bit_string import BitStringClassifier
 from margrove.multiclass.decoding import DECODINGS
 from margrove.multiclass.one_vs_one import OneVsOneClassifier
@@ -42,7 +46,7 @@ from margrove.multiclass.one_vs_rest import OneVsRestClassifier
 from margrove.select.scores import KINDS
 from margrove.select.selector import ImpuritySelector
 from margrove.status import Status
-from margrove.store.machines import Counting, by_code, one_vs_rest, single
+from margrove.store.machines import Counting, by_code, linear_machines, one_vs_rest, single
 from margrove.svm.examination import HARD
 from margrove.svm.kernels import NATIVE_KERNELS
 from margrove.svm.one_class import OneClassSVM
@@ -200,6 +204,17 @@ def _lone_machine(
     )
 
 
+# What the linear machines leave besides their weights. A solve that ended as nonfinite knows no gap.
+_PROOF = (
+    Array("dual_coef_", "r n", is_optional=True),
+    Array("gap_", "m", has_gaps=True),
+    Array("primal_", "m", has_gaps=True),
+    Array("dual_", "m", has_gaps=True),
+)
+_LINEAR_SCALARS = {**_SOLVE, "solver_": Scalar(str)}
+_LINEAR_CHOICES = {"fit_intercept": (True, False), "regularize_intercept": (True, False)}
+_LINEAR_RANGES = {"n_jobs": _THREADS, "tol": Range(least=0), "C": _PRICE, "intercept_scaling": Range(least=0)}
+
 LEARNERS: dict[str, Learner] = {
     "BasicLinearClassifier": Learner(BasicLinearClassifier, _PLANE, _SOLVE),
     "LeastSquaresClassifier": Learner(LeastSquaresClassifier, _PLANE, _SOLVE),
@@ -238,6 +253,28 @@ LEARNERS: dict[str, Learner] = {
     "SVC": _support_vector_classifier(SVC, {"warm_start": False}, C=_PRICE),
     "NuSVC": _support_vector_classifier(NuSVC, {}, nu=_SHARE),
     "SVR": _lone_machine(SVR, later={"warm_start": False}, C=_PRICE, epsilon=Range(least=0)),
+    "LinearSVC": Learner(
+        LinearSVC,
+        (Array("coef_", "w d", may_be_sparse=True), Array("intercept_", "w"), *_PROOF),
+        _LINEAR_SCALARS,
+        choices={
+            **_LINEAR_CHOICES,
+            "penalty": PENALTIES,
+            "loss": ("hinge", "squared_hinge"),
+            "multi_class": ("ovr", "crammer_singer"),
+        },
+        ranges=_LINEAR_RANGES,
+        machines=linear_machines,
+    ),
+    "LinearSVR": Learner(
+        LinearSVR,
+        (Array("coef_", "d"), Array("intercept_", "m"), *_PROOF),
+        _LINEAR_SCALARS,
+        choices={**_LINEAR_CHOICES, "loss": ("epsilon_insensitive", "squared_epsilon_insensitive")},
+        ranges={**_LINEAR_RANGES, "epsilon": Range(least=0)},
+        machines=single,
+        is_classifier=False,
+    ),
     # The width of the tube may come out a rounding error below 0.
     "NuSVR": _lone_machine(NuSVR, C=_PRICE, nu=_SHARE, scalars={"epsilon_": Scalar(float, least=-sys.float_info.max)}),
     "OneClassSVM": _lone_machine(OneClassSVM, Array("offset_", "m"), nu=_SHARE),

@@ -10,19 +10,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
-from margrove.certificate import Certificate
 from margrove.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import (
     ConvergenceWarning,
     DataWarning,
-    InputError,
     ParameterError,
     check_flag,
     level_of_caller,
@@ -30,13 +24,14 @@ from margrove.errors import (
 )
 from margrove.progress import overheard, part_of
 from margrove.status import Status, worst
-from margrove.svm.folds import Splits, points_in_order
+from margrove.svm.cross_validation import CrossValidatedSearch
+from margrove.svm.folds import points_in_order
 from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution, ascending, listed_values
 from margrove.svm.kernels import Kernel, Matrix, settle_kernel
 from margrove.svm.live_line import LiveLine
 from margrove.svm.machine import SupportVectorMachine, check_weighted
 from margrove.svm.resumed import kernel_words
-from margrove.svm.scorers import asked, name_of
+from margrove.svm.scorers import name_of
 from margrove.svm.table import ScoreTable
 
 _CS = 10.0 ** np.arange(-1, 3, 0.5)  # 0.1 … 316
@@ -49,21 +44,8 @@ _HAS_NO_GAMMA = ("linear", "intersection", "precomputed")
 Scorer = Callable[[int, NDArray[np.float64]], NDArray[np.float64]]
 
 
-class SupportVectorSearch(BaseEstimator):
-    """What the searches share. Not a learner by itself."""
-
-    _machine: Any  # the class of what is searched for
-
-    cv_results_: dict[str, Any]
-    best_params_: dict[str, float]
-    best_score_: float
-    best_index_: int
-    best_estimator_: Any
-    scorer_: Any
-    n_splits_: int
-    refit_time_: float
-    status_: Status
-    engine_: str
+class SupportVectorSearch(CrossValidatedSearch):
+    """What the searches under kernels share. Not a learner by itself."""
 
     def __init__(
         self,
@@ -106,52 +88,11 @@ class SupportVectorSearch(BaseEstimator):
         self.precision = precision
         self.checkpoint = checkpoint
 
-    def _template(self) -> Any:
-        """The machine that is searched for, with the parameters that it has too; the grid is not in it yet."""
-        names = self._machine().get_params()
-        return self._machine(**{name: value for name, value in self.get_params(deep=False).items() if name in names})
-
     def _check(self, template: SupportVectorMachine) -> None:
         template._check_shared()
         check_flag("refit", self.refit)
         check_flag("drop_early", self.drop_early)
-        if isinstance(self.scoring, Mapping | list | tuple | set):
-            raise ParameterError(
-                f"scoring is {shown(self.scoring)}; give one: a name, a callable, or None for the learner's own."
-            )
-
-    def _settle_scorer(self, template: SupportVectorMachine) -> None:
-        """``scorer_``; what it asks of a cell, a cell must have."""
-        try:
-            self.scorer_ = check_scoring(template, scoring=self.scoring)
-        except ValueError as error:
-            known = "a name of sklearn.metrics.get_scorer_names(), a callable(estimator, X, y), or None"
-            hint = " sklearn.metrics.make_scorer makes one of a metric." if callable(self.scoring) else ""
-            raise ParameterError(f"scoring is {shown(self.scoring)}; it must be {known}.{hint}") from error
-        asks = getattr(self.scorer_, "_response_method", "default")
-        names = [asks] if isinstance(asks, str) else list(asks)
-        if asks != "default" and not any(hasattr(template, name) for name in names):
-            has = " and ".join(name for name in ("predict", "decision_function") if hasattr(template, name))
-            raise ParameterError(
-                f"scoring is {shown(self.scoring)}, and it asks for {' or '.join(names)}; a cell of the search has "
-                f"{has}. Use another one, or GridSearchCV."
-            )
-
-    def _splits(self, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> Splits:
-        n = len(np.asarray(y))
-        try:
-            given = [
-                (train, test) for train, test in check_cv(self.cv, y, classifier=is_classifier).split(X, y, groups)
-            ]
-        except (TypeError, ValueError) as error:
-            raise InputError(f"cv is {self.cv!r:.80}, and gives no folds of these {n} rows: {error}") from error
-        splits = [(_rows(train, n), _rows(test, n)) for train, test in given]
-        if not splits:
-            raise InputError("cv gives no folds")
-        for number, (train, test) in enumerate(splits):
-            if len(train) == 0 or len(test) == 0:
-                raise InputError(f"fold {number} has {len(train)} rows to train on and {len(test)} to score")
-        return splits
+        self._check_scoring()
 
     @property
     def _is_without_gamma(self) -> bool:
@@ -193,8 +134,7 @@ class SupportVectorSearch(BaseEstimator):
             settings = {"degree": self.degree, "coef0": self.coef0}
             kernels = tuple(settle_kernel(self.kernel, X, gamma=float(gamma), **settings) for gamma in grid["gamma"])
         self.engine_ = settle_engine(self.engine)
-        for name in ("best_params_", "best_score_", "best_index_", "best_estimator_", "refit_time_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
+        self._forget()
         table = ScoreTable(grid, len(folds))
         record = self._record(table, (points, kernels, ladders, folds), weight)
         until = None if self.time_limit is None else time.monotonic() + self.time_limit
@@ -274,11 +214,7 @@ class SupportVectorSearch(BaseEstimator):
         self.cv_results_ = table.results(searched)
         self.n_splits_ = table.score.shape[-1]
         is_complete = table.is_complete.ravel()
-        if is_complete.any():
-            rank = np.where(is_complete, self.cv_results_["rank_test_score"], np.iinfo(np.int32).max)
-            self.best_index_ = int(np.argmin(rank))
-            self.best_params_ = self.cv_results_["params"][self.best_index_]
-            self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self._keep_best(is_complete)
         self._warn(is_complete)
 
     def _warn(self, is_complete: NDArray[np.bool_]) -> None:
@@ -321,35 +257,6 @@ class SupportVectorSearch(BaseEstimator):
         if checkpoint is not None and worst(each.status_ for each in (self, *fitted)) is Status.CONVERGED:
             checkpoint.remove()
 
-    @property
-    def certificate_(self) -> Certificate:
-        """Of the refitted model."""
-        certificate: Certificate = self._fitted.certificate_
-        return certificate
-
-    @property
-    def n_iter_(self) -> Any:
-        """Of the refitted model."""
-        return self._fitted.n_iter_
-
-    @property
-    def _fitted(self) -> Any:
-        check_is_fitted(
-            self,
-            "best_estimator_",
-            msg="This %(name)s has no refitted model: fit it to its end, with refit=True.",
-        )
-        return self.best_estimator_
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """By the refitted model."""
-        return np.asarray(self._fitted.predict(X))
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """By the refitted model and ``scoring``."""
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return asked(self.scorer_, self._fitted, X, y, weight)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = self._template().__sklearn_tags__()
@@ -373,21 +280,6 @@ def _keeper(record: Record | None, table: ScoreTable) -> Callable[[Callable[[], 
             record.write(table.arrays())
 
     return look
-
-
-def _rows(given: Any, n: int) -> NDArray[np.int64]:
-    """Row numbers, whichever way a splitter says them: numbers, from the end too, or a mask."""
-    rows = np.asarray(given)
-    if rows.dtype.kind == "b" and rows.shape == (n,):
-        return np.flatnonzero(rows)
-    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu") or (rows.size and not _is_within(rows, n)):
-        raise InputError(f"cv gives {rows!r:.80} for the rows of a fold", cure=f"Give row numbers below {n}.")
-    rows = rows.astype(np.int64)
-    return np.where(rows < 0, rows + n, rows)
-
-
-def _is_within(rows: NDArray[Any], n: int) -> bool:
-    return bool(-n <= int(rows.min()) and int(rows.max()) < n)
 
 
 def default_cs() -> NDArray[np.float64]:

@@ -8,19 +8,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import _safe_indexing
 
 from margrove.checkpoint import CheckpointLike
-from margrove.data.sample import Sample, read_sample
-from margrove.errors import InputError, shown
-from margrove.svm.folds import Splits, folds_of, ladders_of, search_order
+from margrove.data.sample import read_sample
+from margrove.svm.cross_validation import Judge, check_folds
+from margrove.svm.folds import folds_of, ladders_of, search_order
 from margrove.svm.grid import prices
 from margrove.svm.layout import check_code, code_matrix
-from margrove.svm.scorers import Told, asked
+from margrove.svm.scorers import Told
 from margrove.svm.search import SupportVectorSearch, default_cs
 from margrove.svm.svc import SVC
-
-_NO_ROWS: list[Any] = []  # who is asked about, where only one asks
 
 
 class SVCCV(ClassifierMixin, SupportVectorSearch):
@@ -158,11 +155,17 @@ multiclass, n_jobs, engine, precision
         code = code_matrix(self.multiclass, len(sample.classes))
         check_code(code, sample.classes)
         splits = self._splits(X, y, groups, is_classifier=True)
-        _check_folds(sample, splits)
+        check_folds(sample, splits)
         order, splits = search_order(sample, splits)
         folds = folds_of(sample, self.class_weight, sample_weight, splits, order)
         ladders = ladders_of(code, sample.codes[order])
-        judge = _Judge(self, sample, X, y, sample_weight, splits)
+        told = _Told(
+            multiclass=self.multiclass,
+            decision_function_shape=self.decision_function_shape,
+            break_ties=self.break_ties,
+        )
+        is_by_class = isinstance(self.multiclass, str) and self.multiclass == "ovr"
+        judge = Judge(told, self, sample, (X, y, sample_weight), splits, is_by_class=is_by_class)
         grid = {"C": Cs, "epsilon": np.zeros(1), "gamma": gammas}
         searched = ("C",) if self._is_without_gamma else ("C", "gamma")
         self._fill(template, sample.X, order, ladders, folds, grid, judge.scores, searched, sample_weight)
@@ -183,63 +186,3 @@ class _Told(Told, SVC):
     def machine_decision(self, X: ArrayLike) -> Any:
         self._check_rows(X)
         return self._values
-
-
-class _Judge:
-    """Scores of the machines' values on the rows held out."""
-
-    def __init__(
-        self,
-        search: SVCCV,
-        sample: Sample,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        splits: Splits,
-    ) -> None:
-        self._told = _Told(
-            multiclass=search.multiclass,
-            decision_function_shape=search.decision_function_shape,
-            break_ties=search.break_ties,
-        )
-        self._scorer = None if search.scoring is None else search.scorer_
-        n_classes = len(sample.classes)
-        self._told._rows = _NO_ROWS
-        self._told.classes_ = np.arange(n_classes) if self._scorer is None else sample.classes
-        self._X, self._y, self._codes, self._splits = X, y, sample.codes, splits
-        self._weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        # A class that a fold has no rows of cannot be meant there.
-        self._absent = [
-            np.flatnonzero(np.bincount(sample.codes[train], minlength=n_classes) == 0) for train, _ in splits
-        ]
-        self._is_by_class = isinstance(search.multiclass, str) and search.multiclass == "ovr" and n_classes > 2
-
-    def scores(self, fold: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        test = self._splits[fold][1]
-        found = np.empty(len(values))
-        if self._scorer is not None:
-            X, y = _safe_indexing(self._X, test), _safe_indexing(self._y, test)
-            self._told._rows = X
-        for c, machines in enumerate(values):
-            self._told._values = machines.T
-            if self._is_by_class and len(self._absent[fold]):
-                machines[self._absent[fold]] = -np.inf
-            if self._scorer is None:
-                found[c] = np.average(self._told.predict(_NO_ROWS) == self._codes[test], weights=self._weight_of(test))
-            else:
-                found[c] = asked(self._scorer, self._told, X, y, self._weight_of(test))
-        return found
-
-    def _weight_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        return None if self._weight is None else self._weight[rows]
-
-
-def _check_folds(sample: Sample, splits: Splits) -> None:
-    for number, (train, _) in enumerate(splits):
-        weight = None if sample.weight is None else sample.weight[train]
-        mass = np.bincount(sample.codes[train], weights=weight, minlength=len(sample.classes))
-        if (mass > 0).sum() < 2:
-            raise InputError(
-                f"fold {number} trains on one class only, {shown(sample.classes[int(np.argmax(mass))])}",
-                cure="Use stratified folds (an int for cv), or fewer of them.",
-            )

@@ -1,0 +1,116 @@
+"""The models along C: what margins and weights do as losses get dearer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from margrove.certificate import Certificate
+from margrove.engine import Effort, settle_engine, solve
+from margrove.linear_svm.layout import check_prices
+from margrove.linear_svm.problem import CrammerSingerProblem, LinearPathProblem, LinearSvmProblem
+from margrove.progress import towards
+from margrove.status import Status, worst
+from margrove.svm.grid import prices
+
+_DEFAULT = 10.0 ** np.linspace(-3, 2, 20)
+_READ = ("n_features_in_", "feature_names_in_")
+
+
+@dataclass(frozen=True)
+class LinearPath:
+    """Models along C, ascending.
+
+    Attributes
+    ----------
+    Cs : array of shape (k,)
+    models : tuple of k fitted `LinearSVC` or `LinearSVR`
+    status : Status
+        ``converged``, or why the path ended early; ``models`` are then those that were reached.
+    """
+
+    Cs: NDArray[np.float64]
+    models: tuple[Any, ...]
+    status: Status
+
+    @property
+    def coefs(self) -> NDArray[np.float64]:
+        """w of each model and machine, shape (k, machines, d)."""
+        return np.array([_dense(model.coef_) for model in self.models])
+
+    @property
+    def margins(self) -> NDArray[np.float64]:
+        """2/‖w‖, shape (k, machines)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(2 / np.linalg.norm(self.coefs, axis=2))
+
+    @property
+    def n_columns(self) -> NDArray[np.int64]:
+        """Columns with a weight in any machine, shape (k,): with penalty l1 they come in one by one."""
+        return np.asarray((self.coefs != 0).any(axis=1).sum(axis=1))
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """The relative duality gap, shape (k, machines)."""
+        return np.array([model.gap_ for model in self.models])
+
+
+def values_of_c(Cs: Any) -> NDArray[np.float64]:
+    """As given, ascending, each once; None is 0.001 … 100 in 20 steps."""
+    return _DEFAULT.copy() if Cs is None else prices(Cs)
+
+
+def fit_path(
+    model: Any,
+    Cs: NDArray[np.float64],
+    problem: LinearSvmProblem | CrammerSingerProblem,
+    keep: Callable[[Any, Any], None],
+    certify: Callable[[Any], Certificate],
+    effort: Effort,
+) -> LinearPath:
+    """The path of ``model``, which has read the data; ``problem`` is at C = 1. ``keep`` gives a clone of it what the
+    engine answered, ``certify`` its certificate."""
+    if isinstance(problem, CrammerSingerProblem):
+        check_prices(Cs[-1] * problem.cost)
+    else:
+        for machine in problem.machines:
+            check_prices(Cs[-1] * machine.cost)
+    with towards(problem.tol):
+        found = solve_path(problem, Cs, settle_engine(model.engine), effort)
+    models = []
+    for C, answer in zip(Cs, found, strict=False):
+        fitted = clone(model).set_params(C=float(C))
+        for name in _READ:
+            if hasattr(model, name):
+                setattr(fitted, name, getattr(model, name))
+        keep(fitted, answer)
+        fitted.certificate_ = certify(fitted)
+        models.append(fitted)
+    return LinearPath(Cs[: len(models)], tuple(models), worst(each.status_ for each in models))
+
+
+def solve_path(
+    problem: LinearSvmProblem | CrammerSingerProblem, Cs: NDArray[np.float64], engine: str, effort: Effort
+) -> Sequence[Any]:
+    """What the engine answers for each C. Crammer and Singer's machine goes up by itself: β of one C, times what C has
+    grown by, begins the next."""
+    if isinstance(problem, LinearSvmProblem):
+        answers: Sequence[Any] = solve(LinearPathProblem(problem, Cs), engine, effort)
+        return answers
+    found: list[Any] = []
+    for rung, C in enumerate(Cs):
+        beta = found[-1].beta * (C / Cs[rung - 1]) if found else None
+        found.append(solve(replace(problem, cost=C * problem.cost, beta=beta), engine, effort))
+        if found[-1].status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            break
+    return found
+
+
+def _dense(coef: Any) -> NDArray[np.float64]:
+    return np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef)
