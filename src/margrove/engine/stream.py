@@ -28,7 +28,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
+from margrove.engine import Effort
 from margrove.engine.slices import run_in_slices
 from margrove.engine.stream_descent import BlockDescent
 from margrove.linear_svm.problem import is_squared, losses, relative_gap
@@ -68,8 +70,15 @@ class Solver(Protocol):
         ...
 
 
-def solve_stream(problem: StreamProblem, time_limit: float | None = None) -> tuple[StreamSolution, ...]:
-    """Each machine; all take part in the same passes."""
+def solve_stream(problem: StreamProblem, effort: Effort | None = None) -> tuple[StreamSolution, ...]:
+    """Each machine; all take part in the same passes. ``n_jobs`` of the effort are threads of BLAS."""
+    effort = effort or Effort()
+    threads = None if effort.n_jobs is None or effort.n_jobs < 0 else effort.n_jobs
+    with threadpool_limits(limits=threads, user_api="blas"):
+        return _solved(problem, effort.time_limit)
+
+
+def _solved(problem: StreamProblem, time_limit: float | None) -> tuple[StreamSolution, ...]:
     width = problem.n_columns + problem.has_intercept
     is_narrow = width <= MOST_COLUMNS and problem.n_machines * width**2 <= MOST_HESSIAN_CELLS
     solver: Solver = _Newton(problem) if is_narrow else BlockDescent(problem)
@@ -156,6 +165,7 @@ class _Newton:
         if problem.has_intercept:
             self.price[-1] = 0.0 if problem.is_free else 1 / problem.intercept**2
         self.is_squared = is_squared(problem.loss)
+        self.room = np.ones((0, self.width))  # for x̃ of a block, used again and again
         self.machines = [self._begin(number) for number in range(problem.n_machines)]
 
     def _begin(self, number: int) -> _Machine:
@@ -234,11 +244,14 @@ class _Newton:
 
     def _points(self, X: Any) -> Any:
         """x̃ of some rows in float64."""
-        X = X.astype(np.float64)
-        if not self.problem.has_intercept:
-            return X
-        ones = np.ones((X.shape[0], 1))
-        return sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
+        if sp.issparse(X):
+            X = X.astype(np.float64)
+            return sp.hstack([X, np.ones((X.shape[0], 1))], format="csr") if self.problem.has_intercept else X
+        if len(self.room) < len(X):
+            self.room = np.ones((len(X), self.width))
+        points = self.room[: len(X)]
+        points[:, : X.shape[1]] = X
+        return points
 
     def _columns(self, live: list[int]) -> tuple[Array, list[int]]:
         """The θ whose f a pass needs, as columns: of each machine the centre, the beginning of the step, the step and

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from margrove.linear_svm.problem import Loss, is_squared, losses
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
 from margrove.status import Status, worst
 
+_LEAST_SECONDS = 1e-9  # of a solve whose time is over
 _MOST_PASSES_PER_PIECE = 1000  # the piece is in memory, so a pass costs little
 
 
@@ -47,8 +49,10 @@ class Streaming(LinearSupportVectorMachine):
             tol=float(self.tol),
             max_passes=max_passes,
         )
-        left = None if effort.time_limit is None else max(0.0, effort.time_limit - (time.monotonic() - began))
-        return solve_stream(problem, left)
+        if effort.time_limit is not None:  # the first look counts
+            left = effort.time_limit - (time.monotonic() - began)
+            effort = replace(effort, time_limit=max(left, _LEAST_SECONDS))
+        return solve_stream(problem, effort)
 
     def _keep_stream(self, solutions: Sequence[StreamSolution], n: int, names: tuple[str, ...]) -> None:
         """Weights, numbers, the steps that tell β, and the solver's word on them."""
@@ -120,7 +124,7 @@ class Streaming(LinearSupportVectorMachine):
             max_passes=_MOST_PASSES_PER_PIECE,
             centre=centre,
         )
-        solutions = solve_stream(problem, effort.time_limit)
+        solutions = solve_stream(problem, effort)
         self._keep_piece(solutions, n, names, is_first=is_first)
 
     @property
