@@ -165,6 +165,8 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
         Of scikit-learn's: ``Perceptron``, ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``; ``LinearSVC`` and
         ``LinearSVR`` of a squared loss, whose ``tol`` is taken for the gap that ours means by it.
     X, y : the data the model was fitted on; a ``OneClassSVM`` has no y
+        For a `LinearSVC` or `LinearSVR`, X alone may be chunks as ``fit_stream`` takes them: then no more than a chunk
+        is in memory.
     sample_weight : array of shape (n,), optional
         The weights it was fitted with.
 
@@ -191,6 +193,10 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
     if place is None:
         known = ", ".join(sorted(_CERTIFIERS))
         raise InputError(f"{type(model).__name__} has no certificate", cure=f"Those that have one: {known}.")
+    if y is None and type(model).__name__ in _OVER_CHUNKS:
+        over_chunks = import_module("margrove.linear_svm.certificate").certify_linear_stream(model, X)
+        assert isinstance(over_chunks, Certificate)
+        return over_chunks
     if y is None and not hasattr(model, "offset_"):
         raise InputError(f"certify needs y, the labels or values that {type(model).__name__} was fitted on")
     module, function = place.split(":")
@@ -232,6 +238,9 @@ _CERTIFIERS = {
     "OneVsOneClassifier": "margrove.multiclass.certificate:certify_coded",
     "BitStringClassifier": "margrove.multiclass.certificate:certify_coded",
 }
+
+
+_OVER_CHUNKS = ("LinearSVC", "LinearSVR")
 
 
 def per_machine(values: Sequence[float] | np.ndarray | float) -> tuple[float, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from margrove.data.chunks import EncodedChunks, TableChunks, read_chunks
 from margrove.data.columns import Column
 from margrove.data.encoder import TableEncoder
 from margrove.data.frames import as_table
@@ -9,4 +10,14 @@ from margrove.data.penguins import load_penguins
 from margrove.data.readers import read_table
 from margrove.data.table import Table
 
-__all__ = ["Column", "Table", "TableEncoder", "as_table", "load_penguins", "read_table"]
+__all__ = [
+    "Column",
+    "EncodedChunks",
+    "Table",
+    "TableChunks",
+    "TableEncoder",
+    "as_table",
+    "load_penguins",
+    "read_chunks",
+    "read_table",
+]

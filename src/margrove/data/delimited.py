@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def read_delimited(
         content = content.replaced(squeezed(content.data))
         dialect = sniff(content, delimiter=" ", header=header, missing=missing)
     lines = LineIndex(content, dialect)
-    names = _column_names(dialect, content.name)
+    names = column_names(dialect, content.name)
     arrow = _parse(content, dialect, names, missing)
     if arrow.num_rows == 0:
         raise _no_rows(content, dialect)
@@ -51,7 +52,7 @@ def read_delimited(
     return _without_unnamed(table, dialect), lines
 
 
-def _column_names(dialect: Dialect, file: str) -> list[str]:
+def column_names(dialect: Dialect, file: str) -> list[str]:
     """The names of the columns; one without a name is called by its place."""
     if not dialect.has_names:
         return [f"column_{place}" for place in range(1, dialect.n_columns + 1)]
@@ -91,6 +92,32 @@ def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[
     return _read_csv(content.open(dialect.body), dialect, names, missing, content.size, newlines_in_values=True)
 
 
+def parse_block(
+    content: Content, dialect: Dialect, names: list[str], missing: tuple[str, ...], types: dict[str, Any] | None
+) -> Any:
+    """Whole rows from the midst of a file as a pyarrow Table; ``types`` are those of its columns, None to guess them.
+
+    Raises
+    ------
+    InputError
+        Lines are counted from the first of these rows, as 1.
+    """
+    import pyarrow as pa
+
+    size = content.size + 1
+    body = replace(dialect, names=(), body=0)
+    try:
+        arrow = _read_csv(content.open(0), body, names, missing, size, newlines_in_values=True, types=types)
+    except pa.ArrowInvalid as error:
+        fault = bad_byte(content) or trace(content, body)
+        if fault is not None:
+            raise fault from None
+        raise InputError(f"the rows cannot be parsed ({clip(str(error), 100)})", file=content.name) from None
+    if arrow.num_rows:
+        _check_texts(arrow, content, body, LineIndex(content, body))
+    return arrow
+
+
 def _no_rows(content: Content, dialect: Dialect) -> InputError:
     return InputError(
         "the file has column names but no rows",
@@ -108,6 +135,7 @@ def _read_csv(
     block: int,
     *,
     newlines_in_values: bool = False,
+    types: dict[str, Any] | None = None,
 ) -> Any:
     import pyarrow.csv
 
@@ -122,6 +150,7 @@ def _read_csv(
             true_values=["true", "True", "TRUE"],
             false_values=["false", "False", "FALSE"],
             decimal_point=dialect.decimal_point,
+            column_types=types,
             auto_dict_encode=True,
             auto_dict_max_cardinality=DICTIONARY_LIMIT,
         ),
@@ -171,7 +200,7 @@ def _notes(dialect: Dialect) -> list[str]:
 def _without_unnamed(table: Table, dialect: Dialect) -> Table:
     """Leave out columns without a name that carry nothing: row numbers in front, or empty cells only."""
     unnamed = [place for place, name in enumerate(dialect.names) if not name]
-    useless = [place for place in unnamed if _carries_nothing(table[table.names[place]], is_first=place == 0)]
+    useless = [place for place in unnamed if carries_nothing(table[table.names[place]], is_first=place == 0)]
     if not useless or len(useless) == table.n_columns:
         return table
     kept = table.select([name for place, name in enumerate(table.names) if place not in useless])
@@ -179,10 +208,11 @@ def _without_unnamed(table: Table, dialect: Dialect) -> Table:
     return kept.with_target(None, said)
 
 
-def _carries_nothing(column: Column, *, is_first: bool) -> bool:
+def carries_nothing(column: Column, *, is_first: bool, before: int = 0) -> bool:
+    """Whether a column without a name only numbers the rows, of which ``before`` stand above these, or is empty."""
     if column.n_missing == len(column):
         return True
     if not is_first or column.kind != "numeric":
         return False
-    start = column.values[0]
-    return bool(start in (0, 1) and np.array_equal(column.values, start + np.arange(len(column))))
+    start = column.values[0] - before
+    return bool(start in (0, 1) and np.array_equal(column.values, start + before + np.arange(len(column))))

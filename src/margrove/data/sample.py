@@ -86,7 +86,7 @@ def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class
         check_classification_targets(y)
     classes, codes = number_classes(y)
     weight = settle_weights(X, y, sample_weight, class_weight)
-    _check_classes(classes, codes, weight)
+    check_classes(classes, np.bincount(codes, weights=weight, minlength=len(classes)))
     return Sample(X, classes, codes.astype(np.int32), weight)
 
 
@@ -101,6 +101,15 @@ def read_values(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Va
     except ValueError as error:
         raise InputError(f"y is not a number everywhere: {error}", cure="A classifier takes labels.") from error
     return Values(X, values, weight)
+
+
+def read_chunk(estimator: Any, X: Any, y: Any, *, reset: bool, y_numeric: bool = False) -> tuple[Any, NDArray[Any]]:
+    """Some of the rows of a fit, checked; ``reset`` takes note of the columns, otherwise they must be those before."""
+    refuse_tables(estimator, X)
+    X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
+    if not y_numeric and y.dtype.kind not in "biuUS":
+        check_classification_targets(y)
+    return merged(X), y
 
 
 def _validated(estimator: Any, *given: Any, **how: Any) -> Any:
@@ -290,13 +299,13 @@ def refuse_tables(estimator: Any, X: Any) -> None:
         raise InputError(words, cure=cure)
 
 
-def _check_classes(classes: NDArray[Any], codes: NDArray[np.intp], weight: NDArray[np.float64] | None) -> None:
+def check_classes(classes: NDArray[Any], mass: NDArray[Any]) -> None:
+    """Refuse a single class, and classes whose rows weigh nothing; ``mass`` is what those of each class weigh."""
     if len(classes) < 2:
         raise InputError(
             f"y holds one class only, {shown(classes[0])}; a classifier needs at least two",
             cure="Add rows of another class.",
         )
-    mass = np.bincount(codes, weights=weight, minlength=len(classes))
     if (mass == 0).any():
         empty = classes[int(np.argmin(mass))]
         raise InputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -30,20 +31,35 @@ def read_svmlight(content: Content) -> Table:
     InputError
         If a line is not a label followed by index:value pairs, or a value is infinite.
     """
+    matrix, y = parse_svmlight(content)
+    if matrix.shape[0] == 0:
+        raise InputError("the file has no rows", file=content.name, cure="Each line is a label and its features.")
+    return svmlight_table(content, matrix, y, first=first_index(matrix))
+
+
+def parse_svmlight(content: Content, n_features: int | None = None) -> tuple[Any, Any]:
+    """A CSR matrix, whose first column is that of the index 0, and the labels."""
     from sklearn.datasets import load_svmlight_file
 
     try:
         # Indices are kept as they are written, so that two files of one problem agree on their names.
-        X, y = load_svmlight_file(io.BytesIO(content.data), zero_based=True)
+        X, y = load_svmlight_file(io.BytesIO(content.data), n_features=n_features, zero_based=True)
     except (ValueError, OverflowError) as error:
         raise _fault(content, str(error)) from None
-    if X.shape[0] == 0:
-        raise InputError("the file has no rows", file=content.name, cure="Each line is a label and its features.")
     if X.shape[1] > MOST_FEATURES:
         raise _fault(content, "")
     matrix = scipy.sparse.csr_matrix(X)
     matrix.sort_indices()
-    first = 0 if np.any(matrix.indices == 0) else 1
+    return matrix, y
+
+
+def first_index(matrix: Any) -> int:
+    """0 where a row names it, otherwise 1."""
+    return 0 if np.any(matrix.indices == 0) else 1
+
+
+def svmlight_table(content: Content, matrix: Any, y: Any, *, first: int) -> Table:
+    """Rows that `parse_svmlight` gave as a table, whose columns begin with index ``first``."""
     table = Table(
         block=matrix[:, first:],
         names=[f"feature_{index}" for index in range(first, matrix.shape[1])],

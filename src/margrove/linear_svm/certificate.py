@@ -2,8 +2,9 @@
 
 Nothing here imports a solver or an engine. P(w, b) is what `margrove.linear_svm.problem` says. D needs a β: of a
 squared loss the one that w implies, so the model need not keep any, and scikit-learn's models can be judged too; of
-the others the model's ``dual_coef_``. Whatever β is, it is made feasible before it is used, so D is always below the
-best that there is, and P − D never less than what the model misses:
+the others the model's ``dual_coef_``, or what its ``dual_steps_`` tell of each row (see `pulls`). Whatever β is, it is
+made feasible before it is used, so D is always below the best that there is, and P − D never less than what the model
+misses:
 
 bounds            β is clipped to them; the claim says by how much
 free intercept    the side (β > 0 or β < 0) that weighs more is scaled down until Σ β = 0
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from margrove.data.sample import float64_block, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of
 from margrove.linear.problem import machine_names, one_vs_rest_signs
+from margrove.linear_svm.chunks import stream_of_classes, stream_of_values
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
 from margrove.linear_svm.problem import (
     Loss,
@@ -42,6 +44,7 @@ from margrove.linear_svm.problem import (
     losses,
     relative_gap,
 )
+from margrove.linear_svm.pulls import balancing_shares, pull_after
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of β, held in float64 at once
 BOUND_TOLERANCE = 1e-9  # of β outside its bounds, and of Σ β, relative to the largest price or to Σ|β|
@@ -67,6 +70,7 @@ class _Evidence:
     s: float
     epsilon: float
     machines: tuple[str, ...]
+    dual_steps: NDArray[np.float64] | None = None  # (machines, steps, d + 2)
 
     @property
     def is_free(self) -> bool:
@@ -87,6 +91,7 @@ class _Tally:
     square: NDArray[np.float64]  # (sides, machines), Σ β²/(4C)
     outside: NDArray[np.float64]  # (machines,), the farthest β from its bounds
     size: NDArray[np.float64]  # (machines,), Σ |β|
+    largest: NDArray[np.float64]  # (machines,), the largest price
     column: NDArray[np.float64]  # (machines, d), Σ 4 C x²; for penalty l1
     errors: NDArray[np.int64]  # (machines,), rows on the wrong side, or outside the tube
     margin_errors: NDArray[np.int64]  # (machines,), rows with a loss
@@ -116,6 +121,37 @@ def certify_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     return _certify(model, evidence)
 
 
+@_QUIETLY
+def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
+    """Judge a linear SVM of ours on chunks of rows, as `fit_stream` takes them; memory is that of a chunk."""
+    is_regression = not hasattr(model, "classes_")
+    if not is_regression and is_joint(model):
+        raise InputError(
+            "multi_class='crammer_singer' has no certificate over chunks", cure="Give all rows: certify(model, X, y)."
+        )
+    epsilon = float(model.epsilon) if is_regression else 0.0
+    if is_regression:
+        stream = stream_of_values(model, chunks, model.loss, epsilon, is_first=False)
+    else:
+        stream = stream_of_classes(model, chunks, model.classes_, is_first=False)
+    tally, evidence, start = None, None, 0
+    penalty = getattr(model, "penalty", "l2")
+    for block in stream.walk():
+        cost = list(block.cost)
+        evidence = _evidence(model, block.X, block.target, cost, stream.machines, penalty=penalty, epsilon=epsilon)
+        if evidence.dual_coef is not None:
+            kept = evidence.dual_coef.shape[1]
+            if kept != stream.n_rows:
+                return _certificate(model, stream.n_rows, stream.machines, [_other_rows(kept, stream.n_rows)])
+            own = evidence.dual_coef[:, start : start + block.X.shape[0]]
+            evidence = replace(evidence, dual_coef=own)
+        start += block.X.shape[0]
+        tally = tally or _empty_tally(evidence)
+        _add_rows(tally, evidence)
+    assert tally is not None and evidence is not None  # there are rows, or the stream had been refused
+    return _certificate(model, stream.n_rows, stream.machines, _claims(model, evidence, tally))
+
+
 def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
     X, y = read_points(model, X), np.asarray(y).ravel()
     if len(y) != X.shape[0]:
@@ -135,10 +171,10 @@ def _evidence(
     epsilon: float,
 ) -> _Evidence:
     w = _weights(model)
-    dual_coef = None
+    dual_coef = dual_steps = None
     if not is_squared(model.loss):
-        dual_coef = getattr(model, "dual_coef_", None)
-        if dual_coef is None:
+        dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
+        if dual_coef is None and dual_steps is None:
             raise InputError(
                 f"this {type(model).__name__} keeps no dual coefficients, and loss={model.loss!r} has no certificate "
                 "without them",
@@ -156,6 +192,7 @@ def _evidence(
         scale_of_intercept(model),
         epsilon,
         names,
+        dual_steps,
     )
 
 
@@ -175,7 +212,13 @@ def _certify(model: Any, evidence: _Evidence) -> Certificate:
     n = evidence.X.shape[0]
     if evidence.dual_coef is not None and evidence.dual_coef.shape != evidence.target.shape:
         return _certificate(model, n, evidence.machines, [_other_rows(evidence.dual_coef.shape[1], n)])
-    tally = _tally(evidence)
+    tally = _empty_tally(evidence)
+    _add_rows(tally, evidence)
+    return _certificate(model, n, evidence.machines, _claims(model, evidence, tally))
+
+
+def _claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
+    """What the sums over all rows say; of the evidence only the model counts."""
     claims = _gap_claims(model, evidence, tally)
     if is_of_signs(evidence.loss):
         with np.errstate(divide="ignore"):
@@ -187,13 +230,13 @@ def _certify(model: Any, evidence: _Evidence) -> Certificate:
         ]
     else:
         claims.append(Claim("rows outside the tube", per_machine(tally.margin_errors), words="|y − f(x)| > ε"))
-    return _certificate(model, n, evidence.machines, claims)
+    return claims
 
 
-def _tally(evidence: _Evidence) -> _Tally:
+def _empty_tally(evidence: _Evidence) -> _Tally:
     machines, d = evidence.w.shape
     sides = 2 if evidence.is_free else 1
-    tally = _Tally(
+    return _Tally(
         loss=np.zeros(machines),
         pull=np.zeros((sides, machines, d)),
         total=np.zeros((sides, machines)),
@@ -201,10 +244,15 @@ def _tally(evidence: _Evidence) -> _Tally:
         square=np.zeros((sides, machines)),
         outside=np.zeros(machines),
         size=np.zeros(machines),
+        largest=np.zeros(machines),
         column=np.zeros((machines, d if evidence.penalty == "l1" else 0)),
         errors=np.zeros(machines, np.int64),
         margin_errors=np.zeros(machines, np.int64),
     )
+
+
+def _add_rows(tally: _Tally, evidence: _Evidence) -> None:
+    """Add the rows of the evidence to the sums."""
     for rows in evidence.blocks():
         block = float64_block(evidence.X, rows)
         z = evidence.target[:, rows]
@@ -215,7 +263,8 @@ def _tally(evidence: _Evidence) -> _Tally:
         tally.loss += np.where(counted, cost * loss, 0).sum(axis=1)
         tally.margin_errors += (counted & (loss > 0)).sum(axis=1)
         tally.errors += (counted & ~(z * f > 0)).sum(axis=1)
-        beta = _pull(evidence, tally, rows, z, f, cost)
+        tally.largest = np.maximum(tally.largest, cost.max(axis=1, initial=0))
+        beta = _pull(evidence, tally, rows, block, z, f, cost)
         tally.size += np.abs(beta).sum(axis=1)
         for side, part in enumerate([np.maximum(beta, 0), np.minimum(beta, 0)] if evidence.is_free else [beta]):
             tally.pull[side] += part @ block
@@ -226,18 +275,24 @@ def _tally(evidence: _Evidence) -> _Tally:
         if evidence.penalty == "l1":
             squares = block.multiply(block) if sp.issparse(block) else block**2
             tally.column += 4 * cost @ squares
-    return tally
 
 
 def _pull(
     evidence: _Evidence,
     tally: _Tally,
     rows: slice,
+    block: Any,
     z: NDArray[np.float64],
     f: NDArray[np.float64],
     cost: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """β of some rows, within its bounds."""
+    if evidence.dual_coef is None and evidence.dual_steps is not None:
+        told = []
+        for steps, own, price in zip(evidence.dual_steps, z, cost, strict=True):
+            values = np.asarray(block @ steps[:, :-2].T + steps[:, -2])
+            told.append(pull_after(evidence.loss, own, values, price, evidence.epsilon, steps[:, -1]))
+        return np.array(told)
     if evidence.dual_coef is None:
         return implied_pull(evidence.loss, z, f, cost, evidence.epsilon)
     beta = np.asarray(evidence.dual_coef[:, rows], dtype=np.float64)
@@ -263,7 +318,7 @@ def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
         dual = dual - 0.5 * (v**2).sum(axis=1) - 0.5 * u**2
     claims = gap_claims(primal, dual, float(model.tol))
     if evidence.dual_coef is not None:
-        claims.append(_bound_claim(tally.outside, np.array([prices.max(initial=0) for prices in evidence.cost])))
+        claims.append(_bound_claim(tally.outside, tally.largest))
         if evidence.is_free:
             claims.append(_sum_claim(np.abs(tally.total.sum(axis=0)), tally.size))
     if evidence.penalty == "l1":
@@ -293,11 +348,7 @@ def _feasible_shares(evidence: _Evidence, tally: _Tally) -> NDArray[np.float64]:
     """What β, on each side, is multiplied by to be feasible."""
     share = np.ones_like(tally.total)
     if evidence.is_free:
-        positive, negative = tally.total[0], -tally.total[1]
-        lighter, heavier = np.minimum(positive, negative), np.maximum(positive, negative)
-        ratio = np.divide(lighter, heavier, out=np.ones_like(heavier), where=heavier > 0)
-        share[0] = np.where(positive > negative, ratio, 1)
-        share[1] = np.where(negative > positive, ratio, 1)
+        share[0], share[1] = balancing_shares(tally.total[0], -tally.total[1])
     if evidence.penalty == "l1":
         largest = np.abs((share[..., None] * tally.pull).sum(axis=0)).max(axis=1, initial=0)
         if not evidence.is_free:

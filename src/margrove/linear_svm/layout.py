@@ -47,7 +47,13 @@ def prices_of_classes(
     model: Any, classes: NDArray[Any], codes: NDArray[np.integer[Any]], own: NDArray[np.float64]
 ) -> list[NDArray[np.float64]]:
     """C_i of each machine, arrays of shape (n,), perhaps one and the same for all. ``own`` is the rows' own weight."""
-    by_class = class_weights(model.class_weight, classes, codes, own)
+    return prices_by_class(model, class_weights(model.class_weight, classes, codes, own), codes, own)
+
+
+def prices_by_class(
+    model: Any, by_class: NDArray[np.float64], codes: NDArray[np.integer[Any]], own: NDArray[np.float64]
+) -> list[NDArray[np.float64]]:
+    """As `prices_of_classes`, for weights of classes, shape (K,), that are known already."""
     n_classes = len(by_class)
     prices = float(model.C) * own
     if n_classes == 2 or is_joint(model):

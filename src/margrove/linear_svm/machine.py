@@ -199,6 +199,11 @@ class LinearSupportVectorMachine(BaseEstimator):
             tell_solutions(name, found if isinstance(found, tuple) else (found,), time.perf_counter() - start)
         return found
 
+    def _forget_rows(self) -> None:
+        """What earlier fits kept of their rows is not of these."""
+        for name in ("dual_coef_", "dual_steps_", "n_seen_"):
+            self.__dict__.pop(name, None)
+
     def _keep_solutions(self, solutions: Solutions, names: Sequence[str]) -> None:
         """The numbers of the machines, and how they ended; weights and β are the learner's."""
         self.gap_ = np.array([solution.gap for solution in solutions])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +13,14 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
-from margrove.data.sample import Sample, read_sample, settle_weights
-from margrove.errors import ParameterError, shown
+from margrove.data.sample import Sample, merged, read_piece, read_sample, settle_weights
+from margrove.errors import ParameterError, listed, shown
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.certificate import certify_linear_svc
+from margrove.linear_svm.chunks import stream_of_classes
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
-from margrove.linear_svm.machine import LinearSupportVectorMachine, carried
+from margrove.linear_svm.machine import carried
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
     PENALTIES,
@@ -31,13 +33,14 @@ from margrove.linear_svm.problem import (
     Solver,
     is_squared,
 )
+from margrove.linear_svm.streaming import Streaming
 
 _LOSSES: tuple[Loss, ...] = ("hinge", "squared_hinge")
 _SCHEMES = ("ovr", "crammer_singer")
 _JOINT_NAME = ("all classes",)
 
 
-class LinearSVC(ClassifierMixin, LinearSupportVectorMachine):
+class LinearSVC(ClassifierMixin, Streaming):
     """Linear support vector classification with w explicit (THEORY M2–M4): for many rows, or many sparse columns.
 
     A drop-in for scikit-learn's ``LinearSVC``: the same parameters and attributes, ends on a duality gap, and has a
@@ -219,6 +222,79 @@ class LinearSVC(ClassifierMixin, LinearSupportVectorMachine):
         problem = reader._joint_problem(sample, own) if is_joint(self) else reader._problem(sample, own)
         return fit_path(reader, Cs, problem, keep, certify, effort)
 
+    def fit_stream(self, chunks: Any, classes: ArrayLike | None = None, *, max_passes: int = 100) -> Self:
+        """Find w and b of rows that come in chunks, and need not fit into memory: the same problem as `fit`.
+
+        Parameters
+        ----------
+        chunks : re-iterable of (X, y), (X, y, sample_weight) or Table; or a pair of arrays (X, y)
+            They are walked over once to be checked and counted and then once per pass, so a generator will not do: give
+            a list, `read_chunks`, a function that returns a new iterator, or a pair of memory-mapped arrays. Every walk
+            must give the same rows in the same order.
+        classes : array, optional
+            All labels that may come; None takes those that do.
+        max_passes : int
+            Walks over the chunks at most, after the first; ``max_iter`` has no meaning here.
+
+        Returns
+        -------
+        self
+            Ends on a relative duality gap ≤ ``tol``, on ``max_passes``, ``time_limit`` or Ctrl-C, with the best model
+            of all whole passes and its gap. ``dual_steps_`` (hinge, up to 2,000 columns) tell β of any row, so that
+            ``certify(model, chunks)`` can recompute the gap. Penalty l2, one machine per class.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from margrove import LinearSVC
+        >>> chunks = [([[0.0], [1.0]], [0, 0]), ([[3.0], [4.0]], [1, 1])]
+        >>> model = LinearSVC(loss="hinge", C=10.0).fit_stream(chunks)
+        >>> model.predict([[0.5], [3.5]]).tolist(), bool(model.gap_[0] <= model.tol)
+        ([0, 1], True)
+        """
+        effort, began = self._check(), time.monotonic()
+        self._check_streamed(max_passes)
+        stream = stream_of_classes(self, chunks, classes, is_first=True)
+        solutions = self._solve_stream(stream, 0.0, max_passes, effort, began)
+        self.classes_ = stream.classes
+        self._keep_stream(solutions, stream.n_rows, stream.machines)
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn a piece of the rows, and forget them: one step of block minimisation.
+
+        w becomes the least of ½‖w − w_before‖² + C Σ ℓ over the piece. Later pieces leave the pulls of earlier rows as
+        they are, so each piece adds to the dual value: ``dual_`` grows with each, and is at any time a lower bound of
+        the objective on all ``n_seen_`` rows. How far above it w is nobody knows without a walk over all of them:
+        ``certify(model, chunks)``; `fit_stream` closes the gap.
+
+        The first call needs ``classes``, all that will ever come. The intercept must be penalised.
+        """
+        effort = self._check()
+        self._check_pieces()
+        is_first = not hasattr(self, "n_seen_")
+        if is_first and classes is None:
+            raise ParameterError("the first call of partial_fit needs classes: all labels that will ever come.")
+        known = np.unique(np.asarray(classes)) if is_first else self.classes_
+        if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+            raise ParameterError(f"classes is {shown(classes)}; the first call of partial_fit said {listed(known)}.")
+        if len(known) < 2:
+            raise ParameterError(f"classes is {shown(classes)}; a classifier needs at least two.")
+        balanced = self.class_weight if isinstance(self.class_weight, str) else None
+        sample = read_piece(self, X, y, known, sample_weight, balanced, is_first=is_first)
+        own = np.ones(len(sample.codes)) if sample.weight is None else sample.weight
+        prices = np.array(prices_of_classes(self, known, sample.codes, own))
+        signs = one_vs_rest_signs(sample.codes, len(known)).astype(np.float64)
+        self.classes_ = known
+        self._learn_piece(merged(sample.X), signs, prices, 0.0, machine_names(known), effort)
+        return self
+
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
         values = self._machine_values(X)
@@ -310,7 +386,7 @@ class LinearSVC(ClassifierMixin, LinearSupportVectorMachine):
         self, classes: NDArray[Any], answer: tuple[LinearSvmSolution, ...] | CrammerSingerSolution
     ) -> None:
         self.classes_ = classes
-        self.__dict__.pop("dual_coef_", None)
+        self._forget_rows()
         if isinstance(answer, CrammerSingerSolution):
             self.coef_, self.intercept_ = answer.w, answer.b
             if len(classes) == 2:  # as scikit-learn has it; the best pair has w_0 = −w_1, so nothing is lost

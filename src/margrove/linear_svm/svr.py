@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Self
 
 import numpy as np
@@ -9,20 +10,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone
 
 from margrove.certificate import Certificate
-from margrove.data.sample import Values, read_values
+from margrove.data.sample import Values, read_chunk, read_values, settle_weights
 from margrove.engine import Effort
 from margrove.errors import check_number
 from margrove.linear_svm.certificate import certify_linear_svr
+from margrove.linear_svm.chunks import stream_of_values
 from margrove.linear_svm.layout import check_prices
-from margrove.linear_svm.machine import LinearSupportVectorMachine
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import LinearSvmProblem, LinearSvmSolution, Loss, Solver, is_squared
+from margrove.linear_svm.streaming import Streaming
 
 _LOSSES: tuple[Loss, ...] = ("epsilon_insensitive", "squared_epsilon_insensitive")
 _NAME = ("regression",)
 
 
-class LinearSVR(RegressorMixin, LinearSupportVectorMachine):
+class LinearSVR(RegressorMixin, Streaming):
     """Linear support vector regression with w explicit (THEORY M10): for many rows, or many sparse columns.
 
     A drop-in for scikit-learn's ``LinearSVR``: the same parameters and attributes, ends on a duality gap, and has a
@@ -128,6 +130,37 @@ class LinearSVR(RegressorMixin, LinearSupportVectorMachine):
 
         return fit_path(reader, Cs, problem, LinearSVR._keep_answer, certify, effort)
 
+    def fit_stream(self, chunks: Any, *, max_passes: int = 100) -> Self:
+        """Find w and b of rows that come in chunks, and need not fit into memory; see `LinearSVC.fit_stream`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from margrove import LinearSVR
+        >>> chunks = [([[0.0], [1.0]], [0.0, 1.0]), ([[2.0], [3.0]], [2.0, 3.0])]
+        >>> LinearSVR(C=100.0, tol=1e-6).fit_stream(chunks).predict([[1.5]]).round(3)
+        array([1.5])
+        """
+        effort, began = self._check(), time.monotonic()
+        self._check_streamed(max_passes)
+        stream = stream_of_values(self, chunks, self.loss, float(self.epsilon), is_first=True)
+        solutions = self._solve_stream(stream, float(self.epsilon), max_passes, effort, began)
+        self._keep_stream(solutions, stream.n_rows, stream.machines)
+        self.coef_ = self.coef_[0]
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn a piece of the rows, and forget them: one step of block minimisation; see `LinearSVC.partial_fit`."""
+        effort = self._check()
+        self._check_pieces()
+        X, z = read_chunk(self, X, y, reset=not hasattr(self, "n_seen_"), y_numeric=True)
+        weight = settle_weights(X, z, sample_weight, None)
+        prices = check_prices(float(self.C) * (np.ones(len(z)) if weight is None else weight))
+        targets = np.asarray(z, dtype=np.float64)[None]
+        self._learn_piece(X, targets, prices[None], float(self.epsilon), _NAME, effort)
+        self.coef_ = self.coef_[0]
+        return self
+
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row."""
         return self._machine_values(X).ravel()
@@ -146,7 +179,7 @@ class LinearSVR(RegressorMixin, LinearSupportVectorMachine):
     def _keep_answer(self, answer: tuple[LinearSvmSolution, ...]) -> None:
         (solution,) = answer
         self.coef_, self.intercept_ = solution.w, np.array([solution.b])
-        self.__dict__.pop("dual_coef_", None)
+        self._forget_rows()
         if not is_squared(self.loss):
             self.dual_coef_ = solution.beta[None]
         self._keep_solutions(answer, _NAME)

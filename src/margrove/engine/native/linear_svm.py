@@ -87,7 +87,7 @@ def _(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...
 def _(problem: LinearPathProblem, effort: Effort) -> tuple[tuple[LinearSvmSolution, ...], ...]:
     if problem.problem.penalty == "l1":
         return _climb_by_rungs(problem, effort)
-    machines = climb(problem.problem, problem.factors.tolist(), effort)
+    machines = climb(problem.problem, problem.factors.tolist(), effort, keeps_pulls=problem.take is None)
     if problem.take is not None:
         for number, rungs in enumerate(machines):
             for rung, solution in enumerate(rungs):
@@ -119,7 +119,12 @@ def _climb_by_rungs(problem: LinearPathProblem, effort: Effort) -> tuple[tuple[L
 
 
 def climb(
-    problem: LinearSvmProblem, factors: Sequence[float], effort: Effort, *, violation: float = 0.0
+    problem: LinearSvmProblem,
+    factors: Sequence[float],
+    effort: Effort,
+    *,
+    keeps_pulls: bool = True,
+    violation: float = 0.0,
 ) -> list[list[LinearSvmSolution]]:
     """Each machine along factors of its costs; of each the rungs that were reached, the last perhaps broken off. Where
     a ``violation`` is given, the pulls must also meet the KKT conditions within it."""
@@ -133,7 +138,7 @@ def climb(
         problem.tol,
         problem.max_iter,
         problem.seed,
-        True,
+        keeps_pulls,
         violation,
         threads,
     )

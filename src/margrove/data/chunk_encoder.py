@@ -1,0 +1,118 @@
+"""A `TableEncoder` learned from chunks of a table: as it would be from the whole, with impute="mean".
+
+Means and deviations are merged chunk by chunk: of two parts with n_a, n_b numbers and means m_a, m_b,
+
+    Σ(x − m)² = Σ_a(x − m_a)² + Σ_b(x − m_b)² + (m_b − m_a)² n_a n_b / (n_a + n_b)
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from margrove.data.columns import Column, Kind, Level, named
+from margrove.data.encoder import TableEncoder
+from margrove.data.encoding import Description, numbers_of
+from margrove.data.inspection import LEAST_ROWS, MOSTLY_DISTINCT
+from margrove.data.table import Table
+from margrove.errors import DataWarning, InputError, level_of_caller
+
+MOST_LEVELS = 100_000  # of a category; one with more names its rows
+
+
+@dataclass
+class _Known:
+    """What is known of a column after some chunks."""
+
+    name: str
+    kind: Kind
+    levels: set[Level] = field(default_factory=set)
+    n_missing: int = 0
+    n_present: int = 0
+    mean: float = 0.0
+    squares: float = 0.0  # Σ (x − mean)²
+    least: float = np.inf
+    most: float = -np.inf
+
+    def see(self, column: Column) -> None:
+        n_missing = column.n_missing
+        self.n_missing += n_missing
+        n = len(column) - n_missing
+        if self.kind == "category":
+            if len(self.levels) <= MOST_LEVELS:
+                occurs = np.bincount(column.values[column.values >= 0], minlength=len(column.levels)) > 0
+                self.levels |= {level for level, is_there in zip(column.levels, occurs, strict=True) if is_there}
+        elif n:
+            numbers = numbers_of(column).astype(np.float64)
+            present = numbers[~np.isnan(numbers)]
+            mean = float(present.mean())
+            far, total = mean - self.mean, self.n_present + n
+            self.squares += float(((present - mean) ** 2).sum()) + far**2 * self.n_present * n / total
+            self.mean += far * n / total
+            self.least, self.most = min(self.least, float(present.min())), max(self.most, float(present.max()))
+        self.n_present += n
+
+    def why_dropped(self) -> str | None:
+        if self.n_present == 0:
+            return "constant"
+        if self.kind != "category":
+            return "constant" if self.least == self.most and self.n_missing == 0 else None
+        if len(self.levels) == 1 and self.n_missing == 0:
+            return "constant"
+        is_many = self.n_present >= LEAST_ROWS and len(self.levels) > MOSTLY_DISTINCT * self.n_present
+        return "identifier" if is_many or len(self.levels) > MOST_LEVELS else None
+
+    def description(self, index: int) -> Description:
+        told = {"name": self.name, "index": index, "kind": self.kind}
+        if self.kind == "category":
+            return {**told, "levels": sorted(self.levels, key=str), "missing_seen": self.n_missing > 0}
+        deviation = np.sqrt(self.squares / (self.n_present + self.n_missing))
+        is_number = self.kind == "numeric"
+        return {
+            **told,
+            "fill": self.mean,
+            "mean": self.mean if is_number else 0.0,
+            "scale": (float(deviation) or 1.0) if is_number else 1.0,
+            "indicator": False,
+        }
+
+
+def learn_encoder(chunks: Iterable[Table]) -> TableEncoder:
+    """One walk over the chunks: levels, fills, means and scales."""
+    known: list[_Known] = []
+    source, target = "chunks", None
+    for table in chunks:
+        if table.sparse is not None:
+            raise InputError("the table is sparse, numbers already", file=table.source, cure="Leave encoded() out.")
+        source, target = table.source, table.target
+        known = known or [_Known(column.name, column.kind) for column in table]
+        for column, own in zip(table, known, strict=True):
+            own.see(column)
+    kept: list[Description] = []
+    dropped: list[dict[str, Any]] = []
+    for index, own in enumerate(known):
+        why = own.why_dropped()
+        if why is None:
+            kept.append(own.description(index))
+        else:
+            dropped.append({"name": own.name, "index": index, "why": why})
+    if not kept:
+        raise InputError("no column is left to learn from: each is constant or an identifier", file=source)
+    if dropped:
+        names = named([column["name"] for column in dropped])
+        message = f"{source}: columns that are constant or name the rows are left out: {names}."
+        warnings.warn(message, DataWarning, stacklevel=level_of_caller())
+    return TableEncoder.from_state(
+        {
+            "parameters": TableEncoder(impute="mean").get_params(),
+            "columns": kept,
+            "dropped": dropped,
+            "n_features_in": len(known),
+            "has_names": True,
+            "target": None if target is None else target.name,
+        }
+    )

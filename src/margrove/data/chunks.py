@@ -1,0 +1,513 @@
+"""A file's rows a chunk at a time, as often as asked for: for files larger than memory.
+
+`read_chunks` reads by the rules of `read_table`. What these settle from the whole file, such as the kinds of the columns,
+is settled by a first walk over it, so that every chunk has the same columns of the same kinds.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import lzma
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+
+from margrove.data.arrow import table_from_arrow
+from margrove.data.columnar import PANDAS_INDEX
+from margrove.data.columns import clip
+from margrove.data.delimited import DEFAULT_MISSING, carries_nothing, column_names, parse_block
+from margrove.data.dialect import Dialect, sniff, squeezed
+from margrove.data.fault import LineIndex
+from margrove.data.frames import check_finite, first_infinite, infinite_cell
+from margrove.data.source import Content, Format, byte_order_mark, open_content, recognise
+from margrove.data.svmlight import first_index, parse_svmlight, svmlight_table
+from margrove.data.table import Table
+from margrove.data.target import Target, choose_target, refuse_unlabelled
+from margrove.errors import InputError, ParameterError, check_whole
+from margrove.progress import Progress, report
+
+HEAD = 1 << 22  # bytes that are looked at to recognise the format and the dialect
+LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 26  # bytes of text read at a time
+_OPENERS: dict[bytes, Any] = {rb"\x1f\x8b": gzip.open, rb"BZh[1-9]1AY&SY": bz2.open, rb"\xfd7zXZ\x00": lzma.open}
+_QUOTED = rb'(?:^|(?<=[%s\r\n]))"(?:[^"]|"")*(?:"|\Z)'
+
+
+class TableChunks(ABC):
+    """The rows of a file as tables of at most so many rows; each iteration reads the file anew.
+
+    Made by `read_chunks`.
+
+    Attributes
+    ----------
+    source : str
+        The file's name.
+    rows : int
+        The most rows of a chunk.
+    n_rows : int
+        Rows in all.
+    """
+
+    n_rows: int
+
+    def __init__(self, content: Content, rows: int, target: Target, drop_unlabelled: bool) -> None:
+        self.source, self.rows = content.name, rows
+        self._content, self._target, self._drop_unlabelled = content, target, drop_unlabelled
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.source!r}: {self.n_rows:,} rows, {self.rows:,} at a time)"
+
+    def __iter__(self) -> Iterator[Table]:
+        """The chunks, from the first row on."""
+        for table in self._tables():
+            parts = max(1, -(-table.n_rows // self.rows))
+            for rows in np.array_split(np.arange(table.n_rows), parts):
+                yield table if parts == 1 else table.take(slice(int(rows[0]), int(rows[-1]) + 1))
+
+    @abstractmethod
+    def _tables(self) -> Iterator[Table]:
+        """Tables of about so many rows, with their targets."""
+
+    def _with_target(self, table: Table, line_of: Any = None) -> Table | None:
+        """The table with its target; None where no row has one and such rows are left out."""
+        if self._target is False:
+            return table.with_target(None)
+        if not self._drop_unlabelled:
+            if table.target is None:
+                return choose_target(table, self._target, line_of=line_of)
+            return refuse_unlabelled(table, drop_unlabelled=False, line_of=line_of)
+        if table.target is None:
+            table = choose_target_column(table, self._target)
+        assert table.target is not None
+        table = table.take(~table.target.is_missing)
+        return table if table.n_rows else None
+
+    def encoded(self, encoder: Any = None) -> EncodedChunks:
+        """The same rows as numbers, in pairs (X, y), through a `TableEncoder`.
+
+        Parameters
+        ----------
+        encoder : TableEncoder, optional
+            A fitted one. None learns one from all rows, by a walk of its own: as ``TableEncoder(impute="mean")`` would,
+            for the median of a stream is not to be had.
+
+        Returns
+        -------
+        EncodedChunks
+            Its ``encoder`` belongs in front of the model: ``make_pipeline(chunks.encoder, model)``.
+        """
+        from margrove.data.chunk_encoder import learn_encoder
+
+        return EncodedChunks(self, learn_encoder(self) if encoder is None else encoder)
+
+
+class EncodedChunks:
+    """Chunks as numbers: pairs (X, y); each iteration reads the file anew. Made by `TableChunks.encoded`."""
+
+    def __init__(self, chunks: TableChunks, encoder: Any) -> None:
+        self.chunks, self.encoder = chunks, encoder
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """The chunks, from the first row on."""
+        for table in self.chunks:
+            yield self.encoder.transform(table.with_target(None)), table.labels()
+
+
+def choose_target_column(table: Table, target: Target) -> Table:
+    """`choose_target` where missing cells of the target are no fault."""
+    probe = choose_target(table.take(slice(0, 0)), target)
+    assert probe.target is not None
+    name = probe.target.name
+    return table.without(name).with_target(table[name])
+
+
+def read_chunks(
+    source: str | os.PathLike[str],
+    *,
+    rows: int = 50_000,
+    target: Target = None,
+    header: bool | str = "auto",
+    delimiter: str = "auto",
+    encoding: str = "auto",
+    missing: Sequence[str] = DEFAULT_MISSING,
+    drop_unlabelled: bool = False,
+) -> TableChunks:
+    """Read a file a chunk of rows at a time, as often as needed, for files larger than memory.
+
+    Delimited text, LIBSVM (both may be compressed), Parquet, Arrow and Feather are read, by the rules of `read_table`. Text
+    is walked over once at the start, to settle the kinds of the columns for all chunks and to find faults.
+
+    Parameters
+    ----------
+    source : str or path
+    rows : int
+        The most rows of a chunk.
+    target, header, delimiter, encoding, missing, drop_unlabelled
+        As in `read_table`.
+
+    Returns
+    -------
+    TableChunks
+        An iterable of `Table`; what ``fit_stream`` and ``certify`` take.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from margrove.data import read_chunks
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "fruit.csv"
+    >>> _ = path.write_text("size,weight,ripe\\n1.5,20,yes\\n0.5,10,no\\n2.5,30,yes\\n")
+    >>> chunks = read_chunks(path, rows=2)
+    >>> [table.shape for table in chunks], [table.labels().tolist() for table in chunks]
+    ([(2, 2), (1, 2)], [['yes', 'no'], ['yes']])
+    """
+    check_whole("rows", rows, least=1)
+    if isinstance(missing, str):
+        raise ParameterError(f"missing is {missing!r}; it must be a list of words, such as [{missing!r}].")
+    if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
+        raise ParameterError(f"source is {source!r}; it must be the path of a file, for it is read several times.")
+    file = _TextFile(os.fspath(source), encoding)
+    form = recognise(file.head, is_encoded=encoding != "auto")
+    chunks: TableChunks
+    if form == "delimited" or (form == "svmlight" and delimiter != "auto"):
+        settled = sniff(file.head, delimiter=delimiter, header=header, missing=missing)
+        chunks = DelimitedChunks(file, settled, header, tuple(missing), rows, target, drop_unlabelled)
+    elif form == "svmlight":
+        if target not in (None, False, "label"):
+            raise InputError(
+                "the target of a LIBSVM file is the label that begins each line",
+                file=file.head.name,
+                cure="Leave target out.",
+            )
+        chunks = SvmlightChunks(file, rows, target, drop_unlabelled)
+    elif form in ("parquet", "arrow", "arrow stream") and not file.is_compressed:
+        chunks = ColumnarChunks(open_content(source), form, rows, target, drop_unlabelled)
+    else:
+        raise InputError(
+            f"files of the format {form!r} are not read in chunks"
+            + (" where compressed" if file.is_compressed else ""),
+            file=file.head.name,
+            cure="Save it as CSV, LIBSVM or Parquet, or read it as a whole with read_table.",
+        )
+    if next(iter(chunks), None) is None:  # what is wrong with the target is told now
+        raise InputError("every target cell is missing", file=chunks.source, cure="Choose another target.")
+    return chunks
+
+
+class _TextFile:
+    """A file that is read in blocks of whole lines, decompressed and in UTF-8."""
+
+    def __init__(self, path: str, encoding: str) -> None:
+        start = open_content(path) if os.path.isdir(path) or not os.path.exists(path) else None
+        assert start is None  # both raise
+        self.path = path
+        with open(path, "rb") as raw:
+            magic = raw.read(16)
+        self._open = next((opener for pattern, opener in _OPENERS.items() if re.match(pattern, magic)), open)
+        self.is_compressed = self._open is not open
+        with self._open(path, "rb") as file:
+            first = file.read(HEAD)
+        if not first.strip():
+            raise InputError("the file is empty", file=path, cure="Was it fully written?")
+        self.encoding = (byte_order_mark(first) or "utf-8") if encoding == "auto" else encoding
+        self.is_utf8 = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+        extension = Content(path).extension or _extension(path)
+        if not self.is_utf8 and b"\x93NUMPY" != first[:6]:
+            first = self._decoded(first, final=False)
+        self.head = Content(path, extension, held=first)
+
+    def _decoded(self, data: bytes, *, final: bool) -> bytes:
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        try:
+            return decoder.decode(data, final).lstrip("\ufeff").encode()
+        except UnicodeDecodeError as error:
+            raise self._not_decoded(error) from None
+
+    def _not_decoded(self, error: UnicodeDecodeError) -> InputError:
+        return InputError(
+            f"the text is not {self.encoding}: {error.reason}",
+            file=self.path,
+            cure="Name the right encoding, such as encoding='utf-8' or encoding='latin-1'.",
+        )
+
+    def blocks(self, size: int, skipped: int, delimiter: str | None) -> Iterator[tuple[int, Content]]:
+        """Blocks of whole records of about ``size`` bytes, each with the number of lines before it, the first
+        ``skipped`` lines left out. ``delimiter`` is that of cells whose quotes may hold line ends; None where none do."""
+        with self._open(self.path, "rb") as file:
+            rest, line = b"", 0
+            for data in self._pieces(file, size):
+                rest += data
+                while skipped > line and (end := _line_end(rest)):
+                    rest, line = rest[end:], line + 1
+                if skipped > line:
+                    continue
+                cut = _last_record(rest, delimiter)
+                if cut == 0:
+                    continue  # a record longer than the block: read on
+                yield line, Content(self.path, held=rest[:cut])
+                line += _lines_in(rest[:cut])
+                rest = rest[cut:]
+            if rest.strip() and skipped <= line:
+                yield line, Content(self.path, held=rest)
+
+    def _pieces(self, file: IO[bytes], size: int) -> Iterator[bytes]:
+        decoder = None if self.is_utf8 else codecs.getincrementaldecoder(self.encoding)()
+        is_first = True
+        while data := file.read(size):
+            if decoder is not None:
+                try:
+                    text = decoder.decode(data)
+                except UnicodeDecodeError as error:
+                    raise self._not_decoded(error) from None
+                data = (text.lstrip("\ufeff") if is_first else text).encode()
+            is_first = False
+            yield data
+
+
+def _extension(path: str) -> str:
+    endings = [ending.lower() for ending in re.findall(r"\.[^./\\]+", os.path.basename(path))]
+    return next((ending for ending in reversed(endings) if ending not in (".gz", ".bz2", ".xz")), "")
+
+
+def _line_end(data: bytes) -> int:
+    """The offset after the first line, 0 where it does not end here. A carriage return at the very end may be half."""
+    found = re.search(rb"\r\n|\n|\r(?!\Z)", data)
+    return found.end() if found else 0
+
+
+def _lines_in(data: bytes) -> int:
+    return data.count(b"\n") or data.count(b"\r")
+
+
+def _last_record(data: bytes, delimiter: str | None) -> int:
+    """The offset after the last whole record: after a line end that is in no quotes."""
+    end = data[:-1].rfind(b"\r") + 1 if b"\n" not in data else data.rfind(b"\n") + 1
+    if delimiter is None or b'"' not in data:
+        return end
+    pattern = re.compile(_QUOTED % re.escape(delimiter.encode()))
+    for match in pattern.finditer(data):
+        if match.start() < end <= match.end() and not (match.end() == end and data[end - 1 : end] == b'"'):
+            end = max(data.rfind(b"\n", 0, match.start()), data.rfind(b"\r", 0, match.start())) + 1
+    return end
+
+
+def _block_size(head: bytes, rows: int) -> int:
+    """Bytes that hold about so many rows, judged by the first lines."""
+    lines = max(1, _lines_in(head))
+    return int(min(max(rows * len(head) / lines, LEAST_BLOCK), MOST_BLOCK))
+
+
+def _shifted(error: InputError, lines: int) -> InputError:
+    """The same complaint, ``lines`` further down."""
+    line = None if error.line is None else error.line + lines
+    return InputError(error.problem, file=error.file, line=line, column=error.column, cure=error.cure)
+
+
+class DelimitedChunks(TableChunks):
+    """CSV and its kin."""
+
+    def __init__(
+        self,
+        file: _TextFile,
+        dialect: Dialect,
+        header: bool | str,
+        missing: tuple[str, ...],
+        rows: int,
+        target: Target,
+        drop_unlabelled: bool,
+    ) -> None:
+        super().__init__(file.head, rows, target, drop_unlabelled)
+        head = file.head
+        if dialect.delimiter == " ":
+            head = head.replaced(squeezed(head.data))
+            dialect = sniff(head, delimiter=" ", header=header, missing=missing)
+        self._file, self._dialect, self._missing = file, dialect, missing
+        self._size = _block_size(file.head.data, rows)
+        self._skipped = _lines_in(head.data[: dialect.body])
+        self._names = column_names(dialect, self.source)
+        self._types: dict[str, Any] | None = None
+        self._kept: list[str] | None = None
+        self._settle()
+
+    def _settle(self) -> None:
+        """The first walk: kinds of columns, those that carry nothing, faults."""
+        import pyarrow as pa
+
+        found: dict[str, Any] = {}
+        useless = {
+            name for place, name in enumerate(self._names) if self._dialect.names and not self._dialect.names[place]
+        }
+        n = 0
+        for _, _, arrow in self._parsed():
+            for field in arrow.schema:
+                found[field.name] = _wider(found.get(field.name, pa.null()), field.type)
+            if useless:
+                table = table_from_arrow(arrow.select(sorted(useless, key=self._names.index)), source=self.source)
+                useless = {
+                    column.name
+                    for column in table
+                    if carries_nothing(column, is_first=column.name == self._names[0], before=n)
+                }
+            n += arrow.num_rows
+            report(Progress("looking through the file", n))
+        if n == 0:
+            raise InputError(
+                "the file has column names but no rows",
+                file=self.source,
+                line=self._dialect.first_line,
+                cure="If the first line is a row and not names, say header=False.",
+            )
+        self._types = found
+        if len(useless) < len(self._names):
+            self._kept = [name for name in self._names if name not in useless]
+        self.n_rows = sum(table.n_rows for table in self._tables()) if self._drop_unlabelled else n
+
+    def _parsed(self) -> Iterator[tuple[int, Content, Any]]:
+        for line, content in self._file.blocks(self._size, self._skipped, self._dialect.delimiter):
+            block = content.replaced(squeezed(content.data)) if self._dialect.delimiter == " " else content
+            try:
+                arrow = parse_block(block, self._dialect, self._names, self._missing, self._types)
+            except InputError as error:
+                raise _shifted(error, line) from None
+            if arrow.num_rows:
+                yield line, block, arrow
+
+    def _tables(self) -> Iterator[Table]:
+        for line, block, arrow in self._parsed():
+            table = table_from_arrow(arrow, source=self.source)
+            body = Dialect(self._dialect.delimiter, ".", (), self._dialect.n_columns, 1, 0)
+            lines = LineIndex(block, body)
+            infinite = first_infinite(table)
+            if infinite is not None:
+                name, row, value = infinite
+                raise infinite_cell(value, file=self.source, column=name, line=line + lines.of_row(row))
+            if self._kept is not None and len(self._kept) < len(self._names):
+                table = table.select(self._kept)
+
+            def line_of(row: int, line: int = line, lines: LineIndex = lines) -> int:
+                return line + lines.of_row(row)
+
+            chosen = self._with_target(table, line_of)
+            if chosen is not None:
+                yield chosen
+
+
+def _wider(first: Any, second: Any) -> Any:
+    """The type that cells of both types are read as: what pyarrow would have guessed for all of them."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    words = pa.dictionary(pa.int32(), pa.string())
+    first, second = (words if kinds.is_string(kind) or kinds.is_dictionary(kind) else kind for kind in (first, second))
+    if first == second or kinds.is_null(second):
+        return first
+    if kinds.is_null(first):
+        return second
+    if all(kinds.is_integer(kind) or kinds.is_floating(kind) for kind in (first, second)):
+        return pa.float64()
+    if all(kinds.is_date(kind) or kinds.is_timestamp(kind) for kind in (first, second)):
+        stamps = [kind for kind in (first, second) if kinds.is_timestamp(kind)]
+        has_zone = {kind.tz for kind in stamps}
+        if len(has_zone) == 1 and (has_zone == {None} or len(stamps) == 2):
+            return pa.timestamp("ns" if any(kind.unit == "ns" for kind in stamps) else "s", tz=has_zone.pop())
+    return words
+
+
+class SvmlightChunks(TableChunks):
+    """LIBSVM files."""
+
+    def __init__(self, file: _TextFile, rows: int, target: Target, drop_unlabelled: bool) -> None:
+        super().__init__(file.head, rows, target, drop_unlabelled)
+        self._file, self._size = file, _block_size(file.head.data, rows)
+        self._width, self._first, self.n_rows = 0, 1, 0
+        for _, _, matrix, _ in self._parsed(None):
+            self._width = max(self._width, matrix.shape[1])
+            self._first = min(self._first, first_index(matrix))
+            self.n_rows += matrix.shape[0]
+            report(Progress("looking through the file", self.n_rows))
+        if self.n_rows == 0:
+            raise InputError("the file has no rows", file=self.source, cure="Each line is a label and its features.")
+
+    def _parsed(self, width: int | None) -> Iterator[tuple[int, Content, Any, Any]]:
+        for line, block in self._file.blocks(self._size, 0, None):
+            try:
+                matrix, y = parse_svmlight(block, width)
+            except InputError as error:
+                raise _shifted(error, line) from None
+            if matrix.shape[0]:
+                yield line, block, matrix, y
+
+    def _tables(self) -> Iterator[Table]:
+        for line, block, matrix, y in self._parsed(self._width):
+            try:
+                table = svmlight_table(block, matrix, y, first=self._first)
+            except InputError as error:
+                raise _shifted(error, line) from None
+            chosen = self._with_target(table)
+            if chosen is not None:
+                yield chosen
+
+
+class ColumnarChunks(TableChunks):
+    """Parquet, Arrow and Feather files, whose columns have their kinds already."""
+
+    def __init__(self, content: Content, form: Format, rows: int, target: Target, drop_unlabelled: bool) -> None:
+        super().__init__(content, rows, target, drop_unlabelled)
+        self._form = form
+        if form == "parquet" and not drop_unlabelled:
+            self.n_rows = self._damaged(self._parquet_rows)
+        else:
+            self.n_rows = sum(table.n_rows for table in self._tables())
+        if self.n_rows == 0:
+            raise InputError("the file has columns but no rows", file=self.source, cure="Was it fully written?")
+
+    def _parquet_rows(self) -> int:
+        import pyarrow.parquet
+
+        return int(pyarrow.parquet.ParquetFile(self._content.open(0)).metadata.num_rows)
+
+    def _damaged(self, work: Any) -> Any:
+        import pyarrow as pa
+
+        try:
+            return work()
+        except (pa.ArrowException, OSError) as error:
+            reason = clip(str(error).rstrip("."), 100)
+            problem = f"the {self._form.capitalize()} file is damaged or cut short ({reason})"
+            raise InputError(problem, file=self.source, cure="Write or download it again.") from None
+
+    def _batches(self) -> Iterator[Any]:
+        import pyarrow as pa
+
+        buffer = self._content.open(0)
+        if self._form == "parquet":
+            import pyarrow.parquet
+
+            file = self._damaged(lambda: pyarrow.parquet.ParquetFile(buffer))
+            batches = file.iter_batches(batch_size=self.rows)
+        elif self._form == "arrow":
+            reader = self._damaged(lambda: pa.ipc.open_file(buffer))
+            batches = (reader.get_batch(place) for place in range(reader.num_record_batches))
+        else:
+            batches = iter(self._damaged(lambda: pa.ipc.open_stream(buffer)))
+        while (batch := self._damaged(lambda: next(batches, None))) is not None:
+            yield batch
+
+    def _tables(self) -> Iterator[Table]:
+        import pyarrow as pa
+
+        for batch in self._batches():
+            arrow = pa.Table.from_batches([batch])
+            if arrow.num_rows == 0:
+                continue
+            if PANDAS_INDEX in arrow.column_names:
+                arrow = arrow.drop_columns([PANDAS_INDEX])
+            table = table_from_arrow(arrow, source=self.source)
+            check_finite(table)
+            chosen = self._with_target(table)
+            if chosen is not None:
+                yield chosen

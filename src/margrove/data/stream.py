@@ -1,0 +1,102 @@
+"""Rows that come in chunks, and can be walked over again and again: what a fit over more rows than memory holds is given.
+
+A *chunk* is a pair (X, y), a triple (X, y, sample_weight) or a `Table` with a target. Chunks may come as
+
+- a list, or any object that gives a new iterator each time it is asked for one, as `read_chunks` does;
+- a function without arguments that returns such an iterator;
+- a pair of arrays (X, y), such as NumPy's memory maps, of which some rows are taken at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from margrove.data.columns import named
+from margrove.data.encoding import numbers_of
+from margrove.data.table import Table
+from margrove.errors import InputError, ParameterError
+
+CELLS = 1 << 21  # numbers of a pair of arrays taken at a time: 16 MB of float64
+
+Chunk = tuple[Any, Any, Any]  # X, y and the rows' weights, or None
+
+
+def walker(chunks: Any) -> Callable[[], Iterator[Chunk]]:
+    """What starts a new walk over the chunks, each time it is called.
+
+    Raises
+    ------
+    ParameterError
+        If the chunks can be walked over only once, or are none.
+    """
+    if isinstance(chunks, (tuple, list)) and len(chunks) in (2, 3) and _is_matrix(chunks[0]):
+        return lambda: _slices(*chunks)
+    if callable(chunks) and not hasattr(chunks, "__iter__"):
+        return lambda: _parts_of(chunks())
+    if not hasattr(chunks, "__iter__") or isinstance(chunks, (str, bytes)):
+        raise ParameterError(
+            f"chunks is of type {type(chunks).__name__}; it must be chunks (X, y) that can be walked over several times: "
+            "a list of them, a function that returns an iterator, read_chunks(path), or a pair of arrays."
+        )
+    if iter(chunks) is chunks:
+        raise ParameterError(
+            f"chunks is a {type(chunks).__name__}, which can be walked over only once, and several passes are needed. "
+            "Give the function that makes it, without calling it."
+        )
+    return lambda: _parts_of(chunks)
+
+
+def _is_matrix(part: Any) -> bool:
+    return getattr(part, "ndim", 0) == 2
+
+
+def _slices(X: Any, y: Any, weight: Any = None) -> Iterator[Chunk]:
+    n = X.shape[0]
+    for name, part in (("y", y), ("sample_weight", weight)):
+        if part is not None and len(part) != n:
+            raise InputError(f"X has {n} rows and {name} has {len(part)}", cure="Each row needs one.")
+    width = X.nnz // max(1, n) if sp.issparse(X) else X.shape[1]
+    step = max(1, CELLS // max(1, width))
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        yield X[rows], y[rows], None if weight is None else weight[rows]
+
+
+def _parts_of(chunks: Any) -> Iterator[Chunk]:
+    for number, chunk in enumerate(chunks, start=1):
+        if isinstance(chunk, Table):
+            yield numbers_of_table(chunk), chunk.labels(), None
+        elif isinstance(chunk, (tuple, list)) and len(chunk) in (2, 3):
+            X, y, *weight = chunk
+            yield (numbers_of_table(X) if isinstance(X, Table) else X), y, weight[0] if weight else None
+        else:
+            kind = f"{type(chunk).__name__}" + (f" of {len(chunk)}" if isinstance(chunk, (tuple, list)) else "")
+            raise InputError(
+                f"chunk {number} is a {kind}; a pair (X, y), a triple (X, y, sample_weight) or a Table was wanted"
+            )
+
+
+def numbers_of_table(table: Table) -> Any:
+    """A table of numbers and truth values as one array, or its sparse matrix.
+
+    Raises
+    ------
+    InputError
+        If a column holds categories.
+    """
+    if table.sparse is not None:
+        return table.sparse
+    if table.block is not None:
+        return table.block
+    words = [column.name for column in table if column.kind == "category"]
+    if words:
+        raise InputError(
+            f"these columns hold categories, and numbers are wanted: {named(words)}",
+            file=table.source,
+            cure="Encode them: read_chunks(...).encoded().",
+        )
+    return np.column_stack([numbers_of(column) for column in table])

@@ -1,0 +1,264 @@
+"""Linear SVMs over a stream of rows of very many columns: dual descent block by block (Yu et al., 2010).
+
+The pulls β of all rows lie in a temporary file, 8 bytes for each row and machine, which is gone when the solve is. A
+block of rows B is read, its rows' products K = X_B X_Bᵀ are formed, and D is made larger over β_B alone, one β_i after
+the other (Hsieh et al., 2008), while f of the block's rows is kept up to date through K; then w = c + Σ β x follows.
+
+A pass also adds up the losses at the w that it began with, so that at its end P of that w and D of the last β are known
+(of a squared loss: D of the β that this w implies, so that w alone proves its gap).
+The intercept is the weight of a constant column, whose norm √n would rule all others: every block would set it to its
+own liking. So it follows slowly: b is the least of (b/s)²/2 − b Σβ + (b − b₀)²/(2η), that is b = τ (b₀/η + Σβ) with
+1/τ = 1/s² + 1/η, and b₀ moves there once a pass. That is the method of multipliers where the intercept is free (1/s = 0).
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.linear_svm.problem import implied_pull, is_of_signs, is_squared, losses, relative_gap
+from margrove.linear_svm.pulls import balancing_shares
+from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
+from margrove.status import Status
+
+Array = NDArray[np.float64]
+
+ROWS = 512  # of a block: K has 2 MB, and 30 visits cost less than to read the rows
+SWEEPS = 3  # over a block's rows before the next block comes; more than a few serve this block and no other
+
+
+@dataclass
+class _Pulls:
+    """Sums over rows of what D is made of; β > 0 and β < 0 apart where the intercept is free."""
+
+    pull: Array  # (sides, d), Σ β x
+    total: Array  # (sides,), Σ β
+    brought: Array  # (sides,), Σ z β − ε|β| − β f_centre
+    square: Array  # (sides,), Σ β²/(4C)
+
+    @classmethod
+    def none(cls, sides: int, d: int) -> _Pulls:
+        return cls(np.zeros((sides, d)), np.zeros(sides), np.zeros(sides), np.zeros(sides))
+
+    def add(self, X: Any, gain: Array, C: Array, beta: Array, epsilon: float, sign: float = 1.0) -> None:
+        """Put these rows' pulls in, or take them out (sign −1); ``gain`` is z − f_centre."""
+        sides = [np.maximum(beta, 0), np.minimum(beta, 0)] if len(self.total) == 2 else [beta]
+        for side, part in enumerate(sides):
+            if not part.any():
+                continue
+            self.pull[side] += sign * (X.T @ part)
+            self.total[side] += sign * part.sum()
+            self.brought[side] += sign * float((gain * part - epsilon * np.abs(part)).sum())
+            squares = np.divide(part**2, 4 * C, out=np.zeros_like(part), where=C > 0)
+            self.square[side] += sign * float(squares.sum())
+
+    def dual(self, s: float, *, is_squared: bool) -> float:
+        """D, after Σ β = 0 has been made true for a free intercept."""
+        share, u = np.ones(len(self.total)), 0.0
+        if math.isinf(s):
+            share = np.array(balancing_shares(self.total[0], -self.total[1]))
+        else:
+            u = s * float(self.total.sum())
+        pull = share @ self.pull
+        squares = float(share**2 @ self.square) if is_squared else 0.0
+        return float(share @ self.brought - squares - 0.5 * (pull @ pull) - 0.5 * u**2)
+
+
+@dataclass
+class _Machine:
+    centre: Array  # (d,)
+    centre_b: float
+    pulls: _Pulls  # of all rows, as they are in the file
+    b0: float = 0.0
+    is_done: bool = False
+    primal: float = math.inf
+    dual: float = 0.0
+    w: Array = field(default_factory=lambda: np.zeros(0))  # of the primal value
+    b: float = 0.0
+    w_dual: Array = field(default_factory=lambda: np.zeros(0))  # what β of the dual value gives; b of a free one not
+    b_dual: float = 0.0
+    # Of the pass at hand: where it began, and the losses there
+    w_first: Array = field(default_factory=lambda: np.zeros(0))
+    b_first: float = 0.0
+    loss: float = 0.0
+    implied: _Pulls | None = None  # for a squared loss, what w itself implies there: w alone must prove its gap
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.primal, self.dual)
+
+
+class BlockDescent:
+    """All machines, in the same passes."""
+
+    def __init__(self, problem: StreamProblem) -> None:
+        self.problem = problem
+        self.n_passes = 0
+        self.sides = 2 if problem.is_free else 1
+        self.is_squared = is_squared(problem.loss)
+        self.eta = 0.0  # how far b may go in a pass; settled by the first block
+        self.machines = [self._begin(number) for number in range(problem.n_machines)]
+        self.rng = np.random.default_rng(0)
+
+    def _begin(self, number: int) -> _Machine:
+        problem, d, sides = self.problem, self.problem.n_columns, self.sides
+        centre = np.zeros(d + 1) if problem.centre is None else problem.centre[number]
+        primal = float(problem.primal_at_centre[number])
+        return _Machine(
+            centre[:d].copy(),
+            float(centre[-1]),
+            _Pulls.none(sides, d),
+            b0=float(centre[-1]),
+            is_done=primal <= 0,
+            primal=primal,
+            w=centre[:d].copy(),
+            b=float(centre[-1]),
+            w_dual=centre[:d].copy(),
+            b_dual=float(centre[-1]),
+        )
+
+    def gap(self) -> float:
+        return max((machine.gap for machine in self.machines), default=0.0)
+
+    def work(self) -> Iterator[None]:
+        shape = (self.problem.n_machines, self.problem.n_rows)
+        with tempfile.TemporaryFile(prefix="margrove-pulls-") as file:
+            beta = np.memmap(file, np.float64, "w+", shape=shape)
+            while self.n_passes < self.problem.max_passes:
+                live = [number for number, machine in enumerate(self.machines) if not machine.is_done]
+                if not live:
+                    return
+                yield from self._pass(live, beta)
+                self.n_passes += 1
+                for number in live:
+                    self._judge(self.machines[number])
+                yield
+
+    def solutions(self, status: Status | None) -> tuple[StreamSolution, ...]:
+        d = self.problem.n_columns
+        found = []
+        for machine in self.machines:
+            is_converged = machine.gap <= self.problem.tol
+            ended = Status.CONVERGED if is_converged else status or Status.MAX_ITER
+            if not is_converged and machine.is_done:
+                ended = Status.NONFINITE
+            found.append(
+                StreamSolution(
+                    machine.w,
+                    machine.b,
+                    np.zeros((0, d + 2)),
+                    machine.primal,
+                    machine.dual,
+                    self.n_passes,
+                    ended,
+                    "dual descent over passes",
+                    machine.w_dual,
+                    machine.b_dual,
+                )
+            )
+        return tuple(found)
+
+    def _pass(self, live: list[int], beta: Any) -> Iterator[None]:
+        for number in live:
+            machine = self.machines[number]
+            machine.w_first, machine.b_first = self._weights(machine)
+            machine.loss = 0.0
+            machine.implied = _Pulls.none(self.sides, self.problem.n_columns) if self.is_squared else None
+        row = 0
+        for block in self.problem.walk():
+            for first in range(0, block.X.shape[0], ROWS):
+                rows = slice(first, min(first + ROWS, block.X.shape[0]))
+                X = block.X[rows].astype(np.float64)
+                products = X @ X.T
+                K = products.toarray() if sp.issparse(products) else np.asarray(products)
+                if self.eta == 0 and K.any():
+                    self.eta = max(float(K.mean()), float(np.diagonal(K).mean()) / len(K))  # as the mean row does
+                own = slice(row, row + X.shape[0])
+                for number in live:
+                    beta[number, own] = self._visit(number, X, K, block, rows, beta[number, own].copy())
+                row = own.stop
+                yield
+
+    def _weights(self, machine: _Machine) -> tuple[Array, float]:
+        pulls = machine.pulls
+        tau = self._tau()
+        u = float(pulls.total.sum())
+        b = machine.b0 if tau == 0 else machine.centre_b + tau * ((machine.b0 - machine.centre_b) / self.eta + u)
+        return machine.centre + pulls.pull.sum(axis=0), b
+
+    def _tau(self) -> float:
+        s = self.problem.intercept
+        return 0.0 if s == 0 or self.eta == 0 else 1 / (1 / s**2 + 1 / self.eta)
+
+    def _visit(self, number: int, X: Any, K: Array, block: Block, rows: slice, beta: Array) -> Array:
+        """Make D larger over the rows of one block; the new β."""
+        problem, machine = self.problem, self.machines[number]
+        z, C = block.target[number, rows], block.cost[number, rows]
+        gain = z - np.asarray(X @ machine.centre + machine.centre_b)
+        f_first = np.asarray(X @ machine.w_first + machine.b_first)
+        machine.loss += float(C @ losses(problem.loss, z, f_first, problem.epsilon))
+        if machine.implied is not None:
+            pull = implied_pull(problem.loss, z, f_first, C, problem.epsilon)
+            machine.implied.add(X, gain, C, pull, problem.epsilon)
+        w, b = self._weights(machine)
+        f = np.asarray(X @ w + b)
+        machine.pulls.add(X, gain, C, beta, problem.epsilon, sign=-1.0)
+        self._descend(z, C, f, K, beta)
+        machine.pulls.add(X, gain, C, beta, problem.epsilon)
+        return beta
+
+    def _descend(self, z: Array, C: Array, f: Array, K: Array, beta: Array) -> None:
+        """Each β_i at a time to where D is largest: a soft threshold, cut to its bounds. f and β are changed."""
+        problem = self.problem
+        epsilon = 0.0 if is_of_signs(problem.loss) else problem.epsilon
+        softness = np.divide(1.0, 2 * C, out=np.zeros_like(C), where=C > 0) if self.is_squared else np.zeros_like(C)
+        extra = self._tau()
+        curvature = np.diagonal(K) + extra + softness
+        most = np.full_like(C, np.inf) if self.is_squared else C
+        low = np.where(z > 0, 0.0, -most) if is_of_signs(problem.loss) else -most
+        high = np.where(z > 0, most, 0.0) if is_of_signs(problem.loss) else most
+        visited = np.flatnonzero((C > 0) & (curvature > 0))
+        for _ in range(SWEEPS):
+            moved = False
+            for i in self.rng.permutation(visited):
+                best = beta[i] + (z[i] - f[i] - softness[i] * beta[i]) / curvature[i]
+                if epsilon:
+                    best = math.copysign(max(abs(best) - epsilon / curvature[i], 0.0), best)
+                best = min(max(best, low[i]), high[i])
+                change = best - beta[i]
+                if change != 0:
+                    beta[i] = best
+                    f += change * K[i]
+                    f += change * extra
+                    moved = True
+            if not moved:
+                return
+
+    def _judge(self, machine: _Machine) -> None:
+        problem = self.problem
+        moved = machine.w_first - machine.centre
+        penalty = 0.5 * float(moved @ moved)
+        if problem.has_intercept and not problem.is_free:
+            penalty += 0.5 * ((machine.b_first - machine.centre_b) / problem.intercept) ** 2
+        primal = penalty + machine.loss
+        pulls = machine.implied if machine.implied is not None else machine.pulls
+        dual = pulls.dual(problem.intercept, is_squared=self.is_squared)
+        if not (math.isfinite(primal) and math.isfinite(dual)):
+            machine.is_done = True
+            return
+        is_better = primal <= machine.primal
+        if is_better:
+            machine.primal, machine.w, machine.b = primal, machine.w_first, machine.b_first
+        if is_better if self.is_squared else dual > machine.dual:
+            machine.dual, machine.w_dual = dual, machine.centre + pulls.pull.sum(axis=0)
+            if not problem.is_free:
+                machine.b_dual = machine.centre_b + problem.intercept**2 * float(pulls.total.sum())
+        machine.is_done = machine.gap <= problem.tol
+        machine.b0 = self._weights(machine)[1]

@@ -1,0 +1,178 @@
+"""Chunks of rows as the machines of a linear SVM see them: looked through once, then handed out as blocks, pass by pass.
+
+The first look checks every chunk and counts: rows, columns, classes, weights. Later walks trust the cells, and check only
+that the same number of rows comes again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.data.sample import FLOATS, check_classes, merged, read_chunk, settle_weights
+from margrove.data.stream import Chunk, walker
+from margrove.errors import InputError, MargroveError
+from margrove.linear.margins import codes_of
+from margrove.linear.problem import machine_names, one_vs_rest_signs
+from margrove.linear_svm.layout import check_prices, class_weights, prices_by_class
+from margrove.linear_svm.problem import Loss, losses
+from margrove.linear_svm.stream_problem import Block
+from margrove.progress import Progress, report
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream that was looked through."""
+
+    walk: Callable[[], Iterator[Block]]
+    n_rows: int
+    n_columns: int
+    machines: tuple[str, ...]
+    primal_at_zero: NDArray[np.float64]  # (machines,)
+    spread: NDArray[np.float64]  # (machines,)
+    classes: NDArray[Any]  # (K,), none for a regression
+
+
+def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first: bool) -> Stream:
+    """Chunks whose y are labels. ``classes`` are all that may come; None takes those that do. ``is_first`` in training,
+    which takes note of the columns; otherwise they must be those of training."""
+    start = walker(chunks)
+    known = None if classes is None else np.unique(np.asarray(classes))
+    mass: dict[Any, float] = {}
+    n = 0
+    for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first), start=1):
+        if known is not None:
+            _checked(number, lambda y=y: codes_of(y, known))
+        labels, codes = np.unique(y, return_inverse=True)
+        added = np.bincount(codes, weights=own, minlength=len(labels))
+        for label, weight in zip(labels.tolist(), added.tolist(), strict=True):
+            mass[label] = mass.get(label, 0.0) + weight
+        n += X.shape[0]
+    n_rows, d = _extent(model, n)
+    found = _ordered(mass) if known is None else known
+    masses = np.array([mass.get(label, 0.0) for label in found.tolist()])
+    check_classes(found, masses)
+    every = np.arange(len(found))
+    by_class = class_weights(model.class_weight, found, every, masses)
+
+    def block(X: Any, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
+        codes = codes_of(y, found)
+        signs = one_vs_rest_signs(codes, len(found)).astype(np.float64)
+        prices = prices_by_class(model, by_class, codes, own)
+        return Block(X, signs, np.array(prices))
+
+    totals = np.array([prices.sum() for prices in prices_by_class(model, by_class, every, masses)])
+    walk = _walk(start, block, n_rows, d)
+    return Stream(walk, n_rows, d, machine_names(found), totals, np.ones(len(totals)), found)
+
+
+def stream_of_values(model: Any, chunks: Any, loss: Loss, epsilon: float, *, is_first: bool) -> Stream:
+    """Chunks whose y are numbers."""
+    start = walker(chunks)
+    n, squares, at_zero = 0, 0.0, 0.0
+    for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first, is_numeric=True), start=1):
+        z = _checked(number, lambda y=y: _numbers(y))
+        squares += float(z @ z)
+        at_zero += float(own @ losses(loss, z, np.zeros(len(z)), epsilon))
+        n += X.shape[0]
+    n_rows, d = _extent(model, n)
+
+    def block(X: Any, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
+        return Block(X, np.asarray(y, dtype=np.float64)[None], check_prices(float(model.C) * own)[None])
+
+    spread = math.sqrt(squares / n_rows) or 1.0
+    walk = _walk(start, block, n_rows, d)
+    return Stream(
+        walk, n_rows, d, ("regression",), np.array([float(model.C) * at_zero]), np.array([spread]), np.empty(0)
+    )
+
+
+def _looked_through(
+    model: Any, start: Callable[[], Iterator[Chunk]], *, is_first: bool, is_numeric: bool = False
+) -> Iterator[tuple[Any, NDArray[Any], NDArray[np.float64]]]:
+    """Each chunk, checked: X, y and the rows' own weights."""
+    seen = 0
+    for number, (X, y, weight) in enumerate(start(), start=1):
+        if getattr(X, "shape", (1,))[0] == 0:
+            continue
+        reset = is_first and seen == 0
+        points, labels = _checked(
+            number, lambda X=X, y=y, reset=reset: read_chunk(model, X, y, reset=reset, y_numeric=is_numeric)
+        )
+        own = _checked(number, lambda w=weight, X=points, y=labels: _own(X, y, w))
+        seen += points.shape[0]
+        yield points, labels, own
+        report(Progress("looking through the rows", seen))
+
+
+def _own(X: Any, y: Any, weight: Any) -> NDArray[np.float64]:
+    """The rows' own weights; a chunk may be of weight 0 throughout."""
+    if weight is not None and not np.any(weight):
+        return np.zeros(X.shape[0])
+    own = settle_weights(X, y, weight, None)
+    return np.ones(X.shape[0]) if own is None else own
+
+
+def _checked(number: int, work: Callable[[], Any]) -> Any:
+    """What ``work`` gives; an error of its tells the chunk."""
+    try:
+        return work()
+    except ValueError as error:
+        cure = error.cure if isinstance(error, InputError) else None
+        problem = error.problem if isinstance(error, InputError) else str(error)
+        if isinstance(error, MargroveError) and not isinstance(error, InputError):
+            raise
+        raise InputError(f"chunk {number}: {problem}", cure=cure) from error
+
+
+def _numbers(y: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(y, dtype=np.float64)
+
+
+def _ordered(mass: dict[Any, float]) -> NDArray[Any]:
+    try:
+        return np.unique(np.array(sorted(mass)))
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in mass})
+        raise InputError(
+            f"y holds labels of several kinds over the chunks: {', '.join(kinds)}", cure="Make them all of one kind."
+        ) from error
+
+
+def _extent(model: Any, n: int) -> tuple[int, int]:
+    if n == 0:
+        raise InputError("the chunks hold no rows", cure="At least one chunk (X, y) with rows is needed.")
+    return n, int(model.n_features_in_)
+
+
+def _walk(
+    start: Callable[[], Iterator[Chunk]], block: Callable[[Any, Any, Any], Block], n_rows: int, d: int
+) -> Callable[[], Iterator[Block]]:
+    def walk() -> Iterator[Block]:
+        seen = 0
+        for number, (X, y, weight) in enumerate(start(), start=1):
+            points = X if sp.issparse(X) or hasattr(X, "dtype") else np.asarray(X)
+            if points.shape[0] == 0:
+                continue
+            if points.dtype not in FLOATS:
+                points = points.astype(np.float64)
+            if points.shape[1] != d:
+                raise InputError(f"chunk {number} has {points.shape[1]} columns now, and had {d} before")
+            seen += points.shape[0]
+            if seen > n_rows:
+                break
+            yield block(merged(points), np.asarray(y), _own(points, y, weight))
+        if seen != n_rows:
+            more = "more" if seen > n_rows else f"{seen}"
+            raise InputError(
+                f"the chunks held {n_rows} rows in the first walk over them, and {more} in a later one",
+                cure="Every walk must give the same rows: give a function that makes a new iterator, or a list.",
+            )
+
+    return walk

@@ -1,0 +1,158 @@
+"""Linear SVMs of more rows than memory holds: `fit_stream` over chunks that come again, `partial_fit` over pieces that do
+not."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.certificate import Certificate, Claim, per_machine
+from margrove.engine import Effort
+from margrove.engine.stream import solve_stream
+from margrove.errors import ConvergenceWarning, ParameterError, check_whole, level_of_caller
+from margrove.linear_svm.certificate import solver_certificate
+from margrove.linear_svm.chunks import Stream
+from margrove.linear_svm.layout import scale_of_intercept
+from margrove.linear_svm.machine import LinearSupportVectorMachine
+from margrove.linear_svm.problem import Loss, is_squared, losses
+from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
+from margrove.status import Status, worst
+
+_LEAST_SECONDS = 1e-9  # of a solve whose time is over
+_MOST_PASSES_PER_PIECE = 1000  # the piece is in memory, so a pass costs little
+
+
+class Streaming(LinearSupportVectorMachine):
+    """What linear SVMs can do with rows that come in chunks. Not a learner by itself."""
+
+    dual_steps_: NDArray[np.float64]
+    n_seen_: int
+
+    def _solve_stream(
+        self, stream: Stream, epsilon: float, max_passes: int, effort: Effort, began: float
+    ) -> tuple[StreamSolution, ...]:
+        problem = StreamProblem(
+            stream.walk,
+            stream.n_rows,
+            stream.n_columns,
+            stream.primal_at_zero,
+            stream.spread,
+            loss=self.loss,
+            intercept=scale_of_intercept(self),
+            epsilon=epsilon,
+            tol=float(self.tol),
+            max_passes=max_passes,
+        )
+        if effort.time_limit is not None:  # the first look counts
+            left = effort.time_limit - (time.monotonic() - began)
+            effort = replace(effort, time_limit=max(left, _LEAST_SECONDS))
+        return solve_stream(problem, effort)
+
+    def _keep_stream(self, solutions: Sequence[StreamSolution], n: int, names: tuple[str, ...]) -> None:
+        """Weights, numbers, the steps that tell β, and the solver's word on them."""
+        self._forget_rows()
+        self.coef_ = np.array([solution.w for solution in solutions])
+        self.intercept_ = np.array([solution.b for solution in solutions])
+        most = max(len(solution.steps) for solution in solutions)
+        if not is_squared(self.loss) and most:
+            self.dual_steps_ = np.zeros((len(solutions), most, solutions[0].steps.shape[1]))
+            for own, solution in zip(self.dual_steps_, solutions, strict=True):
+                own[: len(solution.steps)] = solution.steps
+        self._keep_solutions(solutions, names)
+        self.engine_ = "stream"
+        self.certificate_ = solver_certificate(self, n, names)
+
+    def _check_streamed(self, max_passes: int) -> None:
+        check_whole("max_passes", max_passes, least=1)
+        if getattr(self, "penalty", "l2") != "l2":
+            raise ParameterError("penalty is 'l1', which fit_stream and partial_fit do not have. Use penalty='l2'.")
+        if getattr(self, "multi_class", "ovr") != "ovr":
+            raise ParameterError(
+                f"multi_class is {self.multi_class!r}, which fit_stream and partial_fit do not have. Use 'ovr'."
+            )
+
+    # Pieces
+
+    def _check_pieces(self) -> None:
+        self._check_streamed(1)
+        if np.isinf(scale_of_intercept(self)):
+            raise ParameterError(
+                "regularize_intercept is False, and partial_fit needs a penalised intercept: a piece may hold one class "
+                "only. Use regularize_intercept=True, with a large intercept_scaling perhaps, or fit_stream."
+            )
+        if hasattr(self, "coef_") and not hasattr(self, "n_seen_"):
+            raise ParameterError(
+                f"this {type(self).__name__} was fitted on other rows as a whole, and partial_fit goes on only from "
+                "pieces. Begin with a new model: clone(model).partial_fit(...)."
+            )
+
+    def _learn_piece(
+        self,
+        X: Any,
+        targets: NDArray[np.float64],
+        prices: NDArray[np.float64],
+        epsilon: float,
+        names: tuple[str, ...],
+        effort: Effort,
+    ) -> None:
+        """One step of block minimisation; see `margrove.linear_svm.stream_problem`."""
+        n, d = X.shape
+        machines = len(targets)
+        is_first = not hasattr(self, "n_seen_")
+        centre = np.zeros((machines, d + 1))
+        if not is_first:
+            centre[:, :d], centre[:, d] = np.atleast_2d(self.coef_), self.intercept_
+        values = np.asarray(X @ centre[:, :d].T + centre[:, d]).T
+        at_centre = (prices * losses(self.loss, targets, values, epsilon)).sum(axis=1)
+        spread = np.sqrt((targets**2).mean(axis=1)) if self._is_of_values else np.ones(machines)
+        problem = StreamProblem(
+            lambda: iter([Block(X, targets, prices)]),
+            n,
+            d,
+            at_centre,
+            np.where(spread > 0, spread, 1.0),
+            loss=self.loss,
+            intercept=scale_of_intercept(self),
+            epsilon=epsilon,
+            tol=float(self.tol),
+            max_passes=_MOST_PASSES_PER_PIECE,
+            centre=centre,
+        )
+        solutions = solve_stream(problem, effort)
+        self._keep_piece(solutions, n, names, is_first=is_first)
+
+    @property
+    def _is_of_values(self) -> bool:
+        loss: Loss = self.loss
+        return loss.endswith("epsilon_insensitive")
+
+    def _keep_piece(
+        self, solutions: Sequence[StreamSolution], n: int, names: tuple[str, ...], *, is_first: bool
+    ) -> None:
+        seen, dual = (0, np.zeros(len(solutions))) if is_first else (self.n_seen_, self.dual_)
+        self._forget_rows()
+        for name in ("gap_", "primal_"):  # of all rows seen nobody knows them
+            self.__dict__.pop(name, None)
+        self.n_seen_ = seen + n
+        self.coef_ = np.array([solution.w_dual for solution in solutions])
+        self.intercept_ = np.array([solution.b_dual for solution in solutions])
+        self.dual_ = dual + np.array([solution.dual for solution in solutions])
+        self.n_iter_ = max(solution.n_iter for solution in solutions)
+        self.solver_ = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
+        self.engine_ = "stream"
+        self.status_ = worst(solution.status for solution in solutions)
+        claim = Claim(
+            "dual value",
+            per_machine(self.dual_),
+            words="D of the rows seen so far: no w and b have a P below it on all of them",
+        )
+        self.certificate_ = Certificate(type(self).__name__, str(self.status_), "solver", self.n_seen_, names, (claim,))
+        if self.status_ is not Status.CONVERGED:
+            message = f"{type(self).__name__} ended a piece with status {str(self.status_)!r}; {self.status_.advice}."
+            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())

@@ -1,0 +1,184 @@
+"""Chunks of a file are the table of the whole file, cut."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+import scipy.sparse as sp
+
+import margrove.data.chunks as chunks_module
+from margrove.data import TableEncoder, read_chunks, read_table
+from margrove.data.penguins import __file__ as penguins_module
+from margrove.errors import DataWarning, InputError, ParameterError
+
+PENGUINS = Path(penguins_module).with_name("penguins.csv")
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    """So that small files are cut at all."""
+    monkeypatch.setattr(chunks_module, "LEAST_BLOCK", 300)
+
+
+def cells(table) -> list[list]:
+    """Each column's cells, target last, as plain values; None where missing."""
+    columns = [*table, table.target] if table.target is not None else list(table)
+    return [
+        [
+            None if is_missing else column.levels[value] if column.kind == "category" else float(value)
+            for value, is_missing in zip(column.values, column.is_missing, strict=True)
+        ]
+        for column in columns
+    ]
+
+
+def assert_same(path, *, rows=7, **how):
+    whole, chunks = read_table(path, **how), read_chunks(path, rows=rows, **how)
+    for _ in range(2):  # each walk reads anew
+        parts = list(chunks)
+        assert len(parts) > 1
+        assert max(part.n_rows for part in parts) <= rows
+        assert {part.names for part in parts} == {whole.names}
+        assert {tuple(column.kind for column in part) for part in parts} == {tuple(column.kind for column in whole)}
+        joined = [sum(pieces, []) for pieces in zip(*map(cells, parts), strict=True)]
+        assert joined == cells(whole)
+    assert chunks.n_rows == whole.n_rows
+
+
+def written(folder, text, name="table.csv"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+ROWS = range(200)
+TEXTS = {
+    "numbers": "a,b,c\n" + "".join(f"{i},{i / 7},{i % 3}\n" for i in ROWS),
+    "a word late in a column": "a,b\n" + "".join(f"{i},{i}\n" for i in ROWS) + "x,1.5\n",
+    "whole numbers, then broken ones": "a,b\n" + "".join(f"{i if i < 150 else i / 2},{i % 2}\n" for i in ROWS),
+    "truth values, then words": "a,b\n" + "".join(f"{'true' if i < 150 else 'maybe'},{i % 2}\n" for i in ROWS),
+    "missing for long": "a,b\n" + "".join(f"{'' if i < 150 else i},{i % 2}\n" for i in ROWS),
+    "dates, then times of day": "a,b\n" + "".join(f"2024-01-01{' 10:00:00' if i > 150 else ''},{i}\n" for i in ROWS),
+    "line ends in quotes": "a,b\n" + "".join(f'"x\n{i % 3}, ""y""",{i}\n' for i in ROWS),
+    "a quote amid a cell": "a,b\n" + "".join(f'{i}" pipe,{i % 2}\n' for i in ROWS),
+    "semicolons and decimal commas": "a;b\n" + "".join(f"{i},5;{i % 2}\n" for i in ROWS),
+    "runs of spaces": "a   b\n" + "".join(f"{i}   {i % 2}\n" for i in ROWS),
+    "row numbers without a name": ",a,b\n" + "".join(f"{i},{i / 3},{i % 2}\n" for i in ROWS),
+    "no names": "".join(f"{i},{i % 2}\n" for i in ROWS),
+    "carriage returns": "a,b\r\n" + "".join(f"{i},{i % 2}\r\n" for i in ROWS),
+    "no line end at the end": "a,b\n" + "".join(f"{i},{i % 2}\n" for i in ROWS).rstrip(),
+    "LIBSVM": "".join(f"{i % 2} {1 + i % 7}:{i} {10 + i % 5}:2.5\n" for i in ROWS),
+    "LIBSVM with an index 0 late": "".join(f"{i % 2} {'0:1 ' if i > 150 else ''}{2 + i % 7}:{i}\n" for i in ROWS),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_chunks_are_the_table_cut(name, tmp_path):
+    assert_same(written(tmp_path, TEXTS[name]))
+
+
+def test_penguins_in_chunks_are_the_penguins():
+    assert_same(PENGUINS, rows=40)
+
+
+@pytest.mark.parametrize("how", [{"target": "a"}, {"target": 0}, {"target": False}])
+def test_the_target_is_chosen_as_in_the_whole_table(how, tmp_path):
+    assert_same(written(tmp_path, TEXTS["numbers"]), **how)
+
+
+def test_compressed_text_and_other_encodings_are_read(tmp_path):
+    text = "größe,art\n" + "".join(f"{i},{'süß' if i % 2 else 'herb'}\n" for i in ROWS)
+    assert_same(written(tmp_path, gzip.compress(text.encode()), "t.csv.gz"))
+    assert_same(written(tmp_path, text.encode("utf-16"), "t.csv"))
+    assert_same(written(tmp_path, text.encode("latin-1"), "t.csv"), encoding="latin-1")
+
+
+def test_parquet_and_arrow_are_read(tmp_path):
+    arrow = pa.table({"a": np.arange(200.0), "b": [f"x{i % 3}" for i in ROWS], "c": [i % 2 == 0 for i in ROWS]})
+    pyarrow.parquet.write_table(arrow, tmp_path / "t.parquet")
+    pyarrow.feather.write_feather(arrow, tmp_path / "t.feather", chunksize=50)
+    for name in ("t.parquet", "t.feather"):
+        assert_same(tmp_path / name)
+
+
+def test_rows_without_a_target_are_left_out_or_told_with_their_line(tmp_path):
+    path = written(tmp_path, "a,b\n" + "".join(f"{i},{'' if i % 3 else i}\n" for i in ROWS))
+    assert_same(path, drop_unlabelled=True)
+    late = written(tmp_path, "a,b\n" + "1,2\n" * 200 + "3,\n")
+    with pytest.raises(InputError, match="line 202, column 'b'"):
+        list(read_chunks(late, rows=10))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n" + "1,2\n" * 200 + "1,2,3\n", "line 202: 3 cells where the first line has 2"),
+        ("a,b\n" + "1,2\n" * 200 + "inf,3\n", "line 202, column 'a': the number is infinite"),
+        ("1 1:2\n" * 200 + "1 2:x\n", "line 201: the value in '2:x' is not a number"),
+        ("a,b\n", "no rows"),
+        ("", "empty"),
+    ],
+)
+def test_faults_are_told_with_their_line(text, words, tmp_path):
+    with pytest.raises(InputError, match=words):
+        list(read_chunks(written(tmp_path, text), rows=10))
+
+
+def test_what_cannot_be_read_twice_or_in_chunks_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match="read several times"):
+        read_chunks("-")
+    with pytest.raises(InputError, match="no such file"):
+        read_chunks(tmp_path / "absent.csv")
+    with pytest.raises(ParameterError, match="rows is 0"):
+        read_chunks(PENGUINS, rows=0)
+    np.save(tmp_path / "t.npy", np.zeros((3, 3)))
+    with pytest.raises(InputError, match="not read in chunks"):
+        read_chunks(tmp_path / "t.npy")
+    with pytest.raises(InputError, match="no column 'size'"):
+        read_chunks(PENGUINS, target="size")
+
+
+def test_an_encoder_learned_from_chunks_is_that_of_the_whole():
+    table, chunks = read_table(PENGUINS, target="species"), read_chunks(PENGUINS, rows=30, target="species")
+    encoded = chunks.encoded()
+    whole = TableEncoder(impute="mean").fit(table)
+    assert list(encoded.encoder.get_feature_names_out()) == list(whole.get_feature_names_out())
+    X = np.vstack([x for x, _ in encoded])
+    np.testing.assert_allclose(X, whole.transform(table), rtol=1e-10, atol=1e-12)
+    assert np.concatenate([y for _, y in encoded]).tolist() == table.labels().tolist()
+    ours = chunks.encoded(whole)
+    np.testing.assert_array_equal(np.vstack([x for x, _ in ours]), whole.transform(table))
+
+
+def test_an_encoder_learned_from_chunks_drops_what_says_nothing(tmp_path):
+    path = written(tmp_path, "id,same,x,y\n" + "".join(f"k{i},1,{i / 3},{i % 2}\n" for i in ROWS))
+    with pytest.warns(DataWarning, match="'id', 'same'"):
+        encoder = read_chunks(path, rows=20).encoded().encoder
+    assert list(encoder.get_feature_names_out()) == ["x"]
+
+
+def test_memory_is_that_of_a_chunk(tmp_path):
+    path = tmp_path / "long.csv"
+    with path.open("w") as file:
+        file.write("a,b,c,d,y\n")
+        file.writelines(f"{i},{i / 3:.6f},{i / 7:.6f},{i % 11},{i % 2}\n" for i in range(60_000))
+    chunks = read_chunks(path, rows=500)
+    tracemalloc.start()
+    for _ in chunks:
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < path.stat().st_size / 4
+
+
+def test_sparse_chunks_have_all_columns(tmp_path):
+    path = written(tmp_path, TEXTS["LIBSVM"])
+    parts = [table.sparse for table in read_chunks(path, rows=9)]
+    assert (sp.vstack(parts) != read_table(path).sparse).nnz == 0
