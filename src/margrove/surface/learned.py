@@ -267,12 +267,15 @@ def _sides_of_code(code: NDArray[np.int8], classes: list[str]) -> list[tuple[str
 
 @dataclass(frozen=True)
 class _Encoded:
-    """A column of the encoded table: of a number, or of one level of a category."""
+    """A column of the encoded table: of a number, of one level of a category, or of a word of a text."""
 
     column: str
     level: str | None
+    is_word: bool = False
 
     def words(self, weight: float) -> str:
+        if self.is_word:
+            return f"{'' if weight > 0 else 'no '}{self.level!r} in {self.column}"
         if self.level is None:
             return f"{'high' if weight > 0 else 'low'} {self.column}"
         return f"{self.column} {'is' if weight > 0 else 'is not'} {self.level}"
@@ -282,7 +285,7 @@ def _columns(model: Any, width: int) -> list[_Encoded]:
     encoder = encoder_of(model)
     if encoder is not None:
         return [
-            _Encoded(origin.column, "missing" if origin.is_missing else _text(origin.level))
+            _Encoded(origin.column, "missing" if origin.is_missing else _text(origin.level), origin.is_word)
             for origin in encoder.output_origins()
         ]
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(width)])

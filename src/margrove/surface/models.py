@@ -18,16 +18,24 @@ from margrove.store import describe, load, save
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.learners import Learner
 from margrove.surface.reading import STANDARD_STREAM
+from margrove.surface.text import NO_TEXT, TextOptions
 
 
-def build_model(learner: Learner, params: dict[str, Any], *, seed: int, time_limit: float | None) -> Any:
+def build_model(
+    learner: Learner,
+    params: dict[str, Any],
+    *,
+    seed: int,
+    time_limit: float | None,
+    text: TextOptions = NO_TEXT,
+) -> Any:
     """The unfitted model: numbers are made of the table, unless the learner takes it as it is, then learned from."""
     from sklearn.pipeline import Pipeline
 
     estimator = learner.estimator(params, seed=seed, time_limit=time_limit)
     if learner.takes_tables:
         return estimator
-    return Pipeline([("encode", TableEncoder()), ("learn", estimator)])
+    return Pipeline([("encode", text.encoder()), ("learn", estimator)])
 
 
 def table_for(learner: Learner, table: Table) -> Table:

@@ -192,12 +192,14 @@ class Facts:
         }
 
 
-def facts_of(table: Table, *, is_estimated: bool = False) -> Facts:
-    """Look through a labelled table, whose target is a class or is to be estimated."""
+def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] = ()) -> Facts:
+    """Look through a labelled table, whose target is a class or is to be estimated; ``text`` are its columns of free
+    text."""
     assert table.target is not None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
-        found = inspect_columns(table)
+        # Of a column that is read as text nothing is odd.
+        found = inspect_columns(table.select([name for name in table.names if name not in text]) if text else table)
     classes, numbers = [], None
     if is_estimated:
         values = _check_numbers(table)
@@ -208,7 +210,7 @@ def facts_of(table: Table, *, is_estimated: bool = False) -> Facts:
     left_out = tuple(found["identifier"]) if len(found["identifier"]) < table.n_columns else ()
     is_block = table.sparse is not None or table.block is not None
     learned = table if is_block else table.select([name for name in table.names if name not in left_out])
-    kinds, missing = _kinds_and_missing(learned)
+    kinds, missing = _kinds_and_missing(learned, text)
     return Facts(
         source=table.source,
         n_rows=table.n_rows,
@@ -224,7 +226,7 @@ def facts_of(table: Table, *, is_estimated: bool = False) -> Facts:
     )
 
 
-def _kinds_and_missing(table: Table) -> tuple[dict[str, int], dict[str, int]]:
+def _kinds_and_missing(table: Table, text: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
     """Columns by kind, and missing cells by column; a sparse or block table is all numbers and is not taken apart."""
     if table.sparse is not None:
         return {"numeric": table.n_columns}, {}
@@ -235,7 +237,8 @@ def _kinds_and_missing(table: Table) -> tuple[dict[str, int], dict[str, int]]:
     kinds: dict[str, int] = {}
     missing = {}
     for column in table:
-        kinds[column.kind] = kinds.get(column.kind, 0) + 1
+        kind = "text" if column.name in text else column.kind
+        kinds[kind] = kinds.get(kind, 0) + 1
         if column.n_missing:
             missing[column.name] = column.n_missing
     return kinds, missing
@@ -246,7 +249,12 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     is_embedded = reading.file is None
     origin = " (embedded; no FILE was given)" if is_embedded else ""
     screen.say(f"Read {facts.source}{origin}", style="bold")
-    names = {"numeric": ("number", "numbers"), "category": ("category", "categories"), "boolean": ("yes/no", "yes/no")}
+    names = {
+        "numeric": ("number", "numbers"),
+        "category": ("category", "categories"),
+        "boolean": ("yes/no", "yes/no"),
+        "text": ("text", "texts"),
+    }
     kinds = ", ".join(f"{n:,} {names[kind][n > 1]}" for kind, n in facts.kinds.items())
     n_columns = sum(facts.kinds.values())
     without = f"; left out: {named(facts.left_out)}" if facts.left_out else ""

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from margrove.certificate import Certificate
-from margrove.data import Table, TableEncoder
+from margrove.data import Table
 from margrove.errors import InputError, MargroveError
 from margrove.multiclass.bit_string import BitStringClassifier
 from margrove.multiclass.codes import code_for, most_bits
@@ -28,6 +28,7 @@ from margrove.surface.meter import Meter, metered
 from margrove.surface.models import learner_of, table_for
 from margrove.surface.reading import Reading, facts_of, tell_facts
 from margrove.surface.screen import Screen
+from margrove.surface.text import NO_TEXT, TextOptions
 from margrove.surface.validation import Estimate, Folds, stratified_folds
 
 MORE_BITS = 15  # of the code that is drawn
@@ -88,7 +89,14 @@ def schemes_for(classes: NDArray[Any], seed: int) -> list[Scheme]:
 
 
 def compare_schemes(
-    screen: Screen, reading: Reading, learner: Learner, *, folds: int, seed: int, time_limit: float | None
+    screen: Screen,
+    reading: Reading,
+    learner: Learner,
+    *,
+    folds: int,
+    seed: int,
+    time_limit: float | None,
+    text: TextOptions = NO_TEXT,
 ) -> None:
     """Cross-validate, fit and certify every scheme of one learner on the same folds.
 
@@ -97,9 +105,11 @@ def compare_schemes(
     InputError
         If there are two classes only.
     """
+    text.check_learner(learner)
     with metered(screen, "reading"):
         table = reading.labelled()
-        facts = facts_of(table)
+        text.check_table(table, reading.without)
+        facts = facts_of(table, text=text.columns)
     classes = np.unique(table.labels())
     if len(classes) < 3:
         raise InputError(
@@ -112,7 +122,7 @@ def compare_schemes(
     schemes = schemes_for(classes, seed)
     base = learner.estimator({}, seed=seed, time_limit=time_limit)
     with metered(screen, "comparing", total=len(schemes) * (len(rounds.tests) + 1)) as meter:
-        showings = [_shown(scheme, learner, base, table_for(learner, table), rounds, meter) for scheme in schemes]
+        showings = [_shown(scheme, learner, base, table_for(learner, table), rounds, meter, text) for scheme in schemes]
     screen.say()
     screen.essential(_grid(showings))
     best = best_of(showings)
@@ -140,10 +150,12 @@ def best_of(showings: list[Showing]) -> Showing | None:
     return None if of_all is None else of_all[1]
 
 
-def _shown(scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter) -> Showing:
+def _shown(
+    scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter, text: TextOptions
+) -> Showing:
     def make() -> Any:
         coded = clone(scheme.unfitted).set_params(estimator=clone(base))
-        return coded if learner.takes_tables else Pipeline([("encode", TableEncoder()), ("learn", coded)])
+        return coded if learner.takes_tables else Pipeline([("encode", text.encoder()), ("learn", coded)])
 
     try:
         judged = judge(make, table, rounds, meter, scheme.name)

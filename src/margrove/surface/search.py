@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data import Table, TableEncoder
+from margrove.data import Table
 from margrove.status import Status
 from margrove.surface.budget import Budget
 from margrove.surface.learners import Learner
 from margrove.surface.meter import Meter
+from margrove.surface.text import NO_TEXT, TextOptions
 from margrove.svm.svc_search import SVCCV
 
 # The grid takes 7 s on 3,000 rows of magic04 and 21 s on 6,000 (two slow cores): of more rows it would not fit into the
@@ -48,12 +49,15 @@ class Question:
         The one value that is fixed. None: searched, or a kernel without γ.
     settings : mapping
         The machine's other parameters.
+    text : TextOptions
+        Columns of free text.
     """
 
     names: tuple[str, ...]
     Cs: tuple[Any, ...] | None
     gammas: tuple[Any, ...] | None
     settings: Mapping[str, Any]
+    text: TextOptions = NO_TEXT
 
 
 @dataclass(frozen=True)
@@ -219,7 +223,7 @@ def search(question: Question, table: Table, *, seed: int, seconds: float, meter
     budget, started = Budget(seconds), time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
-        X = TableEncoder().fit(table).transform(table.take(rows))
+        X = question.text.encoder().fit(table).transform(table.take(rows))
         run = _Run(question, X, y, _splits(y, n_folds, seed), budget)
         found = run.scored(question.Cs, question.gammas)
         added = _beyond(found)

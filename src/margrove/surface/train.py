@@ -47,6 +47,7 @@ from margrove.surface.rounds import Tuned, Tuning
 from margrove.surface.screen import Screen
 from margrove.surface.search import Question, question_of
 from margrove.surface.search_words import search_words, tell_question, tell_search
+from margrove.surface.text import NO_TEXT, TextOptions
 from margrove.surface.validation import Estimate, cross_validate, stratified_folds
 
 
@@ -61,6 +62,7 @@ class Training:
     time_limit: float | None = None
     budget: float = 0.0  # seconds for the search; 0 for none
     task: str | None = None  # one of TASKS; None: as the target looks
+    text: TextOptions = NO_TEXT
 
     def __post_init__(self) -> None:
         if self.task is not None and self.task not in TASKS:
@@ -73,7 +75,9 @@ class Training:
         return learner_of_numbers(learner) if self.task == "regress" else learner
 
     def check(self) -> None:
-        """Raise for a parameter that the learner does not have, whatever the target will be."""
+        """Raise for a parameter that the learner does not have, whatever the target will be, or for text that it does
+        not take."""
+        self.text.check_learner(self.learner)
         try:
             self.question()
         except ParameterError:
@@ -84,12 +88,13 @@ class Training:
     def build(self, found: Mapping[str, Any] | None = None) -> Any:
         """An unfitted model, with the parameters that a search found besides those that were typed."""
         params = {**self.params, **(found or {})}
-        return build_model(self.learner, params, seed=self.seed, time_limit=self.time_limit)
+        return build_model(self.learner, params, seed=self.seed, time_limit=self.time_limit, text=self.text)
 
     def question(self) -> Question | None:
         """What there is to search."""
         estimator = learner_of(self.build())
-        return question_of(self.learner, self.params, estimator) if self.budget > 0 else None
+        question = question_of(self.learner, self.params, estimator) if self.budget > 0 else None
+        return None if question is None else replace(question, text=self.text)
 
 
 def train(screen: Screen, reading: Reading, training: Training, output: str | None) -> None:
@@ -101,7 +106,8 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     can_estimate = training.task is None and training.learner.regression is not None
     with metered(screen, "reading"):
         table, is_estimated = reading.learnable(training.task, can_estimate=can_estimate)
-        facts = facts_of(table, is_estimated=is_estimated)
+        training.text.check_table(table, reading.without)
+        facts = facts_of(table, is_estimated=is_estimated, text=training.text.columns)
     training = replace(training, task="regress" if is_estimated else "classify")
     learner, question = training.learner, training.question()
     tell_facts(screen, facts, reading, gaps="taken as they are" if learner.takes_tables else "filled in")
