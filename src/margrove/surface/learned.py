@@ -229,6 +229,8 @@ def _is_support_vector_classifier(learner: Any) -> bool:
 def _of_weights(model: Any, learner: Any, sides: list[tuple[str, str]], table: Table | None) -> Learned:
     names = _columns(model, learner.coef_.shape[1])
     unit, weights = ", per standard deviation of a number, yes against no of a category", learner.coef_
+    if any(name.is_word for name in names):
+        unit += ", that word alone against none of a text"
     encoder = encoder_of(model)
     if encoder is not None and table is not None:
         unit, weights = " of one standard deviation", learner.coef_ * _deviations(encoder.transform(table))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from margrove.data import Table, load_penguins, read_table
 from margrove.data.columns import named
 from margrove.data.delimited import DEFAULT_MISSING
-from margrove.data.inspection import inspect_columns
+from margrove.data.inspection import inspect_columns, mean_words
 from margrove.data.target import Target, check_target, quantity_words
 from margrove.errors import DataWarning, InputError
 from margrove.surface.cures import warnings_in_shell
@@ -158,6 +158,22 @@ def _less(table: Table, name: str) -> Table:
 
 
 @dataclass(frozen=True)
+class TextFacts:
+    """What is worth knowing of a column of free text."""
+
+    name: str
+    mean_words: float  # of the distinct cells
+    n_empty: int
+
+    @property
+    def words(self) -> str:
+        """In one line."""
+        empty = "" if self.n_empty == 0 else f", {_counted(self.n_empty, 'cell')} empty"
+        words = _counted(round(self.mean_words), "word")
+        return f"text {self.name!r}, {words} in a cell{empty}: its words become numbers"
+
+
+@dataclass(frozen=True)
 class Facts:
     """What is worth knowing of a labelled table before anything is learned from it."""
 
@@ -172,6 +188,7 @@ class Facts:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # columns that name the rows: every learner of the command line goes without
+    texts: tuple[TextFacts, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -180,6 +197,7 @@ class Facts:
             "rows": self.n_rows,
             "columns": self.kinds,
             "left_out": list(self.left_out),
+            "texts": [asdict(text) for text in self.texts],
             "missing_cells": self.missing,
             "target": self.target,
             "task": "classify" if self.numbers is None else "regress",
@@ -223,6 +241,7 @@ def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] 
         notes=table.notes,
         warnings=tuple(warnings_in_shell(caught)),
         left_out=left_out,
+        texts=tuple(TextFacts(name, mean_words(table[name]), table[name].n_missing) for name in text),
     )
 
 
@@ -239,7 +258,7 @@ def _kinds_and_missing(table: Table, text: tuple[str, ...]) -> tuple[dict[str, i
     for column in table:
         kind = "text" if column.name in text else column.kind
         kinds[kind] = kinds.get(kind, 0) + 1
-        if column.n_missing:
+        if column.n_missing and kind != "text":  # a text without a word is no gap
             missing[column.name] = column.n_missing
     return kinds, missing
 
@@ -262,6 +281,8 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     if facts.missing:
         cells = _counted(sum(facts.missing.values()), "missing cell")
         screen.say(f"{cells} in {_counted(len(facts.missing), 'column')}, {gaps}", indent=2)
+    for text in facts.texts:
+        screen.say(text.words, indent=2)
     screen.say(f"target {facts.target!r}, {_target_words(facts)}", indent=2)
     for note in () if is_embedded else facts.notes:
         screen.say(note, indent=2, style="dim")
