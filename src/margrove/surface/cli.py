@@ -84,7 +84,7 @@ Task = Annotated[
     str | None,
     typer.Option(
         metavar="classify|regress",
-        help="Whether the target is a class or a number to estimate (--model tree). None: as it looks.",
+        help="Whether the target is a class or a number to estimate (--model tree or linear). None: as it looks.",
         show_default=False,
         rich_help_panel=_LEARNING,
     ),
@@ -108,7 +108,7 @@ BudgetTime = Annotated[
     typer.Option(
         "--budget",
         metavar="TIME",
-        help="For the search of svm's C and gamma, such as 60s, 5m, 1h; 0 for no search.",
+        help="For the search of C (linear, svm) and gamma (svm), such as 60s, 5m, 1h; 0 for no search.",
         rich_help_panel=_LEARNING,
     ),
 ]
@@ -167,9 +167,9 @@ def train(
 ) -> None:
     """Learn from a table: search, estimate, fit, certify, explain and save."""
     from margrove.errors import ParameterError
+    from margrove.surface.preparation import Preparation
     from margrove.surface.reading import Reading
     from margrove.surface.screen import Screen
-    from margrove.surface.text import TextOptions
     from margrove.surface.train import Training
     from margrove.surface.train import train as work
 
@@ -178,9 +178,9 @@ def train(
     reading = Reading(
         file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled, tuple(without or ())
     )
-    text_options = TextOptions(tuple(text or ()), text_features)
+    preparation = Preparation(tuple(text or ()), text_features)
     training = Training(
-        model, parse_params(param or ()), seed, folds, time_limit, parse_budget(budget), task, text_options
+        model, parse_params(param or ()), seed, folds, time_limit, parse_budget(budget), task, preparation
     )
     screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-", outlives_reader=True)
     work(screen, reading, training, output)
@@ -320,25 +320,27 @@ def compare(
     """Try every learner on a table: accuracy, time, certificate, side by side."""
     from margrove.errors import ParameterError
     from margrove.surface.compare import compare as work
+    from margrove.surface.preparation import Preparation
     from margrove.surface.reading import Reading
     from margrove.surface.screen import Screen
-    from margrove.surface.text import TextOptions
 
     reading = Reading(
         file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled, tuple(without or ())
     )
     screen = Screen(is_json=as_json, is_quiet=quiet)
-    text_options = TextOptions(tuple(text or ()), text_features)
+    preparation = Preparation(tuple(text or ()), text_features)
     if schemes:
         from margrove.surface.learners import learner_named
         from margrove.surface.schemes import compare_schemes
 
         learner = learner_named(model or DEFAULT)
-        compare_schemes(screen, reading, learner, folds=folds, seed=seed, time_limit=time_limit, text=text_options)
+        compare_schemes(
+            screen, reading, learner, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation
+        )
         return
     if model is not None:
         raise ParameterError("--model of compare goes with --schemes; without it all learners are compared.")
-    work(screen, reading, folds=folds, seed=seed, time_limit=time_limit, text=text_options)
+    work(screen, reading, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation)
 
 
 def main() -> None:

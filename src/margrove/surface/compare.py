@@ -20,9 +20,9 @@ from margrove.surface.learned import learned
 from margrove.surface.learners import LEARNERS, Learner
 from margrove.surface.meter import Meter, metered
 from margrove.surface.models import build_model, fit_model, learner_of, table_for
+from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.surface.reading import Reading, facts_of, tell_facts
 from margrove.surface.screen import Screen
-from margrove.surface.text import NO_TEXT, TextOptions
 from margrove.surface.validation import (
     Estimate,
     Folds,
@@ -89,21 +89,21 @@ def compare(
     folds: int,
     seed: int,
     time_limit: float | None,
-    text: TextOptions = NO_TEXT,
+    preparation: Preparation = AS_USUAL,
 ) -> None:
     """Cross-validate, fit and certify every learner on the same folds, and say which is best."""
     with metered(screen, "reading"):
         table = reading.labelled()
-        text.check_table(table, reading.without)
-        facts = facts_of(table, text=text.columns)
+        preparation.check_table(table, reading.without)
+        facts = facts_of(table, text=preparation.text)
     as_they_are = ", ".join(learner.name for learner in LEARNERS.values() if learner.takes_tables)
     tell_facts(screen, facts, reading, gaps=f"filled in ({as_they_are}: taken as they are)")
-    if text.columns:
+    if preparation.text:
         screen.say(f"{as_they_are}: without the text, which they do not take", indent=2)
     rounds = stratified_folds(table, folds, seed)
     with metered(screen, "comparing", total=len(LEARNERS) * (len(rounds.tests) + 1)) as meter:
         contenders = [
-            _contend(learner, table, rounds, meter, seed=seed, time_limit=time_limit, text=text)
+            _contend(learner, table, rounds, meter, seed=seed, time_limit=time_limit, preparation=preparation)
             for learner in LEARNERS.values()
         ]
     screen.say()
@@ -128,13 +128,15 @@ def _contend(
     *,
     seed: int,
     time_limit: float | None,
-    text: TextOptions,
+    preparation: Preparation,
 ) -> Contender:
+    prepared = preparation.for_table(learner, table)
+
     def make() -> Any:
-        return build_model(learner, {}, seed=seed, time_limit=time_limit, text=text)
+        return build_model(learner, {}, seed=seed, time_limit=time_limit, preparation=prepared)
 
     try:
-        taken = table_for(learner, text.less_text(table) if learner.takes_tables else table)
+        taken = table_for(learner, preparation.less_text(table) if learner.takes_tables else table)
         judged = judge(make, taken, rounds, meter, learner.name)
     except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
         return Contender(learner, failure=error_in_shell(error) or type(error).__name__)
@@ -229,4 +231,4 @@ def _tell_best(screen: Screen, contenders: list[Contender], best: Contender | No
     for note in estimate.notes:
         screen.say(f"Note: {note}.")
     searched = [learner.name for learner in LEARNERS.values() if learner.is_searched]
-    screen.say(f"{', '.join(searched)} is compared as it is; `margrove train` searches its C and gamma.")
+    screen.say(f"{' and '.join(searched)} are compared as they are; `margrove train` searches C, and gamma of svm.")

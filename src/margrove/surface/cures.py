@@ -26,7 +26,7 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its 
         r"because of '([^'…]+)'(.*) among its numbers\.$",
         r"because of '\1'\2 among its numbers; if such a word means a missing cell, say --missing '\1'.",
     ),
-    (r"\bEstimate it with a regression,", "Estimate it with `margrove train --model tree`,"),
+    (r"\bEstimate it with a regression,", "Estimate it with `margrove train --model tree` or linear,"),
     # Of the learning.
     (r"^time_limit is ", "--time-limit is "),
     (r"\bNone is no limit", "leave it out for no limit"),

@@ -17,8 +17,8 @@ from margrove.errors import ConvergenceWarning, DataWarning, InputError, ModelFi
 from margrove.store import describe, load, save
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.learners import Learner
+from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.surface.reading import STANDARD_STREAM
-from margrove.surface.text import NO_TEXT, TextOptions
 
 
 def build_model(
@@ -27,7 +27,7 @@ def build_model(
     *,
     seed: int,
     time_limit: float | None,
-    text: TextOptions = NO_TEXT,
+    preparation: Preparation = AS_USUAL,
 ) -> Any:
     """The unfitted model: numbers are made of the table, unless the learner takes it as it is, then learned from."""
     from sklearn.pipeline import Pipeline
@@ -35,7 +35,7 @@ def build_model(
     estimator = learner.estimator(params, seed=seed, time_limit=time_limit)
     if learner.takes_tables:
         return estimator
-    return Pipeline([("encode", text.encoder()), ("learn", estimator)])
+    return Pipeline([("encode", preparation.encoder()), ("learn", estimator)])
 
 
 def table_for(learner: Learner, table: Table) -> Table:

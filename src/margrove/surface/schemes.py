@@ -26,9 +26,9 @@ from margrove.surface.display import accuracy_text, percent
 from margrove.surface.learners import Learner
 from margrove.surface.meter import Meter, metered
 from margrove.surface.models import learner_of, table_for
+from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.surface.reading import Reading, facts_of, tell_facts
 from margrove.surface.screen import Screen
-from margrove.surface.text import NO_TEXT, TextOptions
 from margrove.surface.validation import Estimate, Folds, stratified_folds
 
 MORE_BITS = 15  # of the code that is drawn
@@ -96,7 +96,7 @@ def compare_schemes(
     folds: int,
     seed: int,
     time_limit: float | None,
-    text: TextOptions = NO_TEXT,
+    preparation: Preparation = AS_USUAL,
 ) -> None:
     """Cross-validate, fit and certify every scheme of one learner on the same folds.
 
@@ -105,11 +105,11 @@ def compare_schemes(
     InputError
         If there are two classes only.
     """
-    text.check_learner(learner)
+    preparation.check_learner(learner)
     with metered(screen, "reading"):
         table = reading.labelled()
-        text.check_table(table, reading.without)
-        facts = facts_of(table, text=text.columns)
+        preparation.check_table(table, reading.without)
+        facts = facts_of(table, text=preparation.text)
     classes = np.unique(table.labels())
     if len(classes) < 3:
         raise InputError(
@@ -122,7 +122,8 @@ def compare_schemes(
     schemes = schemes_for(classes, seed)
     base = learner.estimator({}, seed=seed, time_limit=time_limit)
     with metered(screen, "comparing", total=len(schemes) * (len(rounds.tests) + 1)) as meter:
-        showings = [_shown(scheme, learner, base, table_for(learner, table), rounds, meter, text) for scheme in schemes]
+        taken, prepared = table_for(learner, table), preparation.for_table(learner, table)
+        showings = [_shown(scheme, learner, base, taken, rounds, meter, prepared) for scheme in schemes]
     screen.say()
     screen.essential(_grid(showings))
     best = best_of(showings)
@@ -151,11 +152,11 @@ def best_of(showings: list[Showing]) -> Showing | None:
 
 
 def _shown(
-    scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter, text: TextOptions
+    scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter, preparation: Preparation
 ) -> Showing:
     def make() -> Any:
         coded = clone(scheme.unfitted).set_params(estimator=clone(base))
-        return coded if learner.takes_tables else Pipeline([("encode", text.encoder()), ("learn", coded)])
+        return coded if learner.takes_tables else Pipeline([("encode", preparation.encoder()), ("learn", coded)])
 
     try:
         judged = judge(make, table, rounds, meter, scheme.name)
