@@ -230,11 +230,11 @@ def _of_weights(model: Any, learner: Any, sides: list[tuple[str, str]], table: T
     weights = np.atleast_2d(learner.coef_)  # a regression has one row of them
     names = _columns(model, weights.shape[1])
     unit = ", per standard deviation of a number, yes against no of a category"
-    if encoder_of(model) is not None and not encoder_of(model).standardise:
-        unit = ""
     if any(name.is_word for name in names):
         unit += ", that word alone against none of a text"
     encoder = encoder_of(model)
+    if encoder is not None and not encoder.standardise:
+        unit = ""
     if encoder is not None and table is not None:
         unit, weights = " of one standard deviation", weights * _deviations(encoder.transform(table))
     lessons = [Lesson(*side, evidence=_evidence(w, names)) for side, w in zip(sides, weights, strict=True)]
