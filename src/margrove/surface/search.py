@@ -35,6 +35,9 @@ MOST_ROWS_LINEAR = 50_000
 FOLDS = 5
 _WITHOUT_GAMMA = ("linear", "intersection")
 _OF_THE_FIT = {"verbose", "time_limit", "checkpoint"}  # if typed
+_OF_THE_SEARCH = set(SVCCV().get_params()) - _OF_THE_FIT
+_OF_THE_LINEAR_SEARCH = set(LinearSVCCV().get_params()) - _OF_THE_FIT
+_C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0  # those of the grids of SVCCV and LinearSVCCV
 _C_MORE, _GAMMA_MORE = 4, 3  # values that widening adds
 _DEARER = 3.0  # how much a cell beyond the edge may cost: a larger C takes more steps
 _LEAST = 1e-3  # seconds: a time limit must be above 0
@@ -202,7 +205,9 @@ def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any) -> 
     """
     if learner.class_name == "LinearSVC":
         return (
-            None if "C" in params else Question(("C",), None, None, _settings(estimator, LinearSVCCV), is_linear=True)
+            None
+            if "C" in params
+            else Question(("C",), None, None, _settings(estimator, _OF_THE_LINEAR_SEARCH), is_linear=True)
         )
     C, sigma, kernel = params.get("C"), params.get("sigma"), params.get("kernel", "rbf")
     is_hard = "C" in params and (not isinstance(C, int | float) or isinstance(C, bool) or not 0 < C < math.inf)
@@ -218,12 +223,11 @@ def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any) -> 
     names = tuple(name for name, is_wanted in is_open.items() if is_wanted)
     if not names:
         return None
-    return Question(names, (C,) if "C" in params else None, gammas, _settings(estimator, SVCCV))
+    return Question(names, (C,) if "C" in params else None, gammas, _settings(estimator, _OF_THE_SEARCH))
 
 
-def _settings(estimator: Any, search: type) -> dict[str, Any]:
+def _settings(estimator: Any, known: set[str]) -> dict[str, Any]:
     """The parameters of the machine that its search has, too."""
-    known = set(search().get_params()) - _OF_THE_FIT
     return {name: value for name, value in estimator.get_params().items() if name in known}
 
 
@@ -295,10 +299,9 @@ def _beyond(found: Found) -> dict[str, list[float]]:
     more: dict[str, list[float]] = {}
     for edge in found.edges if found.status is Status.CONVERGED else ():
         word, name = edge.split()
-        count = _C_MORE if name == "C" else _GAMMA_MORE
+        step, count = (_C_STEP, _C_MORE) if name == "C" else (_GAMMA_STEP, _GAMMA_MORE)
         values = found.values_of(name)
-        last, start = (values[-2], values[-1]) if word == "largest" else (values[1], values[0])
-        factor = start / last  # the grid's own step
+        start, factor = (values[-1], step) if word == "largest" else (values[0], 1 / step)
         more[name] = [start * factor**k for k in range(1, count + 1)]
     return more
 
