@@ -29,9 +29,11 @@ from sklearn.svm import LinearSVC as Peer
 from threadpoolctl import threadpool_limits
 
 from margrove import LinearSVC
+
 try:
     from margrove import LinearSVCCV
-except ImportError: pass
+except ImportError:
+    pass
 from margrove.linear_svm.problem import losses
 from measure import interleaved, keep, machine
 
