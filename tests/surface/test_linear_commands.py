@@ -98,7 +98,7 @@ def test_without_a_search_c_is_as_typed_or_as_by_default(run: Run, people: str, 
         ["regularize_intercept=false"],
         ["fit_intercept=false"],
         ["class_weight=balanced"],
-        ["solver=descent", "tol=0.001"],
+        ["solver=newton", "tol=1e-08"],
     ],
 )
 def test_parameters_hold_in_the_search_and_in_the_fit(run: Run, people: str, params: list[str]) -> None:
@@ -136,7 +136,7 @@ def test_several_classes_have_several_margins(run: Run) -> None:
 
 
 def test_one_machine_for_all_classes_has_a_score_for_each(run: Run) -> None:
-    words = ["--param", "multi_class=crammer_singer", "--param", "C=0.1", "--folds", "0"]
+    words = ["--param", "multi_class=crammer_singer", "--param", "C=0.1", "--param", "engine=reference", "--folds", "0"]
     assert run("train", "--model", "linear", *words).exit_code == 0
     rows = list(csv.reader(run("predict", "penguins.margrove", "--scores").stdout.splitlines()))
     assert rows[0] == ["species", "score Adelie", "score Chinstrap", "score Gentoo"]
@@ -152,9 +152,10 @@ def test_a_sparse_file_is_taken_as_it_is(run: Run, sparse: str) -> None:
     model = margrove.load("rows.margrove")
     table = margrove.read_table(sparse)
     encoded = model[0].transform(table)
-    assert abs(encoded - table.sparse).max() == 0
+    kept = table.select([column["name"] for column in model[0].columns_])
+    assert abs(encoded - kept.sparse).max() == 0
     assert run("certify", "rows.margrove", sparse).exit_code == 0
-    assert "of 150 predictions agree" in said_by(run("predict", "rows.margrove", sparse, "-o", "out.csv"))
+    assert "Wrote 150 predictions" in said_by(run("predict", "rows.margrove", sparse, "-o", "out.csv"))
     assert "In brackets the weight; 1 is the strongest" in said_by(run("show", "rows.margrove"))
 
 
