@@ -84,13 +84,19 @@ def _solve_of(learner: Any) -> dict[str, Any] | None:
         return None
     lengths = np.linalg.norm(np.atleast_2d(learner.coef_), axis=1)
     widths = [2 / float(length) if length > 0 else None for length in lengths] if is_classifier(learner) else []
-    return {"solver": learner.solver_, "gap": float(np.max(learner.gap_)), "margins": widths}
+    # That of the certificate, which was recomputed, before the solver's own.
+    claimed = [claim.values for claim in learner.certificate_.claims if claim.name == "relative duality gap"]
+    gaps = claimed[0] if claimed else learner.gap_
+    return {"solver": learner.solver_, "gap": max(0.0, float(np.max(gaps))), "margins": widths}
 
 
 def _tell_solve(screen: Screen, solve: dict[str, Any]) -> None:
     gap = solve["gap"]
-    screen.say(f"solved by {solve['solver']}; relative duality gap {gap:.2g}: no other weights are better by", indent=2)
-    screen.say(f"more than {100 * gap:.2g} % of the objective", indent=4)
+    screen.say(
+        f"solved by {solve['solver']}; relative duality gap {gap:.2g}: no other weights have an objective that is "
+        f"smaller by more than {100 * gap:.2g} %",
+        indent=2,
+    )
     widths = [width for width in solve["margins"] if width is not None]
     if len(widths) == 1:
         screen.say(f"margin {widths[0]:.4g} wide (2/‖w‖), in encoded columns", indent=2)
