@@ -290,7 +290,7 @@ def test_many_whole_numbers_are_classes_only_if_said_so(run: Run, folder: Path) 
     [
         (
             ("--model", "svm", "--task", "regress"),
-            "What estimates numbers: --model tree, --model adaboost.",
+            "svm tells classes apart. What estimates numbers: --model linear, --model tree, --model adaboost.",
         ),
         (("--model", "svm"), "Estimate it with `margrove train --model tree`"),
         ((), "Estimate it with `margrove train --model tree`"),

@@ -18,6 +18,7 @@ from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
 from margrove.multiclass.machines import ONE_KERNEL, Machines, last_step, sharing_of
 from margrove.store.boost_parts import boost_parameters_from_json, boost_parameters_to_json
 from margrove.store.check import check_certificate, check_entries, check_fields, check_parameters, check_whole
+from margrove.store.encoder_parts import encoder_parameters_from_json
 from margrove.store.fault import FaultError, shown
 from margrove.store.labels import labels_from_json, labels_to_json
 from margrove.store.learner_parts import Taken, parameters_to_json, put_away, read_names
@@ -25,7 +26,6 @@ from margrove.store.schema import (
     BOOSTS,
     CODED,
     ENCODER,
-    ENCODER_CHOICES,
     LEARNERS,
     MOST_COLUMNS,
     TREES,
@@ -155,7 +155,7 @@ def _template_from_json(record: Any) -> Any:
         raise FaultError(f"the estimator is a {shown(name)}, which is not a class that this version of Margrove knows")
     check_fields(record, {"class", "parameters"}, "the record of the estimator")
     if name == ENCODER.__name__:
-        return ENCODER(**check_parameters(record["parameters"], ENCODER, ENCODER_CHOICES, {}))
+        return ENCODER(**encoder_parameters_from_json(record["parameters"]))
     learner = _KNOWN[name]
     if name in BOOSTS:
         return learner.estimator(**boost_parameters_from_json(record["parameters"], learner))

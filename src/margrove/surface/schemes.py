@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from margrove.certificate import Certificate
-from margrove.data import Table, TableEncoder
+from margrove.data import Table
 from margrove.errors import InputError, MargroveError
 from margrove.multiclass.bit_string import BitStringClassifier
 from margrove.multiclass.codes import code_for, most_bits
@@ -26,6 +26,7 @@ from margrove.surface.display import accuracy_text, percent
 from margrove.surface.learners import Learner
 from margrove.surface.meter import Meter, metered
 from margrove.surface.models import learner_of, table_for
+from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.surface.reading import Reading, facts_of, tell_facts
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate, Folds, stratified_folds
@@ -88,7 +89,14 @@ def schemes_for(classes: NDArray[Any], seed: int) -> list[Scheme]:
 
 
 def compare_schemes(
-    screen: Screen, reading: Reading, learner: Learner, *, folds: int, seed: int, time_limit: float | None
+    screen: Screen,
+    reading: Reading,
+    learner: Learner,
+    *,
+    folds: int,
+    seed: int,
+    time_limit: float | None,
+    preparation: Preparation = AS_USUAL,
 ) -> None:
     """Cross-validate, fit and certify one learner by itself and by every scheme, on the same folds.
 
@@ -97,9 +105,11 @@ def compare_schemes(
     InputError
         If there are two classes only.
     """
+    preparation.check_learner(learner)
     with metered(screen, "reading"):
         table = reading.labelled()
-        facts = facts_of(table)
+        preparation.check_table(table, reading.without)
+        facts = facts_of(table, text=preparation.text)
     classes = np.unique(table.labels())
     if len(classes) < 3:
         raise InputError(
@@ -112,7 +122,8 @@ def compare_schemes(
     schemes = [Scheme(f"{learner.name} itself", None), *schemes_for(classes, seed)]
     base = learner.estimator({}, seed=seed, time_limit=time_limit)
     with metered(screen, "comparing", total=len(schemes) * (len(rounds.tests) + 1)) as meter:
-        showings = [_shown(scheme, learner, base, table_for(learner, table), rounds, meter) for scheme in schemes]
+        taken, prepared = table_for(learner, table), preparation.for_table(learner, table)
+        showings = [_shown(scheme, learner, base, taken, rounds, meter, prepared) for scheme in schemes]
     screen.say()
     screen.essential(_grid(showings))
     best = best_of(showings)
@@ -141,11 +152,13 @@ def best_of(showings: list[Showing]) -> Showing | None:
     return None if of_all is None else of_all[1]
 
 
-def _shown(scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter) -> Showing:
+def _shown(
+    scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter, preparation: Preparation
+) -> Showing:
     def make() -> Any:
         own = clone(base)
         fitting = own if scheme.unfitted is None else clone(scheme.unfitted).set_params(estimator=own)
-        return fitting if learner.takes_tables else Pipeline([("encode", TableEncoder()), ("learn", fitting)])
+        return fitting if learner.takes_tables else Pipeline([("encode", preparation.encoder()), ("learn", fitting)])
 
     try:
         judged = judge(make, table, rounds, meter, scheme.name)
