@@ -216,7 +216,7 @@ class _TextFile:
         self.encoding = (byte_order_mark(first) or "utf-8") if encoding == "auto" else encoding
         self.is_utf8 = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
         extension = Content(path).extension or _extension(path)
-        if not self.is_utf8 and b"\x93NUMPY" != first[:6]:
+        if not self.is_utf8 and first[:6] != b"\x93NUMPY":
             first = self._decoded(first, final=False)
         self.head = Content(path, extension, held=first)
 

@@ -181,7 +181,7 @@ class LinearSupportVectorMachine(BaseEstimator):
                 machines.append(machine)
                 continue
             beta = None
-            if not is_squared(problem.loss) and hasattr(self, "dual_coef_"):
+            if hasattr(self, "dual_coef_"):
                 low, high = bounds_of(problem.loss, machine.target, machine.cost)
                 beta = np.clip(carried(self.dual_coef_[place], len(low)), low, high)
             machines.append(replace(machine, w=coef[place].copy(), b=float(self.intercept_[place]), beta=beta))
@@ -248,6 +248,11 @@ class LinearSupportVectorMachine(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def needs_pulls(loss: Loss, solutions: Sequence[LinearSvmSolution]) -> bool:
+    """Whether the model must keep β, or nothing would prove its gap."""
+    return not (is_squared(loss) and all(solution.is_proved_by_w for solution in solutions))
 
 
 def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:

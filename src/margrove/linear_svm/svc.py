@@ -20,7 +20,7 @@ from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.chunks import stream_of_classes
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
-from margrove.linear_svm.machine import carried
+from margrove.linear_svm.machine import carried, needs_pulls
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
     PENALTIES,
@@ -31,7 +31,6 @@ from margrove.linear_svm.problem import (
     Loss,
     Penalty,
     Solver,
-    is_squared,
 )
 from margrove.linear_svm.streaming import Streaming
 
@@ -396,6 +395,6 @@ class LinearSVC(ClassifierMixin, Streaming):
             return
         self.coef_ = np.array([solution.w for solution in answer])
         self.intercept_ = np.array([solution.b for solution in answer])
-        if not is_squared(self.loss):
+        if needs_pulls(self.loss, answer):
             self.dual_coef_ = np.array([solution.beta for solution in answer])
         self._keep_solutions(answer, machine_names(classes))

@@ -84,7 +84,7 @@ Task = Annotated[
     str | None,
     typer.Option(
         metavar="classify|regress",
-        help="Whether the target is a class or a number to estimate (--model linear, tree, adaboost). None: as it looks.",
+        help="Whether the target is a class or a number (--model linear, tree, adaboost). None: as it looks.",
         show_default=False,
         rich_help_panel=_LEARNING,
     ),

@@ -189,6 +189,7 @@ def _solution(rung: dict[str, Any], reason: Status) -> LinearSvmSolution:
         rung["steps"],
         ending,
         _NAMES[rung["method"]],
+        is_proved_by_w=_NAMES[rung["method"]] != "descent",
     )
 
 
