@@ -61,6 +61,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     class_weight_: NDArray[np.float64]
     n_iter_: NDArray[np.int64]
     n_kernel_rows_: NDArray[np.int64]
+    solver_: str
     loo_bound_: float
     xi_alpha_bound_: float
     probA_: NDArray[np.float64]  # noqa: N815 scikit-learn's names
@@ -321,6 +322,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.dual_coef_ = self._laid_out(sample.codes, support, solved)
         self.n_iter_ = np.array([each.solution.n_iter for each in solved], np.int64)
         self.n_kernel_rows_ = np.array([each.solution.n_kernel_rows for each in solved], np.int64)
+        self.solver_ = ", ".join(dict.fromkeys(each.solution.solver for each in solved))
         carriers, n = carrying_rows([each.machine for each in solved])
         # Without a solution nothing is known of what leaving a row out would change.
         is_solved = self.status_ is Status.CONVERGED

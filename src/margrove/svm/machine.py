@@ -431,4 +431,6 @@ def _tell_problem(name: str, ground: Ground, problem: DualProblem) -> None:
 def _tell_solutions(name: str, solutions: Sequence[DualSolution], elapsed: float) -> None:
     status = worst(solution.status for solution in solutions)
     steps, violation = sum(each.n_iter for each in solutions), max(each.violation for each in solutions)
+    if any(each.solver == "newton" for each in solutions):
+        print(f"[{name}] the kernel is linear and columns are few: sought as w itself, by Newton's method")
     print(f"[{name}] {status} after {steps} steps in {elapsed:.2f} s; violation {violation:.3g}")

@@ -114,6 +114,10 @@ class SVC(SupportVectorClassifier):
     n_kernel_rows_ : array of shape (machines,)
         Kernel rows that the native engine computed for each machine. Machines on the same rows share them: one that is
         there already is not computed, and not counted, again.
+    solver_ : str
+        "smo", steps of pairs; or "newton": with ``kernel="linear"``, where rows are many and columns few, w itself is
+        sought, which is the same problem (`LinearSVC` with the hinge and a free intercept), and α is what it leaves.
+        ``n_iter_`` then counts Newton's steps.
     probA_, probB_ : arrays of shape (machines,)
         With ``probability=True``: a machine's value f is worth P = 1/(1 + exp(A f + B)).
     gamma_ : float

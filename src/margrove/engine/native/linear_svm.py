@@ -36,7 +36,7 @@ _ENDINGS = {1: Status.CONVERGED, 2: Status.MAX_ITER, 3: Status.STALLED, 4: Statu
 _NOTHING = np.empty(0, np.float64)
 
 _LARGEST_MATRIX = 3000  # columns of a Hessian that is held
-_PATIENCE = 100  # passes of descent before another method takes over, where it may
+_PATIENCE = 300  # passes of descent before another method takes over, where it may
 # What a method costs, in multiplications: steps (or passes) as they were counted on real tables.
 _NEWTON_STEPS = {True: 12, False: 30}  # by whether the loss is squared
 _CG_ROUNDS = 20  # of each step

@@ -1,0 +1,175 @@
+"""The core's three methods for penalty l2: each ends at the same values, proved by its own pulls."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from margrove.engine import Effort, solve
+from margrove.engine.native.linear_svm import choose
+from margrove.linear_svm.problem import (
+    LOSSES,
+    LinearMachine,
+    LinearPathProblem,
+    LinearSvmProblem,
+    brought,
+    is_of_signs,
+    losses,
+    penalty_value,
+    within_bounds,
+)
+from margrove.status import Status
+
+METHODS = ("newton", "conjugate_gradients", "descent")
+EPSILON = 0.1
+
+
+def problem_of(loss, *, s=1.0, solver="auto", n=300, d=12, C=1.0, tol=1e-6, seed=0, wrap=np.asarray):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * rng.uniform(0.2, 3, d) + rng.uniform(-1, 1, d)
+    values = X @ rng.standard_normal(d) / 3 + rng.standard_normal(n) + 0.5
+    target = np.sign(values) if is_of_signs(loss) else values
+    cost = C * rng.uniform(0, 2, n)
+    cost[:5] = 0
+    machine = LinearMachine(target, cost)
+    return LinearSvmProblem(
+        wrap(X), (machine,), loss=loss, intercept=s, epsilon=EPSILON, tol=tol, solver=solver, max_iter=20_000
+    )
+
+
+def recomputed(problem, solution):
+    """P and D from the formulas, and how far β misses its conditions."""
+    machine, s = problem.machines[0], problem.intercept
+    X = problem.X.toarray() if sp.issparse(problem.X) else problem.X
+    X = X.astype(np.float64)
+    f = X @ solution.w + solution.b
+    lost = machine.cost @ losses(problem.loss, machine.target, f, problem.epsilon)
+    primal = penalty_value("l2", solution.w, solution.b, s) + lost
+    v, u = X.T @ solution.beta, solution.beta.sum()
+    gain = brought(problem.loss, machine.target, solution.beta, machine.cost, problem.epsilon).sum()
+    dual = gain - 0.5 * v @ v - (0.0 if math.isinf(s) else 0.5 * (s * u) ** 2)
+    off = within_bounds(problem.loss, machine.target, solution.beta, machine.cost).max()
+    return primal, dual, max(off, abs(u) if math.isinf(s) else 0.0)
+
+
+@pytest.mark.parametrize("solver", METHODS)
+@pytest.mark.parametrize("s", [0.0, 1.0, 5.0, math.inf])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_method_proves_its_answer(loss, s, solver):
+    problem = problem_of(loss, s=s, solver=solver)
+    (solution,) = solve(problem, "native")
+    assert solution.status is Status.CONVERGED
+    assert solution.solver == solver
+    assert solution.gap <= problem.tol
+    primal, dual, off = recomputed(problem, solution)
+    assert solution.primal == pytest.approx(primal, rel=1e-9)
+    assert solution.dual == pytest.approx(dual, rel=1e-9)
+    assert off <= 1e-9
+    if s == 0:
+        assert solution.b == 0
+
+
+@pytest.mark.parametrize("wrap", [np.float32, sp.csr_matrix, lambda X: sp.csr_matrix(X.astype(np.float32))])
+@pytest.mark.parametrize("solver", METHODS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_epsilon_insensitive"])
+def test_storage_makes_no_difference(loss, solver, wrap):
+    given = problem_of(loss, solver=solver, tol=1e-8)
+    wanted = solve(problem_of(loss, tol=1e-8, solver=solver), "native")[0].primal
+    found = solve(problem_of(loss, tol=1e-8, solver=solver, wrap=wrap), "native")[0].primal
+    assert found == pytest.approx(wanted, rel=1e-6 if given.X.dtype != np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("solver", ["newton", "conjugate_gradients"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_threads_do_not_change_a_bit(loss, solver):
+    problem = problem_of(loss, n=20_000, d=15, solver=solver, tol=1e-5)
+    one, two = (solve(problem, "native", Effort(n_jobs=jobs))[0] for jobs in (1, 2))
+    assert np.array_equal(one.w, two.w)
+    assert np.array_equal(one.beta, two.beta)
+    assert one.dual == two.dual
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("s", [1.0, math.inf])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_columns_of_any_scale_and_prices_of_any_size_converge(loss, s, C):
+    rng = np.random.default_rng(1)
+    scales = 10.0 ** rng.uniform(-3, 6, 12)
+    problem = problem_of(loss, s=s, C=C, wrap=lambda X: X * scales, tol=1e-4)
+    (solution,) = solve(problem, "native")
+    assert solution.status is Status.CONVERGED
+    primal, dual, _ = recomputed(problem, solution)
+    assert primal - dual <= 1.01e-4 * primal
+
+
+def test_fewer_rows_than_columns_with_a_kink_converge():
+    """As many rows on the margin as they determine columns: steps must be damped."""
+    problem = problem_of("hinge", n=120, d=100, C=100.0, wrap=lambda X: 500 + 50 * X, tol=1e-5)
+    assert solve(problem, "native")[0].status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("solver", METHODS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive"])
+def test_a_path_ends_where_each_fit_ends(loss, solver):
+    problem = problem_of(loss, solver=solver, tol=1e-7)
+    factors = np.array([0.01, 0.1, 1.0, 10.0])
+    rungs = solve(LinearPathProblem(problem, factors), "native")
+    assert len(rungs) == len(factors)
+    machine = problem.machines[0]
+    for factor, (solution,) in zip(factors, rungs, strict=True):
+        alone = LinearMachine(machine.target, factor * machine.cost)
+        (wanted,) = solve(LinearSvmProblem(**{**vars(problem), "machines": (alone,)}), "native")
+        assert solution.status is Status.CONVERGED
+        assert solution.primal == pytest.approx(wanted.primal, rel=1e-6)
+
+
+def test_descent_that_is_slow_hands_over():
+    problem = problem_of("hinge", n=400, d=4000, C=1e4, wrap=lambda X: X * np.logspace(-3, 3, X.shape[1]))
+    choice = choose(problem)
+    assert (choice.method, choice.otherwise) == ("descent", "conjugate_gradients")
+    (solution,) = solve(LinearSvmProblem(**{**vars(problem), "tol": 1e-5}), "native")
+    assert solution.status is Status.CONVERGED
+    assert solution.solver == "conjugate_gradients"
+
+
+@pytest.mark.parametrize("solver", METHODS)
+def test_a_start_at_the_answer_is_the_answer(solver):
+    problem = problem_of("hinge", solver=solver, tol=1e-5)
+    (first,) = solve(problem, "native")
+    machine = problem.machines[0]
+    again = LinearMachine(machine.target, machine.cost, w=first.w, b=first.b, beta=first.beta)
+    (second,) = solve(LinearSvmProblem(**{**vars(problem), "machines": (again,)}), "native")
+    assert second.status is Status.CONVERGED
+    assert second.n_iter <= max(2, first.n_iter // 2)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_time_limit_leaves_a_feasible_model(loss):
+    problem = problem_of(loss, n=40_000, d=40, tol=1e-12)
+    (solution,) = solve(problem, "native", Effort(time_limit=0.01))
+    primal, dual, off = recomputed(problem, solution)
+    assert off <= 1e-9
+    assert solution.dual == pytest.approx(max(dual, 0), rel=1e-9, abs=1e-9)
+    assert dual <= primal
+
+
+def test_a_machine_whose_turn_never_came_is_where_it_would_have_begun():
+    problem = problem_of("hinge", n=50_000, d=60, tol=1e-13)
+    many = LinearSvmProblem(**{**vars(problem), "machines": problem.machines * 64})
+    last = solve(many, "native", Effort(time_limit=0.02, n_jobs=1))[-1]
+    assert last.status is Status.TIME_LIMIT
+    assert not last.w.any()
+    assert last.dual == 0
+    assert last.primal == pytest.approx(problem.machines[0].cost.sum())
+
+
+def test_no_price_at_all_leaves_nothing_to_do():
+    problem = problem_of("squared_hinge")
+    free = LinearMachine(problem.machines[0].target, np.zeros(len(problem.machines[0].cost)))
+    for solver in METHODS:
+        (solution,) = solve(LinearSvmProblem(**{**vars(problem), "machines": (free,), "solver": solver}), "native")
+        assert solution.status is Status.CONVERGED
+        assert solution.primal == 0
