@@ -57,9 +57,8 @@ template <class T>
 class DenseDesign final : public Design {
  public:
   DenseDesign(const DenseRows<T>& rows, double constant, const Blas<double>& blas)
-      : Design(rows.n, rows.d, constant),
+      : Design(rows.n, rows.d, constant, blas),
         rows_(rows),
-        blas_(blas),
         block_(std::max<std::int64_t>(1, kWorkOfAPiece / (rows.d + 1))) {}
 
   std::int64_t pull_pieces() const override { return (n() + block_ - 1) / block_; }
@@ -110,8 +109,8 @@ class DenseDesign final : public Design {
         if (filled == 0) return;
         const int leading = kGramBlock;
         const double one = 1;
-        blas_.gemm("T", "N", &width, &width, &filled, &sign, block.data(), &leading, block.data(), &leading, &one, gram,
-                   &width);
+        blas().gemm("T", "N", &width, &width, &filled, &sign, block.data(), &leading, block.data(), &leading, &one,
+                    gram, &width);
         filled = 0;
       };
       for (const std::int32_t i : listed) {
@@ -148,7 +147,6 @@ class DenseDesign final : public Design {
     return j < rows_.d ? static_cast<double>(rows_.row(i)[j]) : constant();
   }
   DenseRows<T> rows_;
-  Blas<double> blas_;
   std::int64_t block_;
 };
 
@@ -157,8 +155,8 @@ class DenseDesign final : public Design {
 template <class T>
 class ColumnDesign final : public Design {
  public:
-  ColumnDesign(const CsrRows<T>& rows, double constant)
-      : Design(rows.n, rows.d, constant),
+  ColumnDesign(const CsrRows<T>& rows, double constant, const Blas<double>& blas)
+      : Design(rows.n, rows.d, constant, blas),
         start_(static_cast<std::size_t>(rows.d) + 1),
         row_(static_cast<std::size_t>(rows.start[rows.n])),
         value_(row_.size()) {
@@ -315,7 +313,7 @@ std::unique_ptr<Design> make_design(const AnyRows& rows, double constant, const 
         if constexpr (std::is_same_v<Rows, DenseRows<T>>)
           return std::make_unique<DenseDesign<T>>(r, constant, blas);
         else
-          return std::make_unique<ColumnDesign<T>>(r, constant);
+          return std::make_unique<ColumnDesign<T>>(r, constant, blas);
       },
       rows);
 }

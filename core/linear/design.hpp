@@ -22,13 +22,15 @@ struct ChosenRows {
 // Every method does one piece of its work, for the time between two looks at the clock.
 class Design {
  public:
-  Design(std::int64_t n, std::int64_t d, double constant) : n_(n), d_(d), constant_(constant) {}
+  Design(std::int64_t n, std::int64_t d, double constant, const Blas<double>& blas)
+      : n_(n), d_(d), constant_(constant), blas_(blas) {}
   virtual ~Design() = default;
 
   std::int64_t n() const { return n_; }
   std::int64_t columns() const { return d_ + (constant_ != 0); }  // the constant one is the last
   std::int64_t points_columns() const { return d_; }
   double constant() const { return constant_; }
+  const Blas<double>& blas() const { return blas_; }
 
   // v += X' beta, v (columns), by pieces 0 .. pull_pieces - 1. v begins as 0.
   virtual std::int64_t pull_pieces() const = 0;
@@ -58,6 +60,7 @@ class Design {
  private:
   std::int64_t n_, d_;
   double constant_;
+  Blas<double> blas_;
 };
 
 std::unique_ptr<Design> make_design(const AnyRows& rows, double constant, const Blas<double>& blas);

@@ -15,15 +15,17 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kAllColumns = 256;   // so few are all in the working set
 constexpr std::size_t kFirstColumns = 128;  // that the working set is given at once, at least
 constexpr std::size_t kGramColumns = 2048;  // beyond, the products of columns are not held (32 MiB)
-constexpr double kModelPrecision = 0.03;    // of the violation: a model is solved so far
+constexpr double kModelPrecision = 0.01;    // of the violation: a model is solved so far
 constexpr double kFinePrecision = 1e-6;     // after a step that brought nothing
 constexpr double kModelShare = 0.1;         // of tol, and no further
-constexpr std::int64_t kMostFaces = 500;
-constexpr double kColumnPrecision = 1e-4;  // of the fall: a pass that brings less ends such a model
-constexpr int kColumnPasses = 30;          // over a model whose products are not held
-constexpr double kOutsideShare = 0.05;     // of tol: a column left out may be as far beyond its bound
-constexpr double kFirstSharpness = 0.5;    // sigma / C times the mean residual, for a loss that is smoothed
-constexpr double kLeastRidge = 1e-9;       // of a column's size: what keeps the model of a smoothed loss bounded
+constexpr std::int64_t kFacePasses = 6;     // a step in a face of k columns costs about as much as k / 6 passes
+constexpr std::int64_t kChain = 16;         // such steps in a row, at most
+constexpr std::int64_t kMostFaces = 500;    // and in all
+constexpr double kColumnPrecision = 1e-4;   // of the fall: a pass that brings less ends such a model
+constexpr int kColumnPasses = 30;           // over a model whose products are not held
+constexpr double kOutsideShare = 0.05;      // of tol: a column left out may be as far beyond its bound
+constexpr double kFirstSharpness = 0.5;     // sigma / C times the mean residual, for a loss that is smoothed
+constexpr double kLeastRidge = 1e-9;        // of a column's size: what keeps the model of a smoothed loss bounded
 constexpr double kFirstRidge = 1e-3;
 constexpr std::int64_t kShortSteps = 3;           // after so many a squared loss is smoothed as well
 constexpr std::int64_t kBarrenRounds = 10;        // sharpenings in a row that bring nothing: it has stalled
@@ -410,7 +412,7 @@ Resumable L1Machine::solve_gram_model() {
   }
   std::vector<double> ridge;
   for (const std::int32_t j : chosen_) ridge.push_back(ridge_of(j));
-  QuadraticL1 model({gram_, ridge, chosen_penalty_}, std::move(x0), std::move(gradient));
+  QuadraticL1 model({gram_, ridge, chosen_penalty_, design_.blas()}, std::move(x0), std::move(gradient));
   const double enough =
       std::max((failures_ > 0 ? kFinePrecision : kModelPrecision) * model.violation(), kModelShare * settings_.tol);
   std::int64_t passes = 0, faces = 0;
@@ -419,9 +421,10 @@ Resumable L1Machine::solve_gram_model() {
     co_await clock_.pause();
     if (!(model.violation() > enough)) break;
     // A step in the face costs about as much as this many passes.
-    if (++passes < std::max<std::int64_t>(5, model.face_size() / 6)) continue;
+    if (++passes < std::max<std::int64_t>(5, model.face_size() / kFacePasses)) continue;
     passes = 0;
-    for (bool is_cut = true; is_cut && faces < kMostFaces; ++faces) {
+    const std::int64_t chain = faces;
+    for (bool is_cut = true; is_cut && faces < chain + kChain; ++faces) {
       is_cut = model.step_in_face();
       co_await clock_.pause();
     }

@@ -18,12 +18,32 @@ MARGROVE_CLONES void add_line(double* to, double step, const double* line, std::
   add_scaled(to, step, line, size);
 }
 
-// The lower factor of `a` (k, k), in place.
-MARGROVE_CLONES void factorize(double* a, std::int64_t k) {
-  for (std::int64_t i = 0; i < k; ++i) {
+constexpr std::int64_t kBlock = 64;  // columns of the factor whose products are taken from the rest together
+
+// Columns [from, to) of the lower factor of `a` (k, k), those before having been taken account of.
+MARGROVE_CLONES void factorize_columns(double* a, std::int64_t k, std::int64_t from, std::int64_t to,
+                                       const double* diagonal) {
+  for (std::int64_t i = from; i < k; ++i) {
     double* row = a + i * k;
-    for (std::int64_t j = 0; j < i; ++j) row[j] = (row[j] - dot(row, a + j * k, j)) / a[j * k + j];
-    row[i] = std::sqrt(std::max(row[i] - dot(row, row, i), kLeastPivot * row[i]));
+    for (std::int64_t j = from; j < std::min(i, to); ++j)
+      row[j] = (row[j] - dot(row + from, a + j * k + from, j - from)) / a[j * k + j];
+    if (i < to) row[i] = std::sqrt(std::max(row[i] - dot(row + from, row + from, i - from), kLeastPivot * diagonal[i]));
+  }
+}
+
+// The lower factor of `a` (k, k), in place: a block of columns after the other, each taken from the rest of the matrix
+// by one matrix product.
+void factorize(double* a, std::int64_t k, const Blas<double>& blas) {
+  std::vector<double> diagonal(static_cast<std::size_t>(k));
+  for (std::int64_t i = 0; i < k; ++i) diagonal[static_cast<std::size_t>(i)] = a[i * k + i];
+  for (std::int64_t from = 0; from < k; from += kBlock) {
+    const std::int64_t to = std::min(k, from + kBlock);
+    factorize_columns(a, k, from, to, diagonal.data());
+    const int left = static_cast<int>(k - to), width = static_cast<int>(to - from), stride = static_cast<int>(k);
+    if (left == 0) break;
+    const double minus = -1, one = 1;
+    const double* block = a + to * k + from;
+    blas.gemm("T", "N", &left, &left, &width, &minus, block, &stride, block, &stride, &one, a + to * k + to, &stride);
   }
 }
 
@@ -44,6 +64,7 @@ QuadraticL1::QuadraticL1(const Terms& terms, std::vector<double> x0, std::vector
     : gram_(terms.gram),
       ridge_(terms.ridge),
       penalty_(terms.penalty),
+      blas_(terms.blas),
       x_(std::move(x0)),
       gradient_(std::move(gradient)),
       width_(x_.size()) {}
@@ -95,7 +116,7 @@ bool QuadraticL1::step_in_face() {
     step[r] = -(gradient_[face[r]] + penalty_[face[r]] * sign_of(x_[face[r]]));
   }
   const std::vector<double> downhill = step;
-  factorize(a.data(), static_cast<std::int64_t>(k));
+  factorize(a.data(), static_cast<std::int64_t>(k), blas_);
   solve_factorized(a.data(), static_cast<std::int64_t>(k), step.data());
   double length = 1, slope = 0;
   std::size_t first = k;  // the coordinate that comes to 0 first, if one does

@@ -11,12 +11,15 @@
 #include <span>
 #include <vector>
 
+#include "blas.hpp"
+
 namespace margrove {
 
 class QuadraticL1 {
  public:
   struct Terms {
     std::span<const double> gram, ridge, penalty;  // (width, width), (width), (width)
+    Blas<double> blas;
   };
   // gradient is g. What the spans look at must outlive this object.
   QuadraticL1(const Terms& terms, std::vector<double> x0, std::vector<double> gradient);
@@ -39,6 +42,7 @@ class QuadraticL1 {
   bool project(const std::vector<std::size_t>& face, const std::vector<double>& step, double least);
 
   std::span<const double> gram_, ridge_, penalty_;
+  Blas<double> blas_;
   std::vector<double> x_, gradient_;  // (width) the gradient of the quadratic part, at x
   std::size_t width_;
 };
