@@ -18,7 +18,7 @@ constexpr std::int64_t kAhead = 8;                   // visits ahead for which a
 constexpr std::int64_t kWorkBetweenLooks = 1 << 20;  // multiplications between two looks at the clock
 constexpr std::int64_t kMostPassesUnchecked = 20;    // before the gap is computed, whatever it seems to be
 constexpr double kSoonEnough = 1.5;                  // times the limit, of the gap as it seems: then it is computed
-constexpr std::int64_t kPatience = 200;              // passes without a better gap before a solve has stalled
+constexpr std::int64_t kPatience = 2000;             // passes without a better gap before a solve has stalled
 
 template <class T>
 MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {

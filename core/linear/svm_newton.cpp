@@ -422,26 +422,31 @@ class Newton final : public LinearSolver {
     return false;
   }
 
-  // Whether the current pulls violate the KKT conditions by no more than asked for, judged by the weights they sum to.
-  // Then they are the answer, whatever was better before.
+  // Whether the current pulls, balanced, violate the KKT conditions by no more than asked for, judged by the weights
+  // they sum to. Then they are the answer, whatever was better before.
   bool is_kkt() {
-    if (violation(f_.data(), nullptr) > settings_.violation) return false;
+    if (violation(beta_, nullptr) > settings_.violation) return false;
+    std::vector<double> pulls = beta_;
     for (std::size_t j = 0; j < w_.size(); ++j) p_[j] = v_[j] - w_[j];
+    if (task_.has_intercept && task_.rho == 0)
+      take_excess(beta_, [&](std::size_t i, double taken) {
+        pulls[i] -= taken;
+        add_row(rows_, static_cast<std::int64_t>(i), -taken, p_.data());
+      });
     parallel_for(n_ranges_, threads_, [&](std::int64_t r) { values_range(r, p_, 0.0, q_); });
-    if (violation(f_.data(), q_.data()) > settings_.violation) return false;
-    best_beta_ = beta_;
-    balance(best_beta_);
+    if (violation(pulls, q_.data()) > settings_.violation) return false;
+    best_beta_ = std::move(pulls);
     return true;
   }
 
   // max of z - f over the pulls that can grow, minus its min over those that can fall.
-  double violation(const double* f, const double* more) const {
+  double violation(const std::vector<double>& pulls, const double* more) const {
     double highest = -std::numeric_limits<double>::infinity(), lowest = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < beta_.size(); ++i) {
+    for (std::size_t i = 0; i < pulls.size(); ++i) {
       const double z = task_.target[i], C = task_.factor * task_.cost[i];
-      const double residual = z - f[i] - (more ? more[i] : 0.0);
-      if (beta_[i] < loss_.high(z, C)) highest = std::max(highest, residual);
-      if (beta_[i] > loss_.low(z, C)) lowest = std::min(lowest, residual);
+      const double residual = z - f_[i] - (more ? more[i] : 0.0);
+      if (pulls[i] < loss_.high(z, C)) highest = std::max(highest, residual);
+      if (pulls[i] > loss_.low(z, C)) lowest = std::min(lowest, residual);
     }
     return highest - lowest;
   }
