@@ -137,7 +137,7 @@ def test_several_classes_have_several_margins(run: Run) -> None:
 
 
 def test_one_machine_for_all_classes_has_a_score_for_each(run: Run) -> None:
-    words = ["--param", "multi_class=crammer_singer", "--param", "C=0.1", "--param", "engine=reference", "--folds", "0"]
+    words = ["--param", "multi_class=crammer_singer", "--param", "C=0.1", "--folds", "0"]
     assert run("train", "--model", "linear", *words).exit_code == 0
     rows = list(csv.reader(run("predict", "penguins.margrove", "--scores").stdout.splitlines()))
     assert rows[0] == ["species", "score Adelie", "score Chinstrap", "score Gentoo"]
