@@ -29,6 +29,7 @@ LEARNERS = [
     LinearSVC(loss="hinge"),
     LinearSVC(penalty="l1"),
     LinearSVC(engine="reference", max_iter=5000),
+    LinearSVC(multi_class="crammer_singer"),
     LinearSVC(multi_class="crammer_singer", engine="reference", max_iter=5000),
     LinearSVR(epsilon=0.1),
 ]
@@ -91,6 +92,7 @@ def test_values_of_c_that_cannot_be_are_refused(Cs, words, three):
         {"class_weight": {"ash": 3.0}},
         {"loss": "hinge"},
         {"engine": "reference"},
+        {"multi_class": "crammer_singer"},
         {"multi_class": "crammer_singer", "engine": "reference"},
     ],
     ids=repr,
