@@ -35,6 +35,7 @@ CLASSIFIERS = [
     LinearSVC(loss="hinge", regularize_intercept=False),
     LinearSVC(fit_intercept=False, class_weight="balanced"),
     LinearSVC(intercept_scaling=10.0, class_weight={0: 2.0}),
+    LinearSVC(multi_class="crammer_singer"),
     LinearSVC(multi_class="crammer_singer", engine="reference", tol=1e-2),
 ]
 REGRESSORS = [

@@ -116,11 +116,12 @@ def test_penalty_l1_leaves_a_weak_column_out(engine):
         assert solve(problem, engine)[0].w[0] == pytest.approx(w, abs=1e-4)
 
 
-def test_crammer_and_singer_of_two_points():
+@pytest.mark.parametrize("engine", ENGINES)
+def test_crammer_and_singer_of_two_points(engine):
     """x = ±1 of two classes: w_1 = −w_0 = v, so P = v² + 2C max(0, 1 − 2v), which is least at v = min(½, 2C)."""
     X, codes = np.array([[1.0], [-1.0]]), np.array([1, 0], np.int32)
     for C in (0.1, 1.0):
-        found = solve(CrammerSingerProblem(X, codes, 2, np.full(2, C), 0.0, 1e-9), "reference")
+        found = solve(CrammerSingerProblem(X, codes, 2, np.full(2, C), 0.0, 1e-9), engine)
         assert found.w[:, 0] == pytest.approx([-min(0.5, 2 * C), min(0.5, 2 * C)], abs=1e-4)
 
 

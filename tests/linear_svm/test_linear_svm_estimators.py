@@ -27,6 +27,7 @@ TOO_FINE = {
         LinearSVC(loss="hinge", regularize_intercept=False),
         LinearSVC(penalty="l1", tol=1e-14),
         LinearSVC(engine="reference", max_iter=50),
+        LinearSVC(multi_class="crammer_singer", tol=1e-14, max_iter=100_000),
         LinearSVC(multi_class="crammer_singer", engine="reference", max_iter=20),
         LinearSVR(),
         LinearSVR(loss="squared_epsilon_insensitive", warm_start=True),
@@ -100,10 +101,7 @@ def test_sparse_is_dense(learner, kind, rng):
     assert sparse.primal_[0] == pytest.approx(dense.primal_[0], rel=1e-7)
 
 
-STALLS = pytest.mark.xfail(reason="Newton's method on the native engine stalls on a loss with a kink", strict=True)
-
-
-@pytest.mark.parametrize("loss", [pytest.param("hinge", marks=STALLS), "squared_hinge"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_unscaled_columns_converge_with_the_defaults(loss, rng):
     """Sizes from 1e-3 to 1e6 in one table."""
     X = rng.normal(size=(500, 10)) * 10.0 ** np.linspace(-3, 6, 10)
@@ -254,13 +252,16 @@ def test_hostile_tables_are_learnt_and_certified(learner, engine):
         assert certify(model, X, y.astype(int)).holds
 
 
+STALLS = pytest.mark.xfail(reason="Newton's method for the hinge has nothing to solve for, and stalls", strict=True)
+
+
 @pytest.mark.parametrize("engine", ["reference", pytest.param("native", marks=STALLS)])
 def test_a_table_of_zeros_is_no_obstacle(engine):
     X, y = np.zeros((4, 1)), [0, 0, 1, 1]
     assert LinearSVC(engine=engine, loss="hinge").fit(X, y).certificate_.holds
 
 
-@pytest.mark.parametrize("C", [1e-8, 1e-3, pytest.param(1e3, marks=STALLS)])
+@pytest.mark.parametrize("C", [1e-8, 1e-3, 1e3])
 def test_tiny_and_large_prices_converge(C, rng):
     X = rng.normal(size=(100, 3))
     y = X[:, 0] + 0.5 * rng.normal(size=100) > 0
@@ -284,10 +285,10 @@ def test_the_reference_keeps_no_clock(three):
 
 
 def test_a_time_limit_leaves_a_model_with_its_gap(rng):
-    X = rng.normal(size=(20_000, 30))
-    y = X[:, 0] + rng.normal(size=20_000) > 0
+    X = rng.normal(size=(200, 30))
+    y = X[:, 0] + rng.normal(size=200) > 0
     with pytest.warns(ConvergenceWarning, match="ended with status 'time_limit'"):
-        model = LinearSVC(loss="hinge", tol=1e-14, C=100, max_iter=10**6, time_limit=0.05).fit(X, y)
+        model = LinearSVC(loss="hinge", tol=1e-14, C=100, max_iter=10**6, time_limit=1e-9).fit(X, y)
     assert model.coef_.shape == (1, 30)
     assert np.isfinite(model.gap_).all()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -104,9 +105,12 @@ def solve_path(
         answers: Sequence[Any] = solve(LinearPathProblem(problem, Cs), engine, effort)
         return answers
     found: list[Any] = []
+    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
     for rung, C in enumerate(Cs):
+        left = None if until is None else max(1e-3, until - time.monotonic())
         beta = found[-1].beta * (C / Cs[rung - 1]) if found else None
-        found.append(solve(replace(problem, cost=C * problem.cost, beta=beta), engine, effort))
+        rung_problem = replace(problem, cost=C * problem.cost, beta=beta)
+        found.append(solve(rung_problem, engine, replace(effort, time_limit=left)))
         if found[-1].status in (Status.INTERRUPTED, Status.TIME_LIMIT):
             break
     return found
