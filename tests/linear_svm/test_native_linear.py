@@ -59,7 +59,8 @@ def recomputed(problem, solution):
 @pytest.mark.parametrize("s", [0.0, 1.0, 5.0, math.inf])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_method_proves_its_answer(loss, s, solver):
-    problem = problem_of(loss, s=s, solver=solver)
+    tol = 1e-4 if solver == "descent" else 1e-6  # kinks take descent many passes
+    problem = problem_of(loss, s=s, solver=solver, tol=tol)
     (solution,) = solve(problem, "native")
     assert solution.status is Status.CONVERGED
     assert solution.solver == solver
@@ -76,10 +77,10 @@ def test_every_method_proves_its_answer(loss, s, solver):
 @pytest.mark.parametrize("solver", METHODS)
 @pytest.mark.parametrize("loss", ["hinge", "squared_epsilon_insensitive"])
 def test_storage_makes_no_difference(loss, solver, wrap):
-    given = problem_of(loss, solver=solver, tol=1e-8)
-    wanted = solve(problem_of(loss, tol=1e-8, solver=solver), "native")[0].primal
-    found = solve(problem_of(loss, tol=1e-8, solver=solver, wrap=wrap), "native")[0].primal
-    assert found == pytest.approx(wanted, rel=1e-6 if given.X.dtype != np.float64 else 1e-5)
+    tol = 1e-4 if solver == "descent" else 1e-7
+    wanted = solve(problem_of(loss, tol=tol, solver=solver), "native")[0].primal
+    found = solve(problem_of(loss, tol=tol, solver=solver, wrap=wrap), "native")[0].primal
+    assert found == pytest.approx(wanted, rel=2 * tol + 1e-6)
 
 
 @pytest.mark.parametrize("solver", ["newton", "conjugate_gradients"])
@@ -114,7 +115,8 @@ def test_fewer_rows_than_columns_with_a_kink_converge():
 @pytest.mark.parametrize("solver", METHODS)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive"])
 def test_a_path_ends_where_each_fit_ends(loss, solver):
-    problem = problem_of(loss, solver=solver, tol=1e-7)
+    tol = 1e-4 if solver == "descent" else 1e-7
+    problem = problem_of(loss, solver=solver, tol=tol)
     factors = np.array([0.01, 0.1, 1.0, 10.0])
     rungs = solve(LinearPathProblem(problem, factors), "native")
     assert len(rungs) == len(factors)
@@ -123,21 +125,28 @@ def test_a_path_ends_where_each_fit_ends(loss, solver):
         alone = LinearMachine(machine.target, factor * machine.cost)
         (wanted,) = solve(LinearSvmProblem(**{**vars(problem), "machines": (alone,)}), "native")
         assert solution.status is Status.CONVERGED
-        assert solution.primal == pytest.approx(wanted.primal, rel=1e-6)
+        assert solution.primal == pytest.approx(wanted.primal, rel=2 * tol)
 
 
-def test_descent_that_is_slow_hands_over():
-    problem = problem_of("hinge", n=400, d=4000, C=1e4, wrap=lambda X: X * np.logspace(-3, 3, X.shape[1]))
+def test_descent_that_is_slow_hands_over(monkeypatch):
+    monkeypatch.setattr("margrove.engine.native.linear_svm._LARGEST_MATRIX", 10)
+    problem = problem_of("hinge", n=400, d=20, C=10.0, wrap=lambda X: X * np.logspace(-1, 1, X.shape[1]), tol=1e-6)
     choice = choose(problem)
     assert (choice.method, choice.otherwise) == ("descent", "conjugate_gradients")
-    (solution,) = solve(LinearSvmProblem(**{**vars(problem), "tol": 1e-5}), "native")
+    (solution,) = solve(problem, "native")
     assert solution.status is Status.CONVERGED
     assert solution.solver == "conjugate_gradients"
 
 
+def test_wide_rows_of_any_scale_are_solved_one_by_one():
+    problem = problem_of("hinge", n=300, d=4000, C=100.0, wrap=lambda X: X * np.logspace(-2, 2, X.shape[1]), tol=1e-4)
+    (solution,) = solve(problem, "native")
+    assert (solution.status, solution.solver) == (Status.CONVERGED, "descent")
+
+
 @pytest.mark.parametrize("solver", METHODS)
 def test_a_start_at_the_answer_is_the_answer(solver):
-    problem = problem_of("hinge", solver=solver, tol=1e-5)
+    problem = problem_of("hinge", solver=solver, tol=1e-4)
     (first,) = solve(problem, "native")
     machine = problem.machines[0]
     again = LinearMachine(machine.target, machine.cost, w=first.w, b=first.b, beta=first.beta)

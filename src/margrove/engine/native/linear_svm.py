@@ -70,6 +70,8 @@ def choose(problem: LinearSvmProblem) -> Choice:
     shape = f"{n:,} rows, {d:,} columns, {width:.3g} numbers in a row"
     if newton <= min(gradients, 4 * descent):
         return Choice("newton", "newton", f"{shape}: a Hessian of {d + 1:,} columns is cheap")
+    if n <= d:
+        return Choice("descent", "descent", f"{shape}: no more rows than columns, so one row after the other")
     otherwise = "newton" if is_held and newton <= gradients else "conjugate_gradients"
     if is_squared(problem.loss) and n > 50 * d and gradients < descent:
         return Choice("conjugate_gradients", "conjugate_gradients", f"{shape}: the Hessian is dear, its products not")
