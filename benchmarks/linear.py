@@ -29,6 +29,7 @@ from sklearn.svm import LinearSVC as Peer
 from threadpoolctl import threadpool_limits
 
 from margrove import LinearSVC
+
 try:
     from margrove import LinearSVCCV
 except ImportError: pass

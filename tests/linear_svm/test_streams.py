@@ -140,7 +140,9 @@ def test_a_pair_of_memory_maps_is_a_stream(tmp_path):
 def test_a_file_is_a_stream(tmp_path):
     X, y = rows_of(7)
     path = tmp_path / "t.csv"
-    path.write_text("".join(",".join(map(repr, [*row, label])) + "\n" for row, label in zip(X.tolist(), y.tolist())))
+    path.write_text(
+        "".join(",".join(map(repr, [*row, label])) + "\n" for row, label in zip(X.tolist(), y.tolist(), strict=True))
+    )
     model = LinearSVC(loss="hinge", tol=1e-6).fit_stream(read_chunks(path, rows=50))
     np.testing.assert_allclose(
         model.primal_, LinearSVC(loss="hinge", tol=1e-6, max_iter=100_000).fit(X, y).primal_, rtol=1.5e-6
@@ -156,7 +158,10 @@ def test_very_many_columns_are_solved_by_blocks_of_rows(loss, intercept, monkeyp
     y = (X @ rng.normal(size=40) > 0.2).astype(float)
     learner = LinearSVC if loss in CLASS_LOSSES else LinearSVR
     model = learner(loss=loss, C=0.3, tol=1e-3, max_iter=100_000, **INTERCEPTS[intercept])
-    streamed, whole = clone(model).fit_stream(cut(X, y, 50), max_passes=400), clone(model).set_params(tol=1e-6).fit(X, y)
+    streamed, whole = (
+        clone(model).fit_stream(cut(X, y, 50), max_passes=400),
+        clone(model).set_params(tol=1e-6).fit(X, y),
+    )
     assert "descent" in streamed.solver_
     assert whole.primal_[0] * (1 - 1e-6) <= streamed.primal_[0] <= whole.primal_[0] * (1 + 1.1e-3)
     assert streamed.dual_[0] <= whole.primal_[0] * (1 + 1e-9)
@@ -165,7 +170,10 @@ def test_very_many_columns_are_solved_by_blocks_of_rows(loss, intercept, monkeyp
 def test_a_squared_loss_has_the_pull_that_w_implies():
     rng = np.random.default_rng(9)
     f, C = rng.normal(size=50), rng.uniform(0, 2, size=50)
-    for loss, z in (("squared_hinge", np.sign(rng.normal(size=50))), ("squared_epsilon_insensitive", rng.normal(size=50))):
+    for loss, z in (
+        ("squared_hinge", np.sign(rng.normal(size=50))),
+        ("squared_epsilon_insensitive", rng.normal(size=50)),
+    ):
         epsilon = 0.0 if loss == "squared_hinge" else 0.4
         beta, _ = proximal_pull(loss, z, f, C, epsilon, 0.0, KAPPA_OF_SQUARES)
         np.testing.assert_allclose(beta, implied_pull(loss, z, f, C, epsilon), atol=1e-14)
@@ -257,7 +265,7 @@ def test_one_piece_is_the_whole_problem(loss):
 
 def test_a_piece_is_the_least_of_its_own_problem():
     """½‖w − w_before‖² + C Σ ℓ over the piece: no step from its answer is better."""
-    X, y = rows_of(14)
+    X, _ = rows_of(14)
     X = X / np.abs(X).max(axis=0)
     t = X @ np.arange(6.0)
     model = LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1, tol=1e-9).partial_fit(X[:150], t[:150])

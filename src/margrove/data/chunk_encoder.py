@@ -106,11 +106,13 @@ def learn_encoder(chunks: Iterable[Table]) -> TableEncoder:
         names = named([column["name"] for column in dropped])
         message = f"{source}: columns that are constant or name the rows are left out: {names}."
         warnings.warn(message, DataWarning, stacklevel=level_of_caller())
-    return TableEncoder.from_state({
-        "parameters": TableEncoder(impute="mean").get_params(),
-        "columns": kept,
-        "dropped": dropped,
-        "n_features_in": len(known),
-        "has_names": True,
-        "target": None if target is None else target.name,
-    })
+    return TableEncoder.from_state(
+        {
+            "parameters": TableEncoder(impute="mean").get_params(),
+            "columns": kept,
+            "dropped": dropped,
+            "n_features_in": len(known),
+            "has_names": True,
+            "target": None if target is None else target.name,
+        }
+    )

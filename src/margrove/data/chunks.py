@@ -1,7 +1,7 @@
 """A file's rows a chunk at a time, as often as asked for: for files larger than memory.
 
-`read_chunks` reads by the rules of `read_table`. What these settle from the whole file, such as the kinds of the columns,
-is settled by a first walk over it, so that every chunk has the same columns of the same kinds.
+`read_chunks` reads by the rules of `read_table`. What these settle from the whole file, such as the kinds of the
+columns, is settled by a first walk over it, so that every chunk has the same columns of the same kinds.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def read_chunks(
 ) -> TableChunks:
     """Read a file a chunk of rows at a time, as often as needed, for files larger than memory.
 
-    Delimited text, LIBSVM (both may be compressed), Parquet, Arrow and Feather are read, by the rules of `read_table`. Text
-    is walked over once at the start, to settle the kinds of the columns for all chunks and to find faults.
+    Delimited text, LIBSVM (both may be compressed), Parquet, Arrow and Feather are read, by the rules of `read_table`.
+    Text is walked over once at the start, to settle the kinds of the columns for all chunks and to find faults.
 
     Parameters
     ----------
@@ -188,7 +188,8 @@ def read_chunks(
         chunks = ColumnarChunks(open_content(source), form, rows, target, drop_unlabelled)
     else:
         raise InputError(
-            f"files of the format {form!r} are not read in chunks" + (" where compressed" if file.is_compressed else ""),
+            f"files of the format {form!r} are not read in chunks"
+            + (" where compressed" if file.is_compressed else ""),
             file=file.head.name,
             cure="Save it as CSV, LIBSVM or Parquet, or read it as a whole with read_table.",
         )
@@ -215,7 +216,7 @@ class _TextFile:
         self.encoding = (byte_order_mark(first) or "utf-8") if encoding == "auto" else encoding
         self.is_utf8 = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
         extension = Content(path).extension or _extension(path)
-        if not self.is_utf8 and b"\x93NUMPY" != first[:6]:
+        if not self.is_utf8 and first[:6] != b"\x93NUMPY":
             first = self._decoded(first, final=False)
         self.head = Content(path, extension, held=first)
 
@@ -235,7 +236,7 @@ class _TextFile:
 
     def blocks(self, size: int, skipped: int, delimiter: str | None) -> Iterator[tuple[int, Content]]:
         """Blocks of whole records of about ``size`` bytes, each with the number of lines before it, the first
-        ``skipped`` lines left out. ``delimiter`` is that of cells whose quotes may hold line ends; None where none do."""
+        ``skipped`` lines left out. ``delimiter`` is that of cells whose quotes may hold line ends; None: none may."""
         with self._open(self.path, "rb") as file:
             rest, line = b"", 0
             for data in self._pieces(file, size):
@@ -337,7 +338,9 @@ class DelimitedChunks(TableChunks):
         import pyarrow as pa
 
         found: dict[str, Any] = {}
-        useless = {name for place, name in enumerate(self._names) if self._dialect.names and not self._dialect.names[place]}
+        useless = {
+            name for place, name in enumerate(self._names) if self._dialect.names and not self._dialect.names[place]
+        }
         n = 0
         for _, _, arrow in self._parsed():
             for field in arrow.schema:

@@ -44,6 +44,7 @@ from margrove.linear_svm.problem import (
     bounds_of,
     is_squared,
 )
+from margrove.linear_svm.stream_problem import StreamSolution
 from margrove.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
@@ -52,7 +53,7 @@ _GRAM_COLUMNS = 2000  # up to this many dual=False takes Newton's method with it
 _PRIMAL = ("newton", "conjugate_gradients")
 
 Problem: TypeAlias = LinearSvmProblem | CrammerSingerProblem
-Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolution]
+Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolution] | Sequence[StreamSolution]
 
 
 class LinearSupportVectorMachine(BaseEstimator):

@@ -1,5 +1,5 @@
-"""Linear SVMs of more rows than memory holds: `fit_stream` over chunks that come again, `partial_fit` over pieces that do
-not."""
+"""Linear SVMs of more rows than memory holds: `fit_stream` over chunks that come again, `partial_fit` over pieces that
+do not."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class Streaming(LinearSupportVectorMachine):
         self._check_streamed(1)
         if np.isinf(scale_of_intercept(self)):
             raise ParameterError(
-                "regularize_intercept is False, and partial_fit needs a penalised intercept: a piece may hold one class "
-                "only. Use regularize_intercept=True, with a large intercept_scaling perhaps, or fit_stream."
+                "regularize_intercept is False, and partial_fit needs a penalised intercept: a piece may hold one "
+                "class only. Use regularize_intercept=True, with a large intercept_scaling perhaps, or fit_stream."
             )
         if hasattr(self, "coef_") and not hasattr(self, "n_seen_"):
             raise ParameterError(
@@ -152,9 +152,7 @@ class Streaming(LinearSupportVectorMachine):
             per_machine(self.dual_),
             words="D of the rows seen so far: no w and b have a P below it on all of them",
         )
-        self.certificate_ = Certificate(
-            type(self).__name__, str(self.status_), "solver", self.n_seen_, names, (claim,)
-        )
+        self.certificate_ = Certificate(type(self).__name__, str(self.status_), "solver", self.n_seen_, names, (claim,))
         if self.status_ is not Status.CONVERGED:
             message = f"{type(self).__name__} ended a piece with status {str(self.status_)!r}; {self.status_.advice}."
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
