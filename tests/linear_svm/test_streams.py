@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import margrove.engine.stream as stream_engine
-from margrove import LinearSVC, LinearSVR, certify
+from margrove import LinearSVC, LinearSVR, certify, load, save
 from margrove.data import read_chunks
 from margrove.engine import slices
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
@@ -212,6 +212,17 @@ def test_a_model_of_all_rows_can_be_certified_over_chunks():
     model = LinearSVC(loss="hinge").fit(X, y)
     assert certify(model, cut(X, y, 45)).holds
     assert not certify(model, cut(X[:-1], y[:-1], 45)).holds
+
+
+def test_a_model_file_keeps_what_tells_the_pulls(tmp_path):
+    X, y = rows_of(22, n_classes=3)
+    model = LinearSVC(loss="hinge").fit_stream(cut(X, y, 90))
+    save(model, tmp_path / "model.margrove")
+    loaded = load(tmp_path / "model.margrove")
+    assert loaded.engine_ == "stream"
+    assert certify(loaded, cut(X, y, 90)).holds
+    save(LinearSVC().partial_fit(X, y, classes=[0, 1, 2]), tmp_path / "pieces.margrove")
+    assert np.isnan(load(tmp_path / "pieces.margrove").gap_).all()
 
 
 def test_memory_of_a_stream_is_that_of_a_chunk():

@@ -137,8 +137,7 @@ class Streaming(LinearSupportVectorMachine):
     ) -> None:
         seen, dual = (0, np.zeros(len(solutions))) if is_first else (self.n_seen_, self.dual_)
         self._forget_rows()
-        for name in ("gap_", "primal_"):  # of all rows seen nobody knows them
-            self.__dict__.pop(name, None)
+        self.gap_ = self.primal_ = np.full(len(solutions), np.nan)  # of all rows seen nobody knows them
         self.n_seen_ = seen + n
         self.coef_ = np.array([solution.w_dual for solution in solutions])
         self.intercept_ = np.array([solution.b_dual for solution in solutions])
