@@ -32,7 +32,8 @@ from margrove import LinearSVC
 
 try:
     from margrove import LinearSVCCV
-except ImportError: pass
+except ImportError:
+    pass
 from margrove.linear_svm.problem import losses
 from measure import interleaved, keep, machine
 

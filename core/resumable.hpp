@@ -52,6 +52,7 @@ class Resumable {
 class SliceClock {
  public:
   void set(std::chrono::steady_clock::time_point until) { until_ = until; }
+  std::chrono::steady_clock::time_point until() const { return until_; }
   auto pause() const {
     struct Awaiter : std::suspend_always {
       bool is_early;

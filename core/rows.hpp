@@ -111,4 +111,16 @@ MARGROVE_INLINE void add_row(const CsrRows<T>& rows, std::int64_t i, double step
     w[rows.column[k]] += step * static_cast<double>(rows.data[k]);
 }
 
+template <class T>
+double squared_norm(const DenseRows<T>& rows, std::int64_t i) {
+  return dot(rows.row(i), rows.row(i), rows.d);
+}
+template <class T>
+double squared_norm(const CsrRows<T>& rows, std::int64_t i) {
+  double sum = 0;
+  for (std::int64_t at = rows.start[i]; at < rows.start[i + 1]; ++at)
+    sum += static_cast<double>(rows.data[at]) * static_cast<double>(rows.data[at]);
+  return sum;
+}
+
 }  // namespace margrove

@@ -68,6 +68,8 @@ def main() -> None:
             "tests/core",
             "tests/engine",
             "tests/laws",
+            "tests/linear_svm/test_l1_native.py",
+            "tests/linear_svm/test_crammer_singer_native.py",
             "tests/svm",
             "tests/tree/test_native_engine.py",
             "tests/boost/test_native_booster.py",

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "bind/arrays.hpp"
+#include "linear/crammer_singer.hpp"
 #include "linear/l1_svm.hpp"
 
 using namespace nanobind::literals;
@@ -77,6 +78,66 @@ class BoundL1Svm {
   L1Svm solver_;
 };
 
+// ---- Crammer and Singer
+
+class BoundCrammerSinger {
+ public:
+  BoundCrammerSinger(Points points, Vector<std::int32_t> codes, Vector<double> cost, Vector<double> beta,
+                     std::int64_t classes, double constant, double tol, std::int64_t max_passes, std::uint64_t seed)
+      : points_(std::move(points)), kept_(nb::make_tuple(codes, cost)), classes_(classes) {
+    const std::int64_t n = points_.n;
+    require(n < (std::int64_t{1} << 32), "Crammer and Singer's machine takes fewer than 2^32 rows");
+    require(classes >= 2, "there must be two classes or more");
+    require(static_cast<std::int64_t>(codes.size()) == n, "codes must be (n)");
+    require_length(cost, n, "cost must be (n)");
+    require(beta.size() == 0 || static_cast<std::int64_t>(beta.size()) == n * classes,
+            "beta must be (n, classes) or empty");
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      require(codes.data()[i] >= 0 && codes.data()[i] < classes, "a code lies outside the classes");
+    solver_ = std::make_unique<CrammerSinger>(points_.rows, span_of(codes), span_of(cost), span_of(beta),
+                                              CrammerSingerSettings{classes, constant, tol, max_passes, seed});
+    constant_ = constant;
+  }
+
+  bool run(double seconds, int threads) {
+    nb::gil_scoped_release unlocked;
+    return solver_->run(seconds, threads);
+  }
+
+  nb::tuple standing() const {
+    return nb::make_tuple(static_cast<int>(solver_->ending()), solver_->passes(), solver_->primal(), solver_->dual());
+  }
+
+  nb::dict finish(int threads) {
+    {
+      nb::gil_scoped_release unlocked;
+      solver_->finish(threads);
+    }
+    std::vector<double> w, b;
+    for (std::int64_t k = 0; k < classes_; ++k) {
+      for (std::int64_t j = 0; j < points_.d; ++j) w.push_back(solver_->weight(k, j));
+      b.push_back(constant_ * solver_->weight(k, points_.d));
+    }
+    const auto n = static_cast<std::size_t>(points_.n), classes = static_cast<std::size_t>(classes_);
+    nb::dict state;
+    state["w"] = to_numpy(std::move(w), {classes, static_cast<std::size_t>(points_.d)});
+    state["b"] = to_numpy(b);
+    state["beta"] = to_numpy(solver_->beta().data(), {n, classes});
+    state["primal"] = solver_->primal();
+    state["dual"] = solver_->dual();
+    state["steps"] = solver_->passes();
+    state["ending"] = static_cast<int>(solver_->ending());
+    return state;
+  }
+
+ private:
+  Points points_;
+  nb::object kept_;
+  std::int64_t classes_;
+  double constant_ = 0;
+  std::unique_ptr<CrammerSinger> solver_;
+};
+
 }  // namespace
 
 void bind_linear_l1(nb::module_& m) {
@@ -88,6 +149,15 @@ void bind_linear_l1(nb::module_& m) {
       .def("run", &BoundL1Svm::run, "seconds"_a, "threads"_a)
       .def("standing", &BoundL1Svm::standing, "machine"_a)
       .def("finish", &BoundL1Svm::finish, "machine"_a);
+
+  nb::class_<BoundCrammerSinger>(m, "CrammerSinger")
+      .def(nb::init<Points, Vector<std::int32_t>, Vector<double>, Vector<double>, std::int64_t, double, double,
+                    std::int64_t, std::uint64_t>(),
+           "points"_a, "codes"_a.noconvert(), "cost"_a.noconvert(), "beta"_a.noconvert(), "classes"_a, "constant"_a,
+           "tol"_a, "max_passes"_a, "seed"_a)
+      .def("run", &BoundCrammerSinger::run, "seconds"_a, "threads"_a)
+      .def("standing", &BoundCrammerSinger::standing)
+      .def("finish", &BoundCrammerSinger::finish, "threads"_a);
 }
 
 }  // namespace margrove

@@ -23,11 +23,11 @@ void set_symmetric_blas(nb::capsule syrk, nb::capsule potrf, nb::capsule potrs) 
 class BoundLinearSet {
  public:
   BoundLinearSet(Points points, int method, int otherwise, std::int64_t patience, double tol, std::int64_t most_steps,
-                 std::uint64_t seed, bool keeps_pulls, int threads)
+                 std::uint64_t seed, bool keeps_pulls, double violation, int threads)
       : points_(std::move(points)),
         set_(points_.rows,
              {static_cast<LinearMethod>(method), static_cast<LinearMethod>(otherwise), patience, tol, most_steps, seed,
-              keeps_pulls},
+              keeps_pulls, violation},
              g_symmetric, threads) {
     require(g_symmetric.syrk && g_symmetric.potrf && g_symmetric.potrs, "set_symmetric_blas has not been called");
     require(points_.n < (std::int64_t{1} << 32), "a linear machine takes fewer than 2^32 rows");
@@ -84,8 +84,9 @@ class BoundLinearSet {
 void bind_linear_svm(nb::module_& m) {
   m.def("set_symmetric_blas", &set_symmetric_blas, "syrk"_a, "potrf"_a, "potrs"_a);
   nb::class_<BoundLinearSet>(m, "LinearSet")
-      .def(nb::init<Points, int, int, std::int64_t, double, std::int64_t, std::uint64_t, bool, int>(), "points"_a,
-           "method"_a, "otherwise"_a, "patience"_a, "tol"_a, "most_steps"_a, "seed"_a, "keeps_pulls"_a, "threads"_a)
+      .def(nb::init<Points, int, int, std::int64_t, double, std::int64_t, std::uint64_t, bool, double, int>(),
+           "points"_a, "method"_a, "otherwise"_a, "patience"_a, "tol"_a, "most_steps"_a, "seed"_a, "keeps_pulls"_a,
+           "violation"_a, "threads"_a)
       .def("add", &BoundLinearSet::add, "target"_a.noconvert(), "cost"_a.noconvert(), "is_of_signs"_a, "is_squared"_a,
            "epsilon"_a, "has_intercept"_a, "rho"_a, "w"_a.noconvert(), "b"_a, "beta"_a.noconvert(), "factors"_a)
       .def("run", &BoundLinearSet::run, "seconds"_a)

@@ -12,20 +12,28 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr std::int64_t kAllColumns = 256;         // so few are all in the working set
-constexpr std::size_t kFirstColumns = 128;        // that the working set is given at once, at least
-constexpr std::size_t kGramColumns = 2048;        // beyond, the products of columns are not held (32 MiB)
-constexpr double kModelPrecision = 1e-3;          // a pass that brings less than this of the whole fall ends the model
-constexpr int kColumnPasses = 10;                 // over a model whose products are not held
-constexpr double kOutsideShare = 0.05;            // of tol: a column left out may be as far beyond its bound
-constexpr double kFirstSharpness = 0.5;           // sigma / C times the mean residual, for a loss that is smoothed
-constexpr double kLeastRidge = 1e-9;              // of a column's size: what keeps the model of a smoothed loss bounded
+constexpr std::int64_t kAllColumns = 256;   // so few are all in the working set
+constexpr std::size_t kFirstColumns = 128;  // that the working set is given at once, at least
+constexpr std::size_t kGramColumns = 2048;  // beyond, the products of columns are not held (32 MiB)
+constexpr double kModelPrecision = 0.03;    // of the violation: a model is solved so far
+constexpr double kFinePrecision = 1e-6;     // after a step that brought nothing
+constexpr double kModelShare = 0.1;         // of tol, and no further
+constexpr std::int64_t kMostFaces = 500;
+constexpr double kColumnPrecision = 1e-4;  // of the fall: a pass that brings less ends such a model
+constexpr int kColumnPasses = 30;          // over a model whose products are not held
+constexpr double kOutsideShare = 0.05;     // of tol: a column left out may be as far beyond its bound
+constexpr double kFirstSharpness = 0.5;    // sigma / C times the mean residual, for a loss that is smoothed
+constexpr double kLeastRidge = 1e-9;       // of a column's size: what keeps the model of a smoothed loss bounded
+constexpr double kFirstRidge = 1e-3;
+constexpr std::int64_t kShortSteps = 3;           // after so many a squared loss is smoothed as well
+constexpr std::int64_t kBarrenRounds = 10;        // sharpenings in a row that bring nothing: it has stalled
 constexpr double kRidgeFactor = 4;                // it grows where the model has promised too much, and falls where not
 constexpr double kShortStep = 0.25;               // of the way to the model's least: it has promised too much
 constexpr double kSharpening = 4;                 // sigma grows by this
-constexpr double kMostSharpness = 1e8;            // and no further
+constexpr double kMostSharpness = 1e4;            // and no further: beta loses as many digits of f
+constexpr double kSlow = 0.25;                    // of the gap: a round that leaves less needs no larger sigma
 constexpr double kInnerShare = 0.2;               // of the true gap: the smoothed problem is solved so far
-constexpr std::int64_t kFailures = 3;             // steps (or sharpenings) in a row that bring nothing: it has stalled
+constexpr std::int64_t kFailures = 3;             // steps in a row that bring nothing: it has stalled
 constexpr double kNoFall = 1e-15;                 // of the value: rounding
 constexpr double kBarren = 0.99;                  // of the gap: a sharpening that leaves more brings nothing
 constexpr std::int64_t kStepsBetweenValues = 16;  // f is updated, and computed anew after so many steps
@@ -64,13 +72,15 @@ L1Machine::L1Machine(const Design& design, const L1Settings& settings, const L1S
       settings_(settings),
       target_(start.target),
       cost_(start.cost),
-      is_smoothed_(settings.loss == LinearLoss::hinge || settings.loss == LinearLoss::epsilon_insensitive),
+      is_squared_(settings.loss == LinearLoss::squared_hinge ||
+                  settings.loss == LinearLoss::squared_epsilon_insensitive),
       is_of_signs_(settings.loss == LinearLoss::hinge || settings.loss == LinearLoss::squared_hinge),
       n_(design.n()),
       columns_(design.columns()),
       w_(start.w.begin(), start.w.end()),
       values_(as_size(n_)),
       anchor_(as_size(n_)),
+      base_(as_size(n_)),
       sigma_(as_size(n_)),
       low_(as_size(n_)),
       high_(as_size(n_)),
@@ -91,11 +101,11 @@ L1Machine::L1Machine(const Design& design, const L1Settings& settings, const L1S
     negative_.resize(as_size(n_));
   }
   for (std::size_t i = 0; i < cost_.size(); ++i) {
-    const double most = cost_[i] == 0 ? 0.0 : is_smoothed_ ? cost_[i] : kInfinity;
+    const double most = cost_[i] == 0 ? 0.0 : is_squared_ ? kInfinity : cost_[i];
     low_[i] = is_of_signs_ && target_[i] > 0 ? 0.0 : -most;
     high_[i] = is_of_signs_ && target_[i] < 0 ? 0.0 : most;
     sigma_[i] = 2 * cost_[i];
-    if (is_smoothed_ && !start.beta.empty()) anchor_[i] = std::clamp(start.beta[i], low_[i], high_[i]);
+    if (!is_squared_ && !start.beta.empty()) anchor_[i] = std::clamp(start.beta[i], low_[i], high_[i]);
   }
   work_ = solve();
 }
@@ -112,18 +122,17 @@ Resumable L1Machine::solve() {
   }
   Resumable valuing = compute_values();
   while (!valuing.resume()) co_await std::suspend_always{};
-  if (is_smoothed_) begin_smoothly();
+  if (!is_squared_) smooth(kFirstSharpness / mean_excess());
   while (true) {
     if (!is_fresh_ && steps_ % kStepsBetweenValues == 0) {
       Resumable part = compute_values();
       while (!part.resume()) co_await std::suspend_always{};
     }
     weigh();
-    failures_ = smoothed_primal_ + kNoFall * std::abs(smoothed_primal_) < last_primal_ ? 0 : failures_ + 1;
-    last_primal_ = smoothed_primal_;
     Resumable pulling = compute_pull();
     while (!pulling.resume()) co_await std::suspend_always{};
     judge();
+    note_progress();
     if (!std::isfinite(true_primal_)) ending_ = L1Ending::nonfinite;
     if (best_primal_ - best_dual_ <= settings_.tol * best_primal_) {
       if (is_fresh_) {
@@ -135,9 +144,15 @@ Resumable L1Machine::solve() {
         continue;
       }
     }
-    if (ending_ == L1Ending::none && std::max(failures_, barren_) >= kFailures) ending_ = L1Ending::stalled;
+    if (ending_ == L1Ending::none && (failures_ >= kFailures || barren_ >= kBarrenRounds)) ending_ = L1Ending::stalled;
     if (ending_ == L1Ending::none && steps_ >= settings_.max_steps) ending_ = L1Ending::max_steps;
     if (ending_ != L1Ending::none) co_return;
+    if (!is_smoothed_ && short_steps_ >= kShortSteps) {
+      anchor_ = best_beta_;
+      smooth(needed_sharpness());
+      last_primal_ = kInfinity;
+      continue;
+    }
     if (is_smoothed_ && (inner_gap_ <= kInnerShare * (best_primal_ - best_dual_) || failures_ > 0)) {
       tighten();
       continue;
@@ -173,13 +188,14 @@ void L1Machine::weigh() {
     curvature_[i] = beta_[i] = 0;
     if (cost_[i] == 0) continue;
     const double residual = target_[i] - values_[i];
-    const double beta = beta_at(residual, anchor_[i], sigma_[i], epsilon, low_[i], high_[i]);
+    const double beta = beta_at(residual, base_[i], sigma_[i], epsilon, low_[i], high_[i]);
     const double away = beta - anchor_[i];
     beta_[i] = beta;
     curvature_[i] = beta != 0 && beta > low_[i] && beta < high_[i] ? sigma_[i] : 0.0;
-    smoothed += beta * residual - epsilon * std::abs(beta) - away * away / (2 * sigma_[i]);
+    smoothed += beta * residual - epsilon * std::abs(beta) -
+                (square_share() * beta * beta + softness() * away * away) / (2 * cost_[i]);
     const double excess = std::max(0.0, is_of_signs_ ? residual * target_[i] : std::abs(residual) - epsilon);
-    losses += cost_[i] * (is_smoothed_ ? excess : excess * excess);
+    losses += cost_[i] * (is_squared_ ? excess * excess : excess);
   }
   smoothed_primal_ = penalty + smoothed;
   true_primal_ = penalty + losses;
@@ -230,15 +246,16 @@ void L1Machine::judge() {
   double gain = 0, square = 0, inner_gain = 0, inner_square = 0, inner_rest = 0;
   for (std::size_t i = 0; i < beta_.size(); ++i) {
     if (cost_[i] == 0) continue;
-    const double beta = beta_[i] * (beta_[i] > 0 ? above : below), sharp = 1 / sigma_[i];
+    const double beta = beta_[i] * (beta_[i] > 0 ? above : below), soft = softness() / cost_[i];
     gain += target_[i] * beta - settings_.epsilon * std::abs(beta);
-    square += is_smoothed_ ? 0.0 : beta * beta * sharp;
-    inner_square += beta * beta * sharp;
-    inner_gain += beta * anchor_[i] * sharp;
-    inner_rest += anchor_[i] * anchor_[i] * sharp / 2;
+    square += beta * beta * square_share() / cost_[i];
+    inner_square += beta * beta * soft;
+    inner_gain += beta * anchor_[i] * soft;
+    inner_rest += anchor_[i] * anchor_[i] * soft / 2;
   }
   inner_gain += gain;
-  const double most = std::min(is_smoothed_ ? 1.0 : kInfinity, largest > 0 ? 1 / largest : kInfinity);
+  inner_square += square;
+  const double most = std::min(is_squared_ ? kInfinity : 1.0, largest > 0 ? 1 / largest : kInfinity);
   const auto best = [&](double linear, double quadratic) {
     if (!(linear > 0)) return 0.0;
     return quadratic > 0 ? std::min(most, linear / quadratic) : std::isfinite(most) ? most : 0.0;
@@ -256,27 +273,56 @@ void L1Machine::judge() {
   }
 }
 
-// The losses begin as smooth as makes half the range of beta that of a middling residual.
-void L1Machine::begin_smoothly() {
+// A step has failed when neither the value nor the gap has fallen: near the end the value no longer does, for it is
+// flat there to within rounding, and the gap, which is made from its slope, still can.
+void L1Machine::note_progress() {
+  const double gap = best_primal_ - best_dual_;
+  const bool has_fallen = smoothed_primal_ + kNoFall * std::abs(smoothed_primal_) < last_primal_;
+  failures_ = has_fallen || gap < kBarren * least_gap_ ? 0 : failures_ + 1;
+  last_primal_ = smoothed_primal_;
+  least_gap_ = std::min(least_gap_, gap);
+}
+
+double L1Machine::mean_excess() const {
   double sum = 0, mass = 0;
   for (std::size_t i = 0; i < cost_.size(); ++i) {
     sum += cost_[i] * std::max(0.0, std::abs(target_[i] - values_[i]) - settings_.epsilon);
     mass += cost_[i];
   }
-  sharpness_ = sum > 0 ? kFirstSharpness * mass / sum : 1.0;
-  most_sharpness_ = kMostSharpness * sharpness_;
-  for (std::size_t i = 0; i < cost_.size(); ++i) sigma_[i] = sharpness_ * cost_[i];
-  ridge_ = 1e-3;
+  return sum > 0 ? sum / mass : 1.0;
+}
+
+// sigma / C at which residuals of the mean size, not tiny ones, make the best beta.
+double L1Machine::needed_sharpness() const {
+  double pull = 0, mass = 0;
+  for (std::size_t i = 0; i < cost_.size(); ++i) {
+    pull += std::abs(best_beta_[i]);
+    mass += beta_[i] != 0 ? cost_[i] : 0.0;
+  }
+  return pull > 0 ? kFirstSharpness * pull / (mass * mean_excess()) : 1.0;
+}
+
+void L1Machine::smooth(double sharpness) {
+  if (!is_smoothed_) {
+    is_smoothed_ = true;
+    most_sharpness_ = kMostSharpness * sharpness;
+    ridge_ = kFirstRidge;
+  }
+  sharpness_ = sharpness;
+  for (std::size_t i = 0; i < cost_.size(); ++i) {
+    sigma_[i] = steepness() * cost_[i];
+    base_[i] = anchor_[i] * softness() * steepness();
+  }
 }
 
 void L1Machine::tighten() {
   const double gap = best_primal_ - best_dual_;
   barren_ = gap < kBarren * last_gap_ ? 0 : barren_ + 1;
+  const bool is_slow = gap > kSlow * last_gap_;
   last_gap_ = gap;
   last_primal_ = kInfinity;
   anchor_ = beta_;
-  sharpness_ = std::min(most_sharpness_, kSharpening * sharpness_);
-  for (std::size_t i = 0; i < sigma_.size(); ++i) sigma_[i] = sharpness_ * cost_[i];
+  smooth(is_slow ? std::min(most_sharpness_, kSharpening * sharpness_) : sharpness_);
 }
 
 // The working set holds every column with a weight, and goes on being used until a column outside of it is beyond its
@@ -365,23 +411,20 @@ Resumable L1Machine::solve_gram_model() {
   std::vector<double> ridge;
   for (const std::int32_t j : chosen_) ridge.push_back(ridge_of(j));
   QuadraticL1 model({gram_, ridge, chosen_penalty_}, std::move(x0), std::move(gradient));
-  double fall = 0;
-  // A step in the face costs about as much as this many passes.
-  std::int64_t passes = 0, patience = std::max<std::int64_t>(5, model.face_size() / 6);
-  for (std::int64_t faces = 0; faces < 200;) {
-    const double brought = model.descend();
-    fall += brought;
+  const double enough =
+      std::max((failures_ > 0 ? kFinePrecision : kModelPrecision) * model.violation(), kModelShare * settings_.tol);
+  std::int64_t passes = 0, faces = 0;
+  while (faces < kMostFaces) {
+    model.descend();
     co_await clock_.pause();
-    if (!(brought > kModelPrecision * fall)) break;
-    if (++passes < patience) continue;
-    for (int k = 0; k < 3; ++k, ++faces) {
-      const double more = model.step_in_face();
-      fall += more;
-      co_await clock_.pause();
-      if (!(more > kModelPrecision * fall)) break;
-    }
+    if (!(model.violation() > enough)) break;
+    // A step in the face costs about as much as this many passes.
+    if (++passes < std::max<std::int64_t>(5, model.face_size() / 6)) continue;
     passes = 0;
-    patience = std::max<std::int64_t>(5, model.face_size() / 6);
+    for (bool is_cut = true; is_cut && faces < kMostFaces; ++faces) {
+      is_cut = model.step_in_face();
+      co_await clock_.pause();
+    }
   }
   moved_.clear();
   for (std::size_t k = 0; k < chosen_.size(); ++k) {
@@ -425,7 +468,7 @@ Resumable L1Machine::solve_column_model() {
       design_.column_add(j, step, value_step_.data());
     }
     fall += brought;
-    if (!(brought > kModelPrecision * fall)) break;
+    if (!(brought > kColumnPrecision * fall)) break;
   }
   moved_.clear();
   for (const std::int32_t j : chosen_)
@@ -434,7 +477,7 @@ Resumable L1Machine::solve_column_model() {
 
 // The slope of the smoothed value at w + t step, from the right.
 double L1Machine::slope_at(double t) const {
-  double slope = loss_slope(n_, target_.data(), values_.data(), value_step_.data(), t, anchor_.data(), sigma_.data(),
+  double slope = loss_slope(n_, target_.data(), values_.data(), value_step_.data(), t, base_.data(), sigma_.data(),
                             settings_.epsilon, low_.data(), high_.data());
   for (const std::int32_t j : moved_) {
     if (!is_penalised(j)) continue;
@@ -472,6 +515,7 @@ void L1Machine::line_search() {
     }
     for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += t * value_step_[i];
     is_fresh_ = false;
+    short_steps_ += t < kShortStep;
     if (t < kShortStep) ridge_ = std::max(kRidgeFactor * ridge_, kLeastRidge);
     if (t == 1) ridge_ = ridge_ > kLeastRidge ? ridge_ / kRidgeFactor : is_smoothed_ ? kLeastRidge : 0.0;
   }

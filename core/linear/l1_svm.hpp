@@ -4,14 +4,16 @@
 //
 // the intercept being the weight of a constant column; s = infinity leaves it free. All losses are one:
 //
-//   loss_i(f) = max over lo_i <= beta <= hi_i of  beta (z_i - f) - eps |beta| - (beta - anchor_i)^2 / (2 sigma_i)
+//   loss_i(f) = max over lo_i <= beta <= hi_i of  beta (z_i - f) - eps |beta| - q beta^2 / (2 C_i),
 //
-//   squared losses             sigma = 2 C, anchor 0, one bound at 0 (hinge) or none: exactly the loss
-//   hinge, eps-insensitive     lo, hi = the loss's bounds; the last term smooths it, and anchor <- beta, sigma <-
-//   larger
-//                              takes it away again (augmented Lagrangian: Rockafellar 1976)
+// q = 1/2 and no bound but 0 for the squared losses, q = 0 and the bounds of the loss for the others. These, and
+// squared ones where C is so large that every step would be short, are smoothed: a further term  - (beta - anchor_i)^2
+// / (2 h C_i) is taken away again by rounds of  anchor <- beta, h <- larger (augmented Lagrangian: Rockafellar 1976).
+// In the program h is the sharpness, 1/h the softness and 1/(q + 1/h) the steepness. So
 //
-// so beta_i = clip(shrink(anchor_i + sigma_i (z_i - f_i), sigma_i eps), lo_i, hi_i) is a piecewise linear function of f
+//   beta_i = clip(shrink(base_i + sigma_i (z_i - f_i), sigma_i eps), lo_i, hi_i),   sigma_i = C_i / (q + 1/h),
+//
+// is a piecewise linear function of f
 // and the loss piecewise quadratic. Each step of Newton's method minimises the quadratic piece around w plus the
 // penalty (quadratic_l1.hpp) over a working set of columns, and looks along the way to that minimum for the least true
 // value (Lee, Sun and Saunders 2014; Yuan, Ho and Lin 2012). Steps do not depend on the scale of the columns. It ends
@@ -74,30 +76,39 @@ class L1Machine {
 
   void weigh();
   void judge();
-  void begin_smoothly();
+  void note_progress();
+  double mean_excess() const;
+  double needed_sharpness() const;
+  void smooth(double sharpness);
   void tighten();
   void choose_columns();
   void line_search();
   double slope_at(double t) const;
   // What is added to the curvature of a column, so that a step does not leave the place where the model is true.
   double ridge_of(std::int32_t column) const {
-    return ridge_ * sharpness_ * column_size_[static_cast<std::size_t>(column)];
+    return ridge_ * steepness() * column_size_[static_cast<std::size_t>(column)];
   }
+  // C / sigma, by its two terms, and sigma / C.
+  double square_share() const { return is_squared_ ? 0.5 : 0.0; }
+  double softness() const { return is_smoothed_ ? 1 / sharpness_ : 0.0; }
+  double steepness() const { return 1 / (square_share() + softness()); }
   bool is_penalised(std::int64_t column) const { return !settings_.is_free || column != design_.points_columns(); }
 
   const Design& design_;
   const L1Settings settings_;
   const std::span<const double> target_, cost_;
-  const bool is_smoothed_, is_of_signs_;
+  const bool is_squared_, is_of_signs_;
   const std::int64_t n_, columns_;
   SliceClock clock_;
   Resumable work_;
 
-  std::vector<double> w_, values_;                   // (columns), (n): f at w
-  bool is_fresh_ = false;                            // values_ are computed from w_, not updated
-  std::vector<double> anchor_, sigma_, low_, high_;  // (n)
-  std::vector<double> beta_, curvature_;             // (n) at f
-  double sharpness_ = 2, most_sharpness_ = 2;        // sigma / C
+  std::vector<double> w_, values_;                          // (columns), (n): f at w
+  bool is_fresh_ = false;                                   // values_ are computed from w_, not updated
+  std::vector<double> anchor_, base_, sigma_, low_, high_;  // (n); base: beta where f = z
+  std::vector<double> beta_, curvature_;                    // (n) at f
+  bool is_smoothed_ = false;
+  double sharpness_ = 1, most_sharpness_ = 1;
+  std::int64_t short_steps_ = 0;
   double ridge_ = 0;
   double smoothed_primal_ = 0, true_primal_ = 0, inner_gap_ = 0;
   std::vector<double> pull_;                 // (columns) v = X' beta
@@ -120,7 +131,7 @@ class L1Machine {
 
   std::vector<double> best_w_, best_beta_;
   double best_primal_ = std::numeric_limits<double>::infinity(), best_dual_ = 0;
-  double last_primal_ = std::numeric_limits<double>::infinity(), last_gap_ = last_primal_;
+  double last_primal_ = std::numeric_limits<double>::infinity(), last_gap_ = last_primal_, least_gap_ = last_primal_;
   std::int64_t steps_ = 0, failures_ = 0, barren_ = 0;
   L1Ending ending_ = L1Ending::none;
 };

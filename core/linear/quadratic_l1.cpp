@@ -9,35 +9,28 @@
 namespace margrove {
 namespace {
 
-// A pivot this small beside its diagonal is rounding: the column says what those before it have said.
-constexpr double kNoPivot = 1e-13;
+// A pivot this small beside its diagonal is rounding: the column says what those before it have said, and exchanging it
+// for them changes the penalty alone. This much curvature makes that exchange a very long step, cut where a sign
+// changes.
+constexpr double kLeastPivot = 1e-12;
 
 MARGROVE_CLONES void add_line(double* to, double step, const double* line, std::int64_t size) {
   add_scaled(to, step, line, size);
 }
 
-// The lower factor of `a` (k, k) in place; a column without a pivot of its own is left out: `kept` is false there.
-MARGROVE_CLONES void factorize(double* a, std::int64_t k, std::vector<char>& kept) {
+// The lower factor of `a` (k, k), in place.
+MARGROVE_CLONES void factorize(double* a, std::int64_t k) {
   for (std::int64_t i = 0; i < k; ++i) {
     double* row = a + i * k;
-    const double diagonal = row[i];
-    for (std::int64_t j = 0; j < i; ++j) {
-      const double* other = a + j * k;
-      row[j] = kept[static_cast<std::size_t>(j)] ? (row[j] - dot(row, other, j)) / other[j] : 0.0;
-    }
-    const double pivot = diagonal - dot(row, row, i);
-    kept[static_cast<std::size_t>(i)] = pivot > kNoPivot * diagonal;
-    row[i] = kept[static_cast<std::size_t>(i)] ? std::sqrt(pivot) : 1.0;
-    if (!kept[static_cast<std::size_t>(i)]) std::fill(row, row + i, 0.0);
+    for (std::int64_t j = 0; j < i; ++j) row[j] = (row[j] - dot(row, a + j * k, j)) / a[j * k + j];
+    row[i] = std::sqrt(std::max(row[i] - dot(row, row, i), kLeastPivot * row[i]));
   }
 }
 
-// right <- (L L')^-1 right, 0 where there is no pivot.
-void solve_factorized(const double* a, std::int64_t k, const std::vector<char>& kept, double* right) {
-  for (std::int64_t i = 0; i < k; ++i)
-    right[i] = kept[static_cast<std::size_t>(i)] ? (right[i] - dot(a + i * k, right, i)) / a[i * k + i] : 0.0;
+// right <- (L L')^-1 right.
+void solve_factorized(const double* a, std::int64_t k, double* right) {
+  for (std::int64_t i = 0; i < k; ++i) right[i] = (right[i] - dot(a + i * k, right, i)) / a[i * k + i];
   for (std::int64_t i = k - 1; i >= 0; --i) {
-    if (!kept[static_cast<std::size_t>(i)]) continue;
     right[i] /= a[i * k + i];
     for (std::int64_t j = 0; j < i; ++j) right[j] -= a[i * k + j] * right[i];
   }
@@ -55,29 +48,33 @@ QuadraticL1::QuadraticL1(const Terms& terms, std::vector<double> x0, std::vector
       gradient_(std::move(gradient)),
       width_(x_.size()) {}
 
-void QuadraticL1::move(std::size_t j, double step) {
+void QuadraticL1::set(std::size_t j, double to) {
+  const double step = to - x_[j];
+  if (step == 0) return;
+  x_[j] = to;
   add_line(gradient_.data(), step, gram_.data() + j * width_, static_cast<std::int64_t>(width_));
   gradient_[j] += step * ridge_[j];
 }
 
-double QuadraticL1::descend() {
-  double fall = 0;
+void QuadraticL1::descend() {
   for (std::size_t j = 0; j < width_; ++j) {
     const double curvature = gram_[j * width_ + j] + ridge_[j], penalty = penalty_[j], before = x_[j];
-    double after = 0;  // a column without curvature has no gradient either, and its weight only costs
+    double after =
+        penalty > 0 ? 0.0 : before;  // without curvature there is no gradient either, and a weight only costs
     if (curvature > 0) {
       const double wanted = before - gradient_[j] / curvature, reach = penalty / curvature;
       after = wanted > reach ? wanted - reach : wanted < -reach ? wanted + reach : 0.0;
-    } else if (penalty == 0) {
-      after = before;
     }
-    const double step = after - before;
-    if (step == 0) continue;
-    fall -= step * (gradient_[j] + curvature * step / 2) + penalty * (std::abs(after) - std::abs(before));
-    x_[j] = after;
-    move(j, step);
+    set(j, after);
   }
-  return fall;
+}
+
+double QuadraticL1::violation() const {
+  double largest = 0;
+  for (std::size_t j = 0; j < width_; ++j)
+    largest = std::max(largest, x_[j] != 0 ? std::abs(gradient_[j] + penalty_[j] * sign_of(x_[j]))
+                                           : std::abs(gradient_[j]) - penalty_[j]);
+  return largest;
 }
 
 std::int64_t QuadraticL1::face_size() const {
@@ -86,10 +83,10 @@ std::int64_t QuadraticL1::face_size() const {
   return size;
 }
 
-double QuadraticL1::step_in_face() {
+bool QuadraticL1::step_in_face() {
   std::vector<std::size_t> face;
   for (std::size_t j = 0; j < width_; ++j)
-    if (x_[j] != 0 || penalty_[j] == 0) face.push_back(j);
+    if ((x_[j] != 0 || penalty_[j] == 0) && gram_[j * width_ + j] + ridge_[j] > 0) face.push_back(j);
   const std::size_t k = face.size();
   std::vector<double> a(k * k), step(k);
   for (std::size_t r = 0; r < k; ++r) {
@@ -98,9 +95,8 @@ double QuadraticL1::step_in_face() {
     step[r] = -(gradient_[face[r]] + penalty_[face[r]] * sign_of(x_[face[r]]));
   }
   const std::vector<double> downhill = step;
-  std::vector<char> kept(k);
-  factorize(a.data(), static_cast<std::int64_t>(k), kept);
-  solve_factorized(a.data(), static_cast<std::int64_t>(k), kept, step.data());
+  factorize(a.data(), static_cast<std::int64_t>(k));
+  solve_factorized(a.data(), static_cast<std::int64_t>(k), step.data());
   double length = 1, slope = 0;
   std::size_t first = k;  // the coordinate that comes to 0 first, if one does
   for (std::size_t r = 0; r < k; ++r) {
@@ -109,15 +105,27 @@ double QuadraticL1::step_in_face() {
     const double crossing = -x_[face[r]] / step[r];
     if (crossing < length) length = crossing, first = r;
   }
-  if (!(slope > 0) || !std::isfinite(slope)) return 0;
-  for (std::size_t r = 0; r < k; ++r) {
-    const double to = r == first ? 0.0 : x_[face[r]] + length * step[r];
-    const double moved = to - x_[face[r]];
-    if (moved == 0) continue;
-    x_[face[r]] = to;
-    move(face[r], moved);
+  if (!(slope > 0) || !std::isfinite(slope)) return false;
+  if (first < k && project(face, step, slope * length * (1 - length / 2))) return true;
+  for (std::size_t r = 0; r < k; ++r) set(face[r], r == first ? 0.0 : x_[face[r]] + length * step[r]);
+  return first < k;
+}
+
+// Takes the whole step, weights that would change their sign becoming 0, if the value falls by more than `least`.
+bool QuadraticL1::project(const std::vector<std::size_t>& face, const std::vector<double>& step, double least) {
+  std::vector<double> x = x_, gradient = gradient_;
+  for (std::size_t r = 0; r < face.size(); ++r) {
+    const std::size_t j = face[r];
+    const double to = x[j] + step[r];
+    set(j, penalty_[j] > 0 && x[j] * to < 0 ? 0.0 : to);
   }
-  return slope * length * (1 - length / 2);
+  double fall = 0;
+  for (const std::size_t j : face)
+    fall -= (x_[j] - x[j]) * (gradient[j] + gradient_[j]) / 2 + penalty_[j] * (std::abs(x_[j]) - std::abs(x[j]));
+  if (fall > least) return true;
+  x_ = std::move(x);
+  gradient_ = std::move(gradient);
+  return false;
 }
 
 }  // namespace margrove

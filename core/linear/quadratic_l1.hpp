@@ -21,18 +21,22 @@ class QuadraticL1 {
   // gradient is g. What the spans look at must outlive this object.
   QuadraticL1(const Terms& terms, std::vector<double> x0, std::vector<double> gradient);
 
-  // One exact step along each coordinate; by how much the value fell.
-  double descend();
+  // One exact step along each coordinate.
+  void descend();
 
-  // A step towards the least value of the face {x: the signs of x_j are these or 0}, as far as no sign changes. By how
-  // much the value fell.
-  double step_in_face();
+  // How far the gradient is from being balanced by the penalty, in the worst coordinate.
+  double violation() const;
+
+  // A step towards the least value of the face {x: the signs of x_j are these or 0}, as far as no sign changes. Whether
+  // a weight came to 0 on the way, so that there is more to do.
+  bool step_in_face();
 
   std::int64_t face_size() const;
   const std::vector<double>& x() const { return x_; }
 
  private:
-  void move(std::size_t j, double step);
+  void set(std::size_t j, double to);
+  bool project(const std::vector<std::size_t>& face, const std::vector<double>& step, double least);
 
   std::span<const double> gram_, ridge_, penalty_;
   std::vector<double> x_, gradient_;  // (width) the gradient of the quadratic part, at x

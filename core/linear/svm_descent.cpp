@@ -35,18 +35,6 @@ MARGROVE_INLINE void fetch(const CsrRows<T>& rows, std::int64_t i) {
   __builtin_prefetch(rows.column + at + 16);
 }
 
-template <class T>
-double squared_norm(const DenseRows<T>& rows, std::int64_t i) {
-  return dot(rows.row(i), rows.row(i), rows.d);
-}
-template <class T>
-double squared_norm(const CsrRows<T>& rows, std::int64_t i) {
-  double sum = 0;
-  for (std::int64_t at = rows.start[i]; at < rows.start[i + 1]; ++at)
-    sum += static_cast<double>(rows.data[at]) * static_cast<double>(rows.data[at]);
-  return sum;
-}
-
 // A pass over the active rows under way.
 struct Visit {
   const double *target, *cost, *norm;  // (n); norm: |x|^2 + spread

@@ -13,20 +13,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kMostRanges = 16;         // of rows, each with sums of its own
-constexpr std::int64_t kWorkOfARange = 1 << 16;  // multiplications that are worth a range
-constexpr std::int64_t kBlock = 256;             // rows judged together, so that the arithmetic is vectorised
-constexpr std::int64_t kOuterRows = 128;         // rows whose outer products are added by one call
-constexpr std::int64_t kGramParts = 4;           // parts of a list of rows that are added at the same time
-constexpr std::int64_t kWorkOfAPart = 1 << 26;   // multiplications between two looks at the clock
-constexpr double kFirstMultiplier = 0.5;         // kappa of signs: every row begins within its bounds
-constexpr double kMultiplierGrowth = 3;          // of kappa, from one step of the multipliers to the next
-constexpr double kInnerShare = 0.05;             // of the gap that the multipliers' subproblem may leave
-constexpr double kWarmMultiplier = 9;            // kappa where a start is given
-constexpr double kEnoughDescent = 0.05;          // of the slope, where a line search may end
-constexpr int kMostTrials = 12;                  // of a line search
-constexpr int kPatience = 60;                    // steps without a better gap before a solve has stalled
-constexpr double kCgShare = 0.1;                 // of the residual, where conjugate gradients end at the latest
+constexpr std::int64_t kMostRanges = 16;             // of rows, each with sums of its own
+constexpr std::int64_t kWorkOfARange = 1 << 16;      // multiplications that are worth a range
+constexpr std::int64_t kBlock = 256;                 // rows judged together, so that the arithmetic is vectorised
+constexpr std::int64_t kOuterRows = 128;             // rows whose outer products are added by one call
+constexpr std::int64_t kGramParts = 4;               // parts of a list of rows that are added at the same time
+constexpr std::int64_t kWorkOfAPart = 1 << 26;       // multiplications between two looks at the clock
+constexpr double kFirstMultiplier = 0.5;             // kappa of signs: every row begins within its bounds
+constexpr double kMultiplierGrowth = 3;              // of kappa, from one step of the multipliers to the next
+constexpr double kInnerShare = 0.05;                 // of the gap that the multipliers' subproblem may leave
+constexpr double kWarmMultiplier = 9;                // kappa where a start is given
+constexpr double kEnoughDescent = 0.05;              // of the slope, where a line search may end
+constexpr int kMostTrials = 12;                      // of a line search
+constexpr double kShortStep = 0.1, kLongStep = 0.9;  // of a step, where it is damped more, or less
+constexpr double kFirstDamping = 1e-7, kLeastDamping = 1e-11;
+constexpr double kRounding = 1e-13;  // of a value
+constexpr int kPatience = 200;       // steps without a better gap before a solve has stalled
+constexpr double kCgShare = 0.1;     // of the residual, where conjugate gradients end at the latest
 
 // ---- what is done with every row of a range; each function is compiled for several instruction sets
 
@@ -395,7 +398,7 @@ class Newton final : public LinearSolver {
       best_gap_ = gap;
       since_best_ = 0;
     }
-    if (gap <= settings_.tol) {
+    if (gap <= settings_.tol && (settings_.violation == 0 || is_kkt())) {
       ending_ = LinearEnding::converged;
       return true;
     }
@@ -408,7 +411,7 @@ class Newton final : public LinearSolver {
       return true;
     }
     if constexpr (!kIsSquared) {
-      if (off <= kInnerShare * std::max(0.0, primal - dual) && is_moved_) {
+      if (off <= std::max(kInnerShare * (primal - dual), kRounding * primal) && is_moved_) {
         lambda_ = beta_;
         kappa_ *= kMultiplierGrowth;
         is_moved_ = false;
@@ -417,6 +420,30 @@ class Newton final : public LinearSolver {
       }
     }
     return false;
+  }
+
+  // Whether the current pulls violate the KKT conditions by no more than asked for, judged by the weights they sum to.
+  // Then they are the answer, whatever was better before.
+  bool is_kkt() {
+    if (violation(f_.data(), nullptr) > settings_.violation) return false;
+    for (std::size_t j = 0; j < w_.size(); ++j) p_[j] = v_[j] - w_[j];
+    parallel_for(n_ranges_, threads_, [&](std::int64_t r) { values_range(r, p_, 0.0, q_); });
+    if (violation(f_.data(), q_.data()) > settings_.violation) return false;
+    best_beta_ = beta_;
+    balance(best_beta_);
+    return true;
+  }
+
+  // max of z - f over the pulls that can grow, minus its min over those that can fall.
+  double violation(const double* f, const double* more) const {
+    double highest = -std::numeric_limits<double>::infinity(), lowest = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < beta_.size(); ++i) {
+      const double z = task_.target[i], C = task_.factor * task_.cost[i];
+      const double residual = z - f[i] - (more ? more[i] : 0.0);
+      if (beta_[i] < loss_.high(z, C)) highest = std::max(highest, residual);
+      if (beta_[i] > loss_.low(z, C)) lowest = std::min(lowest, residual);
+    }
+    return highest - lowest;
   }
 
   // Takes from the heavier side what is too much for a sum of 0: first from pulls that are free, which are worth least.
@@ -555,6 +582,7 @@ class Newton final : public LinearSolver {
               scale * gram_[static_cast<std::size_t>(row + column * width)];
       for (std::int64_t j = 0; j < width; ++j) {
         double& diagonal = work_[static_cast<std::size_t>(j + j * width)];
+        if (damping_ > 0) diagonal += damping_ * scale * squares()[static_cast<std::size_t>(j)];
         diagonal = (diagonal + (j < d_ ? 1.0 : task_.rho)) * (1 + ridge);
         if (j == d_) diagonal = bent(diagonal, scale);
       }
@@ -577,6 +605,18 @@ class Newton final : public LinearSolver {
     return false;
   }
 
+  // sum C_i x_ij^2 of every column, over all rows: what a Hessian would have on its diagonal if every row were free.
+  const std::vector<double>& squares() {
+    if (squares_.empty()) {
+      squares_.assign(static_cast<std::size_t>(d_) + 1, 0.0);
+      std::vector<std::uint32_t> every(static_cast<std::size_t>(n_));
+      std::iota(every.begin(), every.end(), 0u);
+      add_squares(rows_, every.data(), n_, task_.cost.data(), squares_.data());
+      squares_.back() = std::accumulate(task_.cost.begin(), task_.cost.end(), 0.0);
+    }
+    return squares_;
+  }
+
   // The curvature of the intercept. Where it is free and no row bends it any will do: the line search finds the length.
   double bent(double curvature, double scale) const {
     if (curvature > 0) return curvature;
@@ -588,7 +628,7 @@ class Newton final : public LinearSolver {
 
   struct Gradients {
     std::vector<double> solution, residual, direction, image, diagonal;  // (size)
-    double intercept_bend = 0;                                           // beside that of the rows
+    std::vector<double> own;       // the diagonal of the Hessian beside what the rows make
     double energy = 0, least = 0;  // residual·M^-1 residual, and where it is small enough
     std::int64_t rounds = 0, most = 0;
     bool has_diagonal = false;
@@ -639,10 +679,14 @@ class Newton final : public LinearSolver {
         return sum;
       });
       const double sum = gather(cg_.diagonal, scale);
-      for (std::size_t j = 0; j < d; ++j) cg_.diagonal[j] += 1.0;
+      cg_.own.assign(cg_.diagonal.size(), 1.0);
+      if (damping_ > 0)
+        for (std::size_t j = 0; j < cg_.own.size(); ++j) cg_.own[j] += damping_ * scale * squares()[j];
+      for (std::size_t j = 0; j < d; ++j) cg_.diagonal[j] += cg_.own[j];
       if (task_.has_intercept) {
-        cg_.diagonal[d] = bent(sum + task_.rho, scale);
-        cg_.intercept_bend = cg_.diagonal[d] - sum;
+        cg_.own[d] += task_.rho - 1.0;
+        cg_.diagonal[d] = bent(sum + cg_.own[d], scale);
+        cg_.own[d] = cg_.diagonal[d] - sum;
       }
       cg_.direction = cg_.residual;
       for (std::size_t j = 0; j < cg_.direction.size(); ++j) cg_.direction[j] /= cg_.diagonal[j];
@@ -658,8 +702,8 @@ class Newton final : public LinearSolver {
       });
       std::fill(cg_.image.begin(), cg_.image.end(), 0.0);
       const double sum = gather(cg_.image, scale);
-      for (std::size_t j = 0; j < d; ++j) cg_.image[j] += cg_.direction[j];
-      if (task_.has_intercept) cg_.image[d] = sum + cg_.intercept_bend * p_b;
+      for (std::size_t j = 0; j < d; ++j) cg_.image[j] += cg_.own[j] * cg_.direction[j];
+      if (task_.has_intercept) cg_.image[d] = sum + cg_.own[d] * p_b;
       const double bend = product(cg_.direction, cg_.image);
       if (!(bend > 0)) break;
       const double length = cg_.energy / bend;
@@ -709,13 +753,23 @@ class Newton final : public LinearSolver {
     if (!(slope_ > 0)) return false;
     const double enough = kEnoughDescent * slope_;
     double low = 0, high = std::numeric_limits<double>::infinity(), t = 1, bend = 0;
-    for (int trial = 0; trial < kMostTrials; ++trial) {
+    for (int trial = 0;; ++trial) {
       const double slope = slope_at(t, bend);
       if (std::isnan(slope)) return false;
-      if (slope <= enough && (slope >= -enough || t == 1)) break;
+      if (std::abs(slope) <= enough || (slope < 0 && t == 1)) break;
       (slope > 0 ? high : low) = t;
+      if (trial >= kMostTrials && low > 0) {
+        t = low;
+        break;
+      }
+      if (trial >= 5 * kMostTrials) return false;
       const double guess = bend > 0 ? t - slope / bend : 0.0;
-      t = guess > low && guess < high ? guess : 0.5 * (low + high);
+      t = guess > low && guess < high ? guess : low == 0 ? 0.1 * high : 0.5 * (low + high);
+    }
+    if (t < kShortStep) {
+      damping_ = std::max(10 * damping_, kFirstDamping);
+    } else if (t > kLongStep) {
+      damping_ = damping_ <= kLeastDamping ? 0.0 : damping_ / 10;
     }
     for (std::size_t j = 0; j < w_.size(); ++j) w_[j] += t * p_[j];
     b_ += t * p_b_;
@@ -743,6 +797,8 @@ class Newton final : public LinearSolver {
   std::vector<double> lambda_;        // (n), but for squared losses
   std::vector<std::uint8_t> is_free_;
   double kappa_ = 2, slope_ = 0;
+  double damping_ = 0;  // share of `squares` that is added to the Hessian while its steps are too long
+  std::vector<double> squares_;
   bool is_moved_ = false;  // since lambda was set
   RangeSums total_;
   std::vector<RangeSums> sums_;               // of each range

@@ -43,6 +43,7 @@ class LinearSolver {
 struct NewtonSettings {
   double tol = 1e-4;          // of the relative gap
   bool by_gradients = false;  // conjugate gradients instead of a matrix
+  double violation = 0;       // of the KKT conditions, asked for beside the gap; 0 asks for none
 };
 
 std::unique_ptr<LinearSolver> newton_solver(const AnyRows& rows, const LinearTask& task, NewtonSettings settings,

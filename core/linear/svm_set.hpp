@@ -27,6 +27,7 @@ struct LinearPlan {
   std::int64_t most_steps = 1000;  // of each rung
   std::uint64_t seed = 0;
   bool keeps_pulls = true;  // of every rung
+  double violation = 0;     // see NewtonSettings
 };
 
 // What a rung has come to.

@@ -138,10 +138,11 @@ std::unique_ptr<DualSolver<T>> DualSet::solver_of(const Family& family, const st
                                                   std::shared_ptr<RowStore<T>>& rows,
                                                   const std::shared_ptr<Arena>& arena, const Dual& dual,
                                                   const DualSettings& settings) {
-  const auto make = [arena](const Gram<T>& wanted) {
-    return std::make_shared<RowStore<T>>(arena, wanted.size(), wanted.cost() > kDear);
+  const bool is_shared = family.machines.size() > 1;  // what one machine gives up the next one would make again
+  const auto make = [arena, is_shared](const Gram<T>& wanted) {
+    return std::make_shared<RowStore<T>>(arena, wanted.size(), is_shared || wanted.cost() > kDear);
   };
-  if (!rows && family.machines.size() > 1) rows = make(*gram);
+  if (!rows && is_shared) rows = make(*gram);
   return std::make_unique<DualSolver<T>>(gram, rows, make, dual, settings);
 }
 

@@ -1,7 +1,8 @@
 // Kernel rows that were computed and may be wanted again; the least recently used goes first.
 //
 // Memory that was never touched is dear: on a first fit a page costs more than recomputing what goes onto it, where
-// points have few columns. So the store begins small and grows only when a row comes back that it had given up.
+// points have few columns. So the store begins small and grows only when a row comes back that it had given up; one
+// that serves several machines has all its room from the beginning, since most rows come back.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +36,8 @@ class Arena {
 template <class T>
 class RowStore {
  public:
-  // Rows of n values. `is_dear`: a row costs more to compute than to keep, so that every one is kept while there is
-  // room.
+  // Rows of n values. `is_dear`: a row costs more to compute than to keep, or is sure to be wanted again, so that every
+  // one is kept while there is room.
   RowStore(std::shared_ptr<Arena> arena, std::int64_t n, bool is_dear)
       : arena_(std::move(arena)),
         stride_((n + kPad - 1) / kPad * kPad),

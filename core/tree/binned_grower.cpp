@@ -7,6 +7,7 @@
 
 #include "parallel.hpp"
 #include "tree/sorting.hpp"
+#include "tree/weighted.hpp"
 
 namespace margrove::tree {
 namespace {
@@ -336,7 +337,8 @@ void BinnedGrower<Amount>::count(const Open& node, Counts& counts) const {
 
 // w · gain of sending these left.
 template <class Amount>
-double BinnedGrower<Amount>::excess_of(const NodeSums& node, const Amount* left, std::int64_t all_left) const {
+double BinnedGrower<Amount>::excess_of(const NodeSums& node, const Amount* left, std::int64_t all_left,
+                                       std::size_t heaviest) const {
   const auto l = static_cast<double>(all_left), r = static_cast<double>(node.whole_weight - all_left);
   const std::span<const Amount> all = amounts(node);
   switch (rules_.measure.criterion) {
@@ -346,13 +348,18 @@ double BinnedGrower<Amount>::excess_of(const NodeSums& node, const Amount* left,
         const double d = static_cast<double>(left[1]) * w - l * static_cast<double>(all[1]);
         return 2 * d * d / (w * l * r) * unit_;
       }
-      double l2 = 0, r2 = 0;
-      for (std::size_t k = 0; k < n_classes_; ++k) {
-        const auto x = static_cast<double>(left[k]), y = static_cast<double>(all[k] - left[k]);
-        l2 += x * x;
-        r2 += y * y;
+      if constexpr (kIsWeighted) {
+        return gini_score(left, all.data(), n_classes_, all_left, node.whole_weight, heaviest) * unit_;
+      } else {  // Σ D_k² / (w w_l w_r), and Σ D_k² = w² L2 − 2 w w_l M + w_l² T2 (scan.cpp) in whole numbers
+        std::uint64_t l2 = 0, m = 0;
+        for (std::size_t k = 0; k < n_classes_; ++k) {
+          l2 += std::uint64_t{left[k]} * left[k];
+          m += std::uint64_t{left[k]} * all[k];
+        }
+        const __int128 w = node.whole_weight, wl = all_left;
+        const __int128 squares = w * (w * l2 - 2 * wl * m) + wl * wl * node.whole;
+        return static_cast<double>(squares) / (static_cast<double>(w) * l * r);
       }
-      return (l2 / l + r2 / r) * unit_ - node.purity;
     }
     case Criterion::entropy: {
       if constexpr (kIsWeighted) {
@@ -404,6 +411,8 @@ void BinnedGrower<Amount>::scan_column(std::uint32_t column, const NodeSums& nod
   found.has_missing = all_missing > 0;
   const std::int64_t present = node.whole_weight - all_missing;
   const double least = kIsWeighted ? rules_.min_weight / unit_ : static_cast<double>(rules_.min_rows);
+  const std::span<const Amount> all = amounts(node);
+  const auto heaviest = static_cast<std::size_t>(std::max_element(all.begin(), all.end()) - all.begin());
   std::vector<Amount> left(n_classes_);
   double best = floor;
   std::int64_t best_left = 0;
@@ -427,7 +436,7 @@ void BinnedGrower<Amount>::scan_column(std::uint32_t column, const NodeSums& nod
       if (route == 0) ++found.n_tests;
       const std::int64_t all_left = left_present + (is_missing_left ? all_missing : 0);
       if (static_cast<double>(std::min(all_left, node.whole_weight - all_left)) < least) continue;
-      const double excess = excess_of(node, left.data(), all_left);
+      const double excess = excess_of(node, left.data(), all_left, heaviest);
       if (found.found() ? excess <= best + node.tolerance : excess <= best) continue;
       best = found.excess = excess;
       best_left = all_left;

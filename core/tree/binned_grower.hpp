@@ -54,7 +54,7 @@ class BinnedGrower final : public Growing {
   void search(Open& node, const Counts& counts) const;
   void scan_column(std::uint32_t column, const NodeSums& node, const Counts& counts, double floor,
                    Candidate& found) const;
-  double excess_of(const NodeSums& node, const Amount* left, std::int64_t all_left) const;
+  double excess_of(const NodeSums& node, const Amount* left, std::int64_t all_left, std::size_t heaviest) const;
   void split(Open& node, std::vector<Open>& children);
   std::uint32_t partition(const Open& node);
   std::unique_ptr<Counts> fresh_counts();

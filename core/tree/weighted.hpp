@@ -105,6 +105,24 @@ struct WeightedTwo : Walk {
 // L2/w_l + (T2 − 2 M + L2)/w_r − T2/w, by which chunks are looked at: what is left of these sums in a node that is
 // almost pure is rounding, so what may win is added up from the d_k.
 
+// The score of a test that sends `left`, `left_weight` in all, of the node's `all` to the left, from the lighter side,
+// and the d_k of the heaviest class from the others (the d_k sum to zero): no digits are lost.
+inline double gini_score(const std::int64_t* left, const std::int64_t* all, std::size_t n_classes,
+                         std::int64_t left_weight, std::int64_t weight, std::size_t heaviest) {
+  const bool is_left = left_weight <= weight - left_weight;
+  const auto side = static_cast<double>(is_left ? left_weight : weight - left_weight);
+  const double w = static_cast<double>(weight), part = side / w;
+  double sum = 0, others = 0;
+  for (std::size_t k = 0; k < n_classes; ++k) {
+    if (k == heaviest) continue;
+    const std::int64_t here = is_left ? left[k] : all[k] - left[k];
+    const double d = static_cast<double>(here) - part * static_cast<double>(all[k]);
+    sum += d * d;
+    others += d;
+  }
+  return (sum + others * others) / side * (w / static_cast<double>(is_left ? weight - left_weight : left_weight));
+}
+
 Sight look_at_weighted_gini(const std::uint32_t* key, const double* squares, const double* products,
                             const std::int64_t* left, std::uint32_t size, double w, double t2, double bar,
                             double rounding);
@@ -157,18 +175,8 @@ struct WeightedMany : Walk {
     return has_room(nl) && static_cast<double>(std::min(wl, w - wl)) * node.unit >= rules.min_weight;
   }
   double score() const {
-    // From the lighter side, and that of the heaviest class from the others (the d_k sum to zero): no digits are lost.
-    const bool is_left = wl <= w - wl;
-    const auto side = static_cast<double>(is_left ? wl : w - wl), all = static_cast<double>(w);
-    double sum = 0, others = 0;
-    for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
-      if (k == heaviest) continue;
-      const std::int64_t here = is_left ? space.whole_left[k] : node.whole_sum[k] - space.whole_left[k];
-      const double d = static_cast<double>(here) - side * (static_cast<double>(node.whole_sum[k]) / all);
-      sum += d * d;
-      others += d;
-    }
-    return rounded_score((sum + others * others) / side * (all / static_cast<double>(is_left ? w - wl : wl)));
+    return rounded_score(
+        gini_score(space.whole_left.data(), node.whole_sum.data(), node.whole_sum.size(), wl, w, heaviest));
   }
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
     ++boundaries;

@@ -187,6 +187,16 @@ def test_one_kernel_row_serves_all_machines(digits):
     assert sum(alone) > 5 * shared.n_kernel_rows_.sum()
 
 
+def test_a_kernel_row_is_computed_once_for_all_machines_where_memory_allows():
+    """Labels by chance and a small C: every row is wanted by every machine, and they take more than 64 MB."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5000, 2)), rng.integers(0, 4, 5000)
+    scheme = BitStringClassifier(SVC(C=0.01, gamma=1.0, cache_size=500), code="hadamard")
+    assert scheme.fit(X, y).n_kernel_rows_.sum() == 5000
+    scheme.set_params(estimator__cache_size=50)  # MB: half of the rows
+    assert scheme.fit(X, y).n_kernel_rows_.sum() > 5000
+
+
 def test_kernel_rows_are_of_shared_kernels_only(iris):
     model = OneVsRestClassifier(BasicLinearClassifier()).fit(*iris)
     with pytest.raises(AttributeError, match="Of these: nothing"):
@@ -402,6 +412,14 @@ def test_weights_reach_the_last_step_of_a_pipeline(iris):
         (OneVsRestClassifier("svc"), "estimator is 'svc'; it must be an estimator, such as SVC"),
         (OneVsRestClassifier(SVC), "it must be an estimator"),
         (OneVsRestClassifier(SVC(class_weight={0: 2.0})), "its classes are the two sides of a machine"),
+        (
+            BitStringClassifier(AdaBoostClassifier(DecisionStump(class_weight={"setosa": 2.0}))),
+            "estimator__class_weight={'setosa': 2.0}; its classes are the two sides of a machine.*or sample_weight",
+        ),
+        (
+            OneVsOneClassifier(make_pipeline(StandardScaler(), CalibratedClassifierCV(SVC(class_weight={0: 2.0})))),
+            "calibratedclassifiercv__estimator__class_weight",
+        ),
         (OneVsRestClassifier(n_jobs=0), "n_jobs is 0"),
         (OneVsRestClassifier(n_jobs="all"), "n_jobs is 'all'; it must be a number of machines, -1 for all cores"),
         (OneVsRestClassifier(OneClassSVM()), "estimator is a OneClassSVM, which learns without y"),
@@ -419,6 +437,39 @@ def test_parameters_that_cannot_be_are_refused_before_any_work(model, words, iri
     with pytest.raises(ParameterError, match=words):
         model.fit(*iris)
     assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OneVsRestClassifier(SVC()),
+        OneVsOneClassifier(BasicLinearClassifier()),
+        BitStringClassifier(DecisionTreeClassifier()),
+        SVC(),
+        Perceptron(max_iter=5, random_state=0),
+        AdaBoostClassifier(n_estimators=3),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore::margrove.errors.ConvergenceWarning")
+def test_whole_numbers_that_came_as_objects_are_labels_to_schemes_and_learners_alike(model, iris):
+    X, y = iris[0], np.arange(150) % 3 + 5
+    plain, objects = clone(model).fit(X, y), clone(model).fit(X, y.astype(object))
+    np.testing.assert_array_equal(objects.classes_, [5, 6, 7])
+    assert objects.classes_.dtype == y.dtype
+    np.testing.assert_array_equal(objects.predict(X), plain.predict(X))
+    assert certify(objects, X, y.astype(object)).holds == certify(plain, X, y).holds
+
+
+@pytest.mark.parametrize("model", [OneVsRestClassifier(SVC()), SVC(), AdaBoostClassifier()], ids=repr)
+def test_labels_of_several_types_are_refused_by_schemes_and_learners_alike(model):
+    X = np.arange(3.0)[:, None]
+    with pytest.raises(InputError, match="mixes labels of different types: int, str"):
+        model.fit(X, np.array([1, "a", "b"], dtype=object))
+    with pytest.raises(InputError, match="contains NaN, first in row 2"):
+        model.fit(X, np.array(["a", "b", None], dtype=object))
+    with pytest.raises(ValueError, match="Unknown label type"):  # scikit-learn's words
+        model.fit(X, np.array([1, 2, 2**70], dtype=object))
 
 
 def test_labels_that_cannot_be_are_refused(iris):

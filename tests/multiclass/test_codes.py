@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import combinations, product
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -164,6 +166,44 @@ def test_zeros_promise_less_than_their_distance():
 def test_what_is_no_code_is_refused_by_name(matrix, words):
     with pytest.raises(ParameterError, match=words):
         code_for(matrix, LETTERS[:3])
+
+
+MATRIX = np.array([[1, 1], [-1, 1], [1, -1]])  # of the classes in sorted order
+
+
+@pytest.mark.parametrize(
+    ("classes", "index"),
+    [
+        (LETTERS[:3], ["c", "a", "b"]),
+        (np.array([10, 20, 30]), [30, 10, 20]),
+        (np.array([10, 20, 30]), ["30", "10", "20"]),  # as a file has them
+        (np.array([0, 1, 2]), [2, 0, 1]),  # numbers that are labels are labels
+        (np.array([0.5, 1.0, 1.5]), ["1.5", "0.5", "1.0"]),
+    ],
+)
+def test_the_index_of_a_frame_puts_its_rows_in_the_order_of_the_classes(classes, index):
+    frame = pd.DataFrame(MATRIX[[2, 0, 1]], index=index)
+    np.testing.assert_array_equal(code_for(frame, classes), MATRIX)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame(MATRIX), pd.DataFrame(MATRIX, index=[0, 1, 2]), pl.DataFrame(MATRIX)])
+def test_a_frame_without_names_is_in_the_order_of_the_classes(frame):
+    np.testing.assert_array_equal(code_for(frame, LETTERS[:3]), MATRIX)
+
+
+@pytest.mark.parametrize(
+    "index", [["a", "b", "d"], ["a", "b", "b"], [1, 2, 3], [0, 2, 1], [("a", 1), ("b", 1), ("c", 1)]]
+)
+def test_an_index_that_is_not_the_classes_is_refused(index):
+    frame = pd.DataFrame(MATRIX, index=pd.Index(index))
+    with pytest.raises(ParameterError, match=r"index, .* is neither the classes of y, 'a', 'b', 'c', nor 0, 1, 2, …"):
+        code_for(frame, LETTERS[:3])
+
+
+def test_a_fault_of_a_frame_is_told_by_its_own_rows_and_their_classes():
+    frame = pd.DataFrame([[1, 1], [-1, -1], [1, 1]], index=["c", "b", "a"])
+    with pytest.raises(ParameterError, match="rows 0 and 2, the classes 'c' and 'a', are the same code word"):
+        code_for(frame, LETTERS[:3])
 
 
 @pytest.mark.parametrize(

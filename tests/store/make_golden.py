@@ -53,13 +53,17 @@ TABLE: dict[str, list[Any]] = {
     "mass": [3.5, 4.0, None, 5.25, 4.5, 3.0],
     "is_old": [True, False, True, True, False, False],
 }
+REVIEWS: dict[str, list[Any]] = {
+    "stars": [5.0, 1.0, 4.0, None, 2.0, 3.0],
+    "body": ["Good tea, good pot", "bad tea", "Good pot!", "bad pot", None, "good tea"],
+}
 
 
-def table() -> Table:
-    """The rows of `TABLE`."""
+def table(cells: dict[str, list[Any]] = TABLE) -> Table:
+    """These rows."""
     import pyarrow
 
-    return as_table(pyarrow.table(TABLE))
+    return as_table(pyarrow.table(cells))
 
 
 def models() -> dict[str, tuple[Any, Any]]:
@@ -82,6 +86,8 @@ def models() -> dict[str, tuple[Any, Any]]:
     boosted = AdaBoostClassifier(
         DecisionTreeClassifier(max_depth=2, criterion="entropy", min_samples_leaf=2), n_estimators=3
     )
+    words = make_pipeline(TableEncoder(text=["body"]), BasicLinearClassifier())
+    hashes = make_pipeline(TableEncoder(text="body", text_features="hashing", max_features=16), SVC(kernel="linear"))
     return {
         "basic": (BasicLinearClassifier().fit(X, TRUTHS), X),
         "least-squares": (LeastSquaresClassifier().fit(X, LETTERS), X),
@@ -119,8 +125,14 @@ def models() -> dict[str, tuple[Any, Any]]:
         "one-vs-one-svc": (OneVsOneClassifier().fit(single, LETTERS), X),
         "bit-string": (bits.fit(X, LETTERS), X),
         "bit-string-precomputed": (zeros.fit(X @ X.T, LETTERS), X @ X.T),
+        "text-tfidf": (words.fit(table(REVIEWS), TRUTHS), table(REVIEWS)),
+        "text-hashing": (hashes.fit(table(REVIEWS), TRUTHS), table(REVIEWS)),
         "tree-pipeline": (make_pipeline(TableEncoder(), DecisionTreeClassifier()).fit(table(), LETTERS), table()),
     }
+
+
+def _cells(points: Table) -> dict[str, list[Any]]:
+    return REVIEWS if "body" in points else TABLE
 
 
 def main() -> None:
@@ -136,7 +148,7 @@ def main() -> None:
         save(model, file)
         last = model[-1] if hasattr(model, "steps") else model
         told = {
-            "points": TABLE if isinstance(points, Table) else points.tolist(),
+            "points": _cells(points) if isinstance(points, Table) else points.tolist(),
             "predictions": model.predict(points).tolist(),
             "holds": last.certificate_.holds,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -79,6 +80,15 @@ def test_every_scheme_comes_back_to_the_last_bit(fitted, content, loaded):
     refitted = clone(again).fit if "Perceptron" not in repr(model) else None
     if refitted is not None:
         assert (refitted(X, y).predict(X) == model.predict(X)).all()
+
+
+def test_a_code_that_was_a_data_frame_comes_back_as_its_matrix(content, loaded):
+    X, y = rows("")
+    code = pd.DataFrame([[1, -1], [1, 1], [-1, 1]], index=["c", "a", "b"])
+    model = BitStringClassifier(SVC(), code=code).fit(X, y)
+    again = loaded(content(model))
+    assert np.asarray(again.code).tolist() == again.code_.tolist() == [[1, 1], [-1, 1], [1, -1]]
+    assert again.predict(X).tolist() == model.predict(X).tolist() == clone(again).fit(X, y).predict(X).tolist()
 
 
 def test_a_scheme_in_a_pipeline_comes_back(content, loaded):

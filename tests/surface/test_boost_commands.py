@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -223,6 +224,87 @@ def test_trees_of_numbers_that_python_saved_are_shown_predict_and_certify(run: R
     assert "5 trees vote" in said
     assert run("show", "lengths.margrove", "--rules").stdout.count("round ") == 5
     assert run("predict", "lengths.margrove", "lengths.csv", "--scores").exit_code == 2
+
+
+@pytest.fixture
+def lengths(folder: Path) -> str:
+    """A quantity, a category, missing cells, and a count that repeats."""
+    rng = np.random.default_rng(0)
+    lines = ["kind,mass,legs,length"]
+    for i in range(120):
+        kind, mass = "abcdefgh"[i % 8], rng.uniform(1, 9)
+        lines.append(
+            f"{'' if i % 11 == 0 else kind},{mass:.2f},{i % 3},{mass**2 + 5 * (kind > 'd') + rng.normal():.2f}"
+        )
+    (folder / "lengths.csv").write_text("\n".join(lines) + "\n")
+    return "lengths.csv"
+
+
+def test_a_quantity_is_estimated_by_a_vote_of_regression_trees(run: Run, lengths: str) -> None:
+    said = said_by(run("train", lengths, "--model", "adaboost", "--folds", "3"))
+    numbers = LEARNERS["adaboost"].regression
+    assert numbers is not None
+    assert "it is estimated (a regression)" in said
+    assert numbers.remark in said
+    assert "R² 0.9" in said
+    assert "The certificate HOLDS" in said
+    assert "50 trees vote" in said
+    model, table = margrove.load("lengths.margrove"), margrove.read_table(lengths, target="length")
+    assert isinstance(model, margrove.AdaBoostRegressor)
+    assert isinstance(model.estimator, margrove.DecisionTreeRegressor)
+    assert (model.n_estimators, model.estimator.max_depth, model.random_state) == (50, 6, 0)
+    predicted = run("predict", "lengths.margrove", lengths).stdout.splitlines()
+    assert [float(cell) for cell in predicted[1:]] == model.predict(table).tolist()
+    assert "R² 1.000" in said_by(run("predict", "lengths.margrove", lengths, "-o", "estimates.csv"))
+    assert "estimates 'length'" in said_by(run("show", "lengths.margrove"))
+    assert run("show", "lengths.margrove", "--rules").stdout.count("round ") == 50
+    assert run("certify", "lengths.margrove", lengths).exit_code == 0
+
+
+def test_a_vote_of_numbers_takes_its_task_its_seed_and_its_parameters(run: Run, lengths: str) -> None:
+    options = ("--model", "adaboost", "--target", "legs", "--task", "regress", "--folds", "0", "--seed", "3")
+    settings = ("--param", "n_estimators=4", "--param", "loss=square", "--param", "estimator__max_depth=2")
+    record = json.loads(run("train", lengths, *options, *settings, "--json").stdout)
+    assert record["table"]["task"] == "regress"
+    assert record["estimate"]["method"] == "none"
+    assert record["learned"]["size"] <= 4
+    model = margrove.load("lengths.margrove")
+    assert (model.loss, model.random_state, model.estimator.max_depth) == ("square", 3, 2)
+    assert isinstance(model, margrove.AdaBoostRegressor)
+    said_by(run("train", lengths, "--model", "adaboost", "--target", "legs", *FEW))
+    assert isinstance(margrove.load("lengths.margrove"), margrove.AdaBoostClassifier)
+
+
+@pytest.mark.parametrize(
+    ("param", "words"),
+    [
+        ("early_stopping=true", "adaboost has no parameter 'early_stopping'"),
+        ("learning_rate=7", "learning_rate is 7; it must be 5 at most"),
+        ("estimator__significance=0.05", "--param estimator__significance: .* may lack levels of the category 'kind'"),
+    ],
+)
+def test_what_a_vote_of_numbers_cannot_do_is_refused_before_any_work(
+    run: Run, lengths: str, param: str, words: str
+) -> None:
+    refused = run("train", lengths, "--model", "adaboost", "--task", "regress", "--param", param)
+    assert refused.exit_code == 2
+    assert re.search(words, " ".join(refused.stderr.split()))
+    assert not Path("lengths.margrove").exists()
+
+
+def test_without_categories_the_trees_of_a_vote_of_numbers_may_be_tested(run: Run, lengths: str) -> None:
+    options = (
+        "--folds",
+        "0",
+        "--without",
+        "kind",
+        "--param",
+        "n_estimators=5",
+        "--param",
+        "estimator__significance=0.05",
+    )
+    said_by(run("train", lengths, "--model", "adaboost", *options))
+    assert run("certify", "lengths.margrove", lengths).exit_code == 0
 
 
 def test_the_bar_of_a_vote_counts_rounds() -> None:

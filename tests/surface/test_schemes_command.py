@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,25 +33,36 @@ Run = Callable[..., Result]
 def test_every_scheme_has_its_line(run: Run, folder: Path) -> None:
     result = run("compare", "--schemes", "--folds", "2")
     assert result.exit_code == 0
-    for name in ("one-vs-rest", "one-vs-one", "2-bit", "3-bit hadamard"):
+    for name in ("svm itself", "one-vs-rest", "one-vs-one", "2-bit", "3-bit hadamard"):
         assert f"\n{name} " in result.stdout
-    assert result.stdout.count("holds") == 4
+    assert result.stdout.count("holds") == 5
     assert "certificate" in result.stdout
-    assert "of svm" in result.stdout
+    assert re.search(r"Best: (svm itself|\S.* of svm), ", result.stdout)
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["tree", "basic", "perceptron"])
-def test_the_learner_can_be_chosen_and_json_has_every_number(run: Run, name: str) -> None:
+@pytest.mark.parametrize(("name", "machines"), [("tree", 1), ("basic", 3), ("perceptron", 3)])
+def test_the_learner_can_be_chosen_and_json_has_every_number(run: Run, name: str, machines: int) -> None:
     record = json.loads(run("compare", "--schemes", "--model", name, "--folds", "2", "--json").stdout)
     assert record["learner"] == name
-    assert [entry["machines"] for entry in record["schemes"]] == [3, 3, 2, 3]
-    assert [entry["min_distance"] for entry in record["schemes"]] == [2, 2, 1, 2]
+    assert [entry["machines"] for entry in record["schemes"]] == [machines, 3, 3, 2, 3]
+    assert [entry["min_distance"] for entry in record["schemes"]] == [None, 2, 2, 1, 2]
+    assert [entry["errors_corrected"] for entry in record["schemes"]] == [None, 0, 0, 0, 0]
     assert record["best"] in {entry["scheme"] for entry in record["schemes"]}
     for entry in record["schemes"]:
         assert entry["failure"] is None
         assert entry["seconds"] > 0
         assert entry["certificate"]["source"] == "recomputed"
+
+
+@pytest.mark.parametrize("name", ["tree", "svm"])
+def test_the_line_of_the_learner_itself_is_what_train_says(run: Run, folder: Path, name: str) -> None:
+    record = json.loads(run("compare", "--schemes", "--model", name, "--folds", "2", "--json").stdout)
+    own = record["schemes"][0]
+    trained = json.loads(run("train", "--model", name, "--budget", "0", "--folds", "2", "--json").stdout)
+    assert own["scheme"] == f"{name} itself"
+    assert own["cross_validation"] == trained["estimate"]
+    assert own["certificate"] == trained["certificate"]
 
 
 def test_two_classes_need_no_scheme(run: Run, flowers: str) -> None:

@@ -156,7 +156,7 @@ def test_the_default_warns_of_its_time_where_rows_are_many(
 ) -> None:
     assert "square of the rows" not in said_by(run("train", flowers, "--folds", "0"))
     monkeypatch.setattr(training, "MANY_ROWS", 7)
-    assert "square of the rows, and 8 are many: --model perceptron" in said_by(run("train", flowers, "--folds", "0"))
+    assert "square of the rows, and 8 are many: --model linear" in said_by(run("train", flowers, "--folds", "0"))
     assert "square of the rows" not in said_by(run("train", flowers, "--folds", "0", "--model", "svm"))
 
 

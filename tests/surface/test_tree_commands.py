@@ -288,7 +288,10 @@ def test_many_whole_numbers_are_classes_only_if_said_so(run: Run, folder: Path) 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--model", "svm", "--task", "regress"), "svm tells classes apart. What estimates numbers: --model tree"),
+        (
+            ("--model", "svm", "--task", "regress"),
+            "svm tells classes apart. What estimates numbers: --model linear, --model tree, --model adaboost.",
+        ),
         (("--model", "svm"), "Estimate it with `margrove train --model tree`"),
         ((), "Estimate it with `margrove train --model tree`"),
         (("--model", "tree", "--task", "guess"), "--task is 'guess'; it must be one of classify, regress"),

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from dataclasses import fields, replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -290,6 +291,41 @@ def test_numbers_far_from_zero_keep_the_digits_they_have(engine, criterion, spli
     np.testing.assert_allclose(far.tree_.impurity, near.tree_.impurity, atol=1e-12)
     np.testing.assert_array_equal(far.apply(X), near.apply(X))
     assert certify(far, X, 1e15 + y).holds is True
+
+
+def exact_excess(is_left, target, weight):
+    """w · gain of Gini, by whole numbers: Σ D_k² / (w w_l w_r), D_k = l_k w − w_l t_k."""
+    exact = [Fraction(w) for w in weight.tolist()]
+    left, all_of = [Fraction(0)] * 3, [Fraction(0)] * 3
+    for k, w, goes_left in zip(target.tolist(), exact, is_left.tolist(), strict=True):
+        all_of[k] += w
+        left[k] += w * goes_left
+    w, w_l = sum(all_of), sum(left)
+    return float(sum((l_k * w - w_l * t_k) ** 2 for l_k, t_k in zip(left, all_of, strict=True)) / (w * w_l * (w - w_l)))
+
+
+@pytest.mark.parametrize("thresholds", ["exact", "histogram"])
+@pytest.mark.parametrize("light", [4e-6, 1.0])
+def test_a_node_that_is_almost_pure_is_split_where_it_gains_most(thresholds, light, rng):
+    """Two of three classes are a row or two of hardly any weight, and the tests gain nearly the same: what they differ
+    by is below the rounding of Σ l_k²/w_l + Σ r_k²/w_r."""
+    for _ in range(25):
+        X, target = rng.permuted(np.tile(np.arange(40.0), (3, 1)), axis=1).T, np.zeros(40, dtype=np.int64)
+        target[rng.choice(40, 3, replace=False)] = [1, 2, 2]
+        weight = np.where(target > 0, light, rng.uniform(1, 1.001, 40))
+        tree = DecisionTreeClassifier(max_depth=1, thresholds=thresholds, n_bins=255).fit(X, target, weight).tree_
+        every = [exact_excess(X[:, j] < cut, target, weight) for j in range(3) for cut in range(1, 40)]
+        taken = exact_excess(X[:, tree.feature[0]] <= tree.threshold[0], target, weight)
+        assert taken == pytest.approx(max(every), rel=1e-9, abs=0)
+        assert tree.gain[0] * weight.sum() == pytest.approx(taken, rel=1e-9, abs=0)
+
+
+def test_bins_know_the_gain_of_a_node_that_is_almost_pure_to_the_last_digits(rng):
+    X, target = rng.normal(size=(20_000, 2)), np.zeros(20_000, dtype=np.int64)
+    target[rng.choice(len(target), 3, replace=False)] = [1, 2, 2]
+    tree = DecisionTreeClassifier(max_depth=1, thresholds="histogram").fit(X, target).tree_
+    expected = exact_excess(X[:, tree.feature[0]] <= tree.threshold[0], target, np.ones(len(target)))
+    assert tree.gain[0] * len(target) == pytest.approx(expected, rel=1e-13, abs=0)
 
 
 def test_more_bins_than_any_number_counts_are_as_many_as_there_are_values(rng):

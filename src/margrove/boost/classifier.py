@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrove.boost.certificate import solver_certificate
-from margrove.boost.ensemble import Ensemble
+from margrove.boost.ensemble import LARGEST_RATE, Ensemble
 from margrove.boost.fitting import Asked, Boosted, ask, boost_any, boost_trees, read_again, read_training
 from margrove.boost.learners import is_plain_tree, labels_by_round, places_of, settle_learner, taken_rows
 from margrove.boost.model import Rounds
@@ -37,7 +37,6 @@ from margrove.tree.reading import read_cells
 from margrove.tree.significance import check_share
 from margrove.tree.stump import DecisionStump
 
-LARGEST_RATE = 5.0  # beyond it the weights of a single round may overflow; beyond 2 boosting makes the loss grow
 _SAME_ERROR = 1e-9  # what the weighted error of a learner may change by when it is computed again
 
 
@@ -56,7 +55,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     n_estimators : int, default=50
         Rounds at most.
     learning_rate : float, default=1
-        ν: every vote is multiplied by it. The closed form of the bound is that of 1.
+        ν, at most 5: every vote is multiplied by it. The closed form of the bound is that of 1.
     early_stopping : bool, default=False
         Hold rows out, stop when the error on them no longer falls, and keep the rounds up to its minimum.
     validation_fraction : float, default=0.1

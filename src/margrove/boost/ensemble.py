@@ -20,6 +20,10 @@ from margrove.errors import ConvergenceWarning, ParameterError, level_of_caller
 from margrove.status import Status
 from margrove.tree.settings import DrawnSeed
 
+# learning_rate: beyond it the weights of a single round may overflow, or all but vanish; beyond 2 boosting makes the
+# loss grow.
+LARGEST_RATE = 5.0
+
 
 class Ensemble(DrawnSeed, BaseEstimator):
     """What boosted ensembles share. Not a learner by itself."""

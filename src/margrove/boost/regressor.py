@@ -15,7 +15,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from margrove.boost.certificate import solver_certificate_of_numbers
-from margrove.boost.ensemble import Ensemble
+from margrove.boost.ensemble import LARGEST_RATE, Ensemble
 from margrove.boost.learners import Seeds, is_plain_tree, settle_learner, take_note, taken_rows
 from margrove.boost.model import BoostModel, Grove
 from margrove.boost.r2 import CHANCE, LOSSES, average, drawn_rows, lifted, losses, next_weights, vote, weighted_median
@@ -48,7 +48,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
     n_estimators : int, default=50
         Rounds at most.
     learning_rate : float, default=1
-        ν: every vote is multiplied by it.
+        ν, at most 5: every vote is multiplied by it.
     loss : {"linear", "square", "exponential"}, default="linear"
         How the distance from the target counts.
     random_state : int, optional
@@ -126,7 +126,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
             How probably each row is drawn in the first round.
         """
         check_whole("n_estimators", self.n_estimators, least=1)
-        check_number("learning_rate", self.learning_rate, above=0)
+        check_number("learning_rate", self.learning_rate, above=0, most=LARGEST_RATE)
         check_choice("loss", self.loss, LOSSES)
         engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
         learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)

@@ -65,6 +65,9 @@ def as_trained(table: Table, description: Mapping[str, Any]) -> Column:
         return Column(name, "numeric", _numbers(column, table.source))
     if kind == "boolean":
         return column if column.kind == "boolean" else _booleans(column, table.source)
+    if kind == "text":
+        known, codes = _as_levels(column)
+        return Column(name, "category", codes, tuple(_number_text(level) for level in known))
     levels = description["levels"]
     return Column(name, "category", _codes(column, levels), tuple(levels))
 

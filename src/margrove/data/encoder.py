@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +32,14 @@ from margrove.data.inspection import is_constant, is_identifier
 from margrove.data.sample import read_features
 from margrove.data.sparse_encoding import learn_sparse, scale_sparse
 from margrove.data.table import Table
+from margrove.data.text import (
+    LARGEST_WIDTH,
+    MOST_WORDS,
+    TEXT_FEATURES,
+    check_text_columns,
+    describe_text,
+    text_names,
+)
 from margrove.errors import DataWarning, InputError, ParameterError
 
 # "auto" makes the output sparse from this width on, when at most this share of it can be other than zero:
@@ -43,7 +53,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Numeric columns are imputed and standardised, booleans become 0 and 1, categories one column for each
     level, named ``island=Biscoe``, and one for missing cells, ``island=missing``, where training had any. A
-    category that training did not know is zero in all of them.
+    category that training did not know is zero in all of them. A column that is named in `text` becomes one column
+    for each of its words, named ``body: word``.
 
     A frame or `Table` is matched by the names of its columns, in any order; an array by position. A sparse
     table stays sparse: each column is divided by its root mean square and not centred.
@@ -64,7 +75,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Leave out columns whose cells are all the same.
     sparse_output : bool or "auto", default="auto"
         Give a CSR matrix. "auto": where the input is sparse, or where there are 256 output columns or more
-        and at most a tenth of the cells can be other than zero.
+        and text among them, or at most a tenth of the cells can be other than zero.
+    text : str or list of str, optional
+        Columns of free text. A missing cell is a text without a word.
+    text_features : {"tfidf", "hashing"}, default="tfidf"
+        What is made of the words of a text, both by scikit-learn's vectorisers and of length 1 for each row and column
+        of text. "tfidf" counts them, the rarer a word the heavier: their names are kept. "hashing" spreads whatever
+        words there are over `max_features` columns by number: nothing is kept, and nobody can say later which column
+        is which word.
+    min_df : int, default=2
+        Of "tfidf": leave out words that are in fewer rows than that.
+    max_features : int, default=131072
+        The most words of each text column, the most frequent ones; of "hashing" how many columns there are.
 
     Attributes
     ----------
@@ -87,6 +109,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['island=Biscoe', 'island=Dream', 'island=Torgersen', 'bill_length_mm']
     >>> encoder.transform(penguins).shape
     (344, 11)
+    >>> reviews = {"stars": [5.0, 1.0, 4.0], "body": ["Good tea, good pot", "Bad pot", "Really good!"]}
+    >>> import pandas as pd
+    >>> encoder = TableEncoder(text="body").fit(pd.DataFrame(reviews))
+    >>> [str(name) for name in encoder.get_feature_names_out()]
+    ['stars', 'body: good', 'body: pot']
     """
 
     columns_: list[Description]
@@ -104,6 +131,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         drop_identifiers: bool = True,
         drop_constant: bool = True,
         sparse_output: bool | str = "auto",
+        text: str | Sequence[str] | None = None,
+        text_features: str = "tfidf",
+        min_df: int = 2,
+        max_features: int = MOST_WORDS,
     ) -> None:
         self.impute = impute
         self.standardise = standardise
@@ -112,6 +143,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.drop_identifiers = drop_identifiers
         self.drop_constant = drop_constant
         self.sparse_output = sparse_output
+        self.text = text
+        self.text_features = text_features
+        self.min_df = min_df
+        self.max_features = max_features
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn levels, fills, means and scales.
@@ -124,6 +159,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         table = self._read(X, reset=True)
+        check_text_columns(table, text_names(self.text))
         if table.sparse is not None:
             self.columns_, self.dropped_ = self._learn_sparse(table)
         else:
@@ -228,12 +264,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "impute": ("median", "mean", "zero"),
             "unseen": ("warn", "error", "ignore"),
             "sparse_output": (True, False, "auto"),
+            "text_features": TEXT_FEATURES,
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise ParameterError(
                     f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(map(repr, allowed))}."
                 )
+        text_names(self.text)
+        for name, most in (("min_df", sys.maxsize), ("max_features", LARGEST_WIDTH)):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, Integral) or not 1 <= int(number) <= most:
+                limit = "" if most == sys.maxsize else f" to {most:,}"
+                raise ParameterError(f"{name} is {number!r}; it must be a whole number from 1{limit or ' on'}.")
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_features(self, X, names=None if reset else self._names_in())
@@ -243,11 +286,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return [column["name"] for column in everything]
 
     def _learn_dense(self, table: Table) -> tuple[list[Description], list[dict[str, Any]]]:
-        kept, dropped = [], []
+        kept, dropped, texts = [], [], text_names(self.text)
         for index, column in enumerate(table):
             why = self._why_drop(column)
             if why is not None:
                 dropped.append({"name": column.name, "index": index, "why": why})
+            elif column.name in texts:
+                kept.append(
+                    describe_text(
+                        column,
+                        index,
+                        features=self.text_features,
+                        min_df=self.min_df,
+                        max_features=self.max_features,
+                        source=table.source,
+                    )
+                )
             elif column.kind == "category":
                 kept.append(describe_category(column, index))
             else:
@@ -265,6 +319,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _why_drop(self, column: Column) -> str | None:
         if self.drop_constant and is_constant(column):
             return "constant"
+        if column.name in text_names(self.text):
+            return None
         return "identifier" if self.drop_identifiers and is_identifier(column) else None
 
     def _learn_sparse(self, table: Table) -> tuple[list[Description], list[dict[str, Any]]]:
@@ -330,5 +386,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         wanted = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
         if wanted != "default":  # a frame was asked for, and frames are not sparse
             return False
+        if any(column["kind"] == "text" for column in self.columns_):  # a row has few of the words
+            return total_width >= SPARSE_WIDTH
         # At most one cell of each input column is not zero (two with an indicator, which is rare).
         return total_width >= SPARSE_WIDTH and len(self.columns_) <= SPARSE_SHARE * total_width

@@ -9,6 +9,8 @@ What is learned is a plain dict, so that a model file can hold it as JSON:
 ``{"name", "index", "kind": "numeric" | "boolean", "fill", "mean", "scale", "indicator"}``
 ``{"name", "index", "kind": "category", "levels", "missing_seen"}``
 
+and of a column of free text, see `text`.
+
 Booleans stay 0 and 1 (mean 0, scale 1). ``indicator`` says that the column is followed by another, 1 where
 the cell is missing. How a sparse table is encoded is told in `sparse_encoding`.
 """
@@ -23,6 +25,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from margrove.data.columns import MISSING, Column, Level
+from margrove.data.text import encode_text, word_of
 
 Description = dict[str, Any]
 
@@ -31,11 +34,13 @@ _SAFE = (1e-140, 1e140)
 
 
 class Origin(NamedTuple):
-    """What an encoded column says of the table: that `column` is `level`, or is missing, or its number."""
+    """What an encoded column says of the table: that `column` is `level`, or is missing, or its number, or has the
+    word `level` in it."""
 
     column: str
     level: Level | None
     is_missing: bool
+    is_word: bool = False
 
 
 def describe_category(column: Column, index: int) -> Description:
@@ -100,6 +105,8 @@ def width(description: Mapping[str, Any]) -> int:
     """How many columns the encoded column takes."""
     if description["kind"] == "category":
         return len(description["levels"]) + int(description["missing_seen"])
+    if description["kind"] == "text":
+        return int(description["n_columns"])
     return 1 + int(description["indicator"])
 
 
@@ -110,6 +117,8 @@ def origins(descriptions: Iterable[Mapping[str, Any]]) -> list[Origin]:
         name = description["name"]
         if description["kind"] == "category":
             found += [Origin(name, level, False) for level in description["levels"]]
+        elif description["kind"] == "text":
+            found += [Origin(name, word_of(description, j), False, True) for j in range(width(description))]
         else:
             found.append(Origin(name, None, False))
         if description.get("missing_seen") or description.get("indicator"):
@@ -118,7 +127,10 @@ def origins(descriptions: Iterable[Mapping[str, Any]]) -> list[Origin]:
 
 
 def encoded_name(origin: Origin, levels: Iterable[Level] = ()) -> str:
-    """``body_mass``, ``island=Biscoe``, ``island=missing`` (``=(missing)`` beside a level of that name)."""
+    """``body_mass``, ``island=Biscoe``, ``island=missing`` (``=(missing)`` beside a level of that name), ``body:
+    word``."""
+    if origin.is_word:
+        return f"{origin.column}: {origin.level}"
     if origin.is_missing:
         return f"{origin.column}=(missing)" if "missing" in levels else f"{origin.column}=missing"
     return origin.column if origin.level is None else f"{origin.column}={origin.level}"
@@ -130,6 +142,9 @@ def encode_dense(column: Column, description: Mapping[str, Any], out: NDArray[An
         codes = _output_codes(column, description)
         known = np.flatnonzero(codes >= 0)
         out[known, codes[known]] = 1
+        return
+    if description["kind"] == "text":
+        out[:] = encode_text(column, description, out.dtype).toarray()
         return
     numbers = numbers_of(column)
     is_absent = np.isnan(numbers)
@@ -144,6 +159,8 @@ def encode_dense(column: Column, description: Mapping[str, Any], out: NDArray[An
 def encode_sparse(column: Column, description: Mapping[str, Any], dtype: Any) -> Any:
     """A column, encoded, as a CSR matrix of shape (n, width)."""
     n, d = len(column), width(description)
+    if description["kind"] == "text":
+        return encode_text(column, description, dtype)
     if description["kind"] != "category":
         cells = np.zeros((n, d), dtype=dtype)
         encode_dense(column, description, cells)

@@ -1,4 +1,4 @@
-"""Columns that will surprise their owner: identifiers, constants, and numbers with a word among them."""
+"""Columns that will surprise their owner: identifiers, constants, free text, and numbers with a word among them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ LEAST_ROWS = 10  # below, all cells of an honest category may differ by chance
 MOSTLY_DISTINCT = (
     0.95  # more distinct cells than this, and a category names its rows; titanic has 1,307 names for 1,309
 )
+LEAST_WORDS = 5  # on average, from which on a cell is a sentence and not a name
+DISTINCT_TEXT = 0.5  # more distinct cells than this, and a column for each text would learn them by heart
 MOSTLY_NUMBERS = 0.9  # the share of a category's levels that are numbers, from which on it was meant to be numeric
 
 
@@ -23,6 +25,20 @@ def is_identifier(column: Column) -> bool:
     if column.kind != "category" or n_present < LEAST_ROWS:
         return False
     return column.n_distinct > MOSTLY_DISTINCT * n_present
+
+
+def is_free_text(column: Column) -> bool:
+    """Whether a category is free text: cells of several words, ten or more, most of which differ."""
+    n_present = len(column) - column.n_missing
+    if column.kind != "category" or n_present < LEAST_ROWS or column.n_distinct <= DISTINCT_TEXT * n_present:
+        return False
+    return mean_words(column) >= LEAST_WORDS
+
+
+def mean_words(column: Column) -> float:
+    """How many words the distinct cells of a category have on average."""
+    occurs = np.unique(column.values[column.values >= 0])
+    return sum(len(str(column.levels[code]).split()) for code in occurs) / max(1, len(occurs))
 
 
 def is_constant(column: Column) -> bool:
@@ -51,8 +67,8 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
     Returns
     -------
     dict
-        Names of columns under "identifier", "constant" and "stray words". Constants of a sparse table are its
-        empty columns.
+        Names of columns under "identifier", "constant", "stray words" and "free text". Constants of a sparse table
+        are its empty columns; free text whose cells nearly all differ is an identifier, too.
 
     Examples
     --------
@@ -62,9 +78,9 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     inspect_columns(as_table([[1.0, 5.0], [2.0, 5.0]]))
-    {'identifier': [], 'constant': ['x1'], 'stray words': []}
+    {'identifier': [], 'constant': ['x1'], 'stray words': [], 'free text': []}
     """
-    found: dict[str, list[str]] = {"identifier": [], "constant": [], "stray words": []}
+    found: dict[str, list[str]] = {"identifier": [], "constant": [], "stray words": [], "free text": []}
     if table.sparse is not None:
         used = np.bincount(table.sparse.indices, minlength=table.n_columns)
         found["constant"] = [name for name, times in zip(table.names, used, strict=True) if times == 0]
@@ -74,6 +90,13 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
                 found["constant"].append(column.name)
             elif is_identifier(column):
                 found["identifier"].append(column.name)
+            if is_free_text(column):
+                found["free text"].append(column.name)
+                _warn(
+                    f"{table.source}: column {column.name!r} looks like free text, "
+                    f"{mean_words(column):.0f} words in a cell, and its words are not used; "
+                    f"they are with text='{column.name}'"
+                )
             words = stray_words(column)
             if words:
                 found["stray words"].append(column.name)
@@ -81,8 +104,9 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
                     f"{table.source}: column {column.name!r} is read as categories because of "
                     f"{', '.join(repr(clip(word, 20)) for word in words[:3])} among its numbers"
                 )
-    if found["identifier"]:
-        columns = named(found["identifier"])
+    nameless = [name for name in found["identifier"] if name not in found["free text"]]
+    if nameless:
+        columns = named(nameless)
         _warn(f"{table.source}: these columns name the rows, for every or nearly every cell differs: {columns}")
     if found["constant"]:
         _warn(f"{table.source}: these columns are constant and tell nothing: {named(found['constant'])}")

@@ -3,6 +3,7 @@ any work."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,6 +81,7 @@ def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class
     refuse_tables(estimator, X)
     X, y = _validated(estimator, X, y)
     X = merged(X)
+    y = plain_labels(y)
     if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
         check_classification_targets(y)
     classes, codes = number_classes(y)
@@ -157,6 +159,30 @@ def merged(X: Any) -> Any:
     return X
 
 
+def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels that came as objects, as one type that can be sorted: numbers as numbers. Text, and what is no object,
+    stays as it is."""
+    if y.dtype.kind != "O":
+        return y
+    labels = [label.item() if isinstance(label, np.generic) else label for label in y.tolist()]
+    for row, label in enumerate(labels):
+        is_missing = label is None or type(label).__name__ in ("NAType", "NaTType")  # pandas has its own
+        if is_missing or (isinstance(label, float) and math.isnan(label)):
+            raise InputError(f"Input y contains NaN, first in row {row}", cure="Leave such rows out.")
+    kinds = {type(label) for label in labels}
+    if kinds <= {str}:
+        return y
+    numbers = np.asarray(labels) if kinds <= {bool, int, float} else y
+    if numbers.dtype.kind != "O":  # no type holds whole numbers beyond 2^64
+        return numbers
+    if not kinds <= {str, bool, int, float} or str not in kinds:
+        check_classification_targets(y)
+    raise InputError(
+        f"y mixes labels of different types: {', '.join(sorted(kind.__name__ for kind in kinds))}",
+        cure="Make them all text: y.astype(str).",
+    )
+
+
 def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The distinct labels, sorted, and each label's place among them."""
     if y.dtype.kind in "iu" and y.size:
@@ -184,6 +210,7 @@ def read_piece(
     """As `read_sample` for rows that come in pieces: a piece may lack some of the classes, but may bring no new one."""
     refuse_tables(estimator, X)
     X, y = _validated(estimator, X, y, reset=is_first)
+    y = plain_labels(y)
     check_classification_targets(y)
     strangers = np.setdiff1d(y, classes)
     if len(strangers):

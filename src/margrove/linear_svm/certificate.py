@@ -1,7 +1,7 @@
 """Certificates of linear SVMs: primal, dual and their gap, recomputed from data and model in float64, block by block.
 
 Nothing here imports a solver or an engine. P(w, b) is what `margrove.linear_svm.problem` says. D needs a β: of a
-squared loss the one that w implies, so the model need not keep any, and scikit-learn's models can be judged too; of
+squared loss the one that w implies, unless the model keeps a better one, so scikit-learn's models can be judged too; of
 the others the model's ``dual_coef_``, or what its ``dual_steps_`` tell of each row (see `pulls`). Whatever β is, it is
 made feasible before it is used, so D is always below the best that there is, and P − D never less than what the model
 misses:
@@ -172,9 +172,8 @@ def _evidence(
     epsilon: float,
 ) -> _Evidence:
     w = _weights(model)
-    dual_coef = dual_steps = None
+    dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
     if not is_squared(model.loss):
-        dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
         if dual_coef is None and dual_steps is None:
             raise InputError(
                 f"this {type(model).__name__} keeps no dual coefficients, and loss={model.loss!r} has no certificate "

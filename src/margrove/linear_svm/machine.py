@@ -27,7 +27,6 @@ from margrove.errors import (
     level_of_caller,
     shown,
 )
-from margrove.linear.certificate import is_recomputation_cheap
 from margrove.linear.classifier import seeds_for
 from margrove.linear_svm.certificate import solver_certificate
 from margrove.linear_svm.layout import scale_of_intercept
@@ -51,6 +50,11 @@ from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
 
 _GRAM_COLUMNS = 2000  # up to this many dual=False takes Newton's method with its d × d matrix
 _PRIMAL = ("newton", "conjugate_gradients")
+# A recomputation takes about as long as ten passes of a solver. Small tables always get it, in a few milliseconds;
+# large ones where it costs less than a tenth of the fit: by counting, so that the answer is the same every time.
+_SMALL_CELLS = 1 << 18
+_CELLS_PER_ROW = 8  # what a row costs besides its numbers, in numbers
+_CHEAP_BESIDE_PASSES = 100
 
 Problem: TypeAlias = LinearSvmProblem | CrammerSingerProblem
 Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolution] | Sequence[StreamSolution]
@@ -178,7 +182,7 @@ class LinearSupportVectorMachine(BaseEstimator):
                 machines.append(machine)
                 continue
             beta = None
-            if not is_squared(problem.loss) and hasattr(self, "dual_coef_"):
+            if hasattr(self, "dual_coef_"):
                 low, high = bounds_of(problem.loss, machine.target, machine.cost)
                 beta = np.clip(carried(self.dual_coef_[place], len(low)), low, high)
             machines.append(replace(machine, w=coef[place].copy(), b=float(self.intercept_[place]), beta=beta))
@@ -234,10 +238,10 @@ class LinearSupportVectorMachine(BaseEstimator):
     ) -> Certificate:
         """Recompute from what was ``given`` where that is cheap beside the fit; else the solver's numbers stand."""
         n, d = X.shape
-        cells = (X.nnz if sp.issparse(X) else n * d) * len(self.intercept_)
-        # A step of Newton's method with its d × d matrix costs as much as d/2 passes.
-        passes = self.n_iter_ * (max(1, d // 2) if "newton" in self.solver_.lower() else 1)
-        if is_recomputation_cheap(cells, passes if self.time_limit is None else 1):
+        cells = ((X.nnz if sp.issparse(X) else n * d) + _CELLS_PER_ROW * n) * len(self.intercept_)
+        # A step of Newton's method with its d × d matrix costs as much as d/64 passes: BLAS is fast.
+        passes = self.n_iter_ * (max(1, d // 64) if self.solver_ == "newton" else 1)
+        if cells <= _SMALL_CELLS or (passes >= _CHEAP_BESIDE_PASSES and self.time_limit is None):
             return certify(self, *given)
         return solver_certificate(self, n, names)
 
@@ -245,6 +249,11 @@ class LinearSupportVectorMachine(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def needs_pulls(loss: Loss, solutions: Sequence[LinearSvmSolution]) -> bool:
+    """Whether the model must keep β, or nothing would prove its gap."""
+    return not (is_squared(loss) and all(solution.is_proved_by_w for solution in solutions))
 
 
 def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:

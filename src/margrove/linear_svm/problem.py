@@ -21,7 +21,8 @@ and D(β) ≤ P(w, b) whatever both are: the *gap* P − D proves how far from t
 weight of a constant column of the value s, as in LIBLINEAR, and so is penalised with the others; s = ∞ leaves it free,
 and then u must be 0; s = 0 is no intercept.
 
-For a squared loss the gap needs no β: the one that w implies, `implied_pull`, proves it.
+For a squared loss w implies a β, `implied_pull`, and the gap of the two is ½‖∇P‖²: after Newton's method that proves
+all there is to prove, and β need not be kept. After coordinate descent it proves less than the β that was found.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ class LinearSvmSolution:
     n_iter: int
     status: Status
     solver: str  # which solver it was, in a word or two
+    is_proved_by_w: bool = True  # of a squared loss: whether the β that w implies is worth ``dual``, so β can be left
 
     @property
     def gap(self) -> float:

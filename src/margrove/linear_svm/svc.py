@@ -20,7 +20,7 @@ from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.chunks import stream_of_classes
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
-from margrove.linear_svm.machine import carried
+from margrove.linear_svm.machine import carried, needs_pulls
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
     PENALTIES,
@@ -31,7 +31,6 @@ from margrove.linear_svm.problem import (
     Loss,
     Penalty,
     Solver,
-    is_squared,
 )
 from margrove.linear_svm.streaming import Streaming
 
@@ -49,7 +48,7 @@ class LinearSVC(ClassifierMixin, Streaming):
     Parameters
     ----------
     penalty : {"l2", "l1"}
-        ½‖w‖², or ‖w‖₁, which leaves columns out.
+        ½‖w‖², or ‖w‖₁, which leaves columns out; unlike in scikit-learn with either loss.
     loss : {"squared_hinge", "hinge"}
         max(0, 1 − y f(x))², or max(0, 1 − y f(x)), the loss of `SVC`.
     dual : "auto" or bool
@@ -397,7 +396,7 @@ class LinearSVC(ClassifierMixin, Streaming):
             return
         self.coef_ = np.array([solution.w for solution in answer])
         self.intercept_ = np.array([solution.b for solution in answer])
-        if not is_squared(self.loss):
+        if needs_pulls(self.loss, answer):
             only = len(answer) == 1  # then its β need not be copied, and that of millions of rows is large
             self.dual_coef_ = answer[0].beta[None] if only else np.array([solution.beta for solution in answer])
         self._keep_solutions(answer, machine_names(classes))

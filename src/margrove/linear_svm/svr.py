@@ -16,8 +16,9 @@ from margrove.errors import check_number
 from margrove.linear_svm.certificate import certify_linear_svr
 from margrove.linear_svm.chunks import stream_of_values
 from margrove.linear_svm.layout import check_prices
+from margrove.linear_svm.machine import needs_pulls
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
-from margrove.linear_svm.problem import LinearSvmProblem, LinearSvmSolution, Loss, Solver, is_squared
+from margrove.linear_svm.problem import LinearSvmProblem, LinearSvmSolution, Loss, Solver
 from margrove.linear_svm.streaming import Streaming
 
 _LOSSES: tuple[Loss, ...] = ("epsilon_insensitive", "squared_epsilon_insensitive")
@@ -180,6 +181,6 @@ class LinearSVR(RegressorMixin, Streaming):
         (solution,) = answer
         self.coef_, self.intercept_ = solution.w, np.array([solution.b])
         self._forget_rows()
-        if not is_squared(self.loss):
+        if needs_pulls(self.loss, answer):
             self.dual_coef_ = solution.beta[None]
         self._keep_solutions(answer, _NAME)

@@ -27,8 +27,9 @@ class BitStringClassifier(CodedClassifier):
     code : str or array of shape (K, machines)
         "binary" (⌈log2 K⌉ bits), "random", "max_min" (of 1000 random codes the one with the largest minimum distance),
         "exhaustive" (every way to part at most 11 classes), "hadamard", "one_vs_rest", "one_vs_one"; or a matrix of +1,
-        −1 and 0 (a machine never sees that class), with a row for each class in sorted order. Two classes with one code
-        word, a column with one sign only, and columns that are the same or each other's complement are refused.
+        −1 and 0 (a machine never sees that class), with a row for each class in sorted order, or, of a data frame whose
+        index names the classes, in any order. Two classes with one code word, a column with one sign only, and columns
+        that are the same or each other's complement are refused.
     n_bits : int, optional
         Of "random" and "max_min"; None is ⌈10 log2 K⌉, or as many as there are.
     decoding : {"hinge", "hamming", "exponential", "linear"}

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_fitted, column_or_1d
 
 from margrove.certificate import Certificate
-from margrove.data.sample import number_classes
+from margrove.data.sample import number_classes, plain_labels
 from margrove.errors import InputError, ParameterError, check_flag, shown
 from margrove.multiclass.certificate import told_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
@@ -225,6 +225,7 @@ def _read_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np
     labels = column_or_1d(y, warn=True)
     if len(labels) != n:
         raise InputError(f"X has {n} rows and y has {len(labels)}: inconsistent numbers of samples")
+    labels = plain_labels(labels)
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     classes, codes = number_classes(labels)

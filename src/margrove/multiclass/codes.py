@@ -242,7 +242,8 @@ def code_for(code: Any, classes: NDArray[Any], n_bits: int | None = None, random
     Parameters
     ----------
     code : str or array of shape (K, machines)
-        A name of the table above, or a matrix of +1, −1 and 0, a row for each class in sorted order.
+        A name of the table above, or a matrix of +1, −1 and 0, a row for each class in sorted order; of a data frame
+        whose index names the classes, in any order.
     classes : array of shape (K,)
     n_bits : int, optional
         Of "random" and "max_min".
@@ -253,7 +254,7 @@ def code_for(code: Any, classes: NDArray[Any], n_bits: int | None = None, random
     ------
     ParameterError
         If there is no such code, or a given one cannot tell two classes apart, or has a machine without two sides, or
-        one that asks what another one asks.
+        one that asks what another one asks, or is a data frame that names other classes.
     """
     if isinstance(code, str) and code in _DRAWN:
         return _DRAWN[code](len(classes), n_bits, random_state)
@@ -387,10 +388,32 @@ def check_code(code: Any, classes: NDArray[Any]) -> Code:
             f"code has {len(matrix)} rows; y has {len(classes)} classes, and each needs one: {listed(classes[:8])}."
         )
     words = matrix.astype(np.int8)
-    fault = _fault(words, classes)
+    places = _named_places(code, classes)
+    fault = _fault(words, classes if places is None else classes[places])
     if fault is not None:
         raise ParameterError(f"code: {fault}")
-    return words
+    return words if places is None else words[np.argsort(places)]
+
+
+def _named_places(code: Any, classes: NDArray[Any]) -> NDArray[np.intp] | None:
+    """The place among the classes of each row of a data frame whose index names them, as they are or as text. None:
+    the rows have no names, or the numbers that a frame gives by itself, and are in the order of the classes."""
+    index = getattr(code, "index", None)
+    if index is None or not hasattr(code, "columns"):
+        return None
+    names, labels = list(index), classes.tolist()
+    for given, known in ((names, labels), (map(str, names), map(str, labels))):  # a file makes text of every name
+        place_of = {label: place for place, label in enumerate(known)}
+        found = [place_of.get(name) for name in given]
+        if set(found) == set(range(len(labels))):
+            return np.array(found, dtype=np.intp)
+    if names == list(range(len(names))):
+        return None
+    raise ParameterError(
+        f"code is a data frame whose index, {listed(names[:8])}, is neither the classes of y, {listed(classes[:8])}, "
+        "nor 0, 1, 2, …. Name each row by its class, or put the rows in the order of the sorted classes and leave the "
+        "names out: code.reset_index(drop=True)."
+    )
 
 
 def _fault(code: Code, classes: NDArray[Any] | None = None) -> str | None:

@@ -149,12 +149,12 @@ def check_learner(estimator: Any, sample_weight: Any) -> None:
             f"estimator is a {type(learner).__name__}, which learns without y, so that it cannot tell two sides apart. "
             "Use a classifier."
         )
-    class_weight = getattr(learner, "class_weight", None)
-    if class_weight is not None and not isinstance(class_weight, str):
-        raise ParameterError(
-            f"estimator has class_weight={shown(class_weight)}; its classes are the two sides of a machine, not those "
-            "of y. Use class_weight='balanced', which balances the sides, or sample_weight."
-        )
+    for name, value in estimator.get_params().items():  # also of a learner inside: of a pipeline, of a boost
+        if name.rpartition("__")[2] == "class_weight" and value is not None and not isinstance(value, str):
+            raise ParameterError(
+                f"estimator has {name}={shown(value)}; its classes are the two sides of a machine, not those of y. Use "
+                "class_weight='balanced', which balances the sides, or sample_weight."
+            )
     if sample_weight is not None and not has_fit_parameter(learner, "sample_weight"):
         raise InputError(
             f"sample_weight is given, and {type(learner).__name__}.fit does not take it",

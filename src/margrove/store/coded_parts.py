@@ -12,11 +12,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.frames import is_frame
 from margrove.errors import ParameterError
 from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
 from margrove.multiclass.machines import ONE_KERNEL, Machines, last_step, sharing_of
 from margrove.store.boost_parts import boost_parameters_from_json, boost_parameters_to_json
 from margrove.store.check import check_certificate, check_entries, check_fields, check_parameters, check_whole
+from margrove.store.encoder_parts import encoder_parameters_from_json
 from margrove.store.fault import FaultError, shown
 from margrove.store.labels import labels_from_json, labels_to_json
 from margrove.store.learner_parts import Taken, parameters_to_json, put_away, read_names
@@ -24,7 +26,6 @@ from margrove.store.schema import (
     BOOSTS,
     CODED,
     ENCODER,
-    ENCODER_CHOICES,
     LEARNERS,
     MOST_COLUMNS,
     TREES,
@@ -59,7 +60,10 @@ def take_coded_apart(model: Any, taken: Taken, prefix: str, take_apart: TakeApar
     """The record of a fitted scheme; the arrays of its machines go into ``taken``."""
     check_is_fitted(model)
     name, machines = type(model).__name__, model._machines
-    bare = type(model)(**{**model.get_params(deep=False), "estimator": None})
+    given = model.get_params(deep=False)
+    if is_frame(given.get("code")):
+        given["code"] = model.code_  # with its rows in the order of the classes
+    bare = type(model)(**{**given, "estimator": None})
     record = {
         "class": name,
         "parameters": parameters_to_json(bare, taken),
@@ -151,7 +155,7 @@ def _template_from_json(record: Any) -> Any:
         raise FaultError(f"the estimator is a {shown(name)}, which is not a class that this version of Margrove knows")
     check_fields(record, {"class", "parameters"}, "the record of the estimator")
     if name == ENCODER.__name__:
-        return ENCODER(**check_parameters(record["parameters"], ENCODER, ENCODER_CHOICES, {}))
+        return ENCODER(**encoder_parameters_from_json(record["parameters"]))
     learner = _KNOWN[name]
     if name in BOOSTS:
         return learner.estimator(**boost_parameters_from_json(record["parameters"], learner))

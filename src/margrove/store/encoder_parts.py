@@ -1,4 +1,5 @@
-"""A table's encoder taken apart into a record, and put together again. It has no arrays: all is in the record."""
+"""A table's encoder taken apart into a record, and put together again. It has no arrays: all is in the record, even the
+words of a text and their weights, of which scikit-learn's vectorisers are made anew (`margrove.data.text`)."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.text import LARGEST_WIDTH, text_names
+from margrove.errors import ParameterError
 from margrove.store.check import check_fields, check_parameters, check_whole
 from margrove.store.fault import FaultError, shown
 from margrove.store.learner_parts import Taken, parameters_to_json
@@ -17,6 +20,8 @@ from margrove.store.schema import (
     DROPPED_FIELDS,
     ENCODER,
     ENCODER_CHOICES,
+    ENCODER_LATER,
+    ENCODER_RANGES,
     MOST_COLUMNS,
     TRANSFORM_OUTPUTS,
 )
@@ -47,7 +52,7 @@ def put_encoder_together(record: dict[str, Any]) -> Any:
     if type(record["has_names"]) is not bool or record["output"] not in TRANSFORM_OUTPUTS:
         raise FaultError("the record of TableEncoder does not say whether columns have names, or what comes out")
     state = {
-        "parameters": check_parameters(record["parameters"], ENCODER, ENCODER_CHOICES, {}),
+        "parameters": encoder_parameters_from_json(record["parameters"]),
         "columns": from_json(record["columns"]),
         "dropped": from_json(record["dropped"]),
         "n_features_in": check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS),
@@ -57,6 +62,16 @@ def put_encoder_together(record: dict[str, Any]) -> Any:
     _check_columns(state)
     encoder = ENCODER.from_state(state)
     return encoder if record["output"] is None else encoder.set_output(transform=record["output"])
+
+
+def encoder_parameters_from_json(record: Any) -> dict[str, Any]:
+    """The parameters of an encoder, fitted or not."""
+    parameters = check_parameters(record, ENCODER, ENCODER_CHOICES, ENCODER_RANGES, ENCODER_LATER)
+    try:
+        text_names(parameters["text"])
+    except ParameterError as error:
+        raise FaultError(f"text is {shown(parameters['text'])}; names of columns were expected") from error
+    return parameters
 
 
 def _check_columns(state: dict[str, Any]) -> None:
@@ -77,11 +92,27 @@ def _check_columns(state: dict[str, Any]) -> None:
     names = {column["name"] for column in every}
     if len(names) != len(every):
         raise FaultError("two columns have the same name")
+    _check_texts(state)
     target = state["target"]
     if target is not None and (type(target) is not str or target in names):
         raise FaultError(
             f"the target is {shown(target)}; the name of a column that is not among the others was expected"
         )
+
+
+def _check_texts(state: dict[str, Any]) -> None:
+    """The columns of text are those that the parameter names, but for any that were left out."""
+    parameters = state["parameters"]
+    names = set(text_names(parameters["text"]))
+    dropped = {column["name"] for column in state["dropped"]}
+    texts = [column for column in state["columns"] if column["kind"] == "text"]
+    if {column["name"] for column in texts} != names - dropped or not names <= {
+        column["name"] for column in (*state["columns"], *state["dropped"])
+    }:
+        raise FaultError("the columns of text are not those that its parameter text names")
+    for column in texts:
+        if column["features"] != parameters["text_features"]:
+            raise FaultError(f"column {shown(column['name'])}: its words are not what text_features says")
 
 
 def _check_column(column: Any, fields: dict[str, type]) -> None:
@@ -94,6 +125,9 @@ def _check_column(column: Any, fields: dict[str, type]) -> None:
 def _check_learned(column: dict[str, Any]) -> None:
     """What was learned is what `fit` can learn."""
     name = shown(column["name"])
+    if column["kind"] == "text":
+        _check_words(column)
+        return
     if column["kind"] != "category":
         numbers = [column[key] for key in ("fill", "mean", "scale")]
         if not all(map(math.isfinite, numbers)) or not column["scale"] > 0:
@@ -105,3 +139,17 @@ def _check_learned(column: dict[str, Any]) -> None:
         raise FaultError(f"column {name}: its levels are neither all text nor all numbers")
     if any(not low < high for low, high in pairwise(levels)):
         raise FaultError(f"column {name}: its levels are not sorted and distinct")
+
+
+def _check_words(column: dict[str, Any]) -> None:
+    """Of tf-idf: distinct words in order, each with a weight of 1 or more, for such is 1 + ln((1 + n)/(1 + n_w)). Of
+    hashes: none."""
+    name, words, weights = shown(column["name"]), column["words"], column["idf"]
+    n_columns = check_whole(column["n_columns"], 1, f"column {name}: n_columns", LARGEST_WIDTH)
+    n_named = 0 if column["features"] == "hashing" else n_columns
+    if len(words) != n_named or len(weights) != n_named:
+        raise FaultError(f"column {name}: {len(words)} words and {len(weights)} weights for {n_columns} columns")
+    if not all(type(word) is str for word in words) or any(not low < high for low, high in pairwise(words)):
+        raise FaultError(f"column {name}: its words are not text, or not sorted and distinct")
+    if not all(type(weight) is float and 1 <= weight < math.inf for weight in weights):
+        raise FaultError(f"column {name}: its words' weights are not all finite numbers from 1 on")

@@ -26,10 +26,12 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any
 
-from margrove.boost.classifier import LARGEST_RATE, AdaBoostClassifier
+from margrove.boost.classifier import AdaBoostClassifier
+from margrove.boost.ensemble import LARGEST_RATE
 from margrove.boost.r2 import LOSSES
 from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import TableEncoder
+from margrove.data.text import LARGEST_WIDTH, MOST_WORDS, TEXT_FEATURES
 from margrove.engine import ENGINES
 from margrove.linear.centroid import BasicLinearClassifier
 from margrove.linear.kernel_perceptron import KernelPerceptron
@@ -386,6 +388,15 @@ ENCODER_CHOICES: dict[str, tuple[Any, ...]] = {
     "impute": ("median", "mean", "zero"),
     "unseen": ("warn", "error", "ignore"),
     "sparse_output": (True, False, "auto"),
+    "text_features": TEXT_FEATURES,
+}
+ENCODER_RANGES = {"min_df": Range(1, types=(int,)), "max_features": Range(1, LARGEST_WIDTH, (int,))}
+# Files from before there was text.
+ENCODER_LATER: dict[str, Any] = {
+    "text": None,
+    "text_features": "tfidf",
+    "min_df": 2,
+    "max_features": MOST_WORDS,
 }
 
 _OF_NUMBERS: dict[str, type] = {
@@ -398,10 +409,19 @@ _OF_NUMBERS: dict[str, type] = {
     "indicator": bool,
 }
 
-# What is said of each column that an encoder keeps; see `margrove.data.encoding`.
+# What is said of each column that an encoder keeps; see `margrove.data.encoding` and `margrove.data.text`.
 COLUMN_FIELDS: dict[str, dict[str, type]] = {
     "numeric": _OF_NUMBERS,
     "boolean": _OF_NUMBERS,
     "category": {"name": str, "index": int, "kind": str, "levels": list, "missing_seen": bool},
+    "text": {
+        "name": str,
+        "index": int,
+        "kind": str,
+        "features": str,
+        "n_columns": int,
+        "words": list,
+        "idf": list,
+    },
 }
 DROPPED_FIELDS: dict[str, type] = {"name": str, "index": int, "why": str}

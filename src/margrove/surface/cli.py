@@ -53,6 +53,24 @@ Without = Annotated[
     list[str] | None,
     typer.Option(help="A column to leave out; may be repeated.", show_default=False, rich_help_panel=_TABLE),
 ]
+TextColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--text",
+        metavar="COL",
+        help="A column of free text: its words become numbers; may be repeated.",
+        show_default=False,
+        rich_help_panel=_TABLE,
+    ),
+]
+TextFeatures = Annotated[
+    str,
+    typer.Option(
+        metavar="tfidf|hashing",
+        help="What becomes of words: counts, rare ones heavier; or counts by hash, without a vocabulary.",
+        rich_help_panel=_TABLE,
+    ),
+]
 Model = Annotated[
     str | None,
     typer.Option(
@@ -66,7 +84,7 @@ Task = Annotated[
     str | None,
     typer.Option(
         metavar="classify|regress",
-        help="Whether the target is a class or a number to estimate (--model tree). None: as it looks.",
+        help="Whether the target is a class or a number (--model linear, tree, adaboost). None: as it looks.",
         show_default=False,
         rich_help_panel=_LEARNING,
     ),
@@ -90,7 +108,7 @@ BudgetTime = Annotated[
     typer.Option(
         "--budget",
         metavar="TIME",
-        help="For the search of svm's C and gamma, such as 60s, 5m, 1h; 0 for no search.",
+        help="For the search of C (linear, svm) and gamma (svm), such as 60s, 5m, 1h; 0 for no search.",
         rich_help_panel=_LEARNING,
     ),
 ]
@@ -137,6 +155,8 @@ def train(
     time_limit: TimeLimit = None,
     budget: BudgetTime = DEFAULT_BUDGET,
     without: Without = None,
+    text: TextColumns = None,
+    text_features: TextFeatures = "tfidf",
     missing: Missing = None,
     no_header: NoHeader = False,
     delimiter: Delimiter = "auto",
@@ -147,6 +167,7 @@ def train(
 ) -> None:
     """Learn from a table: search, estimate, fit, certify, explain and save."""
     from margrove.errors import ParameterError
+    from margrove.surface.preparation import Preparation
     from margrove.surface.reading import Reading
     from margrove.surface.screen import Screen
     from margrove.surface.train import Training
@@ -157,7 +178,10 @@ def train(
     reading = Reading(
         file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled, tuple(without or ())
     )
-    training = Training(model, parse_params(param or ()), seed, folds, time_limit, parse_budget(budget), task)
+    preparation = Preparation(tuple(text or ()), text_features)
+    training = Training(
+        model, parse_params(param or ()), seed, folds, time_limit, parse_budget(budget), task, preparation
+    )
     screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-", outlives_reader=True)
     work(screen, reading, training, output)
 
@@ -269,7 +293,7 @@ def compare(
         bool,
         typer.Option(
             "--schemes",
-            help="One learner (--model) by one-vs-rest, one-vs-one and bit strings, instead of all learners.",
+            help="One learner (--model) by itself, one-vs-rest, one-vs-one and bit strings, instead of all learners.",
             rich_help_panel=_LEARNING,
         ),
     ] = False,
@@ -283,6 +307,8 @@ def compare(
         ),
     ] = None,
     without: Without = None,
+    text: TextColumns = None,
+    text_features: TextFeatures = "tfidf",
     missing: Missing = None,
     no_header: NoHeader = False,
     delimiter: Delimiter = "auto",
@@ -294,6 +320,7 @@ def compare(
     """Try every learner on a table: accuracy, time, certificate, side by side."""
     from margrove.errors import ParameterError
     from margrove.surface.compare import compare as work
+    from margrove.surface.preparation import Preparation
     from margrove.surface.reading import Reading
     from margrove.surface.screen import Screen
 
@@ -301,16 +328,19 @@ def compare(
         file, target, tuple(missing or ()), not no_header, delimiter, encoding, drop_unlabelled, tuple(without or ())
     )
     screen = Screen(is_json=as_json, is_quiet=quiet)
+    preparation = Preparation(tuple(text or ()), text_features)
     if schemes:
         from margrove.surface.learners import learner_named
         from margrove.surface.schemes import compare_schemes
 
         learner = learner_named(model or DEFAULT)
-        compare_schemes(screen, reading, learner, folds=folds, seed=seed, time_limit=time_limit)
+        compare_schemes(
+            screen, reading, learner, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation
+        )
         return
     if model is not None:
         raise ParameterError("--model of compare goes with --schemes; without it all learners are compared.")
-    work(screen, reading, folds=folds, seed=seed, time_limit=time_limit)
+    work(screen, reading, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation)
 
 
 def main() -> None:

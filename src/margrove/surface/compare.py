@@ -20,6 +20,7 @@ from margrove.surface.learned import learned
 from margrove.surface.learners import LEARNERS, Learner
 from margrove.surface.meter import Meter, metered
 from margrove.surface.models import build_model, fit_model, learner_of, table_for
+from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.surface.reading import Reading, facts_of, tell_facts
 from margrove.surface.screen import Screen
 from margrove.surface.validation import (
@@ -81,17 +82,29 @@ def judge(make: ModelMaker, table: Table, rounds: Folds, meter: Meter, name: str
     return Judged(estimate, model, seconds, certificate)
 
 
-def compare(screen: Screen, reading: Reading, *, folds: int, seed: int, time_limit: float | None) -> None:
+def compare(
+    screen: Screen,
+    reading: Reading,
+    *,
+    folds: int,
+    seed: int,
+    time_limit: float | None,
+    preparation: Preparation = AS_USUAL,
+) -> None:
     """Cross-validate, fit and certify every learner on the same folds, and say which is best."""
     with metered(screen, "reading"):
         table = reading.labelled()
-        facts = facts_of(table)
+        preparation.check_table(table, reading.without)
+        facts = facts_of(table, text=preparation.text)
     as_they_are = ", ".join(learner.name for learner in LEARNERS.values() if learner.takes_tables)
     tell_facts(screen, facts, reading, gaps=f"filled in ({as_they_are}: taken as they are)")
+    if preparation.text:
+        screen.say(f"{as_they_are}: without the text, which they do not take", indent=2)
     rounds = stratified_folds(table, folds, seed)
     with metered(screen, "comparing", total=len(LEARNERS) * (len(rounds.tests) + 1)) as meter:
         contenders = [
-            _contend(learner, table, rounds, meter, seed=seed, time_limit=time_limit) for learner in LEARNERS.values()
+            _contend(learner, table, rounds, meter, seed=seed, time_limit=time_limit, preparation=preparation)
+            for learner in LEARNERS.values()
         ]
     screen.say()
     screen.essential(_grid(contenders))
@@ -108,15 +121,23 @@ def compare(screen: Screen, reading: Reading, *, folds: int, seed: int, time_lim
 
 
 def _contend(
-    learner: Learner, table: Table, rounds: Folds, meter: Meter, *, seed: int, time_limit: float | None
+    learner: Learner,
+    table: Table,
+    rounds: Folds,
+    meter: Meter,
+    *,
+    seed: int,
+    time_limit: float | None,
+    preparation: Preparation,
 ) -> Contender:
-    table = table_for(learner, table)
+    prepared = preparation.for_table(learner, table)
 
     def make() -> Any:
-        return build_model(learner, {}, seed=seed, time_limit=time_limit)
+        return build_model(learner, {}, seed=seed, time_limit=time_limit, preparation=prepared)
 
     try:
-        judged = judge(make, table, rounds, meter, learner.name)
+        taken = table_for(learner, preparation.less_text(table) if learner.takes_tables else table)
+        judged = judge(make, taken, rounds, meter, learner.name)
     except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
         return Contender(learner, failure=error_in_shell(error) or type(error).__name__)
     size, status = learned(judged.model).size_words, str(learner_of(judged.model).status_)
@@ -210,4 +231,4 @@ def _tell_best(screen: Screen, contenders: list[Contender], best: Contender | No
     for note in estimate.notes:
         screen.say(f"Note: {note}.")
     searched = [learner.name for learner in LEARNERS.values() if learner.is_searched]
-    screen.say(f"{', '.join(searched)} is compared as it is; `margrove train` searches its C and gamma.")
+    screen.say(f"{' and '.join(searched)} are compared as they are; `margrove train` searches C, and gamma of svm.")

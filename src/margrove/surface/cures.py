@@ -15,6 +15,8 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its 
     (r"name the delimiter; to read it alone, say target=False", "name the delimiter: --delimiter"),
     (r"\btarget='\.\.\.'", "--target"),
     (r"\btarget='([^']*)'", r"--target \1"),
+    (r"\btext='([^']*)'", r"--text '\1'"),
+    (r"\bLeave it out of text(, or lower min_df)?", "Leave out its --text"),
     (r"\bLeave target out", "Leave --target out"),
     (r"\bdrop_unlabelled=True \(--drop-unlabelled\)", "--drop-unlabelled"),
     (r", or keep them: drop_constant=False, drop_identifiers=False", ""),
@@ -24,7 +26,7 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its 
         r"because of '([^'…]+)'(.*) among its numbers\.$",
         r"because of '\1'\2 among its numbers; if such a word means a missing cell, say --missing '\1'.",
     ),
-    (r"\bEstimate it with a regression,", "Estimate it with `margrove train --model tree`,"),
+    (r"\bEstimate it with a regression,", "Estimate it with `margrove train --model tree` or linear,"),
     # Of the learning.
     (r"^time_limit is ", "--time-limit is "),
     (r"\bNone is no limit", "leave it out for no limit"),

@@ -227,11 +227,16 @@ def _is_support_vector_classifier(learner: Any) -> bool:
 
 
 def _of_weights(model: Any, learner: Any, sides: list[tuple[str, str]], table: Table | None) -> Learned:
-    names = _columns(model, learner.coef_.shape[1])
-    unit, weights = ", per standard deviation of a number, yes against no of a category", learner.coef_
+    weights = np.atleast_2d(learner.coef_)  # a regression has one row of them
+    names = _columns(model, weights.shape[1])
+    unit = ", per standard deviation of a number, yes against no of a category"
+    if any(name.is_word for name in names):
+        unit += ", that word alone against none of a text"
     encoder = encoder_of(model)
+    if encoder is not None and not encoder.standardise:
+        unit = ""
     if encoder is not None and table is not None:
-        unit, weights = " of one standard deviation", learner.coef_ * _deviations(encoder.transform(table))
+        unit, weights = " of one standard deviation", weights * _deviations(encoder.transform(table))
     lessons = [Lesson(*side, evidence=_evidence(w, names)) for side, w in zip(sides, weights, strict=True)]
     return Learned("weights", tuple(lessons), len(names), unit=unit)
 
@@ -267,12 +272,15 @@ def _sides_of_code(code: NDArray[np.int8], classes: list[str]) -> list[tuple[str
 
 @dataclass(frozen=True)
 class _Encoded:
-    """A column of the encoded table: of a number, or of one level of a category."""
+    """A column of the encoded table: of a number, of one level of a category, or of a word of a text."""
 
     column: str
     level: str | None
+    is_word: bool = False
 
     def words(self, weight: float) -> str:
+        if self.is_word:
+            return f"{'' if weight > 0 else 'no '}{self.level!r} in {self.column}"
         if self.level is None:
             return f"{'high' if weight > 0 else 'low'} {self.column}"
         return f"{self.column} {'is' if weight > 0 else 'is not'} {self.level}"
@@ -282,7 +290,7 @@ def _columns(model: Any, width: int) -> list[_Encoded]:
     encoder = encoder_of(model)
     if encoder is not None:
         return [
-            _Encoded(origin.column, "missing" if origin.is_missing else _text(origin.level))
+            _Encoded(origin.column, "missing" if origin.is_missing else _text(origin.level), origin.is_word)
             for origin in encoder.output_origins()
         ]
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(width)])

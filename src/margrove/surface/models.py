@@ -17,17 +17,25 @@ from margrove.errors import ConvergenceWarning, DataWarning, InputError, ModelFi
 from margrove.store import describe, load, save
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.learners import Learner
+from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.surface.reading import STANDARD_STREAM
 
 
-def build_model(learner: Learner, params: dict[str, Any], *, seed: int, time_limit: float | None) -> Any:
+def build_model(
+    learner: Learner,
+    params: dict[str, Any],
+    *,
+    seed: int,
+    time_limit: float | None,
+    preparation: Preparation = AS_USUAL,
+) -> Any:
     """The unfitted model: numbers are made of the table, unless the learner takes it as it is, then learned from."""
     from sklearn.pipeline import Pipeline
 
     estimator = learner.estimator(params, seed=seed, time_limit=time_limit)
     if learner.takes_tables:
         return estimator
-    return Pipeline([("encode", TableEncoder()), ("learn", estimator)])
+    return Pipeline([("encode", preparation.encoder()), ("learn", estimator)])
 
 
 def table_for(learner: Learner, table: Table) -> Table:

@@ -128,7 +128,9 @@ def _score_names(model: Any) -> tuple[str, ...]:
     if is_tree(model) or is_boosted(model):
         what = "probability" if is_tree(model) else "votes"
         return tuple(f"{what} {label}" for label in getattr(learner, "classes_", ()))
-    return tuple(f"score {machine}" for machine in learner.certificate_.machines)
+    machines = learner.certificate_.machines
+    is_joint = len(machines) == 1 and is_classifier(learner) and len(learner.classes_) > 2  # one machine, all classes
+    return tuple(f"score {machine}" for machine in (learner.classes_ if is_joint else machines))
 
 
 def _scores(model: Any, features: Any) -> NDArray[np.float64]:

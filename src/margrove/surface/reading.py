@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from margrove.data import Table, load_penguins, read_table
 from margrove.data.columns import named
 from margrove.data.delimited import DEFAULT_MISSING
-from margrove.data.inspection import inspect_columns
+from margrove.data.inspection import inspect_columns, mean_words
 from margrove.data.target import Target, check_target, quantity_words
 from margrove.errors import DataWarning, InputError
 from margrove.surface.cures import warnings_in_shell
@@ -158,6 +158,22 @@ def _less(table: Table, name: str) -> Table:
 
 
 @dataclass(frozen=True)
+class TextFacts:
+    """What is worth knowing of a column of free text."""
+
+    name: str
+    mean_words: float  # of the distinct cells
+    n_empty: int
+
+    @property
+    def words(self) -> str:
+        """In one line."""
+        empty = "" if self.n_empty == 0 else f", {_counted(self.n_empty, 'cell')} empty"
+        words = _counted(round(self.mean_words), "word")
+        return f"text {self.name!r}, {words} in a cell{empty}: its words become numbers"
+
+
+@dataclass(frozen=True)
 class Facts:
     """What is worth knowing of a labelled table before anything is learned from it."""
 
@@ -172,6 +188,7 @@ class Facts:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # columns that name the rows: every learner of the command line goes without
+    texts: tuple[TextFacts, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -180,6 +197,7 @@ class Facts:
             "rows": self.n_rows,
             "columns": self.kinds,
             "left_out": list(self.left_out),
+            "texts": [asdict(text) for text in self.texts],
             "missing_cells": self.missing,
             "target": self.target,
             "task": "classify" if self.numbers is None else "regress",
@@ -192,12 +210,14 @@ class Facts:
         }
 
 
-def facts_of(table: Table, *, is_estimated: bool = False) -> Facts:
-    """Look through a labelled table, whose target is a class or is to be estimated."""
+def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] = ()) -> Facts:
+    """Look through a labelled table, whose target is a class or is to be estimated; ``text`` are its columns of free
+    text."""
     assert table.target is not None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
-        found = inspect_columns(table)
+        # Of a column that is read as text nothing is odd.
+        found = inspect_columns(table.select([name for name in table.names if name not in text]) if text else table)
     classes, numbers = [], None
     if is_estimated:
         values = _check_numbers(table)
@@ -208,7 +228,7 @@ def facts_of(table: Table, *, is_estimated: bool = False) -> Facts:
     left_out = tuple(found["identifier"]) if len(found["identifier"]) < table.n_columns else ()
     is_block = table.sparse is not None or table.block is not None
     learned = table if is_block else table.select([name for name in table.names if name not in left_out])
-    kinds, missing = _kinds_and_missing(learned)
+    kinds, missing = _kinds_and_missing(learned, text)
     return Facts(
         source=table.source,
         n_rows=table.n_rows,
@@ -221,10 +241,11 @@ def facts_of(table: Table, *, is_estimated: bool = False) -> Facts:
         notes=table.notes,
         warnings=tuple(warnings_in_shell(caught)),
         left_out=left_out,
+        texts=tuple(TextFacts(name, mean_words(table[name]), table[name].n_missing) for name in text),
     )
 
 
-def _kinds_and_missing(table: Table) -> tuple[dict[str, int], dict[str, int]]:
+def _kinds_and_missing(table: Table, text: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
     """Columns by kind, and missing cells by column; a sparse or block table is all numbers and is not taken apart."""
     if table.sparse is not None:
         return {"numeric": table.n_columns}, {}
@@ -235,8 +256,9 @@ def _kinds_and_missing(table: Table) -> tuple[dict[str, int], dict[str, int]]:
     kinds: dict[str, int] = {}
     missing = {}
     for column in table:
-        kinds[column.kind] = kinds.get(column.kind, 0) + 1
-        if column.n_missing:
+        kind = "text" if column.name in text else column.kind
+        kinds[kind] = kinds.get(kind, 0) + 1
+        if column.n_missing and kind != "text":  # a text without a word is no gap
             missing[column.name] = column.n_missing
     return kinds, missing
 
@@ -246,7 +268,12 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     is_embedded = reading.file is None
     origin = " (embedded; no FILE was given)" if is_embedded else ""
     screen.say(f"Read {facts.source}{origin}", style="bold")
-    names = {"numeric": ("number", "numbers"), "category": ("category", "categories"), "boolean": ("yes/no", "yes/no")}
+    names = {
+        "numeric": ("number", "numbers"),
+        "category": ("category", "categories"),
+        "boolean": ("yes/no", "yes/no"),
+        "text": ("text", "texts"),
+    }
     kinds = ", ".join(f"{n:,} {names[kind][n > 1]}" for kind, n in facts.kinds.items())
     n_columns = sum(facts.kinds.values())
     without = f"; left out: {named(facts.left_out)}" if facts.left_out else ""
@@ -254,6 +281,8 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     if facts.missing:
         cells = _counted(sum(facts.missing.values()), "missing cell")
         screen.say(f"{cells} in {_counted(len(facts.missing), 'column')}, {gaps}", indent=2)
+    for text in facts.texts:
+        screen.say(text.words, indent=2)
     screen.say(f"target {facts.target!r}, {_target_words(facts)}", indent=2)
     for note in () if is_embedded else facts.notes:
         screen.say(note, indent=2, style="dim")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
+from margrove.boost.learners import is_plain_tree
+from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import Table
 from margrove.errors import ParameterError
 from margrove.surface.display import part_of
@@ -82,6 +85,27 @@ class NumberEstimate:
             "baseline_mean_absolute_error": self.baseline,
             "notes": list(self.notes),
         }
+
+
+def check_vote_of_numbers(learner: Any, table: Table, params: Iterable[str]) -> None:
+    """Refuse trees that are pruned, tested or drawn at random where a vote of numbers has categories: they are grown
+    each by itself, on rows that are drawn, some without all levels, and so are no vote on the same columns.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(learner, AdaBoostRegressor) or is_plain_tree(learner.estimator, learner.engine):
+        return
+    if table.sparse is not None or table.block is not None:
+        return
+    name = next((column.name for column in table if column.kind == "category"), None)
+    if name is not None:
+        typed = ", ".join(param for param in params if param.startswith(("estimator", "engine")))
+        raise ParameterError(
+            f"--param {typed}: such a tree is grown from the rows drawn for it alone, which may lack levels of the "
+            f"category {name!r}, so that the trees are no vote on the same columns. Leave it out, or use --model tree."
+        )
 
 
 def plain_folds(table: Table, wanted: int, seed: int) -> Folds:

@@ -116,14 +116,20 @@ class Tuning:
         baseline = baseline_of(self._labels)
         n_bare = sum(not params for params in self._params)
         if n_bare:
-            self._notes.append(f"{n_bare} of the rounds had nothing to choose by and took C and gamma as they are")
+            names = " and ".join(self._question.names)
+            self._notes.append(f"{n_bare} of the rounds had nothing to choose by and took {names} as by default")
         method = method if self._accuracies else "none"
         estimate = Estimate(tuple(self._accuracies), *baseline, tuple(self._notes), method, n_tested)
         return Tuned(found, estimate, tuple(self._params), self._was_interrupted())
 
     def _search(self, table: Table, title: str, seconds: float) -> Found:
         found = search(
-            self._question, table, seed=self._seed, seconds=seconds, meter=self._meter, title=f"{title}, C and gamma"
+            self._question,
+            table,
+            seed=self._seed,
+            seconds=seconds,
+            meter=self._meter,
+            title=f"{title}, {' and '.join(self._question.names)}",
         )
         self._heed(found.status)
         self._meter.advance()

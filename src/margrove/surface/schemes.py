@@ -1,4 +1,4 @@
-"""``margrove compare --schemes``: one learner, and the ways to make many classes of its two, side by side."""
+"""``margrove compare --schemes``: one learner, its own way with many classes, and the ways to make many of its two."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from margrove.certificate import Certificate
-from margrove.data import Table, TableEncoder
+from margrove.data import Table
 from margrove.errors import InputError, MargroveError
 from margrove.multiclass.bit_string import BitStringClassifier
 from margrove.multiclass.codes import code_for, most_bits
@@ -26,6 +26,7 @@ from margrove.surface.display import accuracy_text, percent
 from margrove.surface.learners import Learner
 from margrove.surface.meter import Meter, metered
 from margrove.surface.models import learner_of, table_for
+from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.surface.reading import Reading, facts_of, tell_facts
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate, Folds, stratified_folds
@@ -39,7 +40,7 @@ class Scheme:
     """A way to tell many classes apart."""
 
     name: str
-    unfitted: Any  # without its estimator
+    unfitted: Any  # without its estimator; None: the learner's own way
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class Showing:
     estimate: Estimate | None = None
     seconds: float | None = None  # of the fit on all rows
     n_machines: int = 0
-    min_distance: float = 0.0
-    errors_corrected: int = 0
+    min_distance: float | None = None  # of the code; the learner by itself has none
+    errors_corrected: int | None = None
     certificate: Certificate | None = None
     failure: str | None = None
 
@@ -88,18 +89,27 @@ def schemes_for(classes: NDArray[Any], seed: int) -> list[Scheme]:
 
 
 def compare_schemes(
-    screen: Screen, reading: Reading, learner: Learner, *, folds: int, seed: int, time_limit: float | None
+    screen: Screen,
+    reading: Reading,
+    learner: Learner,
+    *,
+    folds: int,
+    seed: int,
+    time_limit: float | None,
+    preparation: Preparation = AS_USUAL,
 ) -> None:
-    """Cross-validate, fit and certify every scheme of one learner on the same folds.
+    """Cross-validate, fit and certify one learner by itself and by every scheme, on the same folds.
 
     Raises
     ------
     InputError
         If there are two classes only.
     """
+    preparation.check_learner(learner)
     with metered(screen, "reading"):
         table = reading.labelled()
-        facts = facts_of(table)
+        preparation.check_table(table, reading.without)
+        facts = facts_of(table, text=preparation.text)
     classes = np.unique(table.labels())
     if len(classes) < 3:
         raise InputError(
@@ -109,17 +119,19 @@ def compare_schemes(
         )
     tell_facts(screen, facts, reading, gaps="taken as they are" if learner.takes_tables else "filled in")
     rounds = stratified_folds(table, folds, seed)
-    schemes = schemes_for(classes, seed)
+    schemes = [Scheme(f"{learner.name} itself", None), *schemes_for(classes, seed)]
     base = learner.estimator({}, seed=seed, time_limit=time_limit)
     with metered(screen, "comparing", total=len(schemes) * (len(rounds.tests) + 1)) as meter:
-        showings = [_shown(scheme, learner, base, table_for(learner, table), rounds, meter) for scheme in schemes]
+        taken, prepared = table_for(learner, table), preparation.for_table(learner, table)
+        showings = [_shown(scheme, learner, base, taken, rounds, meter, prepared) for scheme in schemes]
     screen.say()
     screen.essential(_grid(showings))
     best = best_of(showings)
     if best is not None and best.estimate is not None:
         screen.say()
+        whose = f" of {learner.name}" if best.min_distance is not None else ""
         screen.essential(
-            f"Best: {best.name} of {learner.name}, {accuracy_text(best.estimate)} on rows it has not seen; always "
+            f"Best: {best.name}{whose}, {accuracy_text(best.estimate)} on rows it has not seen; always "
             f"answering {str(best.estimate.baseline_class)!r} scores {percent(best.estimate.baseline)}."
         )
     screen.document(
@@ -140,10 +152,13 @@ def best_of(showings: list[Showing]) -> Showing | None:
     return None if of_all is None else of_all[1]
 
 
-def _shown(scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter) -> Showing:
+def _shown(
+    scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter, preparation: Preparation
+) -> Showing:
     def make() -> Any:
-        coded = clone(scheme.unfitted).set_params(estimator=clone(base))
-        return coded if learner.takes_tables else Pipeline([("encode", TableEncoder()), ("learn", coded)])
+        own = clone(base)
+        fitting = own if scheme.unfitted is None else clone(scheme.unfitted).set_params(estimator=own)
+        return fitting if learner.takes_tables else Pipeline([("encode", preparation.encoder()), ("learn", fitting)])
 
     try:
         judged = judge(make, table, rounds, meter, scheme.name)
@@ -154,9 +169,9 @@ def _shown(scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Fo
         scheme.name,
         judged.estimate,
         judged.seconds,
-        fitted.code_.shape[1],
-        fitted.min_distance_,
-        fitted.errors_corrected_,
+        len(judged.certificate.machines),
+        getattr(fitted, "min_distance_", None),
+        getattr(fitted, "errors_corrected_", None),
         judged.certificate,
     )
 
@@ -175,7 +190,7 @@ def _grid(showings: list[Showing]) -> Grid:
         grid.add_row(
             Text(showing.name),
             f"{showing.n_machines:,}",
-            f"{showing.min_distance:g}",
+            "-" if showing.min_distance is None else f"{showing.min_distance:g}",
             accuracy_text(showing.estimate),
             duration_words(showing.seconds),
             certificate_words(showing.certificate),

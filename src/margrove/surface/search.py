@@ -1,4 +1,5 @@
-"""The search for C and γ that ``margrove train`` makes: the grid, what was scored, the best cell and its neighbours.
+"""The search for C and γ that ``margrove train`` makes: the grid, what was scored, the best cell and its neighbours. A
+linear machine has no γ, and its grid is a line.
 
 The score of the best cell is the largest of many: it flatters. It chooses the cell, and `margrove.surface.rounds` asks
 rows that the search has not seen what the choice is worth.
@@ -17,20 +18,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data import Table, TableEncoder
+from margrove.data import Table
+from margrove.linear_svm.svc_search import LinearSVCCV
 from margrove.status import Status
 from margrove.surface.budget import Budget
 from margrove.surface.learners import Learner
 from margrove.surface.meter import Meter
+from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.svm.svc_search import SVCCV
 
 # The grid takes 7 s on 3,000 rows of magic04 and 21 s on 6,000 (two slow cores): of more rows it would not fit into the
 # usual budget. The best cell still moves with the rows there (C = 100, then 316), so it is said that this is a sample.
 MOST_ROWS = 6000
+# A linear machine's time grows with the rows alone.
+MOST_ROWS_LINEAR = 50_000
 FOLDS = 5
 _WITHOUT_GAMMA = ("linear", "intersection")
-_OF_THE_SEARCH = set(SVCCV().get_params()) - {"verbose", "time_limit", "checkpoint"}  # the fit's own, if typed
-_C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0  # those of SVCCV's grid
+_OF_THE_FIT = {"verbose", "time_limit", "checkpoint"}  # if typed
+_OF_THE_SEARCH = set(SVCCV().get_params()) - _OF_THE_FIT
+_OF_THE_LINEAR_SEARCH = set(LinearSVCCV().get_params()) - _OF_THE_FIT
+_C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0  # those of the grids of SVCCV and LinearSVCCV
 _C_MORE, _GAMMA_MORE = 4, 3  # values that widening adds
 _DEARER = 3.0  # how much a cell beyond the edge may cost: a larger C takes more steps
 _LEAST = 1e-3  # seconds: a time limit must be above 0
@@ -48,12 +55,23 @@ class Question:
         The one value that is fixed. None: searched, or a kernel without γ.
     settings : mapping
         The machine's other parameters.
+    preparation : Preparation
+        How the table becomes numbers.
+    is_linear : bool
+        Whether the machine is linear, with w explicit.
     """
 
     names: tuple[str, ...]
     Cs: tuple[Any, ...] | None
     gammas: tuple[Any, ...] | None
     settings: Mapping[str, Any]
+    preparation: Preparation = AS_USUAL
+    is_linear: bool = False
+
+    @property
+    def most_rows(self) -> int:
+        """More are not searched, but a sample of them."""
+        return MOST_ROWS_LINEAR if self.is_linear else MOST_ROWS
 
 
 @dataclass(frozen=True)
@@ -185,6 +203,12 @@ def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any) -> 
 
     A value that the learner will refuse is none of ours: its own words are better.
     """
+    if learner.class_name == "LinearSVC":
+        return (
+            None
+            if "C" in params
+            else Question(("C",), None, None, _settings(estimator, _OF_THE_LINEAR_SEARCH), is_linear=True)
+        )
     C, sigma, kernel = params.get("C"), params.get("sigma"), params.get("kernel", "rbf")
     is_hard = "C" in params and (not isinstance(C, int | float) or isinstance(C, bool) or not 0 < C < math.inf)
     is_odd = sigma is not None and (not isinstance(sigma, int | float) or sigma <= 0 or "gamma" in params)
@@ -199,8 +223,12 @@ def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any) -> 
     names = tuple(name for name, is_wanted in is_open.items() if is_wanted)
     if not names:
         return None
-    settings = {name: value for name, value in estimator.get_params().items() if name in _OF_THE_SEARCH}
-    return Question(names, (C,) if "C" in params else None, gammas, settings)
+    return Question(names, (C,) if "C" in params else None, gammas, _settings(estimator, _OF_THE_SEARCH))
+
+
+def _settings(estimator: Any, known: set[str]) -> dict[str, Any]:
+    """The parameters of the machine that its search has, too."""
+    return {name: value for name, value in estimator.get_params().items() if name in known}
 
 
 def search(question: Question, table: Table, *, seed: int, seconds: float, meter: Meter, title: str) -> Found:
@@ -210,7 +238,7 @@ def search(question: Question, table: Table, *, seed: int, seconds: float, meter
     may tilt the choice of a cell; rows outside the table take no part in it.
     """
     labels = table.labels()
-    rows = sample_rows(labels, MOST_ROWS, seed)
+    rows = sample_rows(labels, question.most_rows, seed)
     y = labels[rows]
     n_folds = min(FOLDS, _second_largest(y))
     if n_folds < 2:
@@ -219,7 +247,7 @@ def search(question: Question, table: Table, *, seed: int, seconds: float, meter
     budget, started = Budget(seconds), time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
-        X = TableEncoder().fit(table).transform(table.take(rows))
+        X = question.preparation.encoder().fit(table).transform(table.take(rows))
         run = _Run(question, X, y, _splits(y, n_folds, seed), budget)
         found = run.scored(question.Cs, question.gammas)
         added = _beyond(found)
@@ -243,9 +271,12 @@ class _Run:
     budget: Budget
 
     def scored(self, Cs: Iterable[Any] | None, gammas: Iterable[Any] | None) -> Found:
-        machine = SVCCV(
-            Cs=None if Cs is None else list(Cs),
-            gammas=None if gammas is None else list(gammas),
+        grid: dict[str, Any] = {"Cs": None if Cs is None else list(Cs)}
+        if not self.question.is_linear:
+            grid["gammas"] = None if gammas is None else list(gammas)
+        search_of = LinearSVCCV if self.question.is_linear else SVCCV
+        machine = search_of(
+            **grid,
             cv=self.splits,
             refit=False,
             time_limit=max(_LEAST, self.budget.left),

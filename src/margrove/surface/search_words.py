@@ -8,13 +8,13 @@ from margrove.progress import in_short
 from margrove.status import Status
 from margrove.surface.display import percent
 from margrove.surface.screen import Screen
-from margrove.surface.search import MOST_ROWS, Found, Question, in_digits
+from margrove.surface.search import Found, Question, in_digits
 
 
 def tell_question(screen: Screen, question: Question, seconds: float, n_rows: int) -> None:
     """Print, before it begins, what is searched and for how long."""
-    names = " and ".join(question.names)
-    sample = f", on a sample of {MOST_ROWS:,} rows, each class in its proportion" if n_rows > MOST_ROWS else ""
+    names, most = " and ".join(question.names), question.most_rows
+    sample = f", on a sample of {most:,} rows, each class in its proportion" if n_rows > most else ""
     screen.say(f"Searching {names} for at most {in_short(seconds)} (--budget){sample}", indent=2)
 
 
@@ -35,7 +35,8 @@ def tell_search(screen: Screen, found: Found, *, is_interrupted: bool) -> None:
         cure = "" if found.status is Status.INTERRUPTED else "; a larger --budget allows more"
         screen.say(f"{n_scored:,} of them were scored in {in_short(found.seconds)}{cure}", indent=2)
     if best is None:
-        screen.say("So C and gamma stay as they are.", indent=2)
+        verb = "stays as it is" if len(found.names) == 1 else "stay as they are"
+        screen.say(f"So {' and '.join(found.names)} {verb}.", indent=2)
         return
     if found.widened:
         text = f"The best was at the edge ({' and '.join(found.widened)}), so the grid was widened there once"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 from rich.text import Text
 
 from margrove.errors import InputError, ParameterError
@@ -54,6 +55,7 @@ def show(screen: Screen, path: str) -> None:
         "target": target_of(model),
         "classes": learner.classes_.tolist() if is_classifier(learner) else None,
         "columns": columns,
+        "solve": _solve_of(learner),
         "status": str(learner.status_),
         "engine": learner.engine_,
         "certificate": learner.certificate_.to_dict(),
@@ -68,9 +70,39 @@ def show(screen: Screen, path: str) -> None:
     screen.say(f"parameters: {_parameters_words(learner, record['parameters'])}", indent=2)
     if hasattr(learner, "gamma_"):
         screen.say(f"kernel: {_kernel_words(learner)}", indent=2)
+    if record["solve"] is not None:
+        _tell_solve(screen, record["solve"])
     tell_saved_certificate(screen, learner.certificate_)
     tell_learned(screen, lessons)
     screen.document(record)
+
+
+def _solve_of(learner: Any) -> dict[str, Any] | None:
+    """How a linear SVM was solved: by which solver, to which relative gap, and how wide the margin of each machine is
+    (2/‖w‖; of a regression there is none). None for other learners."""
+    if not hasattr(learner, "solver_"):
+        return None
+    lengths = np.linalg.norm(np.atleast_2d(learner.coef_), axis=1)
+    widths = [2 / float(length) if length > 0 else None for length in lengths] if is_classifier(learner) else []
+    # That of the certificate, which was recomputed, before the solver's own.
+    claimed = [claim.values for claim in learner.certificate_.claims if claim.name == "relative duality gap"]
+    gaps = claimed[0] if claimed else learner.gap_
+    return {"solver": learner.solver_, "gap": max(0.0, float(np.max(gaps))), "margins": widths}
+
+
+def _tell_solve(screen: Screen, solve: dict[str, Any]) -> None:
+    gap = solve["gap"]
+    screen.say(
+        f"solved by {solve['solver']}; relative duality gap {gap:.2g}: no other weights have an objective that is "
+        f"smaller by more than {100 * gap:.2g} %",
+        indent=2,
+    )
+    widths = [width for width in solve["margins"] if width is not None]
+    if len(widths) == 1:
+        screen.say(f"margin {widths[0]:.4g} wide (2/‖w‖), in encoded columns", indent=2)
+    elif widths:
+        text = f"margins {min(widths):.4g} … {max(widths):.4g} wide (2/‖w‖), in encoded columns"
+        screen.say(f"{text}, of {len(solve['margins'])} machines", indent=2)
 
 
 def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) -> None:

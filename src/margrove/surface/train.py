@@ -41,8 +41,15 @@ from margrove.surface.models import (
     table_for,
     write_model,
 )
+from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.surface.reading import STANDARD_STREAM, Reading, facts_of, tell_facts
-from margrove.surface.regression import NumberEstimate, cross_validate_numbers, plain_folds, tell_number_estimate
+from margrove.surface.regression import (
+    NumberEstimate,
+    check_vote_of_numbers,
+    cross_validate_numbers,
+    plain_folds,
+    tell_number_estimate,
+)
 from margrove.surface.rounds import Tuned, Tuning
 from margrove.surface.screen import Screen
 from margrove.surface.search import Question, question_of
@@ -61,6 +68,7 @@ class Training:
     time_limit: float | None = None
     budget: float = 0.0  # seconds for the search; 0 for none
     task: str | None = None  # one of TASKS; None: as the target looks
+    preparation: Preparation = AS_USUAL
 
     def __post_init__(self) -> None:
         if self.task is not None and self.task not in TASKS:
@@ -73,7 +81,9 @@ class Training:
         return learner_of_numbers(learner) if self.task == "regress" else learner
 
     def check(self) -> None:
-        """Raise for a parameter that the learner does not have, whatever the target will be."""
+        """Raise for a parameter that the learner does not have, whatever the target will be, or for text that it does
+        not take."""
+        self.preparation.check_learner(self.learner)
         try:
             self.question()
         except ParameterError:
@@ -84,12 +94,15 @@ class Training:
     def build(self, found: Mapping[str, Any] | None = None) -> Any:
         """An unfitted model, with the parameters that a search found besides those that were typed."""
         params = {**self.params, **(found or {})}
-        return build_model(self.learner, params, seed=self.seed, time_limit=self.time_limit)
+        return build_model(
+            self.learner, params, seed=self.seed, time_limit=self.time_limit, preparation=self.preparation
+        )
 
     def question(self) -> Question | None:
         """What there is to search."""
         estimator = learner_of(self.build())
-        return question_of(self.learner, self.params, estimator) if self.budget > 0 else None
+        question = question_of(self.learner, self.params, estimator) if self.budget > 0 else None
+        return None if question is None else replace(question, preparation=self.preparation)
 
 
 def train(screen: Screen, reading: Reading, training: Training, output: str | None) -> None:
@@ -101,14 +114,19 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     can_estimate = training.task is None and training.learner.regression is not None
     with metered(screen, "reading"):
         table, is_estimated = reading.learnable(training.task, can_estimate=can_estimate)
-        facts = facts_of(table, is_estimated=is_estimated)
+        training.preparation.check_table(table, reading.without)
+        facts = facts_of(table, is_estimated=is_estimated, text=training.preparation.text)
     training = replace(training, task="regress" if is_estimated else "classify")
+    training = replace(training, preparation=training.preparation.for_table(training.learner, table))
     learner, question = training.learner, training.question()
     tell_facts(screen, facts, reading, gaps="taken as they are" if learner.takes_tables else "filled in")
     if can_estimate and facts.is_number and not is_estimated:
         screen.say("whole numbers that repeat are taken as classes; --task regress estimates them", indent=2)
     table = table_for(learner, table)
+    check_vote_of_numbers(learner_of(training.build()), table, training.params)
     _tell_learner(screen, training, facts.n_rows)
+    if not training.preparation.is_scaled:
+        screen.say("The numbers are sparse and taken as they are, not scaled.", indent=2)
     tuned = None
     with parameters_blamed(training.params):
         estimate: Estimate | NumberEstimate
@@ -204,8 +222,8 @@ def _tell_learner(screen: Screen, training: Training, n_rows: int) -> None:
         )
         if n_rows > MANY_ROWS:
             screen.say(
-                f"Its time grows with the square of the rows, and {n_rows:,} are many: --model perceptron is quick at "
-                "any size, and --time-limit ends each fit.",
+                f"Its time grows with the square of the rows, and {n_rows:,} are many: --model linear is quick at any "
+                "size, and --time-limit ends each fit.",
                 indent=2,
             )
     else:

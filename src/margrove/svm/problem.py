@@ -100,6 +100,7 @@ class DualSolution:
     status: Status
     is_v_known: bool = True  # False where a solve was broken off before v had followed α: then v is of an earlier α
     n_kernel_rows: int = 0  # that the core computed for this machine; rows kept from another machine are not counted
+    solver: str = "smo"  # pairs of variables; or "newton", where w itself was sought (linear kernel)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@ any work."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from margrove.data.alignment import as_trained, check_names, sparse_as_trained, tell_unseen
 from margrove.data.columns import MISSING, Column, named
 from margrove.data.inspection import is_identifier
-from margrove.data.sample import merged, number_classes, read_features, settle_weights
+from margrove.data.sample import merged, number_classes, plain_labels, read_features, settle_weights
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, shown
 from margrove.tree.problem import Cells, Test, TreeColumn
@@ -153,8 +152,9 @@ def read_classes(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) ->
     if y is None:
         raise InputError("a decision tree requires y to be passed, but the target y is None")
     y = column_or_1d(y, warn=True)
+    y = plain_labels(y)
     if y.dtype.kind == "O":
-        y = _plain_labels(y)
+        y = y.astype(np.str_)
     if y.dtype.kind == "f":
         _check_finite(y)
     if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
@@ -224,26 +224,6 @@ def _check_length(cells: Cells, y: NDArray[Any]) -> None:
     if len(y) != cells.n_rows:
         raise InputError(f"Found input variables with inconsistent numbers of samples: [{cells.n_rows}, {len(y)}]")
     check_consistent_length(y)
-
-
-def _plain_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels that came as objects, as one type that can be sorted."""
-    labels = [label.item() if isinstance(label, np.generic) else label for label in y.tolist()]
-    for row, label in enumerate(labels):
-        is_missing = label is None or type(label).__name__ in ("NAType", "NaTType")  # pandas has its own
-        if is_missing or (isinstance(label, float) and math.isnan(label)):
-            raise InputError(f"Input y contains NaN, first in row {row}", cure="Leave such rows out.")
-    kinds = {type(label) for label in labels}
-    if kinds <= {str}:
-        return np.array(labels, dtype=np.str_)
-    if kinds <= {bool, int, float}:
-        return np.asarray(labels)
-    if not kinds <= {str, bool, int, float}:
-        check_classification_targets(y)
-    raise InputError(
-        f"y mixes labels of different types: {', '.join(sorted(kind.__name__ for kind in kinds))}",
-        cure="Make them all text: y.astype(str).",
-    )
 
 
 # ---------------------------------------------------------------------------------------------------- single columns

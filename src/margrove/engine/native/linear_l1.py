@@ -7,16 +7,26 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from margrove.engine import Effort
 from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
+from margrove.engine.native.dispatch import solve
 from margrove.engine.slices import run_in_slices
-from margrove.linear_svm.problem import LOSSES, LinearMachine, LinearSvmProblem, LinearSvmSolution, relative_gap
+from margrove.linear_svm.problem import (
+    LOSSES,
+    CrammerSingerProblem,
+    CrammerSingerSolution,
+    LinearMachine,
+    LinearSvmProblem,
+    LinearSvmSolution,
+    relative_gap,
+)
 from margrove.progress import Progress, report
 from margrove.status import Status
 
 _NOTHING = np.empty(0, np.float64)
-_ENDINGS = {1: Status.CONVERGED, 2: Status.MAX_ITER, 3: Status.STALLED, 4: Status.NONFINITE}  # core: L1Ending
+_ENDINGS = {1: Status.CONVERGED, 2: Status.MAX_ITER, 3: Status.STALLED, 4: Status.NONFINITE}  # L1Ending, PassesEnding
 
 
 def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...]:
@@ -73,3 +83,51 @@ def _l1_solution(state: dict[str, Any], reason: Status) -> LinearSvmSolution:
         status=_ENDINGS.get(state["ending"], reason),
         solver="proximal newton",
     )
+
+
+@solve.register
+def _(problem: CrammerSingerProblem, effort: Effort) -> CrammerSingerSolution:
+    """Row by row in the dual; the looks at the gap are shared by the threads."""
+    solver = core.CrammerSinger(
+        points_of(problem.X),
+        problem.codes,
+        problem.cost,
+        _feasible(problem).ravel(),
+        problem.n_classes,
+        problem.intercept,
+        problem.tol,
+        problem.max_iter,
+        problem.seed,
+    )
+    threads = threads_for(effort.n_jobs)
+
+    def tell() -> None:
+        _, passes, primal, dual = solver.standing()
+        gap = 1.0 if np.isinf(primal) else relative_gap(primal, dual)
+        report(Progress("crammer singer", float(passes), float(problem.max_iter), gap, "gap", problem.tol))
+
+    reason = run_in_slices(
+        lambda seconds: Status.CONVERGED if solver.run(seconds, threads) else None,
+        time_limit=effort.time_limit,
+        look_around=tell,
+    )
+    state = solver.finish(threads)
+    return CrammerSingerSolution(
+        w=state["w"],
+        b=state["b"],
+        beta=state["beta"],
+        primal=float(state["primal"]),
+        dual=float(state["dual"]),
+        n_iter=int(state["steps"]),
+        status=_ENDINGS.get(state["ending"], reason),
+        solver="dual descent by rows",
+    )
+
+
+def _feasible(problem: CrammerSingerProblem) -> NDArray[np.float64]:
+    """Where to begin, each row scaled down to its price: β of another C would leave the bounds."""
+    if problem.beta is None:
+        return _NOTHING
+    own = problem.beta[np.arange(len(problem.codes)), problem.codes]
+    scale = np.divide(problem.cost, own, out=np.ones_like(own), where=own > problem.cost)
+    return np.ascontiguousarray(problem.beta * scale[:, None], np.float64)

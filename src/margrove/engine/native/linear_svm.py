@@ -119,9 +119,15 @@ def _climb_by_rungs(problem: LinearPathProblem, effort: Effort) -> tuple[tuple[L
 
 
 def climb(
-    problem: LinearSvmProblem, factors: Sequence[float], effort: Effort, *, keeps_pulls: bool = True
+    problem: LinearSvmProblem,
+    factors: Sequence[float],
+    effort: Effort,
+    *,
+    keeps_pulls: bool = True,
+    violation: float = 0.0,
 ) -> list[list[LinearSvmSolution]]:
-    """Each machine along factors of its costs; of each the rungs that were reached, the last perhaps broken off."""
+    """Each machine along factors of its costs; of each the rungs that were reached, the last perhaps broken off. Where
+    a ``violation`` is given, the pulls must also meet the KKT conditions within it."""
     choice = choose(problem)
     threads = threads_for(effort.n_jobs)
     machines = core.LinearSet(
@@ -133,6 +139,7 @@ def climb(
         problem.max_iter,
         problem.seed,
         keeps_pulls,
+        violation,
         threads,
     )
     s = problem.intercept
@@ -182,6 +189,7 @@ def _solution(rung: dict[str, Any], reason: Status) -> LinearSvmSolution:
         rung["steps"],
         ending,
         _NAMES[rung["method"]],
+        is_proved_by_w=_NAMES[rung["method"]] != "descent",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from margrove.engine import Effort
 from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
+from margrove.engine.native.explicit import is_explicit, is_tall, solve_by_weights
 from margrove.engine.slices import run_in_slices
 from margrove.errors import EngineError
 from margrove.progress import Progress, report
@@ -22,7 +24,21 @@ _CONVERGED, _IMPRECISE = 1, 2  # core/svm/dual_solver.hpp, Ending
 
 @solve.register
 def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
-    return _climb(PathProblem(problem, ()), effort)[0]
+    may_be_explicit = is_explicit(problem, effort)
+    if may_be_explicit and is_tall(problem):
+        answer = solve_by_weights(problem, effort)
+        if isinstance(answer, tuple):
+            return answer
+        problem = answer
+        may_be_explicit = False
+    found = _climb(PathProblem(problem, ()), effort)[0]
+    if may_be_explicit and any(solution.status is Status.MAX_ITER for solution in found):
+        # Columns of very different scales: pairs crawl where Newton's method does not notice.
+        begun = zip(problem.machines, found, strict=True)
+        again = replace(problem, machines=tuple(replace(dual, alpha=each.alpha) for dual, each in begun))
+        answer = solve_by_weights(again, effort)
+        return answer if isinstance(answer, tuple) else found
+    return found
 
 
 @solve.register

@@ -1,0 +1,96 @@
+"""SVC with the linear kernel is a linear machine (loss hinge, a free intercept): where rows are many and columns few,
+w itself is sought, and α is what it leaves."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.engine import Effort
+from margrove.engine.native.linear_svm import climb
+from margrove.linear_svm.problem import LinearMachine, LinearSvmProblem
+from margrove.status import Status
+from margrove.svm.problem import Dual, DualProblem, DualSolution, sides, violation
+
+_FEWEST_ROWS = 1000  # of a machine: below, pairs of rows take milliseconds too
+_ROWS_PER_COLUMN = 5
+_MOST_COLUMNS = 2000
+_GAP = 1e-6
+NAME = "newton"
+
+
+def is_explicit(problem: DualProblem, effort: Effort) -> bool:
+    """Whether the machines can be sought as w: the same problem, few columns, and nothing asked of the pairs."""
+    return (
+        problem.kernel.name == "linear"
+        and problem.max_iter < 0
+        and effort.look_around is None
+        and problem.X.shape[1] <= _MOST_COLUMNS
+        and all(_is_soft_margin(machine) for machine in problem.machines)
+    )
+
+
+def is_tall(problem: DualProblem) -> bool:
+    """Whether w is the shorter way: every machine has many rows for its columns."""
+    least = max(_FEWEST_ROWS, _ROWS_PER_COLUMN * problem.X.shape[1])
+    return all(len(machine.y) >= least for machine in problem.machines)
+
+
+def _is_soft_margin(machine: Dual) -> bool:
+    return (
+        not machine.by_sign
+        and not machine.hulls
+        and bool((machine.p == -1).all())
+        and bool(np.isfinite(machine.upper).all())
+        and bool((machine.y > 0).any() and (machine.y < 0).any())
+    )
+
+
+def solve_by_weights(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...] | DualProblem:
+    """The machines' α by way of w. Where one did not come to its end: the problem to go on with, from where it was."""
+    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+    found, machines = [], []
+    for machine in problem.machines:
+        left = None if until is None else max(1e-3, until - time.monotonic())
+        solution = _solved(problem, machine, replace(effort, time_limit=left))
+        found.append(solution)
+        machines.append(replace(machine, alpha=solution.alpha))
+    ended = (Status.CONVERGED, Status.TIME_LIMIT, Status.INTERRUPTED)
+    if all(solution.status in ended for solution in found):
+        return tuple(found)
+    return replace(problem, machines=tuple(machines))
+
+
+def _solved(problem: DualProblem, machine: Dual, effort: Effort) -> DualSolution:
+    X = problem.X
+    if len(machine.point) < X.shape[0] or not np.array_equal(machine.point, np.arange(X.shape[0])):
+        X = X[machine.point]
+    y = machine.y.astype(np.float64)
+    beta = machine.y * machine.alpha
+    start = LinearMachine(y, machine.upper, w=_sums(X, beta) if beta.any() else None, beta=beta if beta.any() else None)
+    asked = LinearSvmProblem(X, (start,), loss="hinge", intercept=np.inf, tol=_GAP, max_iter=2000, solver="newton")
+    solution = climb(asked, (1.0,), effort, violation=problem.tol)[0][-1]
+    alpha = machine.y * solution.beta
+    v = y - np.asarray(X @ _sums(X, solution.beta), dtype=np.float64).ravel()
+    reached = violation(v, *sides(machine.y, alpha, machine.upper))
+    status = solution.status
+    if status in (Status.CONVERGED, Status.STALLED):  # what counts is the violation
+        status = Status.CONVERGED if reached <= problem.tol else Status.STALLED
+    objective = 0.5 * float(solution.beta @ (y - v)) - float(alpha.sum())
+    return DualSolution(alpha, v, reached, objective, solution.n_iter, status, solver=NAME)
+
+
+def _sums(X: object, beta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Σ β_i x_i in float64."""
+    if sp.issparse(X):
+        return np.asarray(X.T @ beta, dtype=np.float64).ravel()  # type: ignore[attr-defined]
+    carriers = np.flatnonzero(beta)
+    total = np.zeros(X.shape[1])  # type: ignore[attr-defined]
+    for first in range(0, len(carriers), 4096):
+        rows = carriers[first : first + 4096]
+        total += beta[rows] @ X[rows].astype(np.float64)  # type: ignore[index]
+    return total
