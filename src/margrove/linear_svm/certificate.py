@@ -173,13 +173,12 @@ def _evidence(
 ) -> _Evidence:
     w = _weights(model)
     dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
-    if not is_squared(model.loss):
-        if dual_coef is None and dual_steps is None:
-            raise InputError(
-                f"this {type(model).__name__} keeps no dual coefficients, and loss={model.loss!r} has no certificate "
-                "without them",
-                cure="Fit Margrove's, or use the squared loss.",
-            )
+    if not is_squared(model.loss) and dual_coef is None and dual_steps is None:
+        raise InputError(
+            f"this {type(model).__name__} keeps no dual coefficients, and loss={model.loss!r} has no certificate "
+            "without them",
+            cure="Fit Margrove's, or use the squared loss.",
+        )
     return _Evidence(
         X,
         target,
