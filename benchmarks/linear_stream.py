@@ -1,11 +1,11 @@
-"""Linear SVMs of 5,000,000 × 100 float32 numbers on disk (2 GB): time, gap, and the memory that is really the process's own.
+"""Linear SVMs of 5,000,000 × 100 float32 numbers on disk (2 GB): time, gap, and the process's own memory.
 
     python benchmarks/linear_stream.py [rows]
 
 Two ways: `fit` on the memory-mapped array, and `fit_stream` over it in chunks; the squared hinge and the hinge, to a
-relative gap of 1 %, one thread. Each runs in a process of its own. The memory is RssAnon of /proc/self/status, sampled every 20 ms
-from before the fit to after it: pages of the mapped file are the system's to drop, and are not counted. The baseline,
-Python and its packages, is in it, and told as well.
+relative gap of 1 %, one thread. Each runs in a process of its own. The memory is RssAnon of /proc/self/status, sampled
+every 20 ms from before the fit to after it: pages of the mapped file are the system's to drop, and are not counted. The
+baseline, Python and its packages, is in it, and told as well.
 """
 
 from __future__ import annotations

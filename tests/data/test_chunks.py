@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def assert_same(path, *, rows=7, **how):
         assert max(part.n_rows for part in parts) <= rows
         assert {part.names for part in parts} == {whole.names}
         assert {tuple(column.kind for column in part) for part in parts} == {tuple(column.kind for column in whole)}
-        joined = [sum(pieces, []) for pieces in zip(*map(cells, parts), strict=True)]
+        joined = [[*chain.from_iterable(pieces)] for pieces in zip(*map(cells, parts), strict=True)]
         assert joined == cells(whole)
     assert chunks.n_rows == whole.n_rows
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import margrove.engine.stream as stream_engine
-from margrove import LinearSVC, LinearSVR, certify
+from margrove import LinearSVC, LinearSVR, certify, load, save
 from margrove.data import read_chunks
 from margrove.engine import slices
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
@@ -140,7 +140,9 @@ def test_a_pair_of_memory_maps_is_a_stream(tmp_path):
 def test_a_file_is_a_stream(tmp_path):
     X, y = rows_of(7)
     path = tmp_path / "t.csv"
-    path.write_text("".join(",".join(map(repr, [*row, label])) + "\n" for row, label in zip(X.tolist(), y.tolist())))
+    path.write_text(
+        "".join(",".join(map(repr, [*row, label])) + "\n" for row, label in zip(X.tolist(), y.tolist(), strict=True))
+    )
     model = LinearSVC(loss="hinge", tol=1e-6).fit_stream(read_chunks(path, rows=50))
     np.testing.assert_allclose(
         model.primal_, LinearSVC(loss="hinge", tol=1e-6, max_iter=100_000).fit(X, y).primal_, rtol=1.5e-6
@@ -212,6 +214,17 @@ def test_a_model_of_all_rows_can_be_certified_over_chunks():
     assert not certify(model, cut(X[:-1], y[:-1], 45)).holds
 
 
+def test_a_model_file_keeps_what_tells_the_pulls(tmp_path):
+    X, y = rows_of(22, n_classes=3)
+    model = LinearSVC(loss="hinge").fit_stream(cut(X, y, 90))
+    save(model, tmp_path / "model.margrove")
+    loaded = load(tmp_path / "model.margrove")
+    assert loaded.engine_ == "stream"
+    assert certify(loaded, cut(X, y, 90)).holds
+    save(LinearSVC().partial_fit(X, y, classes=[0, 1, 2]), tmp_path / "pieces.margrove")
+    assert np.isnan(load(tmp_path / "pieces.margrove").gap_).all()
+
+
 def test_memory_of_a_stream_is_that_of_a_chunk():
     d, rows, count = 20, 2000, 60
 
@@ -263,7 +276,7 @@ def test_one_piece_is_the_whole_problem(loss):
 
 def test_a_piece_is_the_least_of_its_own_problem():
     """½‖w − w_before‖² + C Σ ℓ over the piece: no step from its answer is better."""
-    X, y = rows_of(14)
+    X, _ = rows_of(14)
     X = X / np.abs(X).max(axis=0)
     t = X @ np.arange(6.0)
     model = LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1, tol=1e-9).partial_fit(X[:150], t[:150])

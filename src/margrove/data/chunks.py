@@ -1,7 +1,7 @@
 """A file's rows a chunk at a time, as often as asked for: for files larger than memory.
 
-`read_chunks` reads by the rules of `read_table`. What these settle from the whole file, such as the kinds of the columns,
-is settled by a first walk over it, so that every chunk has the same columns of the same kinds.
+`read_chunks` reads by the rules of `read_table`. What these settle from the whole file, such as the kinds of the
+columns, is settled by a first walk over it, so that every chunk has the same columns of the same kinds.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def read_chunks(
 ) -> TableChunks:
     """Read a file a chunk of rows at a time, as often as needed, for files larger than memory.
 
-    Delimited text, LIBSVM (both may be compressed), Parquet, Arrow and Feather are read, by the rules of `read_table`. Text
-    is walked over once at the start, to settle the kinds of the columns for all chunks and to find faults.
+    Delimited text, LIBSVM (both may be compressed), Parquet, Arrow and Feather are read, by the rules of `read_table`.
+    Text is walked over once at the start, to settle the kinds of the columns for all chunks and to find faults.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class _TextFile:
 
     def blocks(self, size: int, skipped: int, delimiter: str | None) -> Iterator[tuple[int, Content]]:
         """Blocks of whole records of about ``size`` bytes, each with the number of lines before it, the first
-        ``skipped`` lines left out. ``delimiter`` is that of cells whose quotes may hold line ends; None where none do."""
+        ``skipped`` lines left out. ``delimiter`` is that of cells whose quotes may hold line ends; None: none may."""
         with self._open(self.path, "rb") as file:
             rest, line = b"", 0
             for data in self._pieces(file, size):

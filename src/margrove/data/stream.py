@@ -1,4 +1,4 @@
-"""Rows that come in chunks, and can be walked over again and again: what a fit over more rows than memory holds is given.
+"""Rows that come in chunks, and can be walked over again and again: for fits over more rows than memory holds.
 
 A *chunk* is a pair (X, y), a triple (X, y, sample_weight) or a `Table` with a target. Chunks may come as
 
@@ -39,8 +39,8 @@ def walker(chunks: Any) -> Callable[[], Iterator[Chunk]]:
         return lambda: _parts_of(chunks())
     if not hasattr(chunks, "__iter__") or isinstance(chunks, (str, bytes)):
         raise ParameterError(
-            f"chunks is of type {type(chunks).__name__}; it must be chunks (X, y) that can be walked over several times: "
-            "a list of them, a function that returns an iterator, read_chunks(path), or a pair of arrays."
+            f"chunks is of type {type(chunks).__name__}; it must be chunks (X, y) that can be walked over several "
+            "times: a list of them, a function that returns an iterator, read_chunks(path), or a pair of arrays."
         )
     if iter(chunks) is chunks:
         raise ParameterError(

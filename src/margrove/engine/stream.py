@@ -6,14 +6,14 @@ Rows of few columns: Newton's method. With x̃ = (x, 1), θ = (w, b) and ρ = (1
     ∇Φ = ρ (θ − c) − Σ β_i x̃_i,    H = diag(ρ) + Σ over free rows σ_i x̃_i x̃_iᵀ
 
 and one pass over the rows gives Φ, ∇Φ, H, P and D at the point that Newton's last step leads to, and Φ at some shorter
-steps as well: where the whole step goes too far, the next pass begins at a shorter one. A hinge or an ε-insensitive loss
-is smoothed about the pulls of the step before (the method of multipliers); the same pass also gives ∇Φ and H for the
-pulls of this step and a sharper κ, so that moving on to them costs no pass by itself.
+steps as well: where the whole step goes too far, the next pass begins at a shorter one. A hinge or an ε-insensitive
+loss is smoothed about the pulls of the step before (the method of multipliers); the same pass also gives ∇Φ and H for
+the pulls of this step and a sharper κ, so that moving on to them costs no pass by itself.
 
 Rows of more columns: `stream_descent`.
 
-Ends on a relative gap ≤ tol, on max_passes, on the time limit or on Ctrl-C: each machine then is the best that it was at
-the end of a whole pass.
+Ends on a relative gap ≤ tol, on max_passes, on the time limit or on Ctrl-C: each machine then is the best that it was
+at the end of a whole pass.
 """
 
 from __future__ import annotations

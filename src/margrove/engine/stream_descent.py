@@ -8,7 +8,7 @@ A pass also adds up the losses at the w that it began with, so that at its end P
 (of a squared loss: D of the β that this w implies, so that w alone proves its gap).
 The intercept is the weight of a constant column, whose norm √n would rule all others: every block would set it to its
 own liking. So it follows slowly: b is the least of (b/s)²/2 − b Σβ + (b − b₀)²/(2η), that is b = τ (b₀/η + Σβ) with
-1/τ = 1/s² + 1/η, and b₀ moves there once a pass. That is the method of multipliers where the intercept is free (1/s = 0).
+1/τ = 1/s² + 1/η, and b₀ moves there once a pass. For a free intercept (1/s = 0) it is the method of multipliers.
 """
 
 from __future__ import annotations

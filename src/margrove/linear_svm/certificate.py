@@ -135,7 +135,7 @@ def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
     else:
         stream = stream_of_classes(model, chunks, model.classes_, is_first=False)
     tally, evidence, start = None, None, 0
-    penalty = getattr(model, "penalty", "l2")
+    penalty: Penalty = getattr(model, "penalty", "l2")
     for block in stream.walk():
         cost = list(block.cost)
         evidence = _evidence(model, block.X, block.target, cost, stream.machines, penalty=penalty, epsilon=epsilon)
@@ -148,7 +148,8 @@ def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
         start += block.X.shape[0]
         tally = tally or _empty_tally(evidence)
         _add_rows(tally, evidence)
-    assert tally is not None and evidence is not None  # there are rows, or the stream had been refused
+    if tally is None or evidence is None:
+        raise AssertionError("a stream without rows is refused before")
     return _certificate(model, stream.n_rows, stream.machines, _claims(model, evidence, tally))
 
 
@@ -172,13 +173,12 @@ def _evidence(
 ) -> _Evidence:
     w = _weights(model)
     dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
-    if not is_squared(model.loss):
-        if dual_coef is None and dual_steps is None:
-            raise InputError(
-                f"this {type(model).__name__} keeps no dual coefficients, and loss={model.loss!r} has no certificate "
-                "without them",
-                cure="Fit Margrove's, or use the squared loss.",
-            )
+    if not is_squared(model.loss) and dual_coef is None and dual_steps is None:
+        raise InputError(
+            f"this {type(model).__name__} keeps no dual coefficients, and loss={model.loss!r} has no certificate "
+            "without them",
+            cure="Fit Margrove's, or use the squared loss.",
+        )
     return _Evidence(
         X,
         target,

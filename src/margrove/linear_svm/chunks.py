@@ -1,13 +1,14 @@
-"""Chunks of rows as the machines of a linear SVM see them: looked through once, then handed out as blocks, pass by pass.
+"""Chunks of rows as the machines of a linear SVM see them: looked through once, then handed out, pass by pass.
 
-The first look checks every chunk and counts: rows, columns, classes, weights. Later walks trust the cells, and check only
-that the same number of rows comes again.
+The first look checks every chunk and counts: rows, columns, classes, weights. Later walks trust the cells, and check
+only that the same number of rows comes again.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from margrove.data.sample import FLOATS, check_classes, merged, read_chunk, settle_weights
 from margrove.data.stream import Chunk, walker
-from margrove.errors import InputError, MargroveError
+from margrove.errors import InputError, ParameterError
 from margrove.linear.margins import codes_of
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.layout import check_prices, class_weights, prices_by_class
@@ -48,7 +49,8 @@ def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first:
     n = 0
     for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first), start=1):
         if known is not None:
-            _checked(number, lambda y=y: codes_of(y, known))
+            with _in_chunk(number):
+                codes_of(y, known)
         labels, codes = np.unique(y, return_inverse=True)
         added = np.bincount(codes, weights=own, minlength=len(labels))
         for label, weight in zip(labels.tolist(), added.tolist(), strict=True):
@@ -77,7 +79,8 @@ def stream_of_values(model: Any, chunks: Any, loss: Loss, epsilon: float, *, is_
     start = walker(chunks)
     n, squares, at_zero = 0, 0.0, 0.0
     for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first, is_numeric=True), start=1):
-        z = _checked(number, lambda y=y: _numbers(y))
+        with _in_chunk(number):
+            z = np.asarray(y, dtype=np.float64)
         squares += float(z @ z)
         at_zero += float(own @ losses(loss, z, np.zeros(len(z)), epsilon))
         n += X.shape[0]
@@ -101,11 +104,9 @@ def _looked_through(
     for number, (X, y, weight) in enumerate(start(), start=1):
         if getattr(X, "shape", (1,))[0] == 0:
             continue
-        reset = is_first and seen == 0
-        points, labels = _checked(
-            number, lambda X=X, y=y, reset=reset: read_chunk(model, X, y, reset=reset, y_numeric=is_numeric)
-        )
-        own = _checked(number, lambda w=weight, X=points, y=labels: _own(X, y, w))
+        with _in_chunk(number):
+            points, labels = read_chunk(model, X, y, reset=is_first and seen == 0, y_numeric=is_numeric)
+            own = _own(points, labels, weight)
         seen += points.shape[0]
         yield points, labels, own
         report(Progress("looking through the rows", seen))
@@ -119,20 +120,17 @@ def _own(X: Any, y: Any, weight: Any) -> NDArray[np.float64]:
     return np.ones(X.shape[0]) if own is None else own
 
 
-def _checked(number: int, work: Callable[[], Any]) -> Any:
-    """What ``work`` gives; an error of its tells the chunk."""
+@contextmanager
+def _in_chunk(number: int) -> Iterator[None]:
+    """What is wrong inside is told as of that chunk."""
     try:
-        return work()
-    except ValueError as error:
-        cure = error.cure if isinstance(error, InputError) else None
-        problem = error.problem if isinstance(error, InputError) else str(error)
-        if isinstance(error, MargroveError) and not isinstance(error, InputError):
-            raise
-        raise InputError(f"chunk {number}: {problem}", cure=cure) from error
-
-
-def _numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(y, dtype=np.float64)
+        yield
+    except InputError as error:
+        raise InputError(f"chunk {number}: {error.problem}", cure=error.cure) from error
+    except ParameterError:
+        raise
+    except ValueError as error:  # scikit-learn's
+        raise InputError(f"chunk {number}: {error}") from error
 
 
 def _ordered(mass: dict[Any, float]) -> NDArray[Any]:

@@ -56,6 +56,8 @@ def prices_by_class(
     """As `prices_of_classes`, for weights of classes, shape (K,), that are known already."""
     n_classes = len(by_class)
     prices = float(model.C) * own
+    if model.class_weight is None and (n_classes == 2 or is_joint(model)):
+        return [check_prices(prices)]
     if n_classes == 2 or is_joint(model):
         return [check_prices(prices * by_class[codes])]
     if model.class_weight is None:

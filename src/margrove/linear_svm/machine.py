@@ -43,6 +43,7 @@ from margrove.linear_svm.problem import (
     bounds_of,
     is_squared,
 )
+from margrove.linear_svm.stream_problem import StreamSolution
 from margrove.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
@@ -56,7 +57,7 @@ _CELLS_PER_ROW = 8  # what a row costs besides its numbers, in numbers
 _CHEAP_BESIDE_PASSES = 100
 
 Problem: TypeAlias = LinearSvmProblem | CrammerSingerProblem
-Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolution]
+Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolution] | Sequence[StreamSolution]
 
 
 class LinearSupportVectorMachine(BaseEstimator):

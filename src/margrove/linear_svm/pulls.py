@@ -4,12 +4,12 @@ For a given f the pull that the proximal dual max D(β) − Σ (β_i − λ_i)²
 
     β_i = λ_i + σ_i (z_i − f_i), shrunk towards 0 by σ_i ε, cut to its bounds
 
-and as a function of f it is −dφ_i/df of φ_i(f) = β_i (z_i − f) − ε|β_i| − (β_i − λ_i)²/(2σ_i), which is smooth. A squared
-loss has λ = 0 and σ = 2C: there it is `problem.implied_pull`, and φ is the price of the loss. The other losses have
-σ_i = κ C_i, and λ is the pull of the step before, the first one 0: the method of multipliers. So a few steps (w_j, b_j,
-κ_j) tell β of every row, of those that are seen and of those to come, and with it the dual value.
+and as a function of f it is −dφ_i/df of φ_i(f) = β_i (z_i − f) − ε|β_i| − (β_i − λ_i)²/(2σ_i), which is smooth. A
+squared loss has λ = 0 and σ = 2C: there it is `problem.implied_pull`, and φ is the price of the loss. The other losses
+have σ_i = κ C_i, and λ is the pull of the step before, the first one 0: the method of multipliers. So a few steps
+(w_j, b_j, κ_j) tell β of every row, of those that are seen and of those to come, and with it the dual value.
 
-A sum over β > 0 and one over β < 0 are kept apart where the intercept is free: `balancing_shares` makes Σ β = 0 of them.
+Sums over β > 0 and over β < 0 are kept apart where the intercept is free: `balancing_shares` makes Σ β = 0 of them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def pull_after(
 
 
 def balancing_shares(positive: Array, negative: Array) -> tuple[Array, Array]:
-    """What Σ of β > 0 and Σ |β| of β < 0 are multiplied by to be equal: the heavier is scaled down, which keeps bounds."""
+    """What Σ of β > 0 and Σ |β| of β < 0 are multiplied by to be equal: the heavier shrinks, which keeps bounds."""
     lighter, heavier = np.minimum(positive, negative), np.maximum(positive, negative)
     ratio = np.divide(lighter, heavier, out=np.ones_like(heavier), where=heavier > 0)
     return np.where(positive > negative, ratio, 1.0), np.where(negative > positive, ratio, 1.0)

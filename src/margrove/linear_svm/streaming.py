@@ -1,5 +1,5 @@
-"""Linear SVMs of more rows than memory holds: `fit_stream` over chunks that come again, `partial_fit` over pieces that do
-not."""
+"""Linear SVMs of more rows than memory holds: `fit_stream` over chunks that come again, `partial_fit` over pieces that
+do not."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class Streaming(LinearSupportVectorMachine):
         self._check_streamed(1)
         if np.isinf(scale_of_intercept(self)):
             raise ParameterError(
-                "regularize_intercept is False, and partial_fit needs a penalised intercept: a piece may hold one class "
-                "only. Use regularize_intercept=True, with a large intercept_scaling perhaps, or fit_stream."
+                "regularize_intercept is False, and partial_fit needs a penalised intercept: a piece may hold one "
+                "class only. Use regularize_intercept=True, with a large intercept_scaling perhaps, or fit_stream."
             )
         if hasattr(self, "coef_") and not hasattr(self, "n_seen_"):
             raise ParameterError(
@@ -137,8 +137,7 @@ class Streaming(LinearSupportVectorMachine):
     ) -> None:
         seen, dual = (0, np.zeros(len(solutions))) if is_first else (self.n_seen_, self.dual_)
         self._forget_rows()
-        for name in ("gap_", "primal_"):  # of all rows seen nobody knows them
-            self.__dict__.pop(name, None)
+        self.gap_ = self.primal_ = np.full(len(solutions), np.nan)  # of all rows seen nobody knows them
         self.n_seen_ = seen + n
         self.coef_ = np.array([solution.w_dual for solution in solutions])
         self.intercept_ = np.array([solution.b_dual for solution in solutions])

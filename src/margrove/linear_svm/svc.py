@@ -340,7 +340,8 @@ class LinearSVC(ClassifierMixin, Streaming):
     def _own_weights(self, sample: Sample, sample_weight: Any) -> NDArray[np.float64]:
         """``sample_weight`` alone, as numbers."""
         own = settle_weights(sample.X, sample.codes, sample_weight, None)
-        return np.ones(len(sample.codes)) if own is None else own
+        # For millions of rows even a number per row counts: all ones are one number.
+        return np.broadcast_to(np.ones(1), len(sample.codes)) if own is None else own
 
     def _problem(self, sample: Sample, own: NDArray[np.float64]) -> LinearSvmProblem:
         """One machine against the rest for each class. ``own`` is the rows' own weight."""
@@ -396,5 +397,6 @@ class LinearSVC(ClassifierMixin, Streaming):
         self.coef_ = np.array([solution.w for solution in answer])
         self.intercept_ = np.array([solution.b for solution in answer])
         if needs_pulls(self.loss, answer):
-            self.dual_coef_ = np.array([solution.beta for solution in answer])
+            only = len(answer) == 1  # then its β need not be copied, and that of millions of rows is large
+            self.dual_coef_ = answer[0].beta[None] if only else np.array([solution.beta for solution in answer])
         self._keep_solutions(answer, machine_names(classes))

@@ -127,9 +127,10 @@ _WHOLE = ("int64",)
 _HALF_WHOLE = ("int32",)  # as scikit-learn's support vector machines have it
 _SINGLE_OR_DOUBLE = ("float32", "float64")
 
+_ENGINES = tuple(engine for engine in ENGINES if engine != "auto")
 _ENDED = {
     "status_": Scalar(Status, choices=tuple(Status)),
-    "engine_": Scalar(str, choices=tuple(engine for engine in ENGINES if engine != "auto")),
+    "engine_": Scalar(str, choices=_ENGINES),
 }
 _SOLVE = {"n_iter_": Scalar(int, least=0), **_ENDED}
 _PLANE = (Array("coef_", "m d"), Array("intercept_", "m"))
@@ -209,11 +210,12 @@ def _lone_machine(
 # What the linear machines leave besides their weights. A solve that ended as nonfinite knows no gap.
 _PROOF = (
     Array("dual_coef_", "r n", is_optional=True),
+    Array("dual_steps_", "r k e", is_optional=True),
     Array("gap_", "m", has_gaps=True),
     Array("primal_", "m", has_gaps=True),
     Array("dual_", "m", has_gaps=True),
 )
-_LINEAR_SCALARS = {**_SOLVE, "solver_": Scalar(str)}
+_LINEAR_SCALARS = {**_SOLVE, "solver_": Scalar(str), "engine_": Scalar(str, choices=(*_ENGINES, "stream"))}
 _LINEAR_CHOICES = {"fit_intercept": (True, False), "regularize_intercept": (True, False)}
 _LINEAR_RANGES = {"n_jobs": _THREADS, "tol": Range(least=0), "C": _PRICE, "intercept_scaling": Range(least=0)}
 
