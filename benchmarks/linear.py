@@ -28,14 +28,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import LinearSVC as Peer
 from threadpoolctl import threadpool_limits
 
-from margrove import LinearSVC
-
-try:
-    from margrove import LinearSVCCV
-except ImportError:
-    pass
+from margrove import LinearSVC, LinearSVCCV
 from margrove.linear_svm.problem import losses
-from measure import interleaved, keep, machine
+from measure import interleaved, keep, machine, shown
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SUBOPTIMALITY = 1e-4
@@ -196,12 +191,7 @@ def main() -> None:
             continue
         with threadpool_limits(2 if "news20" in title else 1):
             found = measured()
-        print(
-            "  ".join(
-                f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in found.items()
-            ),
-            flush=True,
-        )
+        print(shown(found), flush=True)
         cases.append(found)
         if not wanted:
             bar = "each side at the loosest tolerance that reaches a relative primal suboptimality of 1e-4"

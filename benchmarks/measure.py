@@ -49,12 +49,15 @@ def cpu_name() -> str:
 def write(benchmark: str, bar: str, cases: list[dict[str, Any]], *packages: str) -> None:
     """Put the cases into benchmarks/results/NAME.json and on the screen."""
     for case in cases:
-        print(
-            "  ".join(
-                f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in case.items()
-            )
-        )
+        print(shown(case))
     keep({"benchmark": benchmark, "bar": bar, "machine": machine(*packages), "cases": cases})
+
+
+def shown(case: Mapping[str, Any]) -> str:
+    """A case in one line."""
+    return "  ".join(
+        f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in case.items()
+    )
 
 
 def keep(record: dict[str, Any]) -> None:

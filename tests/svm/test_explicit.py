@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import svm as peers
 from sklearn.datasets import make_classification
-from sklearn.svm import SVC as Peer
 
 from margrove import SVC, certify
 
@@ -25,7 +25,7 @@ def test_the_objective_is_libsvms_and_the_certificate_holds(tall, wrap, C):
     assert model.solver_ == "newton"
     certificate = certify(model, wrap(X), y)
     assert certificate.holds
-    peer = Peer(kernel="linear", C=C, tol=1e-5).fit(X, y)
+    peer = peers.SVC(kernel="linear", C=C, tol=1e-5).fit(X, y)
     assert certificate["primal"] == pytest.approx(certify(peer, X, y)["primal"], rel=1e-5)
     assert np.mean(model.predict(wrap(X)) == peer.predict(X)) > 0.998
 
@@ -48,7 +48,7 @@ def test_several_classes_each_by_its_own_rows(multiclass):
     assert model.solver_ == "newton"
     assert certify(model, X, y).holds
     if multiclass == "ovo":
-        peer = Peer(kernel="linear").fit(X, y)
+        peer = peers.SVC(kernel="linear").fit(X, y)
         assert np.mean(model.predict(X) == peer.predict(X)) > 0.995
 
 
