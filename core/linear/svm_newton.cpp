@@ -6,6 +6,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "linear/order.hpp"
 #include "parallel.hpp"
 
 namespace margrove {
@@ -27,9 +28,15 @@ constexpr double kEnoughDescent = 0.05;              // of the slope, where a li
 constexpr int kMostTrials = 12;                      // of a line search
 constexpr double kShortStep = 0.1, kLongStep = 0.9;  // of a step, where it is damped more, or less
 constexpr double kFirstDamping = 1e-7, kLeastDamping = 1e-11;
-constexpr double kRounding = 1e-13;  // of a value
-constexpr int kPatience = 200;       // steps without a better gap before a solve has stalled
-constexpr double kCgShare = 0.1;     // of the residual, where conjugate gradients end at the latest
+constexpr double kRounding = 1e-13;              // of a value
+constexpr std::int64_t kRowsPerColumn = 1000;    // from here on a sample of the rows goes ahead ...
+constexpr std::int64_t kScoutShare = 8;          // ... one of so many, ...
+constexpr std::int64_t kScoutNumbers = 1 << 21;  // ... of so many numbers at most, ...
+constexpr double kScoutTolerance = 1e-3;         // ... solved to this gap ...
+constexpr std::int64_t kScoutSteps = 100;        // ... or so far
+constexpr double kNearMargin = 0.1, kScoutedMultiplier = 6;
+constexpr int kPatience = 200;    // steps without a better gap before a solve has stalled
+constexpr double kCgShare = 0.1;  // of the residual, where conjugate gradients end at the latest
 
 // ---- what is done with every row of a range; each function is compiled for several instruction sets
 
@@ -83,7 +90,7 @@ void add_squares(const CsrRows<T>& rows, const std::uint32_t* list, std::int64_t
 }
 
 struct RangeSums {
-  double loss = 0, brought = 0, total = 0, size = 0;  // of C loss; of what beta brings; of beta; of |beta|
+  double loss = 0, brought = 0, total = 0;  // of C loss; of what beta brings; of beta
   std::int64_t n_free = 0;
 };
 
@@ -97,25 +104,37 @@ struct BlockView {
 };
 
 template <class Loss>
+MARGROVE_INLINE double lambda_of(const BlockView& block, std::int64_t k) {
+  return Loss::kIsSquared ? 0.0 : block.lambda[k];
+}
+
+template <class Loss>
 MARGROVE_INLINE void judge_block_body(const Loss& loss, const BlockView& block, RangeSums& sums) {
-  double value = 0, brought = 0, total = 0, size = 0;
-  std::int64_t n_free = 0;
-  MARGROVE_SUMS(value, brought, total, size, n_free)
+  double value = 0, brought = 0, total = 0;
+  MARGROVE_SUMS(value, brought, total)
   for (std::int64_t k = 0; k < block.count; ++k) {
     const double z = block.target[k], f = block.f[k], C = block.factor * block.cost[k];
-    const auto pull = loss.pull(z, f, C, block.lambda ? block.lambda[k] : 0.0, block.kappa * C);
-    block.beta[k] = pull.beta;
-    block.is_free[k] = pull.is_free;
-    value += loss.value(z, f, C);
-    brought += loss.brought(z, pull.beta, C);
-    total += pull.beta;
-    size += std::abs(pull.beta);
-    n_free += pull.is_free;
+    const double beta = loss.pull(z, f, C, lambda_of<Loss>(block, k), block.kappa * C).beta;
+    const double lost = loss.value(z, f, C);
+    block.beta[k] = beta;
+    value += lost;
+    // The pull that a squared loss implies gives back as much as is lost: beta^2 / (4C) = C loss.
+    brought += Loss::kIsSquared ? loss.linear_part(z, beta) - lost : loss.brought(z, beta, C);
+    total += beta;
   }
+  // Bytes may be anything's, so the compiler must be told that they are nobody else's.
+  const double *target = block.target, *cost = block.cost, *pulls = block.beta, factor = block.factor;
+  std::uint8_t* __restrict is_free = block.is_free;
+  const std::int64_t count = block.count;
+  std::int64_t n_free = 0;
+  for (std::int64_t k = 0; k < count; ++k) {
+    const double z = target[k], C = factor * cost[k], beta = pulls[k];
+    is_free[k] = (beta > loss.low(z, C)) & (beta < loss.high(z, C)) & (Loss::kIsOfSigns | (beta != 0.0));
+  }
+  for (std::int64_t k = 0; k < count; ++k) n_free += is_free[k];
   sums.loss += value;
   sums.brought += brought;
   sums.total += total;
-  sums.size += size;
   sums.n_free += n_free;
 }
 
@@ -127,7 +146,7 @@ MARGROVE_INLINE void slope_body(const Loss& loss, const BlockView& block, const 
   MARGROVE_SUMS(sum, bend)
   for (std::int64_t k = 0; k < block.count; ++k) {
     const double C = block.factor * block.cost[k], sigma = block.kappa * C;
-    const auto pull = loss.pull(block.target[k], block.f[k] + t * q[k], C, block.lambda ? block.lambda[k] : 0.0, sigma);
+    const auto pull = loss.pull(block.target[k], block.f[k] + t * q[k], C, lambda_of<Loss>(block, k), sigma);
     sum += pull.beta * q[k];
     bend += pull.is_free ? sigma * q[k] * q[k] : 0.0;
   }
@@ -156,6 +175,46 @@ MARGROVE_CLONES void move_along(double* f, const double* q, double t, std::int64
 double product(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
+
+// Some of the rows, copied: one of each stretch, so that sorted rows are represented too.
+template <class Rows>
+struct RowSample {
+  using T = typename Rows::value_type;
+  std::vector<T> data;
+  std::vector<std::int32_t> column;  // of sparse rows, as `start`
+  std::vector<std::int64_t> start;
+  std::vector<double> target, cost;
+  Rows rows{};
+
+  RowSample(const Rows& all, const LinearTask& task, std::int64_t count) {
+    SplitMix64 random(0);
+    std::vector<std::int64_t> chosen;
+    for (std::int64_t k = 0; k < count; ++k) {
+      const std::int64_t from = all.n * k / count, to = all.n * (k + 1) / count;
+      chosen.push_back(from + random.below(static_cast<std::uint32_t>(std::max<std::int64_t>(1, to - from))));
+    }
+    double of_all = 0, of_some = 0;
+    for (const double one : task.cost) of_all += one;
+    for (const std::int64_t i : chosen) {
+      target.push_back(task.target[static_cast<std::size_t>(i)]);
+      cost.push_back(task.cost[static_cast<std::size_t>(i)]);
+      of_some += cost.back();
+    }
+    for (double& one : cost) one *= of_some > 0 ? of_all / of_some : 0.0;
+    if constexpr (requires { all.row(0); }) {
+      for (const std::int64_t i : chosen) data.insert(data.end(), all.row(i), all.row(i) + all.d);
+      rows = Rows{data.data(), count, all.d};
+    } else {
+      start.push_back(0);
+      for (const std::int64_t i : chosen) {
+        data.insert(data.end(), all.data + all.start[i], all.data + all.start[i + 1]);
+        column.insert(column.end(), all.column + all.start[i], all.column + all.start[i + 1]);
+        start.push_back(static_cast<std::int64_t>(data.size()));
+      }
+      rows = Rows{data.data(), column.data(), start.data(), count, all.d};
+    }
+  }
+};
 
 template <class Rows, class Loss>
 class Newton final : public LinearSolver {
@@ -197,14 +256,25 @@ class Newton final : public LinearSolver {
     best_w_ = w_;
     best_b_ = b_;
     best_beta_.resize(f_.size());
+    if (w.empty() && beta.empty() && settings.may_sample && n_ >= kRowsPerColumn * (d_ + 1)) send_scout();
   }
 
   void advance(Clock::time_point until, int threads, std::int64_t most_steps) override {
     threads_ = threads;
     while (ending_ == LinearEnding::going) {
       switch (phase_) {
+        case Phase::scout:
+          scout_->advance(until, threads, kScoutSteps);
+          if (scout_->ending() == LinearEnding::going) return;
+          std::copy(scout_->w().begin(), scout_->w().end(), w_.begin());
+          b_ = scout_->b();
+          scout_.reset();
+          sample_.reset();
+          enter(Phase::values);
+          break;
         case Phase::values:
           if (!for_ranges(until, [&](std::int64_t r) { values_range(r, w_, b_, f_); })) return;
+          if (is_scouted_) guess_pulls();
           enter(Phase::pulls);
           break;
         case Phase::pulls:
@@ -268,7 +338,7 @@ class Newton final : public LinearSolver {
  private:
   static constexpr bool kIsSquared = Loss::kIsSquared;
 
-  enum class Phase { values, pulls, gram, curvature, along };
+  enum class Phase { scout, values, pulls, gram, curvature, along };
 
   std::int64_t size() const { return d_ + (task_.has_intercept ? 1 : 0); }
   std::int64_t begin_of(std::int64_t range) const { return n_ * range / n_ranges_; }
@@ -292,6 +362,36 @@ class Newton final : public LinearSolver {
       mass += task_.cost[at];
     }
     return sum > 0 ? mass / sum : 1;
+  }
+
+  // Few rows of many give a good w for little: with it most rows are settled when all are looked at.
+  void send_scout() {
+    const std::int64_t count = std::max<std::int64_t>(
+        1, std::min(n_ / kScoutShare, kScoutNumbers / std::max<std::int64_t>(1, stored(rows_) / n_)));
+    sample_ = std::make_unique<RowSample<Rows>>(rows_, task_, count);
+    LinearTask task = task_;
+    task.target = sample_->target;
+    task.cost = sample_->cost;
+    NewtonSettings settings = settings_;
+    settings.tol = std::max(settings.tol, kScoutTolerance);
+    settings.violation = 0;
+    settings.may_sample = false;
+    scout_ = std::make_unique<Newton>(sample_->rows, task, loss_, settings, blas_, std::span<const double>{}, 0.0,
+                                      std::span<const double>{});
+    is_scouted_ = true;
+    phase_ = Phase::scout;
+  }
+
+  // The pulls that a good w suggests: those of rows near their margin lie between the bounds.
+  void guess_pulls() {
+    is_scouted_ = false;
+    if constexpr (!kIsSquared && Loss::kIsOfSigns) {
+      for (std::size_t i = 0; i < lambda_.size(); ++i) {
+        const double z = task_.target[i], share = 0.5 + (1 - z * f_[i]) / (2 * kNearMargin);
+        lambda_[i] = z * task_.factor * task_.cost[i] * std::clamp(share, 0.0, 1.0);
+      }
+      kappa_ = kScoutedMultiplier * first_kappa();
+    }
   }
 
   // lambda <- the pulls, cut to their bounds.
@@ -347,7 +447,6 @@ class Newton final : public LinearSolver {
       all.loss += sums.loss;
       all.brought += sums.brought;
       all.total += sums.total;
-      all.size += sums.size;
       all.n_free += sums.n_free;
       const std::vector<double>& part = partial_[static_cast<std::size_t>(r)];
       for (std::size_t j = 0; j < v_.size(); ++j) v_[j] += part[j];
@@ -821,6 +920,9 @@ class Newton final : public LinearSolver {
   std::vector<double> best_w_, best_beta_;
   double best_b_ = 0;
   std::int64_t steps_ = 0, first_step_ = 0, since_best_ = 0;
+  std::unique_ptr<RowSample<Rows>> sample_;
+  std::unique_ptr<Newton> scout_;
+  bool is_scouted_ = false;
   Phase phase_ = Phase::values;
   std::atomic<std::int64_t> next_{0};
   LinearEnding ending_ = LinearEnding::going;

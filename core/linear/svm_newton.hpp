@@ -43,6 +43,7 @@ class LinearSolver {
 struct NewtonSettings {
   double tol = 1e-4;          // of the relative gap
   bool by_gradients = false;  // conjugate gradients instead of a matrix
+  bool may_sample = true;     // whether some rows may go ahead of the others
   double violation = 0;       // of the KKT conditions, asked for beside the gap; 0 asks for none
 };
 

@@ -23,8 +23,9 @@ std::unique_ptr<LinearSolver> LinearSet::solver(const Machine& machine, std::spa
                                                 std::span<const double> beta) const {
   if (machine.method == LinearMethod::descent)
     return descent_solver(rows_, machine.task, {plan_.tol, plan_.seed}, beta);
-  return newton_solver(rows_, machine.task, {plan_.tol, machine.method == LinearMethod::gradients, plan_.violation},
-                       blas_, w, b, beta);
+  return newton_solver(rows_, machine.task,
+                       {plan_.tol, machine.method == LinearMethod::gradients, true, plan_.violation}, blas_, w, b,
+                       beta);
 }
 
 LinearRung LinearSet::rung_of(const Machine& machine) const {

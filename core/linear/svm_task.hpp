@@ -49,10 +49,14 @@ struct LinearLoss {
     return is_squared ? C * excess * excess : C * excess;
   }
 
+  // What beta brings to the dual value, but for the square of a squared loss.
+  MARGROVE_INLINE double linear_part(double z, double beta) const {
+    return is_of_signs ? z * beta : z * beta - epsilon * std::abs(beta);
+  }
+
   // What beta brings to the dual value.
   MARGROVE_INLINE double brought(double z, double beta, double C) const {
-    double gain = z * beta;
-    if constexpr (!is_of_signs) gain -= epsilon * std::abs(beta);
+    double gain = linear_part(z, beta);
     if constexpr (is_squared) gain -= C > 0 ? beta * beta / (4 * C) : 0.0;
     return gain;
   }
