@@ -18,7 +18,9 @@ constexpr std::int64_t kAhead = 8;                   // visits ahead for which a
 constexpr std::int64_t kWorkBetweenLooks = 1 << 20;  // multiplications between two looks at the clock
 constexpr std::int64_t kMostPassesUnchecked = 20;    // before the gap is computed, whatever it seems to be
 constexpr double kSoonEnough = 1.5;                  // times the limit, of the gap as it seems: then it is computed
-constexpr std::int64_t kPatience = 2000;             // passes without a better gap before a solve has stalled
+constexpr double kFarthest = 2;                      // along the line of weights, now being at 1
+constexpr int kLineTrials = 8;
+constexpr std::int64_t kPatience = 2000;  // passes without a better gap before a solve has stalled
 
 template <class T>
 MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {
@@ -42,17 +44,17 @@ struct Visit {
   double centre, spread;  // b = centre + spread * total
   double* w;
   double* beta;
-  double total;                 // of beta
-  std::uint32_t* active;        // those that are left go to its front
-  std::int64_t size, at, kept;  // of it: how many, where the pass stands, how many were kept
-  double limit;                 // of what a row at a bound is away from moving: beyond it is left out
-  double worst;                 // violation of the pass
-  double seeming_gap, gain;     // gap of the pass as it seemed row by row; of the dual value
+  double total;              // of beta
+  std::uint32_t* active;     // rows that are left out change places with the last one
+  std::int64_t size, at;     // of it: how many are active, where the pass stands
+  double limit;              // of what a row at a bound is away from moving: beyond it is left out
+  double worst;              // violation of the pass
+  double seeming_gap, gain;  // gap of the pass as it seemed row by row; of the dual value
 };
 
 template <class Rows, class Loss>
 MARGROVE_INLINE void visit_body(const Rows& rows, const Loss& loss, Visit& visit, std::int64_t to) {
-  for (; visit.at < to; ++visit.at) {
+  while (visit.at < std::min(to, visit.size)) {
     if (visit.at + kAhead < visit.size) fetch(rows, visit.active[visit.at + kAhead]);
     const std::uint32_t i = visit.active[visit.at];
     const double z = visit.target[i], C = visit.factor * visit.cost[i], old = visit.beta[i];
@@ -88,8 +90,11 @@ MARGROVE_INLINE void visit_body(const Rows& rows, const Loss& loss, Visit& visit
         violation = std::abs(slope + (old > 0 ? loss.epsilon : -loss.epsilon));
       }
     }
-    if (slack > visit.limit) continue;  // left out until the others have settled
-    visit.active[visit.kept++] = i;
+    if (slack > visit.limit) {  // left out until the others have settled
+      std::swap(visit.active[visit.at], visit.active[--visit.size]);
+      continue;
+    }
+    ++visit.at;
     visit.worst = std::max(visit.worst, violation);
     if (violation < 1e-14) continue;
     const double norm = visit.norm[i], bend = norm + extra;
@@ -165,7 +170,7 @@ class Descent final : public LinearSolver {
   }
 
   LinearEnding ending() const override { return ending_; }
-  LinearStanding standing() const override { return {best_primal_, best_dual_, passes_}; }
+  LinearStanding standing() const override { return {best_primal_, best_dual_, passes()}; }
   std::span<const double> w() const override { return best_w_; }
   double b() const override { return best_b_; }
   std::vector<double> beta() const override { return best_beta_; }
@@ -180,6 +185,12 @@ class Descent final : public LinearSolver {
   }
 
  private:
+  // As many as would have visited every row: those that leave rows out count for less.
+  std::int64_t passes() const {
+    const auto rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(active_.size()));
+    return (visits_ + rows - 1) / rows;
+  }
+
   // From the pulls: w, and every row active.
   void begin() {
     std::fill(w_.begin(), w_.end(), 0.0);
@@ -198,11 +209,13 @@ class Descent final : public LinearSolver {
     best_dual_ = 0;
     best_beta_.assign(beta_.size(), 0.0);
     best_w_.assign(w_.size(), 0.0);
+    best_f_.clear();
+    best_b_ = 0;
     limit_ = std::numeric_limits<double>::infinity();
     wanted_ = std::numeric_limits<double>::infinity();
     n_active_ = active_.size();
     unchecked_ = since_best_ = 0;
-    first_pass_ = passes_;
+    first_pass_ = passes();
     is_under_way_ = false;
     ending_ = LinearEnding::going;
     if (total_ == 0 && std::all_of(beta_.begin(), beta_.end(), [](double pull) { return pull == 0; })) {
@@ -219,40 +232,37 @@ class Descent final : public LinearSolver {
   void begin_pass() {
     for (std::size_t left = n_active_; left > 1; --left)
       std::swap(active_[left - 1], active_[random_.below(static_cast<std::uint32_t>(left))]);
-    visit_ = {task_.target.data(),
-              task_.cost.data(),
-              norm_.data(),
-              task_.factor,
-              centre_,
-              spread_,
-              w_.data(),
-              beta_.data(),
-              total_,
-              active_.data(),
-              static_cast<std::int64_t>(n_active_),
-              0,
-              0,
-              limit_,
-              0,
-              0,
-              0};
+    visit_ = {.target = task_.target.data(),
+              .cost = task_.cost.data(),
+              .norm = norm_.data(),
+              .factor = task_.factor,
+              .centre = centre_,
+              .spread = spread_,
+              .w = w_.data(),
+              .beta = beta_.data(),
+              .total = total_,
+              .active = active_.data(),
+              .size = static_cast<std::int64_t>(n_active_),
+              .at = 0,
+              .limit = limit_,
+              .worst = 0,
+              .seeming_gap = 0,
+              .gain = 0};
     is_under_way_ = true;
   }
 
   void end_pass(std::int64_t most_steps) {
     is_under_way_ = false;
-    ++passes_;
+    visits_ += static_cast<std::int64_t>(n_active_);
     ++unchecked_;
     total_ = visit_.total;
-    // Rows that were left out stay behind the others, in any order.
-    restore_left_out();
-    n_active_ = static_cast<std::size_t>(visit_.kept);
+    n_active_ = static_cast<std::size_t>(visit_.size);
     limit_ = visit_.worst > 0 ? visit_.worst : std::numeric_limits<double>::infinity();
     if (is_free_intercept_) centre_ += spread_ * total_;
     dual_now_ += visit_.gain;
     const double seeming = visit_.seeming_gap;
     const double limit = settings_.tol * std::max(std::abs(dual_now_) + seeming, 1e-300);
-    const bool is_over = passes_ - first_pass_ >= most_steps;
+    const bool is_over = passes() - first_pass_ >= most_steps;
     // What it seems row by row knows nothing of the sum of the pulls: a free intercept is looked at every fifth pass.
     const bool is_promising =
         is_free_intercept_ ? unchecked_ >= 5 : seeming <= kSoonEnough * limit && seeming <= wanted_;
@@ -272,31 +282,20 @@ class Descent final : public LinearSolver {
     }
   }
 
-  // The pass has written the rows it kept over the front of the list; those it left out must be in it somewhere.
-  void restore_left_out() {
-    if (visit_.kept == visit_.size) return;
-    is_kept_.assign(beta_.size(), 0);
-    for (std::int64_t k = 0; k < visit_.kept; ++k) is_kept_[active_[static_cast<std::size_t>(k)]] = 1;
-    for (std::size_t k = n_active_; k < active_.size(); ++k) is_kept_[active_[k]] = 1;
-    auto at = static_cast<std::size_t>(visit_.kept);
-    for (std::size_t i = 0; i < beta_.size(); ++i)
-      if (!is_kept_[i] && task_.cost[i] > 0) active_[at++] = static_cast<std::uint32_t>(i);
-  }
-
   // Both values, from a pass over all rows.
   void check() {
     unchecked_ = 0;
     const double b = task_.has_intercept ? centre_ + spread_ * total_ : 0.0;
-    double primal = 0, brought = 0, squares = 0;
+    double brought = 0, squares = 0;
     for (const double weight : w_) squares += weight * weight;
+    f_.resize(beta_.size());
     for (std::int64_t i = 0; i < rows_.n; ++i) {
       const auto at = static_cast<std::size_t>(i);
       const double z = task_.target[at], C = task_.factor * task_.cost[at];
-      if (C == 0) continue;
-      primal += loss_.value(z, dot_row(rows_, i, w_.data()) + b, C);
-      brought += loss_.brought(z, beta_[at], C);
+      f_[at] = dot_row(rows_, i, w_.data()) + b;
+      if (C > 0) brought += loss_.brought(z, beta_[at], C);
     }
-    primal += 0.5 * squares + 0.5 * task_.rho * b * b;
+    const double primal = take_best_weights(b);
     double dual = brought - 0.5 * squares;
     std::vector<double> balanced;
     if (is_free_intercept_ && total_ != 0) {
@@ -309,11 +308,6 @@ class Descent final : public LinearSolver {
       ending_ = LinearEnding::nonfinite;
       return;
     }
-    if (primal < best_primal_) {
-      best_primal_ = primal;
-      best_w_.assign(w_.begin(), w_.end());
-      best_b_ = b;
-    }
     if (dual > best_dual_) {
       best_dual_ = dual;
       best_beta_ = balanced.empty() ? beta_ : std::move(balanced);
@@ -324,6 +318,48 @@ class Descent final : public LinearSolver {
       since_best_ = 0;
     }
     if (gap <= settings_.tol) ending_ = LinearEnding::converged;
+  }
+
+  // The pulls come to rest before the weights do, which go on swinging about their best: so the best of the line
+  // through the best weights so far and those of now is taken. Its primal value; infinite or NaN where that overflows.
+  double take_best_weights(double b) {
+    if (best_f_.empty()) {
+      best_f_.assign(f_.size(), 0.0);  // of w = 0
+      best_primal_ = std::numeric_limits<double>::infinity();
+    }
+    double along = 0, across = 0, before = 0;  // best·step, step·step, best·best
+    for (std::size_t j = 0; j < w_.size(); ++j) {
+      const double step = w_[j] - best_w_[j];
+      along += best_w_[j] * step;
+      across += step * step;
+      before += best_w_[j] * best_w_[j];
+    }
+    const double step_b = b - best_b_;
+    const auto value = [&](double t) {
+      const double own = best_b_ + t * step_b;
+      double sum = 0.5 * (before + t * (2 * along + t * across)) + 0.5 * task_.rho * own * own;
+      for (std::size_t i = 0; i < f_.size(); ++i)
+        sum += loss_.value(task_.target[i], best_f_[i] + t * (f_[i] - best_f_[i]), task_.factor * task_.cost[i]);
+      return sum;
+    };
+    // A convex function of t: thirds that cannot hold its least value are given up.
+    double low = 0, high = kFarthest;
+    for (int trial = 0; trial < kLineTrials; ++trial) {
+      const double left = low + (high - low) / 3, right = high - (high - low) / 3;
+      if (value(left) <= value(right)) {
+        high = right;
+      } else {
+        low = left;
+      }
+    }
+    const double t = 0.5 * (low + high), found = value(t);
+    if (found < best_primal_) {
+      best_primal_ = found;
+      for (std::size_t j = 0; j < w_.size(); ++j) best_w_[j] += t * (w_[j] - best_w_[j]);
+      best_b_ += t * step_b;
+      for (std::size_t i = 0; i < f_.size(); ++i) best_f_[i] += t * (f_[i] - best_f_[i]);
+    }
+    return found;
   }
 
   // The dual value of pulls whose heavier side was lightened until both weigh the same; `brought` is that of all pulls.
@@ -354,19 +390,18 @@ class Descent final : public LinearSolver {
   const Loss loss_;
   const DescentSettings settings_;
   SplitMix64 random_;
-  AlignedVector w_;           // (d): what the pulls sum to
-  std::vector<double> beta_;  // (n)
-  std::vector<double> norm_;  // (n): |x_i|^2 + spread
-  std::vector<std::uint8_t> is_kept_;
+  AlignedVector w_;                    // (d): what the pulls sum to
+  std::vector<double> beta_;           // (n)
+  std::vector<double> norm_;           // (n): |x_i|^2 + spread
   std::vector<std::uint32_t> active_;  // rows with a cost, the active ones in front
   std::size_t n_active_ = 0;
   bool is_free_intercept_ = false, is_under_way_ = false;
   double centre_ = 0, spread_ = 0, total_ = 0;  // b = centre + spread * total, total that of the pulls
   double limit_ = 0, wanted_ = 0, dual_now_ = 0;
   Visit visit_{};
-  std::int64_t passes_ = 0, first_pass_ = 0, unchecked_ = 0, since_best_ = 0;
+  std::int64_t visits_ = 0, first_pass_ = 0, unchecked_ = 0, since_best_ = 0;
   double best_primal_ = 0, best_dual_ = 0, best_gap_ = 0, best_b_ = 0;
-  std::vector<double> best_w_, best_beta_;
+  std::vector<double> best_w_, best_beta_, f_, best_f_;  // f of the weights now, and of the best
   LinearEnding ending_ = LinearEnding::going;
 };
 

@@ -36,7 +36,7 @@ _ENDINGS = {1: Status.CONVERGED, 2: Status.MAX_ITER, 3: Status.STALLED, 4: Statu
 _NOTHING = np.empty(0, np.float64)
 
 _LARGEST_MATRIX = 3000  # columns of a Hessian that is held
-_PATIENCE = 300  # passes of descent before another method takes over, where it may
+_PATIENCE = 200  # passes of descent before another method takes over, where it may
 # What a method costs, in multiplications: steps (or passes) as they were counted on real tables.
 _NEWTON_STEPS = {True: 12, False: 30}  # by whether the loss is squared
 _CG_ROUNDS = 20  # of each step
@@ -70,8 +70,8 @@ def choose(problem: LinearSvmProblem) -> Choice:
     shape = f"{n:,} rows, {d:,} columns, {width:.3g} numbers in a row"
     if newton <= min(gradients, 4 * descent):
         return Choice("newton", "newton", f"{shape}: a Hessian of {d + 1:,} columns is cheap")
-    if n <= d:
-        return Choice("descent", "descent", f"{shape}: no more rows than columns, so one row after the other")
+    if n <= d and not is_squared(problem.loss):
+        return Choice("descent", "descent", f"{shape}: no more rows than columns and a loss with a kink, so row by row")
     otherwise = "newton" if is_held and newton <= gradients else "conjugate_gradients"
     if is_squared(problem.loss) and n > 50 * d and gradients < descent:
         return Choice("conjugate_gradients", "conjugate_gradients", f"{shape}: the Hessian is dear, its products not")
