@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import boost_results
 import calibration_results
 import codes_results
+import linear_results
 import linear_stream_results
 import search_results
 import svm_results
@@ -39,6 +40,7 @@ RENDERERS: dict[str, Any] = {
     "boost": boost_results,
     "calibration": calibration_results,
     "codes": codes_results,
+    "linear": linear_results,
     "linear_stream": linear_stream_results,
     "search": search_results,
     "svm": svm_results,
