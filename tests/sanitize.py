@@ -69,6 +69,7 @@ def main() -> None:
             "tests/engine",
             "tests/laws",
             "tests/linear_svm/test_l1_native.py",
+            "tests/linear_svm/test_native_linear.py",
             "tests/linear_svm/test_crammer_singer_native.py",
             "tests/svm",
             "tests/tree/test_native_engine.py",
