@@ -162,7 +162,7 @@ def test_a_time_limit_leaves_a_feasible_model(loss):
     primal, dual, off = recomputed(problem, solution)
     assert off <= 1e-9
     assert solution.dual == pytest.approx(max(dual, 0), rel=1e-9, abs=1e-9)
-    assert dual <= primal
+    assert dual <= primal * (1 + 1e-12)
 
 
 def test_a_machine_whose_turn_never_came_is_where_it_would_have_begun():
