@@ -35,8 +35,9 @@ constexpr std::int64_t kScoutNumbers = 1 << 21;  // ... of so many numbers at mo
 constexpr double kScoutTolerance = 1e-3;         // ... solved to this gap ...
 constexpr std::int64_t kScoutSteps = 100;        // ... or so far
 constexpr double kNearMargin = 0.1, kScoutedMultiplier = 6;
-constexpr int kPatience = 200;    // steps without a better gap before a solve has stalled
-constexpr double kCgShare = 0.1;  // of the residual, where conjugate gradients end at the latest
+constexpr int kPatience = 200;       // steps without a better gap before a solve has stalled, ...
+constexpr int kPatienceAtRest = 20;  // ... and where only the multipliers move
+constexpr double kCgShare = 0.1;     // of the residual, where conjugate gradients end at the latest
 
 // ---- what is done with every row of a range; each function is compiled for several instruction sets
 
@@ -298,7 +299,8 @@ class Newton final : public LinearSolver {
           break;
         case Phase::along:
           if (!for_ranges(until, [&](std::int64_t r) { values_range(r, p_, p_b_, q_); })) return;
-          if (!step()) ending_ = LinearEnding::stalled;
+          // Where w is at rest the pulls need not be: those of a table of zeros go to their bounds by themselves.
+          if (!step() && !(since_best_ <= kPatienceAtRest && take_multipliers())) ending_ = LinearEnding::stalled;
           enter(Phase::pulls);
           break;
       }
@@ -510,15 +512,21 @@ class Newton final : public LinearSolver {
       return true;
     }
     if constexpr (!kIsSquared) {
-      if (off <= std::max(kInnerShare * (primal - dual), kRounding * primal) && is_moved_) {
-        lambda_ = beta_;
-        kappa_ *= kMultiplierGrowth;
-        is_moved_ = false;
+      if (off <= std::max(kInnerShare * (primal - dual), kRounding * primal) && is_moved_ && take_multipliers()) {
         enter(Phase::pulls);
         return true;
       }
     }
     return false;
+  }
+
+  // lambda <- beta, and kappa grows. False where that changes nothing.
+  bool take_multipliers() {
+    if (kIsSquared || lambda_ == beta_) return false;
+    lambda_ = beta_;
+    kappa_ *= kMultiplierGrowth;
+    is_moved_ = false;
+    return true;
   }
 
   // Whether the current pulls, balanced, violate the KKT conditions by no more than asked for, judged by the weights
