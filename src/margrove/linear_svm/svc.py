@@ -275,8 +275,8 @@ class LinearSVC(ClassifierMixin, Streaming):
         the objective on all ``n_seen_`` rows. How far above it w is nobody knows without a walk over all of them:
         ``certify(model, chunks)``; `fit_stream` closes the gap.
 
-        The first call of a new model needs ``classes``, all that will ever come. After ``fit`` or `fit_stream` it goes on
-        from their w, and begins to count: ``n_seen_`` and ``dual_`` are then of the pieces alone, and the objective
+        The first call of a new model needs ``classes``, all that will ever come. After ``fit`` or `fit_stream` it goes
+        on from their w, and begins to count: ``n_seen_`` and ``dual_`` are then of the pieces alone, and the objective
         counts w from where the fit had left it, ½‖w − w_fit‖².
 
         For penalty l2, one machine per class, and an intercept that is penalised or none; otherwise it is not there.
