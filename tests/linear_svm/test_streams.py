@@ -49,10 +49,7 @@ def rows_of(seed, n=300, d=6, n_classes=2):
 
 def assert_same_objective(streamed, model, X, y):
     """That of all rows at once, whose own gap brackets the best there is."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # then its bracket is wider
-        whole = clone(model).fit(X, y)
-    assert whole.gap_.max() < 1e-5
+    whole = clone(model).fit(X, y)
     assert (streamed.primal_ <= whole.primal_ * (1 + 1e-6)).all()
     assert (streamed.primal_ >= whole.dual_ * (1 - 1e-12)).all()
     assert streamed.gap_.max() <= 1e-6
@@ -225,6 +222,17 @@ def test_a_model_file_keeps_what_tells_the_pulls(tmp_path):
     assert np.isnan(load(tmp_path / "pieces.margrove").gap_).all()
 
 
+def test_a_loaded_model_goes_on_with_pieces(tmp_path):
+    X, y = rows_of(10)
+    model = LinearSVC(loss="hinge").partial_fit(X[:150], y[:150], classes=[0, 1])
+    save(model, tmp_path / "pieces.margrove")
+    again = load(tmp_path / "pieces.margrove").partial_fit(X[150:], y[150:])
+    model.partial_fit(X[150:], y[150:])
+    assert again.n_seen_ == model.n_seen_ == len(X)
+    np.testing.assert_array_equal(again.dual_, model.dual_)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
 def test_memory_of_a_stream_is_that_of_a_chunk():
     d, rows, count = 20, 2000, 60
 
@@ -293,14 +301,44 @@ def test_a_piece_is_the_least_of_its_own_problem():
     assert min(objective(after + step) for step in steps) > objective(after)
 
 
+@pytest.mark.parametrize("loss", CLASS_LOSSES)
+def test_pieces_after_a_fit_go_on_from_its_weights_with_a_count_of_their_own(loss):
+    X, y = rows_of(17)
+    X = X / np.abs(X).max(axis=0)
+    model = LinearSVC(loss=loss, tol=1e-8, max_iter=100_000).fit(X[:150], y[:150])
+    before = np.append(model.coef_, model.intercept_)
+    model.sparsify().partial_fit(X[150:], y[150:])
+    after = np.append(model.coef_, model.intercept_)
+    excess = np.maximum(1 - (2 * y[150:] - 1) * (X[150:] @ after[:-1] + after[-1]), 0)
+    lost = excess.sum() if loss == "hinge" else (excess**2).sum()
+    assert model.n_seen_ == 150
+    assert model.dual_[0] == pytest.approx(0.5 * ((after - before) ** 2).sum() + lost, rel=1e-5)
+    assert not hasattr(model.fit(X, y), "n_seen_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"penalty": "l1"}, "penalty is 'l1'"),
+        ({"multi_class": "crammer_singer"}, "multi_class is 'crammer_singer'"),
+        ({"regularize_intercept": False}, "regularize_intercept is False"),
+    ],
+)
+def test_pieces_are_not_to_be_had_where_they_cannot_be_learned(parameters, words):
+    model = LinearSVC(**parameters)
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError) as raised:
+        model.partial_fit  # noqa: B018
+    assert words in str(raised.value.__cause__)
+    assert hasattr(LinearSVC(regularize_intercept=False, fit_intercept=False), "partial_fit")
+
+
 def test_pieces_are_refused_where_they_cannot_be_learned():
     X, y = rows_of(15)
     with pytest.raises(ParameterError, match="needs classes"):
         LinearSVC().partial_fit(X, y)
-    with pytest.raises(ParameterError, match="regularize_intercept"):
-        LinearSVC(regularize_intercept=False).partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ParameterError, match="clone"):
-        LinearSVC().fit(X, y).partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ParameterError, match="the model has begun with 0, 1"):
+        LinearSVC().fit(X, y).partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(InputError, match="balanced"):
         LinearSVC(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
     model = LinearSVC().partial_fit(X, y, classes=[0, 1])

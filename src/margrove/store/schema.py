@@ -104,6 +104,7 @@ class Scalar:
     least: float | None = None  # of a number; None is 0
     most: float = math.inf
     choices: tuple[Any, ...] = ()
+    is_optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,12 @@ _PROOF = (
     Array("primal_", "m", has_gaps=True),
     Array("dual_", "m", has_gaps=True),
 )
-_LINEAR_SCALARS = {**_SOLVE, "solver_": Scalar(str), "engine_": Scalar(str, choices=(*_ENGINES, "stream"))}
+_LINEAR_SCALARS = {
+    **_SOLVE,
+    "solver_": Scalar(str),
+    "engine_": Scalar(str, choices=(*_ENGINES, "stream")),
+    "n_seen_": Scalar(int, least=1, is_optional=True),
+}
 _LINEAR_CHOICES = {"fit_intercept": (True, False), "regularize_intercept": (True, False)}
 _LINEAR_RANGES = {"n_jobs": _THREADS, "tol": Range(least=0), "C": _PRICE, "intercept_scaling": Range(least=0)}
 
