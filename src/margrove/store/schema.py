@@ -176,7 +176,13 @@ def _support_vector_classifier(estimator: type, later: Mapping[str, Any], **rang
             Array("probA_", "m", given=_CALIBRATED, most=0),
             Array("probB_", "m", given=_CALIBRATED),
         ),
-        {**_ENDED, **_SVM_SCALARS, "loo_bound_": Scalar(float, most=1.0), "xi_alpha_bound_": Scalar(float, most=1.0)},
+        {
+            **_ENDED,
+            **_SVM_SCALARS,
+            "loo_bound_": Scalar(float, most=1.0),
+            "xi_alpha_bound_": Scalar(float, most=1.0),
+            "solver_": Scalar(str, is_optional=True),  # older files lack it
+        },
         choices={
             **_KERNELS,
             "decision_function_shape": ("ovr", "ovo"),
