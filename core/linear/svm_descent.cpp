@@ -19,6 +19,7 @@ constexpr std::int64_t kWorkBetweenLooks = 1 << 20;  // multiplications between 
 constexpr std::int64_t kMostPassesUnchecked = 20;    // before the gap is computed, whatever it seems to be
 constexpr double kSoonEnough = 1.5;                  // times the limit, of the gap as it seems: then it is computed
 constexpr double kFarthest = 2;                      // along the line of weights, now being at 1
+constexpr double kRounding = 1e-15;                  // of a value
 constexpr int kLineTrials = 6;
 constexpr double kGolden = 0.6180339887498949;
 constexpr double kNearlyThere = 5;        // times the limit, of a gap that better weights may close
@@ -98,7 +99,7 @@ MARGROVE_INLINE void visit_body(const Rows& rows, const Loss& loss, Visit& visit
     }
     ++visit.at;
     visit.worst = std::max(visit.worst, violation);
-    if (violation < 1e-14) continue;
+    if (violation <= kRounding * (std::abs(f) + std::abs(z))) continue;
     const double norm = visit.norm[i], bend = norm + extra;
     double best = norm * old - (f - z);
     if constexpr (!Loss::kIsOfSigns) best -= std::clamp(best, -loss.epsilon, loss.epsilon);
@@ -175,6 +176,7 @@ class Descent final : public LinearSolver {
   LinearStanding standing() const override { return {best_primal_, best_dual_, passes()}; }
   std::span<const double> w() const override { return best_w_; }
   double b() const override { return best_b_; }
+  bool is_implied() const override { return false; }
   std::vector<double> beta() const override { return best_beta_; }
 
   void rescale(double factor) override {

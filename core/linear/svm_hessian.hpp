@@ -89,6 +89,13 @@ class GramHessian {
       if (is_free[i] != in_gram_[i]) list_.push_back(static_cast<std::uint32_t>(i));
   }
 
+  // sum C_i x_ij^2 of the free rows, column by column.
+  std::vector<double> squares() const {
+    std::vector<double> found(static_cast<std::size_t>(size_));
+    for (std::int64_t j = 0; j < size_; ++j) found[static_cast<std::size_t>(j)] = gram_[at(j, j)];
+    return found;
+  }
+
   // True when all rows that came or went are added; else the next call goes on.
   bool go_on(const std::vector<std::uint8_t>& is_free, std::chrono::steady_clock::time_point until, int threads) {
     const std::int64_t count = static_cast<std::int64_t>(list_.size());
@@ -248,6 +255,13 @@ class ProductHessian {
       if (std::chrono::steady_clock::now() >= until) return false;
     }
     return true;
+  }
+
+  // sum C_i x_ij^2 of the free rows, column by column.
+  std::vector<double> squares() const {
+    std::vector<double> found(diagonal_.size());
+    for (std::size_t j = 0; j < found.size(); ++j) found[j] = std::max(0.0, (diagonal_[j] - own_[j]) / scale_);
+    return found;
   }
 
   // p <- the step. The slope along it.

@@ -24,9 +24,12 @@ constexpr double kMultiplierGrowth = 3;              // of kappa, from one step 
 constexpr double kInnerShare = 0.05;                 // of the gap that the multipliers' subproblem may leave
 constexpr double kWarmMultiplier = 9;                // kappa where a start is given
 constexpr double kEnoughDescent = 0.05;              // of the slope, where a line search may end
+constexpr double kHardlyChanged = 0.5, kLeap = 10;   // of the slope; of a step that is too short
 constexpr int kMostTrials = 12;                      // of a line search
 constexpr double kShortStep = 0.1, kLongStep = 0.9;  // of a step, where it is damped more, or less
 constexpr double kFirstDamping = 1e-7, kLeastDamping = 1e-11;
+constexpr double kNothingLeft = 1e-9;            // of a primal value
+constexpr double kValueRounding = 1e-15;         // of a sum of products
 constexpr double kRounding = 1e-13;              // of a value
 constexpr std::int64_t kRowsPerColumn = 1000;    // from here on a sample of the rows goes ahead ...
 constexpr std::int64_t kScoutShare = 8;          // ... one of so many, ...
@@ -131,6 +134,24 @@ class Newton final : public LinearSolver {
   LinearStanding standing() const override { return {best_primal_, best_dual_, steps_}; }
   std::span<const double> w() const override { return best_w_; }
   double b() const override { return best_b_; }
+
+  // Rounding in f goes into the implied pulls and, times the rows, into their sum: where columns lie far from 0 nobody
+  // who computes f anew will find this gap again, though that of the pulls themselves stays.
+  //   |f - f'| ~ eps sum |w_j| rms_j,   |v - v'| <= |f - f'| 2 sum C_i |x_i|,   rms and |x| those of the free rows
+  bool is_implied() const override {
+    if (!kIsSquared || best_dual_ == 0) return false;
+    const std::vector<double> squares = gram_ ? gram_->squares() : product_->squares();
+    double mass = 0, size = 0, total = 0;
+    for (std::size_t i = 0; i < is_free_.size(); ++i) mass += is_free_[i] ? task_.cost[i] : 0.0;
+    if (mass == 0 || squares.empty()) return true;
+    for (std::size_t j = 0; j < squares.size(); ++j) {
+      const double weight = j < best_w_.size() ? best_w_[j] : best_b_;
+      size += std::abs(weight) * std::sqrt(squares[j] / mass);
+      total += squares[j];
+    }
+    const double off = kValueRounding * size * 2 * task_.factor * std::sqrt(mass * total);
+    return 0.5 * off * off <= 0.01 * settings_.tol * best_primal_;
+  }
 
   std::vector<double> beta() const override { return best_beta_; }
 
@@ -296,7 +317,10 @@ class Newton final : public LinearSolver {
       return true;
     }
     // For a squared loss w alone proves its gap, so the two must belong together; elsewhere each is kept at its best.
-    const bool is_best = LinearStanding{primal, std::max(0.0, dual), 0}.gap() < best_gap_;
+    const double gap_now = LinearStanding{primal, std::max(0.0, dual), 0}.gap();
+    // Where nothing is lost at all the primal value is rounding, and so is every gap: then the weights are the best.
+    const bool is_best = gap_now < best_gap_ || primal < kNothingLeft * best_primal_;
+    const bool is_better = primal < 0.99 * best_primal_;
     if (kIsSquared ? is_best : primal < best_primal_) {
       best_primal_ = primal;
       best_w_ = w_;
@@ -317,6 +341,7 @@ class Newton final : public LinearSolver {
       best_gap_ = gap;
       since_best_ = 0;
     }
+    if (is_better) since_best_ = 0;
     if (gap <= settings_.tol && (settings_.violation == 0 || is_kkt())) {
       ending_ = LinearEnding::converged;
       return true;
@@ -463,7 +488,8 @@ class Newton final : public LinearSolver {
     for (int trial = 0;; ++trial) {
       const double slope = slope_at(t, bend);
       if (std::isnan(slope)) return false;
-      if (std::abs(slope) <= enough || (slope < 0 && t == 1)) break;
+      // A whole step is enough, unless the slope has hardly changed: then the curvature was not that of the rows.
+      if (std::abs(slope) <= enough || (slope < 0 && t == 1 && slope > -kHardlyChanged * slope_)) break;
       (slope > 0 ? high : low) = t;
       if (trial >= kMostTrials && low > 0) {
         t = low;
@@ -471,7 +497,11 @@ class Newton final : public LinearSolver {
       }
       if (trial >= 5 * kMostTrials) return false;
       const double guess = bend > 0 ? t - slope / bend : 0.0;
-      t = guess > low && guess < high ? guess : low == 0 ? 0.1 * high : 0.5 * (low + high);
+      if (high == std::numeric_limits<double>::infinity()) {
+        t = guess > low ? std::min(guess, kLeap * t) : kLeap * t;
+      } else {
+        t = guess > low && guess < high ? guess : low == 0 ? 0.1 * high : 0.5 * (low + high);
+      }
     }
     if (t < kShortStep) {
       damping_ = std::max(10 * damping_, kFirstDamping);
