@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 
 import margrove.engine.stream as stream_engine
 from margrove import LinearSVC, LinearSVR, certify, load, save
@@ -122,6 +123,29 @@ def test_sparse_chunks_are_dense_chunks_and_float32_stays_close():
     np.testing.assert_allclose(sparse.primal_, dense.primal_, rtol=1e-9)
     single = LinearSVC(tol=1e-6).fit_stream(cut(X.astype(np.float32), y, 80))
     np.testing.assert_allclose(single.primal_, dense.primal_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
+def test_the_format_of_sparse_chunks_does_not_matter(form):
+    X, y = rows_of(5, n=90)
+    X = np.where(np.abs(X) > 0.5, X, 0)
+    dense = LinearSVC(tol=1e-6).fit_stream(cut(X, y, 40))
+    for kind in (sp.csr_matrix, sp.csr_array):
+        listed = [(kind(points).asformat(form), labels) for points, labels in cut(X, y, 40)]
+        for chunks in (listed, (kind(X).asformat(form), y)):
+            streamed = LinearSVC(tol=1e-6).fit_stream(chunks)
+            np.testing.assert_allclose(streamed.primal_, dense.primal_, rtol=1e-9)
+            assert certify(streamed, chunks).holds
+
+
+def test_targets_may_come_as_one_column():
+    X, y = rows_of(5, n=120)
+    for learner in (LinearSVC, LinearSVR):
+        flat = learner().fit_stream(cut(X, y, 50))
+        for chunks in (cut(X, y[:, None], 50), (X, y[:, None])):
+            with pytest.warns(DataConversionWarning):
+                column = learner().fit_stream(chunks)
+            np.testing.assert_allclose(column.coef_, flat.coef_, rtol=1e-6)
 
 
 def test_a_pair_of_memory_maps_is_a_stream(tmp_path):

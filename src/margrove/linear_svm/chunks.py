@@ -155,7 +155,7 @@ def _walk(
     def walk() -> Iterator[Block]:
         seen = 0
         for number, (X, y, weight) in enumerate(start(), start=1):
-            points = X if sp.issparse(X) or hasattr(X, "dtype") else np.asarray(X)
+            points = X.tocsr() if sp.issparse(X) else np.asarray(X)  # as the first look had it
             if points.shape[0] == 0:
                 continue
             if points.dtype not in FLOATS:
@@ -165,7 +165,7 @@ def _walk(
             seen += points.shape[0]
             if seen > n_rows:
                 break
-            yield block(merged(points), np.asarray(y), _own(points, y, weight))
+            yield block(merged(points), np.asarray(y).ravel(), _own(points, y, weight))
         if seen != n_rows:
             more = "more" if seen > n_rows else f"{seen}"
             raise InputError(
