@@ -395,6 +395,34 @@ def test_faults_of_a_stream_are_told_with_their_chunk():
         LinearSVC().fit_stream([(X, y), (X, y.astype(str))])
 
 
+@pytest.mark.parametrize("class_weight", ["foo", 3, {"a": 2.0}, {0: 0.0}, {0: -1.0}, {0: "much"}])
+def test_class_weights_that_fit_refuses_are_refused_with_the_same_words(class_weight):
+    X, y = rows_of(23)
+    model = LinearSVC(class_weight=class_weight)
+    with pytest.raises((InputError, ParameterError)) as of_fit:
+        model.fit(X, y)
+    with pytest.raises(of_fit.type) as of_stream:
+        model.fit_stream(cut(X, y, 100))
+    assert str(of_stream.value) == str(of_fit.value)
+
+
+def test_what_is_no_class_weight_is_refused_before_any_walk():
+    with pytest.raises(ParameterError, match="class_weight is 'foo'"):
+        LinearSVC(class_weight="foo").fit_stream(lambda: pytest.fail("walked"))
+
+
+def test_a_chunk_may_weigh_nothing_but_needs_a_weight_for_each_row():
+    X, y = rows_of(24)
+    chunks = cut(X, y, 100)
+    weightless = (X[:50], 1 - y[:50], np.zeros(50))
+    with_it = LinearSVC(tol=1e-6).fit_stream([*chunks, weightless])
+    np.testing.assert_allclose(with_it.primal_, LinearSVC(tol=1e-6).fit_stream(chunks).primal_, rtol=1.5e-6)
+    for weight in (np.zeros(49), np.zeros((50, 1)), [], 0.0):
+        for learner in (LinearSVC, LinearSVR):
+            with pytest.raises(InputError, match="chunk 4: sample_weight"):
+                learner().fit_stream([*chunks, (*weightless[:2], weight)])
+
+
 def test_a_generator_is_refused_before_any_work_and_a_stream_that_runs_dry_is_told():
     X, y = rows_of(17)
     with pytest.raises(ParameterError, match="only once"):

@@ -236,6 +236,24 @@ def check_class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
     return float(value)
 
 
+def check_class_weights(class_weight: Any, classes: NDArray[Any] | None = None) -> None:
+    """Refuse what are no weights of classes, and those of which none belongs to ``classes``; None leaves that open."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, Mapping):
+        raise ParameterError(
+            f"class_weight is {shown(class_weight)}; it must be 'balanced', a dict {{label: weight}}, or None."
+        )
+    for label, value in class_weight.items():
+        check_number(f"class_weight[{shown(label)}]", value, least=0)
+    if classes is not None and not any(label in class_weight for label in classes.tolist()):
+        raise InputError(
+            f"The classes of y, {listed(classes[:8])}, are not in class_weight, which has "
+            f"{listed(list(class_weight)[:8])}",
+            cure="Its keys are the labels as y has them.",
+        )
+
+
 def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDArray[np.float64] | None:
     """The weight of each row: its own times its class's. None where all are one."""
     weight = None
@@ -250,19 +268,7 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
             row = int(np.argmax(weight < 0))
             raise InputError(f"sample_weight[{row}] is {weight[row]:g}; Negative values are not allowed")
     if class_weight is not None:
-        if isinstance(class_weight, Mapping):
-            for label, value in class_weight.items():
-                check_number(f"class_weight[{shown(label)}]", value, least=0)
-            if not any(label in class_weight for label in np.unique(y).tolist()):
-                raise InputError(
-                    f"The classes of y, {listed(np.unique(y)[:8])}, are not in class_weight, which has "
-                    f"{listed(list(class_weight)[:8])}",
-                    cure="Its keys are the labels as y has them.",
-                )
-        elif not isinstance(class_weight, str) or class_weight != "balanced":
-            raise ParameterError(
-                f"class_weight is {shown(class_weight)}; it must be 'balanced', a dict {{label: weight}}, or None."
-            )
+        check_class_weights(class_weight, np.unique(y))
         by_class = compute_sample_weight(class_weight, y)
         weight = by_class if weight is None else weight * by_class
     return weight

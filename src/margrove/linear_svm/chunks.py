@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.data.sample import FLOATS, check_classes, merged, read_chunk, settle_weights
+from margrove.data.sample import FLOATS, check_class_weights, check_classes, merged, read_chunk, settle_weights
 from margrove.data.stream import Chunk, walker
 from margrove.errors import InputError, ParameterError
 from margrove.linear.margins import codes_of
@@ -43,6 +43,7 @@ class Stream:
 def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first: bool) -> Stream:
     """Chunks whose y are labels. ``classes`` are all that may come; None takes those that do. ``is_first`` in training,
     which takes note of the columns; otherwise they must be those of training."""
+    check_class_weights(model.class_weight)
     start = walker(chunks)
     known = None if classes is None else np.unique(np.asarray(classes))
     mass: dict[Any, float] = {}
@@ -59,9 +60,10 @@ def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first:
     n_rows, d = _extent(model, n)
     found = _ordered(mass) if known is None else known
     masses = np.array([mass.get(label, 0.0) for label in found.tolist()])
-    check_classes(found, masses)
+    check_class_weights(model.class_weight, found)
     every = np.arange(len(found))
     by_class = class_weights(model.class_weight, found, every, masses)
+    check_classes(found, masses * by_class)
 
     def block(X: Any, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
         codes = codes_of(y, found)
@@ -114,7 +116,11 @@ def _looked_through(
 
 def _own(X: Any, y: Any, weight: Any) -> NDArray[np.float64]:
     """The rows' own weights; a chunk may be of weight 0 throughout."""
-    if weight is not None and not np.any(weight):
+    if np.ndim(weight) and not np.any(weight):
+        if np.shape(weight) != (X.shape[0],):
+            raise InputError(
+                f"sample_weight is of shape {np.shape(weight)}, and X has {X.shape[0]} rows", cure="Each row needs one."
+            )
         return np.zeros(X.shape[0])
     own = settle_weights(X, y, weight, None)
     return np.ones(X.shape[0]) if own is None else own
