@@ -148,6 +148,34 @@ def test_targets_may_come_as_one_column():
             np.testing.assert_allclose(column.coef_, flat.coef_, rtol=1e-6)
 
 
+DAYS = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array([3, 7], dtype=object),
+        np.array(["no", "yes"], dtype=object),
+        np.array([False, True]),
+        np.array([b"n", b"y"]),
+        np.array([0.0, 1.0], dtype=np.float32),
+        DAYS,
+        DAYS.astype("datetime64[ns]"),
+    ],
+    ids=lambda names: str(names.dtype),
+)
+def test_a_stream_takes_the_labels_that_fit_takes(names):
+    X, y = rows_of(25)
+    whole = LinearSVC(tol=1e-6).fit(X, names[y])
+    for classes in (None, names):
+        streamed = LinearSVC(tol=1e-6).fit_stream(cut(X, names[y], 100), classes)
+        assert (streamed.classes_ == whole.classes_).all()
+        assert streamed.classes_.dtype.kind == whole.classes_.dtype.kind or names.dtype == object
+        np.testing.assert_allclose(streamed.primal_, whole.primal_, rtol=1.5e-6)
+        assert (streamed.predict(X) == whole.predict(X)).mean() > 0.99
+        assert certify(streamed, cut(X, names[y], 100)).holds
+
+
 def test_a_pair_of_memory_maps_is_a_stream(tmp_path):
     X, y = rows_of(6)
     np.save(tmp_path / "X.npy", X)
@@ -393,6 +421,42 @@ def test_faults_of_a_stream_are_told_with_their_chunk():
         LinearSVC().fit_stream(good, classes=[0, 2])
     with pytest.raises(InputError, match="several kinds"):
         LinearSVC().fit_stream([(X, y), (X, y.astype(str))])
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, np.float32("nan")])
+def test_a_missing_label_among_text_is_told_as_one_of_y(missing):
+    X, y = rows_of(26)
+    labels = np.array(["no", "yes"], dtype=object)[y]
+    labels[103] = missing
+    with pytest.raises(InputError, match="chunk 2: Input y contains NaN, first in row 3"):
+        LinearSVC().fit_stream(cut(X, labels, 100))
+    with pytest.raises(InputError, match="Input y contains NaN, first in row 103"):
+        LinearSVC().fit(X, labels)
+
+
+def test_labels_without_an_order_and_dates_that_are_none_are_refused():
+    X, y = rows_of(27)
+    with pytest.raises(InputError, match="chunk 1: y mixes labels of different types: int, str"):
+        LinearSVC().fit_stream(cut(X, np.array(["no", 1], dtype=object)[y], 100))
+    dates = DAYS[y]
+    dates[203] = "NaT"
+    with pytest.raises(InputError, match="chunk 3: Input y contains NaT, first in row 3"):
+        LinearSVC().fit_stream(cut(X, dates, 100))
+    with pytest.raises(InputError, match="several kinds"):
+        LinearSVC().fit_stream([(X, y), (X, DAYS[y])])
+
+
+def test_a_class_without_rows_is_told_as_such():
+    X, y = rows_of(28)
+    with pytest.raises(InputError, match="no row of class 2 came") as raised:
+        LinearSVC().fit_stream(cut(X, y, 100), classes=[0, 1, 2])
+    assert "weight" not in str(raised.value)
+    nothing = [(X, y, (y == 0).astype(float))]
+    with pytest.raises(InputError, match="sample_weight leaves nothing of class 1"):
+        LinearSVC().fit_stream(nothing, classes=[0, 1])
+    for classes in ([], [1]):
+        with pytest.raises(ParameterError, match="at least two"):
+            LinearSVC().fit_stream(cut(X, y, 100), classes)
 
 
 @pytest.mark.parametrize("class_weight", ["foo", 3, {"a": 2.0}, {0: 0.0}, {0: -1.0}, {0: "much"}])

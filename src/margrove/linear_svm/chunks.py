@@ -16,9 +16,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.data.sample import FLOATS, check_class_weights, check_classes, merged, read_chunk, settle_weights
+from margrove.data.sample import (
+    FLOATS,
+    check_class_weights,
+    check_classes,
+    merged,
+    plain_labels,
+    read_chunk,
+    settle_weights,
+)
 from margrove.data.stream import Chunk, walker
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, shown
 from margrove.linear.margins import codes_of
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.layout import check_prices, class_weights, prices_by_class
@@ -45,7 +53,7 @@ def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first:
     which takes note of the columns; otherwise they must be those of training."""
     check_class_weights(model.class_weight)
     start = walker(chunks)
-    known = None if classes is None else np.unique(np.asarray(classes))
+    known = None if classes is None else _known(classes)
     mass: dict[Any, float] = {}
     n = 0
     for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first), start=1):
@@ -54,12 +62,16 @@ def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first:
                 codes_of(y, known)
         labels, codes = np.unique(y, return_inverse=True)
         added = np.bincount(codes, weights=own, minlength=len(labels))
-        for label, weight in zip(labels.tolist(), added.tolist(), strict=True):
+        for label, weight in zip(_keys(labels), added.tolist(), strict=True):
             mass[label] = mass.get(label, 0.0) + weight
         n += X.shape[0]
     n_rows, d = _extent(model, n)
     found = _ordered(mass) if known is None else known
-    masses = np.array([mass.get(label, 0.0) for label in found.tolist()])
+    for label in _keys(found):
+        if label not in mass:
+            cure = "Leave it out of classes, or add rows of it." if is_first else "The model learned it from such rows."
+            raise InputError(f"no row of class {shown(label)} came", cure=cure)
+    masses = np.array([mass[label] for label in _keys(found)])
     check_class_weights(model.class_weight, found)
     every = np.arange(len(found))
     by_class = class_weights(model.class_weight, found, every, masses)
@@ -137,6 +149,18 @@ def _in_chunk(number: int) -> Iterator[None]:
         raise
     except ValueError as error:  # scikit-learn's
         raise InputError(f"chunk {number}: {error}") from error
+
+
+def _known(classes: Any) -> NDArray[Any]:
+    known = np.unique(plain_labels(np.asarray(classes).ravel()))
+    if len(known) < 2:
+        raise ParameterError(f"classes holds {len(known)} label(s); a classifier needs at least two.")
+    return known
+
+
+def _keys(labels: NDArray[Any]) -> list[Any]:
+    """Labels to look up by; dates stay dates, which ``tolist`` makes whole numbers of if they are fine enough."""
+    return list(labels) if labels.dtype.kind == "M" else labels.tolist()
 
 
 def _ordered(mass: dict[Any, float]) -> NDArray[Any]:
