@@ -216,6 +216,24 @@ def test_very_many_columns_are_solved_by_blocks_of_rows(loss, intercept, monkeyp
     assert streamed.dual_[0] <= whole.primal_[0] * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_of_zeros_do_not_keep_the_gap_open(loss, intercept, monkeypatch):
+    monkeypatch.setattr(stream_engine, "MOST_COLUMNS", 3)
+    rng = np.random.default_rng(29)
+    X = np.vstack([np.zeros((25, 8)), rng.normal(size=(100, 8)), np.zeros((25, 8))])
+    y = rng.permutation(np.repeat([0.0, 1.0], 75))
+    learner = LinearSVC if loss in CLASS_LOSSES else LinearSVR
+    model = learner(loss=loss, C=0.3, tol=1e-3, max_iter=100_000, **INTERCEPTS[intercept])
+    for rows in (X, np.zeros_like(X)):
+        streamed = clone(model).fit_stream(cut(rows, y, 20), max_passes=1000)
+        assert "descent" in streamed.solver_
+        assert streamed.gap_[0] <= 1e-3
+        whole = clone(model).set_params(tol=1e-6).fit(rows, y)
+        assert streamed.primal_[0] == pytest.approx(whole.primal_[0], rel=1.1e-3)
+        assert streamed.dual_[0] <= whole.primal_[0] * (1 + 1e-9)
+
+
 def test_a_squared_loss_has_the_pull_that_w_implies():
     rng = np.random.default_rng(9)
     f, C = rng.normal(size=50), rng.uniform(0, 2, size=50)
