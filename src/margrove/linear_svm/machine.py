@@ -75,6 +75,8 @@ class LinearSupportVectorMachine(BaseEstimator):
     engine_: str
     certificate_: Certificate
 
+    _limit_of_passes = "max_iter"  # the parameter that ended a solve with status max_iter
+
     loss: Loss
     C: float
     tol: float
@@ -225,7 +227,7 @@ class LinearSupportVectorMachine(BaseEstimator):
         gap = f"relative gap {reached:.3g}" if np.isfinite(reached) else "no gap is known"
         message = (
             f"{type(self).__name__} ended with status {str(self.status_)!r}: {gap}{where}, tol is {self.tol:g}; "
-            f"{self.status_.advice}."
+            f"{self.status_.advice.replace('max_iter', self._limit_of_passes)}."
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 

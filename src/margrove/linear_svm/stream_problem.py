@@ -86,5 +86,5 @@ class StreamSolution:
 
     @property
     def gap(self) -> float:
-        """P − D, relative to P; 0 where both are 0."""
-        return relative_gap(self.primal, self.dual)
+        """P − D, relative to P; 0 where both are 0. β = 0 is worth D = 0."""
+        return relative_gap(self.primal, max(self.dual, 0.0))

@@ -20,9 +20,10 @@ from margrove.errors import ConvergenceWarning, ParameterError, check_whole, lev
 from margrove.linear_svm.certificate import solver_certificate
 from margrove.linear_svm.chunks import Stream
 from margrove.linear_svm.layout import scale_of_intercept
-from margrove.linear_svm.machine import LinearSupportVectorMachine
+from margrove.linear_svm.machine import LinearSupportVectorMachine, tell_solutions
 from margrove.linear_svm.problem import Loss, is_squared, losses
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
+from margrove.progress import Progress, overheard
 from margrove.status import Status, worst
 
 _LEAST_SECONDS = 1e-9  # of a solve whose time is over
@@ -59,7 +60,19 @@ class Streaming(LinearSupportVectorMachine):
         if effort.time_limit is not None:  # the first look counts
             left = effort.time_limit - (time.monotonic() - began)
             effort = replace(effort, time_limit=max(left, _LEAST_SECONDS))
-        return solve_stream(problem, effort)
+        if not self.verbose:
+            return solve_stream(problem, effort)
+        name, start = type(self).__name__, time.perf_counter()
+        print(f"[{name}] {stream.n_rows} rows in chunks, {stream.n_columns} columns; loss {self.loss}")
+
+        def tell(progress: Progress) -> None:
+            gap = "" if progress.objective is None else f", relative gap {progress.objective:.3g}"
+            print(f"[{name}] {progress.done:g} passes{gap}, {time.perf_counter() - start:.1f} s", flush=True)
+
+        with overheard(tell):
+            solutions = solve_stream(problem, effort)
+        tell_solutions(name, solutions, time.perf_counter() - start)
+        return solutions
 
     def _keep_stream(self, solutions: Sequence[StreamSolution], n: int, names: tuple[str, ...]) -> None:
         """Weights, numbers, the steps that tell β, and the solver's word on them."""
@@ -71,7 +84,11 @@ class Streaming(LinearSupportVectorMachine):
             self.dual_steps_ = np.zeros((len(solutions), most, solutions[0].steps.shape[1]))
             for own, solution in zip(self.dual_steps_, solutions, strict=True):
                 own[: len(solution.steps)] = solution.steps
-        self._keep_solutions(solutions, names)
+        self._limit_of_passes = "max_passes"
+        try:
+            self._keep_solutions(solutions, names)
+        finally:
+            del self._limit_of_passes
         self.engine_ = "stream"
         self.certificate_ = solver_certificate(self, n, names)
 
