@@ -158,7 +158,7 @@ X, y = rng.normal(size=(6000, 20)), np.arange(6000) % 2  # nothing to learn: it 
 SVC().fit(X[:50], y[:50])
 threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
-    GridSearchCV(SVC(kernel="linear"), {"C": [1e5, 1e6]}, cv=2, refit=False).fit(X, y)
+    GridSearchCV(SVC(kernel="linear", max_iter=10**9), {"C": [1e5, 1e6]}, cv=2, refit=False).fit(X, y)  # by pairs
 except KeyboardInterrupt:
     print("stopped")
 """

@@ -86,10 +86,13 @@ class Training:
         self.preparation.check_learner(self.learner)
         try:
             self.question()
-        except ParameterError:
+        except ParameterError as refused:
             if self.task is not None or self.learner.regression is None:
                 raise
-            replace(self, task="regress").question()
+            try:
+                replace(self, task="regress").question()
+            except ParameterError:  # of neither: its classes are what most people mean
+                raise refused from None
 
     def build(self, found: Mapping[str, Any] | None = None) -> Any:
         """An unfitted model, with the parameters that a search found besides those that were typed."""
