@@ -45,7 +45,8 @@ def take_learner_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
     learner = LEARNERS[name]
     check_is_fitted(model)
     classes = ("classes_",) if learner.is_classifier else ()
-    for attribute in ("n_features_in_", *classes, "certificate_", *learner.scalars):
+    scalars = [key for key, scalar in learner.scalars.items() if not scalar.is_optional or hasattr(model, key)]
+    for attribute in ("n_features_in_", *classes, "certificate_", *scalars):
         if not hasattr(model, attribute):
             raise FaultError(f"{name} has no {attribute}: its fit did not come to an end")
     parameters = parameters_to_json(model, taken)
@@ -60,7 +61,7 @@ def take_learner_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
         "n_features_in": int(model.n_features_in_),
         "feature_names": None if names is None else names.tolist(),
         "labels": labels_to_json(model.classes_) if learner.is_classifier else None,
-        "scalars": {key: scalar_to_json(getattr(model, key)) for key in learner.scalars},
+        "scalars": {key: scalar_to_json(getattr(model, key)) for key in scalars},
         "arrays": layouts,
         "certificate": model.certificate_.to_dict(),
     }
@@ -77,8 +78,10 @@ def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) 
     labels = read_labels(record["labels"], learner)
     counts = learner.machines(parameters, len(labels))
     columns = check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS)
-    check_fields(record["scalars"], set(learner.scalars), f"the list of {name}'s scalars")
-    fitted = {key: check_scalar(key, record["scalars"][key], scalar) for key, scalar in learner.scalars.items()}
+    told = record["scalars"] if isinstance(record["scalars"], dict) else {}
+    scalars = {key: scalar for key, scalar in learner.scalars.items() if not scalar.is_optional or key in told}
+    check_fields(record["scalars"], set(scalars), f"the list of {name}'s scalars")
+    fitted = {key: check_scalar(key, record["scalars"][key], scalar) for key, scalar in scalars.items()}
     symbols = {"K": len(labels), **counts, "d": columns}
     if "n_rows_" in fitted:
         symbols["n"] = fitted["n_rows_"]
