@@ -224,7 +224,9 @@ def test_ties_are_decided_in_the_order_of_the_file():
     )
     model = read_libsvm_model(io.BytesIO(text.encode()))
     assert model.predict(np.zeros((1, 3))) == [5]
-    flat = "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\nlabel {}\nnr_sv 1 1\nSV\n1 1:1\n-1 1:-1\n"
+    flat = (
+        "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\nlabel {}\nnr_sv 1 1\nSV\n1 1:1\n-1 1:-1\n"
+    )
     assert read_libsvm_model(io.BytesIO(flat.format("5 1").encode())).predict([[0.0]]) == [1]
     assert read_libsvm_model(io.BytesIO(flat.format("1 5").encode())).predict([[0.0]]) == [5]
 

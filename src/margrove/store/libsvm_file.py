@@ -289,7 +289,9 @@ class _Rows:
         wanted = n_features if n_features is not None else least if self.X is None else self.X.shape[1]
         check_whole("n_features", wanted, least=1)
         if not least <= wanted <= MOST_INDEX:
-            raise ParameterError(f"n_features is {wanted}; the file has {least} columns, so it must be {least} or more.")
+            raise ParameterError(
+                f"n_features is {wanted}; the file has {least} columns, so it must be {least} or more."
+            )
         self.n_features = int(wanted)
         if self.X is not None and self.X.shape[1] != wanted:
             raise InputError(f"X has {self.X.shape[1]} columns, and n_features is {wanted}")
@@ -353,11 +355,11 @@ def _ours(theirs: LibsvmModel, model: Any, labels: NDArray[np.int64] | None, row
         model.probA_, model.probB_ = theirs.prob_a, theirs.prob_b
     support = rows.found(theirs)
     solution = Solution(
-        support=support,
+        support=support.astype(np.int32),
         support_vectors=rows.vectors(theirs, support),
         dual_coef=theirs.dual_coef,
         intercept=-theirs.rho + 0.0,
-        n_support=np.array([len(support)]) if theirs.n_support is None else theirs.n_support,
+        n_support=np.array([len(support)] if theirs.n_support is None else theirs.n_support, np.int32),
         n_rows=rows.count(support),
         n_features=rows.n_features,
         gamma=theirs.gamma,

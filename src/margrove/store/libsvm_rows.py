@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.errors import InputError
+import itertools
 
 _AS_WRITTEN = "%.8g"  # LIBSVM's format of a cell
 
@@ -73,6 +74,5 @@ def _keys(X: Any) -> list[bytes]:
     # SciPy may have narrowed the numbers of columns, by how many of them there are.
     columns = matrix.indices.astype(np.int64)
     return [
-        columns[start:end].tobytes() + matrix.data[start:end].tobytes()
-        for start, end in zip(starts[:-1], starts[1:], strict=True)
+        columns[start:end].tobytes() + matrix.data[start:end].tobytes() for start, end in itertools.pairwise(starts)
     ]

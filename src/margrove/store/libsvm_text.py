@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -26,6 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.store.fault import FaultError, shown
+import itertools
 
 SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 KERNEL_TYPES = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
@@ -173,7 +175,9 @@ def _told(words: _Words, name: str) -> tuple[int, list[str]]:
 def _choice(words: _Words, name: str, allowed: tuple[str, ...]) -> str:
     line, given = _told(words, name)
     if len(given) != 1 or given[0] not in allowed:
-        raise FaultError(f"line {line}: {name} is {shown(' '.join(given))}; one of {', '.join(allowed)} was expected", _CURE)
+        raise FaultError(
+            f"line {line}: {name} is {shown(' '.join(given))}; one of {', '.join(allowed)} was expected", _CURE
+        )
     return given[0]
 
 
@@ -188,10 +192,14 @@ def _whole(words: _Words, name: str, *, least: int, default: int | None = None) 
 
 def _as_whole(line: int, name: str, text: str, least: int = -MOST_INDEX - 1, most: int = MOST_INDEX) -> int:
     # int() would take '1_000' and digits of other scripts, and thousands of them.
-    is_whole = len(text) <= 11 and text.lstrip("+-").isdigit() and text.isascii() and text.count("-") + text.count("+") < 2
+    is_whole = (
+        len(text) <= 11 and text.lstrip("+-").isdigit() and text.isascii() and text.count("-") + text.count("+") < 2
+    )
     value = int(text) if is_whole else None
     if value is None or not least <= value <= most:
-        raise FaultError(f"line {line}: {name} is {shown(text)}; a whole number from {least} to {most} was expected", _CURE)
+        raise FaultError(
+            f"line {line}: {name} is {shown(text)}; a whole number from {least} to {most} was expected", _CURE
+        )
     return value
 
 
@@ -268,7 +276,9 @@ def _read_vectors(lines: Iterator[tuple[int, str]], model: LibsvmModel, width: i
             index, _, value = word.partition(":")
             last_index, last = last, _as_whole(line, "the number of a column", index, least=0 if is_given else 1)
             if last <= last_index:
-                raise FaultError(f"line {line}: column {last} stands behind column {last_index}; they must ascend", _CURE)
+                raise FaultError(
+                    f"line {line}: column {last} stands behind column {last_index}; they must ascend", _CURE
+                )
             indices.append(last)
             values.append(_as_number(line, f"column {last}", value))
         starts.append(len(indices))
@@ -288,7 +298,7 @@ def _read_vectors(lines: Iterator[tuple[int, str]], model: LibsvmModel, width: i
 def _serials(starts: list[int], indices: list[int], values: list[float]) -> NDArray[np.int64]:
     """The numbers of training rows, from 1: the value of column 0 of each support vector."""
     numbers = []
-    for row, (start, end) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+    for row, (start, end) in enumerate(itertools.pairwise(starts)):
         value = values[start] if end > start and indices[start] == 0 else math.nan
         if not (1 <= value <= MOST_INDEX and float(value).is_integer()):
             raise FaultError(

@@ -38,7 +38,7 @@ _NUMBERS = {  # that kernels have, other than γ alone
 }
 
 
-_CODE = {"python": "to_python", "sql": "to_sql", "c": "to_c"}
+CODE = {"python": "to_python", "sql": "to_sql", "c": "to_c"}
 
 
 def show(screen: Screen, path: str) -> None:
@@ -142,16 +142,22 @@ def _vote_of(model: Any) -> Vote:
 
 def show_code(screen: Screen, path: str, language: str) -> None:
     """Print a function or expression that predicts as a saved tree does."""
-    if language not in _CODE:
-        raise ParameterError(f"--code is {language!r}; it must be one of {', '.join(_CODE)}.")
-    model = _of_trees_in(path, "--code")
-    if not is_tree(model):
-        problem = f"--code is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
-        raise InputError(problem, file=path, cure="Train one: --model tree.")
-    code = getattr(model, _CODE[language])()
+    if language not in CODE:
+        raise ParameterError(f"--code is {language!r}; it must be one of {', '.join(CODE)}.")
+    code = tree_code(path, language, "--code")
     if not screen.is_json:
         print(code)  # as it is: no line of code may be wrapped
     screen.document({"command": "show", "model": path, "language": language, "code": code})
+
+
+def tree_code(path: str, language: str, option: str) -> str:
+    """The tree of a file as code, which ``option`` asked for."""
+    model = _of_trees_in(path, option)
+    if not is_tree(model):
+        problem = f"{option} is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
+        raise InputError(problem, file=path, cure="Train one: --model tree.")
+    code: str = getattr(model, CODE[language])()
+    return code
 
 
 def _of_trees_in(path: str, option: str) -> Any:

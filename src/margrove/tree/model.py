@@ -23,9 +23,9 @@ order). Nothing here learns.
 ``inverse_weight``  (m,) float64         of a subset test: Σ 1/w over all levels; else 0
 ==================  ===================  ==============================================================================
 
-``n_tests`` and ``n_candidates`` are NaN in all inner nodes of a tree that was grown elsewhere (`adopted.py`), which does
-not tell them. The last three are None in a tree of an old file, which did not keep them; there a column that is parted into subsets
-counts as 2^(L−1) − 1 candidates.
+``n_tests`` and ``n_candidates`` are NaN in all inner nodes of a tree that was grown elsewhere (`adopted.py`). The last
+three are None in a tree of an old file, which did not keep them; there a column that is parted into subsets counts as
+2^(L−1) − 1 candidates.
 """
 
 from __future__ import annotations
