@@ -330,7 +330,10 @@ def test_what_libsvm_has_not_is_refused_with_the_cure(wine):
             write_libsvm_model(model, io.BytesIO())
 
 
-GOOD = "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.1\nlabel 1 2\nnr_sv 1 1\nSV\n1 1:1 3:2\n-1 2:1\n"
+GOOD = (
+    "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.1\nlabel 1 2\nnr_sv 1 1\n"
+    "SV\n1 1:1 3:2\n-1 2:1\n"
+)
 
 
 @pytest.mark.parametrize(

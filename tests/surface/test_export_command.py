@@ -38,7 +38,7 @@ def test_columns_and_labels_are_told(run: Run, machine: str) -> None:
     result = run("export", machine, "--to", "libsvm", "-o", "p.model")
     words = " ".join(result.output.split())
     assert "the places of 'Adelie', 'Chinstrap', 'Gentoo'" in words
-    assert "1 island = Biscoe" in words or "those that the encoder makes" in words
+    assert "those that the encoder makes of the table" in words
     record = json.loads(run("export", machine, "--to", "libsvm", "-o", "p.model", "--json").stdout)
     assert record["labels"] == ["Adelie", "Chinstrap", "Gentoo"]
     encoder = margrove.load(machine)[0]

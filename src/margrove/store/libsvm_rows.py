@@ -8,6 +8,7 @@ regression a row with a larger value has no smaller coefficient, so the coeffici
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from typing import Any
 
@@ -16,7 +17,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.errors import InputError
-import itertools
 
 _AS_WRITTEN = "%.8g"  # LIBSVM's format of a cell
 

@@ -16,8 +16,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -27,7 +27,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.store.fault import FaultError, shown
-import itertools
 
 SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 KERNEL_TYPES = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")

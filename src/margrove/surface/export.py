@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 from margrove.atomic import replace_file
@@ -67,8 +68,6 @@ def _libsvm(screen: Screen, path: str) -> tuple[bytes, dict[str, Any]]:
 
 
 def _write(output: str, content: bytes) -> None:
-    from pathlib import Path
-
     file = Path(output)
     try:
         if file.exists() and not file.is_file():

@@ -87,6 +87,8 @@ def _solve_of(learner: Any) -> dict[str, Any] | None:
     # That of the certificate, which was recomputed, before the solver's own.
     claimed = [claim.values for claim in learner.certificate_.claims if claim.name == "relative duality gap"]
     gaps = claimed[0] if claimed else learner.gap_
+    if np.isnan(gaps).any():  # a model that was solved elsewhere tells none
+        return None
     return {"solver": learner.solver_, "gap": max(0.0, float(np.max(gaps))), "margins": widths}
 
 

@@ -115,9 +115,8 @@ def _bounds(
     """The largest coefficient that each support vector may have. ν-SVC scales them by a number it does not keep: there
     the largest stands for the bound."""
     if not hasattr(model, "C"):
-        return (
-            np.ones_like(size) if classes is None else np.broadcast_to(size.max(axis=1, initial=0)[:, None], size.shape)
-        )
+        largest = np.ones((len(size), 1)) if classes is None else size.max(axis=1, initial=0)[:, None]
+        return np.broadcast_to(largest, size.shape)
     bound = np.full(size.shape[1], float(model.C))
     if classes is not None:
         bound = bound * np.repeat(model.class_weight_, solution.n_support)

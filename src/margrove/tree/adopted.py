@@ -103,4 +103,4 @@ def _weights_of_classes(value: NDArray[np.float64], weight: NDArray[np.float64])
     """The weight of each class in each node, from their shares; counts of rows are whole."""
     weights = value / value.sum(axis=1, keepdims=True) * weight[:, None]
     whole = np.round(weights)
-    return whole if np.allclose(weights, whole, rtol=_ROUNDING, atol=_ROUNDING) else weights
+    return np.asarray(whole if np.allclose(weights, whole, rtol=_ROUNDING, atol=_ROUNDING) else weights)
