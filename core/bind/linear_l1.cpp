@@ -26,8 +26,8 @@ class BoundL1Svm {
       : points_(std::move(points)),
         scale_(std::isinf(intercept) ? 1.0 : intercept),
         solver_(make_design(points_.rows, scale_, borrowed_blas<double>()),
-                {static_cast<LinearLoss>(loss), std::isinf(intercept), epsilon, tol, max_steps}) {
-    require(loss >= 0 && loss <= static_cast<int>(LinearLoss::squared_epsilon_insensitive), "unknown loss");
+                {static_cast<L1Loss>(loss), std::isinf(intercept), epsilon, tol, max_steps}) {
+    require(loss >= 0 && loss <= static_cast<int>(L1Loss::squared_epsilon_insensitive), "unknown loss");
     require(points_.n < (std::int64_t{1} << 31), "a linear SVM with penalty l1 takes fewer than 2^31 rows");
   }
 

@@ -66,6 +66,7 @@ class BoundLinearSet {
       state["steps"] = rung.standing.steps;
       state["ending"] = static_cast<int>(rung.ending);
       state["method"] = static_cast<int>(rung.method);
+      state["is_implied"] = rung.is_implied;
       found.append(state);
     }
     return found;

@@ -65,6 +65,8 @@ MARGROVE_CLONES double loss_slope(std::int64_t n, const double* target, const do
   return std::accumulate(slope, slope + 8, 0.0);
 }
 
+bool is_of_signs(L1Loss loss) { return loss == L1Loss::hinge || loss == L1Loss::squared_hinge; }
+
 std::size_t as_size(std::int64_t k) { return static_cast<std::size_t>(k); }
 
 }  // namespace
@@ -72,11 +74,11 @@ std::size_t as_size(std::int64_t k) { return static_cast<std::size_t>(k); }
 L1Machine::L1Machine(const Design& design, const L1Settings& settings, const L1Start& start)
     : design_(design),
       settings_(settings),
+      epsilon_(is_of_signs(settings.loss) ? 0.0 : settings.epsilon),
       target_(start.target),
       cost_(start.cost),
-      is_squared_(settings.loss == LinearLoss::squared_hinge ||
-                  settings.loss == LinearLoss::squared_epsilon_insensitive),
-      is_of_signs_(settings.loss == LinearLoss::hinge || settings.loss == LinearLoss::squared_hinge),
+      is_squared_(settings.loss == L1Loss::squared_hinge || settings.loss == L1Loss::squared_epsilon_insensitive),
+      is_of_signs_(is_of_signs(settings.loss)),
       n_(design.n()),
       columns_(design.columns()),
       w_(start.w.begin(), start.w.end()),
@@ -185,18 +187,17 @@ void L1Machine::weigh() {
   double penalty = 0, smoothed = 0, losses = 0;
   for (std::int64_t j = 0; j < columns_; ++j)
     if (is_penalised(j)) penalty += std::abs(w_[as_size(j)]);
-  const double epsilon = settings_.epsilon;
   for (std::size_t i = 0; i < cost_.size(); ++i) {
     curvature_[i] = beta_[i] = 0;
     if (cost_[i] == 0) continue;
     const double residual = target_[i] - values_[i];
-    const double beta = beta_at(residual, base_[i], sigma_[i], epsilon, low_[i], high_[i]);
+    const double beta = beta_at(residual, base_[i], sigma_[i], epsilon_, low_[i], high_[i]);
     const double away = beta - anchor_[i];
     beta_[i] = beta;
     curvature_[i] = beta != 0 && beta > low_[i] && beta < high_[i] ? sigma_[i] : 0.0;
-    smoothed += beta * residual - epsilon * std::abs(beta) -
+    smoothed += beta * residual - epsilon_ * std::abs(beta) -
                 (square_share() * beta * beta + softness() * away * away) / (2 * cost_[i]);
-    const double excess = std::max(0.0, is_of_signs_ ? residual * target_[i] : std::abs(residual) - epsilon);
+    const double excess = std::max(0.0, is_of_signs_ ? residual * target_[i] : std::abs(residual) - epsilon_);
     losses += cost_[i] * (is_squared_ ? excess * excess : excess);
   }
   smoothed_primal_ = penalty + smoothed;
@@ -249,7 +250,7 @@ void L1Machine::judge() {
   for (std::size_t i = 0; i < beta_.size(); ++i) {
     if (cost_[i] == 0) continue;
     const double beta = beta_[i] * (beta_[i] > 0 ? above : below), soft = softness() / cost_[i];
-    gain += target_[i] * beta - settings_.epsilon * std::abs(beta);
+    gain += target_[i] * beta - epsilon_ * std::abs(beta);
     square += beta * beta * square_share() / cost_[i];
     inner_square += beta * beta * soft;
     inner_gain += beta * anchor_[i] * soft;
@@ -288,7 +289,7 @@ void L1Machine::note_progress() {
 double L1Machine::mean_excess() const {
   double sum = 0, mass = 0;
   for (std::size_t i = 0; i < cost_.size(); ++i) {
-    sum += cost_[i] * std::max(0.0, std::abs(target_[i] - values_[i]) - settings_.epsilon);
+    sum += cost_[i] * std::max(0.0, std::abs(target_[i] - values_[i]) - epsilon_);
     mass += cost_[i];
   }
   return sum > 0 ? sum / mass : 1.0;
@@ -481,7 +482,7 @@ Resumable L1Machine::solve_column_model() {
 // The slope of the smoothed value at w + t step, from the right.
 double L1Machine::slope_at(double t) const {
   double slope = loss_slope(n_, target_.data(), values_.data(), value_step_.data(), t, base_.data(), sigma_.data(),
-                            settings_.epsilon, low_.data(), high_.data());
+                            epsilon_, low_.data(), high_.data());
   for (const std::int32_t j : moved_) {
     if (!is_penalised(j)) continue;
     const double step = step_[as_size(j)], there = w_[as_size(j)] + t * step;

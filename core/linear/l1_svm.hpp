@@ -31,13 +31,13 @@
 
 namespace margrove {
 
-enum class LinearLoss : int { hinge = 0, squared_hinge = 1, epsilon_insensitive = 2, squared_epsilon_insensitive = 3 };
+enum class L1Loss : int { hinge = 0, squared_hinge = 1, epsilon_insensitive = 2, squared_epsilon_insensitive = 3 };
 enum class L1Ending : int { none = 0, converged = 1, max_steps = 2, stalled = 3, nonfinite = 4 };
 
 struct L1Settings {
-  LinearLoss loss = LinearLoss::squared_hinge;
+  L1Loss loss = L1Loss::squared_hinge;
   bool is_free = false;  // the constant column is not penalised
-  double epsilon = 0;
+  double epsilon = 0;    // no part of the hinges
   double tol = 1e-4;
   std::int64_t max_steps = 1000;
 };
@@ -96,6 +96,7 @@ class L1Machine {
 
   const Design& design_;
   const L1Settings settings_;
+  const double epsilon_;  // 0 for losses of signs
   const std::span<const double> target_, cost_;
   const bool is_squared_, is_of_signs_;
   const std::int64_t n_, columns_;

@@ -19,7 +19,10 @@ constexpr std::int64_t kWorkBetweenLooks = 1 << 20;  // multiplications between 
 constexpr std::int64_t kMostPassesUnchecked = 20;    // before the gap is computed, whatever it seems to be
 constexpr double kSoonEnough = 1.5;                  // times the limit, of the gap as it seems: then it is computed
 constexpr double kFarthest = 2;                      // along the line of weights, now being at 1
-constexpr int kLineTrials = 8;
+constexpr double kRounding = 1e-15;                  // of a value
+constexpr int kLineTrials = 6;
+constexpr double kGolden = 0.6180339887498949;
+constexpr double kNearlyThere = 5;        // times the limit, of a gap that better weights may close
 constexpr std::int64_t kPatience = 2000;  // passes without a better gap before a solve has stalled
 
 template <class T>
@@ -96,7 +99,7 @@ MARGROVE_INLINE void visit_body(const Rows& rows, const Loss& loss, Visit& visit
     }
     ++visit.at;
     visit.worst = std::max(visit.worst, violation);
-    if (violation < 1e-14) continue;
+    if (violation <= kRounding * (std::abs(f) + std::abs(z))) continue;
     const double norm = visit.norm[i], bend = norm + extra;
     double best = norm * old - (f - z);
     if constexpr (!Loss::kIsOfSigns) best -= std::clamp(best, -loss.epsilon, loss.epsilon);
@@ -173,6 +176,7 @@ class Descent final : public LinearSolver {
   LinearStanding standing() const override { return {best_primal_, best_dual_, passes()}; }
   std::span<const double> w() const override { return best_w_; }
   double b() const override { return best_b_; }
+  bool is_implied() const override { return false; }
   std::vector<double> beta() const override { return best_beta_; }
 
   void rescale(double factor) override {
@@ -295,7 +299,6 @@ class Descent final : public LinearSolver {
       f_[at] = dot_row(rows_, i, w_.data()) + b;
       if (C > 0) brought += loss_.brought(z, beta_[at], C);
     }
-    const double primal = take_best_weights(b);
     double dual = brought - 0.5 * squares;
     std::vector<double> balanced;
     if (is_free_intercept_ && total_ != 0) {
@@ -304,6 +307,7 @@ class Descent final : public LinearSolver {
       dual -= 0.5 * spread_ * total_ * total_;
     }
     dual_now_ = dual;
+    const double primal = take_best_weights(b, std::max(dual, best_dual_));
     if (!std::isfinite(primal) || !std::isfinite(dual)) {
       ending_ = LinearEnding::nonfinite;
       return;
@@ -321,8 +325,9 @@ class Descent final : public LinearSolver {
   }
 
   // The pulls come to rest before the weights do, which go on swinging about their best: so the best of the line
-  // through the best weights so far and those of now is taken. Its primal value; infinite or NaN where that overflows.
-  double take_best_weights(double b) {
+  // through the best weights so far and those of now is taken, where that may be what is missing to the end. Its primal
+  // value; infinite or NaN where that overflows.
+  double take_best_weights(double b, double dual) {
     if (best_f_.empty()) {
       best_f_.assign(f_.size(), 0.0);  // of w = 0
       best_primal_ = std::numeric_limits<double>::infinity();
@@ -342,17 +347,29 @@ class Descent final : public LinearSolver {
         sum += loss_.value(task_.target[i], best_f_[i] + t * (f_[i] - best_f_[i]), task_.factor * task_.cost[i]);
       return sum;
     };
-    // A convex function of t: thirds that cannot hold its least value are given up.
-    double low = 0, high = kFarthest;
-    for (int trial = 0; trial < kLineTrials; ++trial) {
-      const double left = low + (high - low) / 3, right = high - (high - low) / 3;
-      if (value(left) <= value(right)) {
-        high = right;
-      } else {
-        low = left;
+    double t = 1, found = value(1);
+    const double gap = LinearStanding{found, dual, 0}.gap();
+    if (gap > settings_.tol && gap <= kNearlyThere * settings_.tol) {
+      // A convex function of t: by the golden section.
+      double low = 0, high = kFarthest;
+      double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
+      double at_left = value(left), at_right = value(right);
+      for (int trial = 0; trial < kLineTrials; ++trial) {
+        if (at_left <= at_right) {
+          high = right;
+          right = std::exchange(left, right - kGolden * (right - low));
+          at_right = std::exchange(at_left, value(left));
+        } else {
+          low = left;
+          left = std::exchange(right, left + kGolden * (high - left));
+          at_left = std::exchange(at_right, value(right));
+        }
+      }
+      if (std::min(at_left, at_right) < found) {
+        t = at_left <= at_right ? left : right;
+        found = std::min(at_left, at_right);
       }
     }
-    const double t = 0.5 * (low + high), found = value(t);
     if (found < best_primal_) {
       best_primal_ = found;
       for (std::size_t j = 0; j < w_.size(); ++j) best_w_[j] += t * (w_[j] - best_w_[j]);

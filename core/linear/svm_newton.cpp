@@ -6,7 +6,9 @@
 #include <numeric>
 #include <type_traits>
 
-#include "linear/order.hpp"
+#include "linear/row_sample.hpp"
+#include "linear/svm_hessian.hpp"
+#include "linear/svm_rows.hpp"
 #include "parallel.hpp"
 
 namespace margrove {
@@ -17,17 +19,17 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kMostRanges = 16;             // of rows, each with sums of its own
 constexpr std::int64_t kWorkOfARange = 1 << 16;      // multiplications that are worth a range
 constexpr std::int64_t kBlock = 256;                 // rows judged together, so that the arithmetic is vectorised
-constexpr std::int64_t kOuterRows = 128;             // rows whose outer products are added by one call
-constexpr std::int64_t kGramParts = 4;               // parts of a list of rows that are added at the same time
-constexpr std::int64_t kWorkOfAPart = 1 << 26;       // multiplications between two looks at the clock
 constexpr double kFirstMultiplier = 0.5;             // kappa of signs: every row begins within its bounds
 constexpr double kMultiplierGrowth = 3;              // of kappa, from one step of the multipliers to the next
 constexpr double kInnerShare = 0.05;                 // of the gap that the multipliers' subproblem may leave
 constexpr double kWarmMultiplier = 9;                // kappa where a start is given
 constexpr double kEnoughDescent = 0.05;              // of the slope, where a line search may end
+constexpr double kHardlyChanged = 0.5, kLeap = 10;   // of the slope; of a step that is too short
 constexpr int kMostTrials = 12;                      // of a line search
 constexpr double kShortStep = 0.1, kLongStep = 0.9;  // of a step, where it is damped more, or less
 constexpr double kFirstDamping = 1e-7, kLeastDamping = 1e-11;
+constexpr double kNothingLeft = 1e-9;            // of a primal value
+constexpr double kValueRounding = 1e-15;         // of a sum of products
 constexpr double kRounding = 1e-13;              // of a value
 constexpr std::int64_t kRowsPerColumn = 1000;    // from here on a sample of the rows goes ahead ...
 constexpr std::int64_t kScoutShare = 8;          // ... one of so many, ...
@@ -35,186 +37,9 @@ constexpr std::int64_t kScoutNumbers = 1 << 21;  // ... of so many numbers at mo
 constexpr double kScoutTolerance = 1e-3;         // ... solved to this gap ...
 constexpr std::int64_t kScoutSteps = 100;        // ... or so far
 constexpr double kNearMargin = 0.1, kScoutedMultiplier = 6;
-constexpr int kPatience = 200;    // steps without a better gap before a solve has stalled
-constexpr double kCgShare = 0.1;  // of the residual, where conjugate gradients end at the latest
-
-// ---- what is done with every row of a range; each function is compiled for several instruction sets
-
-// q = X p + p_b
-#define MARGROVE_ROWS_FUNCTION(Rows)                                                                                \
-  MARGROVE_CLONES void values_of(const Rows& rows, std::int64_t from, std::int64_t to, const double* p, double p_b, \
-                                 double* q) {                                                                       \
-    for (std::int64_t i = from; i < to; ++i) q[i] = dot_row(rows, i, p) + p_b;                                      \
-  }                                                                                                                 \
-  MARGROVE_CLONES void add_rows(const Rows& rows, std::int64_t from, const double* step, std::int64_t count,        \
-                                double* v) {                                                                        \
-    for (std::int64_t k = 0; k < count; ++k)                                                                        \
-      if (step[k] != 0) add_row(rows, from + k, step[k], v);                                                        \
-  }                                                                                                                 \
-  /* sum of C_i x_i (x_i·p + p_b) over listed rows; the sum without x_i is returned */                              \
-  MARGROVE_CLONES double add_curvature(const Rows& rows, const std::uint32_t* list, std::int64_t count,             \
-                                       const double* cost, const double* p, double p_b, double* out) {              \
-    double sum = 0;                                                                                                 \
-    for (std::int64_t k = 0; k < count; ++k) {                                                                      \
-      const std::int64_t i = list[k];                                                                               \
-      const double step = cost[i] * (dot_row(rows, i, p) + p_b);                                                    \
-      add_row(rows, i, step, out);                                                                                  \
-      sum += step;                                                                                                  \
-    }                                                                                                               \
-    return sum;                                                                                                     \
-  }
-MARGROVE_ROWS_FUNCTION(DenseRows<float>)
-MARGROVE_ROWS_FUNCTION(DenseRows<double>)
-MARGROVE_ROWS_FUNCTION(CsrRows<float>)
-MARGROVE_ROWS_FUNCTION(CsrRows<double>)
-#undef MARGROVE_ROWS_FUNCTION
-
-// out_j += sum of C_i x_ij^2 over listed rows
-template <class T>
-void add_squares(const DenseRows<T>& rows, const std::uint32_t* list, std::int64_t count, const double* cost,
-                 double* out) {
-  for (std::int64_t k = 0; k < count; ++k) {
-    const T* x = rows.row(list[k]);
-    const double c = cost[list[k]];
-    for (std::int64_t j = 0; j < rows.d; ++j) out[j] += c * static_cast<double>(x[j]) * static_cast<double>(x[j]);
-  }
-}
-template <class T>
-void add_squares(const CsrRows<T>& rows, const std::uint32_t* list, std::int64_t count, const double* cost,
-                 double* out) {
-  for (std::int64_t k = 0; k < count; ++k) {
-    const double c = cost[list[k]];
-    for (std::int64_t at = rows.start[list[k]]; at < rows.start[list[k] + 1]; ++at)
-      out[rows.column[at]] += c * static_cast<double>(rows.data[at]) * static_cast<double>(rows.data[at]);
-  }
-}
-
-struct RangeSums {
-  double loss = 0, brought = 0, total = 0;  // of C loss; of what beta brings; of beta
-  std::int64_t n_free = 0;
-};
-
-// The pulls of a block of rows at f, and the sums over them.
-struct BlockView {
-  const double *target, *cost, *f, *lambda;  // lambda is null for a squared loss
-  double* beta;
-  std::uint8_t* is_free;
-  std::int64_t count;
-  double factor, kappa;
-};
-
-template <class Loss>
-MARGROVE_INLINE double lambda_of(const BlockView& block, std::int64_t k) {
-  return Loss::kIsSquared ? 0.0 : block.lambda[k];
-}
-
-template <class Loss>
-MARGROVE_INLINE void judge_block_body(const Loss& loss, const BlockView& block, RangeSums& sums) {
-  double value = 0, brought = 0, total = 0;
-  MARGROVE_SUMS(value, brought, total)
-  for (std::int64_t k = 0; k < block.count; ++k) {
-    const double z = block.target[k], f = block.f[k], C = block.factor * block.cost[k];
-    const double beta = loss.pull(z, f, C, lambda_of<Loss>(block, k), block.kappa * C).beta;
-    const double lost = loss.value(z, f, C);
-    block.beta[k] = beta;
-    value += lost;
-    // The pull that a squared loss implies gives back as much as is lost: beta^2 / (4C) = C loss.
-    brought += Loss::kIsSquared ? loss.linear_part(z, beta) - lost : loss.brought(z, beta, C);
-    total += beta;
-  }
-  // Bytes may be anything's, so the compiler must be told that they are nobody else's.
-  const double *target = block.target, *cost = block.cost, *pulls = block.beta, factor = block.factor;
-  std::uint8_t* __restrict is_free = block.is_free;
-  const std::int64_t count = block.count;
-  std::int64_t n_free = 0;
-  for (std::int64_t k = 0; k < count; ++k) {
-    const double z = target[k], C = factor * cost[k], beta = pulls[k];
-    is_free[k] = (beta > loss.low(z, C)) & (beta < loss.high(z, C)) & (Loss::kIsOfSigns | (beta != 0.0));
-  }
-  for (std::int64_t k = 0; k < count; ++k) n_free += is_free[k];
-  sums.loss += value;
-  sums.brought += brought;
-  sums.total += total;
-  sums.n_free += n_free;
-}
-
-// Of the slope along a direction: sum of beta(f + t q) q, and how fast it falls with t.
-template <class Loss>
-MARGROVE_INLINE void slope_body(const Loss& loss, const BlockView& block, const double* q, double t, double& pull_sum,
-                                double& curvature) {
-  double sum = 0, bend = 0;
-  MARGROVE_SUMS(sum, bend)
-  for (std::int64_t k = 0; k < block.count; ++k) {
-    const double C = block.factor * block.cost[k], sigma = block.kappa * C;
-    const auto pull = loss.pull(block.target[k], block.f[k] + t * q[k], C, lambda_of<Loss>(block, k), sigma);
-    sum += pull.beta * q[k];
-    bend += pull.is_free ? sigma * q[k] * q[k] : 0.0;
-  }
-  pull_sum += sum;
-  curvature += bend;
-}
-
-#define MARGROVE_LOSS_FUNCTION(Signs, Squared)                                                                     \
-  MARGROVE_CLONES void judge_block(const LinearLoss<Signs, Squared>& loss, const BlockView& block, RangeSums& s) { \
-    judge_block_body(loss, block, s);                                                                              \
-  }                                                                                                                \
-  MARGROVE_CLONES void add_slope(const LinearLoss<Signs, Squared>& loss, const BlockView& block, const double* q,  \
-                                 double t, double& sum, double& curvature) {                                       \
-    slope_body(loss, block, q, t, sum, curvature);                                                                 \
-  }
-MARGROVE_LOSS_FUNCTION(true, true)
-MARGROVE_LOSS_FUNCTION(true, false)
-MARGROVE_LOSS_FUNCTION(false, true)
-MARGROVE_LOSS_FUNCTION(false, false)
-#undef MARGROVE_LOSS_FUNCTION
-
-MARGROVE_CLONES void move_along(double* f, const double* q, double t, std::int64_t count) {
-  for (std::int64_t k = 0; k < count; ++k) f[k] += t * q[k];
-}
-
-double product(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
-
-// Some of the rows, copied: one of each stretch, so that sorted rows are represented too.
-template <class Rows>
-struct RowSample {
-  using T = typename Rows::value_type;
-  std::vector<T> data;
-  std::vector<std::int32_t> column;  // of sparse rows, as `start`
-  std::vector<std::int64_t> start;
-  std::vector<double> target, cost;
-  Rows rows{};
-
-  RowSample(const Rows& all, const LinearTask& task, std::int64_t count) {
-    SplitMix64 random(0);
-    std::vector<std::int64_t> chosen;
-    for (std::int64_t k = 0; k < count; ++k) {
-      const std::int64_t from = all.n * k / count, to = all.n * (k + 1) / count;
-      chosen.push_back(from + random.below(static_cast<std::uint32_t>(std::max<std::int64_t>(1, to - from))));
-    }
-    double of_all = 0, of_some = 0;
-    for (const double one : task.cost) of_all += one;
-    for (const std::int64_t i : chosen) {
-      target.push_back(task.target[static_cast<std::size_t>(i)]);
-      cost.push_back(task.cost[static_cast<std::size_t>(i)]);
-      of_some += cost.back();
-    }
-    for (double& one : cost) one *= of_some > 0 ? of_all / of_some : 0.0;
-    if constexpr (requires { all.row(0); }) {
-      for (const std::int64_t i : chosen) data.insert(data.end(), all.row(i), all.row(i) + all.d);
-      rows = Rows{data.data(), count, all.d};
-    } else {
-      start.push_back(0);
-      for (const std::int64_t i : chosen) {
-        data.insert(data.end(), all.data + all.start[i], all.data + all.start[i + 1]);
-        column.insert(column.end(), all.column + all.start[i], all.column + all.start[i + 1]);
-        start.push_back(static_cast<std::int64_t>(data.size()));
-      }
-      rows = Rows{data.data(), column.data(), start.data(), count, all.d};
-    }
-  }
-};
+constexpr int kPatience = 200;       // steps without a better gap before a solve has stalled, ...
+constexpr int kPatienceAtRest = 20;  // ... and where only the multipliers move
+constexpr double kCgShare = 0.1;     // of the residual, where conjugate gradients end at the latest
 
 template <class Rows, class Loss>
 class Newton final : public LinearSolver {
@@ -226,11 +51,12 @@ class Newton final : public LinearSolver {
         loss_(loss),
         settings_(settings),
         blas_(blas),
+        own_(rows, task),
         n_(rows.n),
         d_(rows.d),
         w_(static_cast<std::size_t>(rows.d)),
         v_(w_.size()),
-        p_(w_.size()),
+        p_(static_cast<std::size_t>(hessian_size(rows.d, task))),
         f_(static_cast<std::size_t>(rows.n)),
         q_(f_.size()),
         beta_(f_.size()),
@@ -249,9 +75,10 @@ class Newton final : public LinearSolver {
     } else {
       kappa_ = 2;
     }
-    if (!settings.by_gradients) {
-      gram_.resize(static_cast<std::size_t>(size() * size()));
-      in_gram_.resize(f_.size());
+    if (settings.by_gradients) {
+      product_ = std::make_unique<ProductHessian<Rows>>(rows, task, n_ranges_);
+    } else {
+      gram_ = std::make_unique<GramHessian<Rows>>(rows, task, blas);
     }
     best_w_ = w_;
     best_b_ = b_;
@@ -281,24 +108,21 @@ class Newton final : public LinearSolver {
           if (!for_ranges(until, [&](std::int64_t r) { pulls_range(r); })) return;
           gather_pulls();
           if (judge(most_steps)) break;  // the next phase is set, or it has ended
-          enter(settings_.by_gradients ? Phase::curvature : Phase::gram);
+          enter(Phase::direction);
           begin_direction();
           break;
-        case Phase::gram:
-          if (!go_on_with_gram(until)) return;
-          if (!solve_by_factor()) {
+        case Phase::direction:
+          if (!go_on_with_direction(until)) return;
+          if (std::isnan(slope_)) {
             ending_ = LinearEnding::nonfinite;
             break;
           }
           enter(Phase::along);
           break;
-        case Phase::curvature:
-          if (!go_on_with_gradients(until)) return;
-          enter(Phase::along);
-          break;
         case Phase::along:
-          if (!for_ranges(until, [&](std::int64_t r) { values_range(r, p_, p_b_, q_); })) return;
-          if (!step()) ending_ = LinearEnding::stalled;
+          if (!for_ranges(until, [&](std::int64_t r) { values_range(r, p_, p_b(), q_); })) return;
+          // Where w is at rest the pulls need not be: those of a table of zeros go to their bounds by themselves.
+          if (!step() && !(since_best_ <= kPatienceAtRest && take_multipliers())) ending_ = LinearEnding::stalled;
           enter(Phase::pulls);
           break;
       }
@@ -310,6 +134,24 @@ class Newton final : public LinearSolver {
   LinearStanding standing() const override { return {best_primal_, best_dual_, steps_}; }
   std::span<const double> w() const override { return best_w_; }
   double b() const override { return best_b_; }
+
+  // Rounding in f goes into the implied pulls and, times the rows, into their sum: where columns lie far from 0 nobody
+  // who computes f anew will find this gap again, though that of the pulls themselves stays.
+  //   |f - f'| ~ eps sum |w_j| rms_j,   |v - v'| <= |f - f'| 2 sum C_i |x_i|,   rms and |x| those of the free rows
+  bool is_implied() const override {
+    if (!kIsSquared || best_dual_ == 0) return false;
+    const std::vector<double> squares = gram_ ? gram_->squares() : product_->squares();
+    double mass = 0, size = 0, total = 0;
+    for (std::size_t i = 0; i < is_free_.size(); ++i) mass += is_free_[i] ? task_.cost[i] : 0.0;
+    if (mass == 0 || squares.empty()) return true;
+    for (std::size_t j = 0; j < squares.size(); ++j) {
+      const double weight = j < best_w_.size() ? best_w_[j] : best_b_;
+      size += std::abs(weight) * std::sqrt(squares[j] / mass);
+      total += squares[j];
+    }
+    const double off = kValueRounding * size * 2 * task_.factor * std::sqrt(mass * total);
+    return 0.5 * off * off <= 0.01 * settings_.tol * best_primal_;
+  }
 
   std::vector<double> beta() const override { return best_beta_; }
 
@@ -338,9 +180,8 @@ class Newton final : public LinearSolver {
  private:
   static constexpr bool kIsSquared = Loss::kIsSquared;
 
-  enum class Phase { scout, values, pulls, gram, curvature, along };
+  enum class Phase { scout, values, pulls, direction, along };
 
-  std::int64_t size() const { return d_ + (task_.has_intercept ? 1 : 0); }
   std::int64_t begin_of(std::int64_t range) const { return n_ * range / n_ranges_; }
 
   void enter(Phase phase) {
@@ -476,7 +317,10 @@ class Newton final : public LinearSolver {
       return true;
     }
     // For a squared loss w alone proves its gap, so the two must belong together; elsewhere each is kept at its best.
-    const bool is_best = LinearStanding{primal, std::max(0.0, dual), 0}.gap() < best_gap_;
+    const double gap_now = LinearStanding{primal, std::max(0.0, dual), 0}.gap();
+    // Where nothing is lost at all the primal value is rounding, and so is every gap: then the weights are the best.
+    const bool is_best = gap_now < best_gap_ || primal < kNothingLeft * best_primal_;
+    const bool is_better = primal < 0.99 * best_primal_;
     if (kIsSquared ? is_best : primal < best_primal_) {
       best_primal_ = primal;
       best_w_ = w_;
@@ -497,6 +341,7 @@ class Newton final : public LinearSolver {
       best_gap_ = gap;
       since_best_ = 0;
     }
+    if (is_better) since_best_ = 0;
     if (gap <= settings_.tol && (settings_.violation == 0 || is_kkt())) {
       ending_ = LinearEnding::converged;
       return true;
@@ -510,15 +355,21 @@ class Newton final : public LinearSolver {
       return true;
     }
     if constexpr (!kIsSquared) {
-      if (off <= std::max(kInnerShare * (primal - dual), kRounding * primal) && is_moved_) {
-        lambda_ = beta_;
-        kappa_ *= kMultiplierGrowth;
-        is_moved_ = false;
+      if (off <= std::max(kInnerShare * (primal - dual), kRounding * primal) && is_moved_ && take_multipliers()) {
         enter(Phase::pulls);
         return true;
       }
     }
     return false;
+  }
+
+  // lambda <- beta, and kappa grows. False where that changes nothing.
+  bool take_multipliers() {
+    if (kIsSquared || lambda_ == beta_) return false;
+    lambda_ = beta_;
+    kappa_ *= kMultiplierGrowth;
+    is_moved_ = false;
+    return true;
   }
 
   // Whether the current pulls, balanced, violate the KKT conditions by no more than asked for, judged by the weights
@@ -582,256 +433,32 @@ class Newton final : public LinearSolver {
     return dual - 0.5 * product(v, v);
   }
 
-  // -(gradient) into p.
+  // -(gradient) into p, and the Hessian begun.
   void begin_direction() {
     for (std::size_t j = 0; j < w_.size(); ++j) p_[j] = v_[j] - w_[j];
-    p_b_ = task_.has_intercept ? total_.total - task_.rho * b_ : 0.0;
-    list_.clear();
-    list_at_ = 0;
-    if (settings_.by_gradients) {
-      for (std::int64_t i = 0; i < n_; ++i)
-        if (is_free_[static_cast<std::size_t>(i)]) list_.push_back(static_cast<std::uint32_t>(i));
-      begin_gradients();
-      return;
-    }
-    std::int64_t changes = 0;
-    for (std::size_t i = 0; i < is_free_.size(); ++i) changes += is_free_[i] != in_gram_[i];
-    if (changes >= total_.n_free) {  // begin anew: less work, and no rounding of the past
-      std::fill(gram_.begin(), gram_.end(), 0.0);
-      std::fill(in_gram_.begin(), in_gram_.end(), std::uint8_t{0});
-    }
-    for (std::size_t i = 0; i < is_free_.size(); ++i)
-      if (is_free_[i] != in_gram_[i]) list_.push_back(static_cast<std::uint32_t>(i));
-  }
-
-  // ---- the Hessian as a matrix: gram = sum of (C_i/factor) x_i x_i^T over the free rows
-
-  bool go_on_with_gram(Clock::time_point until) {
-    const std::int64_t count = static_cast<std::int64_t>(list_.size());
-    const std::int64_t width = std::max<std::int64_t>(1, stored(rows_) / std::max<std::int64_t>(1, n_));
-    const std::int64_t rows_of_part = std::max<std::int64_t>(kOuterRows, kWorkOfAPart / (width * width + 16));
-    while (list_at_ < count) {
-      const std::int64_t end = std::min(count, list_at_ + kGramParts * rows_of_part);
-      const std::int64_t parts = std::clamp<std::int64_t>((end - list_at_) / (16 * kOuterRows), 1, kGramParts);
-      while (static_cast<std::int64_t>(parts_.size()) < parts - 1) parts_.emplace_back(gram_.size());
-      const std::int64_t from = list_at_;
-      parallel_for(parts, threads_, [&](std::int64_t part) {
-        std::vector<double>& sums = part == 0 ? gram_ : parts_[static_cast<std::size_t>(part - 1)];
-        if (part > 0) std::fill(sums.begin(), sums.end(), 0.0);
-        add_to_gram(from + (end - from) * part / parts, from + (end - from) * (part + 1) / parts, sums.data());
-      });
-      for (std::int64_t part = 1; part < parts; ++part)
-        for (std::size_t k = 0; k < gram_.size(); ++k) gram_[k] += parts_[static_cast<std::size_t>(part - 1)][k];
-      list_at_ = end;
-      if (list_at_ < count && Clock::now() >= until) return false;
-    }
-    for (const std::uint32_t i : list_) in_gram_[i] = is_free_[i];
-    return true;
-  }
-
-  void add_to_gram(std::int64_t from, std::int64_t to, double* sums) const {
-    if constexpr (requires { rows_.row(0); }) {
-      const std::int64_t width = size();
-      std::vector<double> batch(static_cast<std::size_t>(2 * kOuterRows * width));
-      std::int64_t filled[2] = {0, 0};  // of rows that leave, and of rows that come
-      const auto flush = [&](int comes) {
-        double* vectors = batch.data() + comes * kOuterRows * width;
-        blas_.add_outer_products(sums, vectors, static_cast<int>(width), static_cast<int>(filled[comes]),
-                                 comes ? 1.0 : -1.0);
-        filled[comes] = 0;
-      };
-      for (std::int64_t k = from; k < to; ++k) {
-        const std::int64_t i = list_[static_cast<std::size_t>(k)];
-        const int comes = is_free_[static_cast<std::size_t>(i)] ? 1 : 0;
-        double* out = batch.data() + (comes * kOuterRows + filled[comes]) * width;
-        const double root = std::sqrt(task_.cost[static_cast<std::size_t>(i)]);
-        const auto* x = rows_.row(i);
-        for (std::int64_t j = 0; j < d_; ++j) out[j] = root * static_cast<double>(x[j]);
-        if (task_.has_intercept) out[d_] = root;
-        if (++filled[comes] == kOuterRows) flush(comes);
-      }
-      for (const int comes : {0, 1})
-        if (filled[comes] > 0) flush(comes);
+    if (task_.has_intercept) p_.back() = total_.total - task_.rho * b_;
+    if (gram_) {
+      gram_->begin(is_free_, total_.n_free);
     } else {
-      const std::int64_t width = size();
-      for (std::int64_t k = from; k < to; ++k) {
-        const std::int64_t i = list_[static_cast<std::size_t>(k)];
-        const double cost = task_.cost[static_cast<std::size_t>(i)];
-        const double scale = is_free_[static_cast<std::size_t>(i)] ? cost : -cost;
-        const std::int64_t start = rows_.start[i], end = rows_.start[i + 1];
-        for (std::int64_t a = start; a < end; ++a) {
-          const double x = scale * static_cast<double>(rows_.data[a]);
-          const std::int64_t col = rows_.column[a];
-          for (std::int64_t c = start; c <= a; ++c) {
-            const std::int64_t other = rows_.column[c];
-            sums[std::min(col, other) + std::max(col, other) * width] += x * static_cast<double>(rows_.data[c]);
-          }
-          if (task_.has_intercept) sums[col + d_ * width] += x;
-        }
-        if (task_.has_intercept) sums[d_ + d_ * width] += scale;
-      }
-    }
-  }
-
-  bool solve_by_factor() {
-    const std::int64_t width = size();
-    const double scale = kappa_ * task_.factor;
-    std::vector<double> solution(static_cast<std::size_t>(width));
-    double ridge = 0;
-    for (int attempt = 0; attempt < 12; ++attempt) {
-      work_.resize(gram_.size());
-      for (std::int64_t column = 0; column < width; ++column)
-        for (std::int64_t row = 0; row <= column; ++row)
-          work_[static_cast<std::size_t>(row + column * width)] =
-              scale * gram_[static_cast<std::size_t>(row + column * width)];
-      for (std::int64_t j = 0; j < width; ++j) {
-        double& diagonal = work_[static_cast<std::size_t>(j + j * width)];
-        if (damping_ > 0) diagonal += damping_ * scale * squares()[static_cast<std::size_t>(j)];
-        diagonal = (diagonal + (j < d_ ? 1.0 : task_.rho)) * (1 + ridge);
-        if (j == d_) diagonal = bent(diagonal, scale);
-      }
-      if (blas_.factor(work_.data(), static_cast<int>(width))) {
-        std::copy(p_.begin(), p_.end(), solution.begin());
-        if (task_.has_intercept) solution[static_cast<std::size_t>(d_)] = p_b_;
-        blas_.solve(work_.data(), static_cast<int>(width), solution.data());
-        slope_ = 0;
-        for (std::size_t j = 0; j < p_.size(); ++j) slope_ += p_[j] * solution[j];
-        if (task_.has_intercept) slope_ += p_b_ * solution.back();
-        if (std::isfinite(slope_) && slope_ > 0) {
-          std::copy(solution.begin(), solution.begin() + d_, p_.begin());
-          p_b_ = task_.has_intercept ? solution.back() : 0.0;
-          return true;
-        }
-        if (slope_ == 0) return true;  // nothing to be gained: `step` will say so
-      }
-      ridge = ridge == 0 ? 1e-14 : ridge * 100;
-    }
-    return false;
-  }
-
-  // sum C_i x_ij^2 of every column, over all rows: what a Hessian would have on its diagonal if every row were free.
-  const std::vector<double>& squares() {
-    if (squares_.empty()) {
-      squares_.assign(static_cast<std::size_t>(d_) + 1, 0.0);
-      std::vector<std::uint32_t> every(static_cast<std::size_t>(n_));
-      std::iota(every.begin(), every.end(), 0u);
-      add_squares(rows_, every.data(), n_, task_.cost.data(), squares_.data());
-      squares_.back() = std::accumulate(task_.cost.begin(), task_.cost.end(), 0.0);
-    }
-    return squares_;
-  }
-
-  // The curvature of the intercept. Where it is free and no row bends it any will do: the line search finds the length.
-  double bent(double curvature, double scale) const {
-    if (curvature > 0) return curvature;
-    const double largest = task_.cost.empty() ? 0.0 : *std::max_element(task_.cost.begin(), task_.cost.end());
-    return std::max(1e-12, scale * largest * static_cast<double>(n_));
-  }
-
-  // ---- the Hessian as a product
-
-  struct Gradients {
-    std::vector<double> solution, residual, direction, image, diagonal;  // (size)
-    std::vector<double> own;       // the diagonal of the Hessian beside what the rows make
-    double energy = 0, least = 0;  // residual·M^-1 residual, and where it is small enough
-    std::int64_t rounds = 0, most = 0;
-    bool has_diagonal = false;
-  };
-
-  void begin_gradients() {
-    const auto width = static_cast<std::size_t>(size());
-    cg_.solution.assign(width, 0.0);
-    cg_.residual.assign(p_.begin(), p_.end());
-    if (task_.has_intercept) cg_.residual.push_back(p_b_);
-    cg_.image.assign(width, 0.0);
-    cg_.diagonal.assign(width, 0.0);
-    cg_.rounds = 0;
-    cg_.most = std::max<std::int64_t>(50, std::min<std::int64_t>(size(), 500));
-    cg_.has_diagonal = false;
-  }
-
-  // list_ in as many parts as there are ranges; part sums into partial_, answers into `scalar` of each.
-  template <class Body>
-  void over_list(Body body) {
-    const auto count = static_cast<std::int64_t>(list_.size());
-    parallel_for(n_ranges_, threads_, [&](std::int64_t r) {
-      std::vector<double>& part = partial_[static_cast<std::size_t>(r)];
-      std::fill(part.begin(), part.end(), 0.0);
-      const std::int64_t from = count * r / n_ranges_, to = count * (r + 1) / n_ranges_;
-      sums_[static_cast<std::size_t>(r)].total = body(list_.data() + from, to - from, part.data());
-    });
-  }
-
-  double gather(std::vector<double>& out, double scale) const {
-    double sum = 0;
-    for (std::int64_t r = 0; r < n_ranges_; ++r) {
-      const std::vector<double>& part = partial_[static_cast<std::size_t>(r)];
-      for (std::size_t j = 0; j < part.size(); ++j) out[j] += scale * part[j];
-      sum += scale * sums_[static_cast<std::size_t>(r)].total;
-    }
-    return sum;
-  }
-
-  bool go_on_with_gradients(Clock::time_point until) {
-    const double scale = kappa_ * task_.factor;
-    const auto d = static_cast<std::size_t>(d_);
-    if (!cg_.has_diagonal) {
-      over_list([&](const std::uint32_t* list, std::int64_t count, double* part) {
-        add_squares(rows_, list, count, task_.cost.data(), part);
-        double sum = 0;
-        for (std::int64_t k = 0; k < count; ++k) sum += task_.cost[list[k]];
-        return sum;
-      });
-      const double sum = gather(cg_.diagonal, scale);
-      cg_.own.assign(cg_.diagonal.size(), 1.0);
-      if (damping_ > 0)
-        for (std::size_t j = 0; j < cg_.own.size(); ++j) cg_.own[j] += damping_ * scale * squares()[j];
-      for (std::size_t j = 0; j < d; ++j) cg_.diagonal[j] += cg_.own[j];
-      if (task_.has_intercept) {
-        cg_.own[d] += task_.rho - 1.0;
-        cg_.diagonal[d] = bent(sum + cg_.own[d], scale);
-        cg_.own[d] = cg_.diagonal[d] - sum;
-      }
-      cg_.direction = cg_.residual;
-      for (std::size_t j = 0; j < cg_.direction.size(); ++j) cg_.direction[j] /= cg_.diagonal[j];
-      cg_.energy = product(cg_.residual, cg_.direction);
       const double share = std::min(kCgShare, std::sqrt(std::max(1e-12, standing().gap())));
-      cg_.least = share * share * cg_.energy;
-      cg_.has_diagonal = true;
+      product_->begin(is_free_, own_.values(scale(), damping_), scale(), p_, share);
     }
-    while (cg_.energy > cg_.least && cg_.energy > 0 && cg_.rounds < cg_.most) {
-      const double p_b = task_.has_intercept ? cg_.direction[d] : 0.0;
-      over_list([&](const std::uint32_t* list, std::int64_t count, double* part) {
-        return add_curvature(rows_, list, count, task_.cost.data(), cg_.direction.data(), p_b, part);
-      });
-      std::fill(cg_.image.begin(), cg_.image.end(), 0.0);
-      const double sum = gather(cg_.image, scale);
-      for (std::size_t j = 0; j < d; ++j) cg_.image[j] += cg_.own[j] * cg_.direction[j];
-      if (task_.has_intercept) cg_.image[d] = sum + cg_.own[d] * p_b;
-      const double bend = product(cg_.direction, cg_.image);
-      if (!(bend > 0)) break;
-      const double length = cg_.energy / bend;
-      for (std::size_t j = 0; j < cg_.solution.size(); ++j) {
-        cg_.solution[j] += length * cg_.direction[j];
-        cg_.residual[j] -= length * cg_.image[j];
-      }
-      double energy = 0;
-      for (std::size_t j = 0; j < cg_.residual.size(); ++j)
-        energy += cg_.residual[j] * cg_.residual[j] / cg_.diagonal[j];
-      const double ratio = energy / cg_.energy;
-      for (std::size_t j = 0; j < cg_.direction.size(); ++j)
-        cg_.direction[j] = cg_.residual[j] / cg_.diagonal[j] + ratio * cg_.direction[j];
-      cg_.energy = energy;
-      ++cg_.rounds;
-      if (Clock::now() >= until) return false;
+  }
+
+  // p <- the step; false while there is more to do.
+  bool go_on_with_direction(Clock::time_point until) {
+    if (gram_) {
+      if (!gram_->go_on(is_free_, until, threads_)) return false;
+      slope_ = gram_->solve(own_.values(scale(), damping_), scale(), p_);
+    } else {
+      if (!product_->go_on(until, threads_)) return false;
+      slope_ = product_->solve(p_);
     }
-    slope_ = 0;
-    for (std::size_t j = 0; j < d; ++j) slope_ += p_[j] * cg_.solution[j];
-    if (task_.has_intercept) slope_ += p_b_ * cg_.solution[d];
-    std::copy(cg_.solution.begin(), cg_.solution.begin() + d_, p_.begin());
-    p_b_ = task_.has_intercept ? cg_.solution[d] : 0.0;
     return true;
   }
+
+  double scale() const { return kappa_ * task_.factor; }
+  double p_b() const { return task_.has_intercept ? p_.back() : 0.0; }
 
   // ---- the length of the step
 
@@ -847,9 +474,10 @@ class Newton final : public LinearSolver {
       sums[static_cast<std::size_t>(r)] = sum;
       bends[static_cast<std::size_t>(r)] = curve;
     });
-    const double pp = product(p_, p_) + task_.rho * p_b_ * p_b_;
+    const double weights = std::inner_product(w_.begin(), w_.end(), p_.begin(), 0.0);
+    const double pp = std::inner_product(p_.begin(), p_.begin() + d_, p_.begin(), 0.0) + task_.rho * p_b() * p_b();
     bend = pp + std::accumulate(bends.begin(), bends.end(), 0.0);
-    return product(w_, p_) + task_.rho * b_ * p_b_ + t * pp - std::accumulate(sums.begin(), sums.end(), 0.0);
+    return weights + task_.rho * b_ * p_b() + t * pp - std::accumulate(sums.begin(), sums.end(), 0.0);
   }
 
   // Goes along p as far as the slope falls; false where it does not fall at all.
@@ -860,7 +488,8 @@ class Newton final : public LinearSolver {
     for (int trial = 0;; ++trial) {
       const double slope = slope_at(t, bend);
       if (std::isnan(slope)) return false;
-      if (std::abs(slope) <= enough || (slope < 0 && t == 1)) break;
+      // A whole step is enough, unless the slope has hardly changed: then the curvature was not that of the rows.
+      if (std::abs(slope) <= enough || (slope < 0 && t == 1 && slope > -kHardlyChanged * slope_)) break;
       (slope > 0 ? high : low) = t;
       if (trial >= kMostTrials && low > 0) {
         t = low;
@@ -868,7 +497,11 @@ class Newton final : public LinearSolver {
       }
       if (trial >= 5 * kMostTrials) return false;
       const double guess = bend > 0 ? t - slope / bend : 0.0;
-      t = guess > low && guess < high ? guess : low == 0 ? 0.1 * high : 0.5 * (low + high);
+      if (high == std::numeric_limits<double>::infinity()) {
+        t = guess > low ? std::min(guess, kLeap * t) : kLeap * t;
+      } else {
+        t = guess > low && guess < high ? guess : low == 0 ? 0.1 * high : 0.5 * (low + high);
+      }
     }
     if (t < kShortStep) {
       damping_ = std::max(10 * damping_, kFirstDamping);
@@ -876,7 +509,7 @@ class Newton final : public LinearSolver {
       damping_ = damping_ <= kLeastDamping ? 0.0 : damping_ / 10;
     }
     for (std::size_t j = 0; j < w_.size(); ++j) w_[j] += t * p_[j];
-    b_ += t * p_b_;
+    b_ += t * p_b();
     parallel_for(n_ranges_, threads_, [&](std::int64_t r) {
       const std::int64_t from = begin_of(r);
       move_along(&f_[static_cast<std::size_t>(from)], &q_[static_cast<std::size_t>(from)], t, begin_of(r + 1) - from);
@@ -891,28 +524,22 @@ class Newton final : public LinearSolver {
   const Loss loss_;
   const NewtonSettings settings_;
   const SymmetricBlas blas_;
+  OwnDiagonal<Rows> own_;
   const std::int64_t n_, d_;
   std::int64_t n_ranges_ = 1;
   int threads_ = 1;
 
-  std::vector<double> w_, v_, p_;  // (d): the weights, what the pulls sum to, the direction
-  double b_ = 0, p_b_ = 0;
+  std::vector<double> w_, v_, p_;  // (d): the weights, what the pulls sum to; p: the step, that of b behind it
+  double b_ = 0;
   std::vector<double> f_, q_, beta_;  // (n): X w + b, X p + p_b, the pulls that v is of
   std::vector<double> lambda_;        // (n), but for squared losses
   std::vector<std::uint8_t> is_free_;
   double kappa_ = 2, slope_ = 0;
-  double damping_ = 0;  // share of `squares` that is added to the Hessian while its steps are too long
-  std::vector<double> squares_;
+  double damping_ = 0;     // of the Hessian, while its steps are too long
   bool is_moved_ = false;  // since lambda was set
   RangeSums total_;
   std::vector<RangeSums> sums_;               // of each range
   std::vector<std::vector<double>> partial_;  // of each range, (d)
-  std::vector<std::uint32_t> list_;           // rows to go through
-  std::int64_t list_at_ = 0;
-  std::vector<double> gram_, work_;
-  std::vector<std::vector<double>> parts_;
-  std::vector<std::uint8_t> in_gram_;
-  Gradients cg_;
 
   double best_primal_ = std::numeric_limits<double>::infinity();
   double best_dual_ = 0;  // no pull at all is worth 0
@@ -920,6 +547,8 @@ class Newton final : public LinearSolver {
   std::vector<double> best_w_, best_beta_;
   double best_b_ = 0;
   std::int64_t steps_ = 0, first_step_ = 0, since_best_ = 0;
+  std::unique_ptr<GramHessian<Rows>> gram_;  // one of these two
+  std::unique_ptr<ProductHessian<Rows>> product_;
   std::unique_ptr<RowSample<Rows>> sample_;
   std::unique_ptr<Newton> scout_;
   bool is_scouted_ = false;

@@ -34,6 +34,8 @@ class LinearSolver {
   virtual LinearStanding standing() const = 0;
   virtual std::span<const double> w() const = 0;
   virtual double b() const = 0;
+  // Whether the pulls that w implies are as good a proof as `beta`.
+  virtual bool is_implied() const = 0;
   // The pulls whose dual value `standing` tells: within their bounds, and of sum 0 where the intercept is free.
   virtual std::vector<double> beta() const = 0;
   // Begins anew from where it is, with all costs multiplied.

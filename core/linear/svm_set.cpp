@@ -7,6 +7,10 @@
 
 namespace margrove {
 
+namespace {
+constexpr double kOfUse = 0.1;  // of the gap of a method that another takes over from
+}  // namespace
+
 void LinearSet::add(const LinearTask& task, std::span<const double> w, double b, std::span<const double> beta,
                     std::vector<double> factors) {
   auto machine = std::make_unique<Machine>();
@@ -38,6 +42,7 @@ LinearRung LinearSet::rung_of(const Machine& machine) const {
   rung.standing.steps += machine.steps_before;
   rung.ending = machine.solver->ending();
   rung.method = machine.method;
+  rung.is_implied = machine.solver->is_implied();
   return rung;
 }
 
@@ -54,9 +59,12 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
     if (ending == LinearEnding::going) return false;
     if (may_change && ending != LinearEnding::converged && plan_.patience < plan_.most_steps) {
       machine.steps_before += machine.solver->standing().steps;
-      const std::vector<double> w(machine.solver->w().begin(), machine.solver->w().end());
-      const std::vector<double> beta = machine.solver->beta();
-      const double b = machine.solver->b();
+      // What has come to little is no place to begin: its pulls stand on the wrong bounds.
+      const bool is_of_use = machine.solver->standing().gap() <= kOfUse;
+      const auto weights = machine.solver->w();
+      const std::vector<double> w(weights.begin(), is_of_use ? weights.end() : weights.begin());
+      const std::vector<double> beta = is_of_use ? machine.solver->beta() : std::vector<double>{};
+      const double b = is_of_use ? machine.solver->b() : 0.0;
       machine.method = plan_.otherwise;
       machine.solver = solver(machine, w, b, beta);
       continue;

@@ -37,6 +37,7 @@ struct LinearRung {
   LinearStanding standing;
   LinearEnding ending = LinearEnding::going;
   LinearMethod method = LinearMethod::newton;
+  bool is_implied = false;  // see LinearSolver
 };
 
 class LinearSet {

@@ -138,6 +138,16 @@ def test_the_least_value_is_found(rng, loss, s, C):
     assert solution.primal == pytest.approx(brute(X, z, cost, loss, s, epsilon), rel=1e-6)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("s", [1.0, np.inf])
+def test_epsilon_is_no_part_of_the_hinges(rng, loss, s):
+    X, z = drawn(rng, loss)
+    with_it, without = (solved(X, z, 2.0, loss=loss, intercept=s, epsilon=epsilon) for epsilon in (0.3, 0.0))
+    assert with_it.status is Status.CONVERGED
+    assert (with_it.primal, with_it.dual) == (without.primal, without.dual)
+    np.testing.assert_array_equal(with_it.w, without.w)
+
+
 @pytest.mark.parametrize("C", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_no_worse_than_liblinear(rng, C, is_sparse):

@@ -16,6 +16,7 @@ from tests.linear_svm.objectives import objective
 import margrove.linear_svm.certificate as judge
 from margrove import LinearSVC, LinearSVR, certify
 from margrove.errors import InputError
+from margrove.status import Status
 
 GAP = "relative duality gap"
 
@@ -183,3 +184,18 @@ def test_a_fit_that_was_broken_off_is_not_certified_but_its_bound_is_true(three)
     assert (broken.certificate_.holds, broken.status_) == (False, "max_iter")
     assert broken.dual_[0] <= best.primal_[0] * (1 + 1e-9)
     assert math.isfinite(broken.gap_[0])
+
+
+def test_penalty_l1_keeps_the_pulls_that_prove_it(rng):
+    for _ in range(5):
+        X, y = rng.normal(size=(40, 60)), rng.integers(0, 2, 40)
+        model = LinearSVC(penalty="l1", C=30).fit(X, y)
+        assert model.status_ is Status.CONVERGED
+        assert certify(model, X, y).holds
+
+
+def test_no_pull_at_all_is_a_proof_that_nothing_is_below_zero(rng):
+    X, y = rng.normal(size=(20_000, 20)), rng.integers(0, 3, 20_000)
+    with pytest.warns(UserWarning, match="time_limit"):
+        model = LinearSVC(time_limit=1e-6).fit(X, y)
+    assert certify(model, X, y)["relative duality gap"] == pytest.approx(tuple(model.gap_))

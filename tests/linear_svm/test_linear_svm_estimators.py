@@ -252,13 +252,15 @@ def test_hostile_tables_are_learnt_and_certified(learner, engine):
         assert certify(model, X, y.astype(int)).holds
 
 
-STALLS = pytest.mark.xfail(reason="Newton's method for the hinge has nothing to solve for, and stalls", strict=True)
-
-
-@pytest.mark.parametrize("engine", ["reference", pytest.param("native", marks=STALLS)])
-def test_a_table_of_zeros_is_no_obstacle(engine):
-    X, y = np.zeros((4, 1)), [0, 0, 1, 1]
-    assert LinearSVC(engine=engine, loss="hinge").fit(X, y).certificate_.holds
+@pytest.mark.parametrize("y", [[0, 0, 1, 1], [0, 1, 1, 1]], ids=str)
+@pytest.mark.parametrize(
+    ("engine", "solver"),
+    [("reference", "auto"), ("native", "newton"), ("native", "conjugate_gradients"), ("native", "descent")],
+)
+def test_a_table_of_zeros_is_no_obstacle(engine, solver, y):
+    for parameters in ({}, {"fit_intercept": False}, {"regularize_intercept": False}):
+        model = LinearSVC(engine=engine, solver=solver, loss="hinge", **parameters).fit(np.zeros((4, 1)), y)
+        assert model.certificate_.holds
 
 
 @pytest.mark.parametrize("C", [1e-8, 1e-3, 1e3])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 
 import margrove.engine.stream as stream_engine
 from margrove import LinearSVC, LinearSVR, certify, load, save
@@ -49,10 +50,7 @@ def rows_of(seed, n=300, d=6, n_classes=2):
 
 def assert_same_objective(streamed, model, X, y):
     """That of all rows at once, whose own gap brackets the best there is."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # then its bracket is wider
-        whole = clone(model).fit(X, y)
-    assert whole.gap_.max() < 1e-5
+    whole = clone(model).fit(X, y)
     assert (streamed.primal_ <= whole.primal_ * (1 + 1e-6)).all()
     assert (streamed.primal_ >= whole.dual_ * (1 - 1e-12)).all()
     assert streamed.gap_.max() <= 1e-6
@@ -127,6 +125,57 @@ def test_sparse_chunks_are_dense_chunks_and_float32_stays_close():
     np.testing.assert_allclose(single.primal_, dense.primal_, rtol=1e-5)
 
 
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
+def test_the_format_of_sparse_chunks_does_not_matter(form):
+    X, y = rows_of(5, n=90)
+    X = np.where(np.abs(X) > 0.5, X, 0)
+    dense = LinearSVC(tol=1e-6).fit_stream(cut(X, y, 40))
+    for kind in (sp.csr_matrix, sp.csr_array):
+        listed = [(kind(points).asformat(form), labels) for points, labels in cut(X, y, 40)]
+        for chunks in (listed, (kind(X).asformat(form), y)):
+            streamed = LinearSVC(tol=1e-6).fit_stream(chunks)
+            np.testing.assert_allclose(streamed.primal_, dense.primal_, rtol=1e-9)
+            assert certify(streamed, chunks).holds
+
+
+def test_targets_may_come_as_one_column():
+    X, y = rows_of(5, n=120)
+    for learner in (LinearSVC, LinearSVR):
+        flat = learner().fit_stream(cut(X, y, 50))
+        for chunks in (cut(X, y[:, None], 50), (X, y[:, None])):
+            with pytest.warns(DataConversionWarning):
+                column = learner().fit_stream(chunks)
+            np.testing.assert_allclose(column.coef_, flat.coef_, rtol=1e-6)
+
+
+DAYS = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array([3, 7], dtype=object),
+        np.array(["no", "yes"], dtype=object),
+        np.array([False, True]),
+        np.array([b"n", b"y"]),
+        np.array([0.0, 1.0], dtype=np.float32),
+        DAYS,
+        DAYS.astype("datetime64[ns]"),
+    ],
+    ids=lambda names: str(names.dtype),
+)
+def test_a_stream_takes_the_labels_that_fit_takes(names):
+    X, y = rows_of(25)
+    whole = LinearSVC(tol=1e-6).fit(X, names[y])
+    for classes in (None, names):
+        streamed = LinearSVC(tol=1e-6).fit_stream(cut(X, names[y], 100), classes)
+        assert (streamed.classes_ == whole.classes_).all()
+        assert streamed.classes_.dtype.kind == whole.classes_.dtype.kind or names.dtype == object
+        np.testing.assert_allclose(streamed.primal_, whole.primal_, rtol=1.5e-6)
+        assert (streamed.predict(X) == whole.predict(X)).mean() > 0.99
+        assert certify(streamed, cut(X, names[y], 100)).holds
+
+
 def test_a_pair_of_memory_maps_is_a_stream(tmp_path):
     X, y = rows_of(6)
     np.save(tmp_path / "X.npy", X)
@@ -165,6 +214,24 @@ def test_very_many_columns_are_solved_by_blocks_of_rows(loss, intercept, monkeyp
     assert "descent" in streamed.solver_
     assert whole.primal_[0] * (1 - 1e-6) <= streamed.primal_[0] <= whole.primal_[0] * (1 + 1.1e-3)
     assert streamed.dual_[0] <= whole.primal_[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_of_zeros_do_not_keep_the_gap_open(loss, intercept, monkeypatch):
+    monkeypatch.setattr(stream_engine, "MOST_COLUMNS", 3)
+    rng = np.random.default_rng(29)
+    X = np.vstack([np.zeros((25, 8)), rng.normal(size=(100, 8)), np.zeros((25, 8))])
+    y = rng.permutation(np.repeat([0.0, 1.0], 75))
+    learner = LinearSVC if loss in CLASS_LOSSES else LinearSVR
+    model = learner(loss=loss, C=0.3, tol=1e-3, max_iter=100_000, **INTERCEPTS[intercept])
+    for rows in (X, np.zeros_like(X)):
+        streamed = clone(model).fit_stream(cut(rows, y, 20), max_passes=1000)
+        assert "descent" in streamed.solver_
+        assert streamed.gap_[0] <= 1e-3
+        whole = clone(model).set_params(tol=1e-6).fit(rows, y)
+        assert streamed.primal_[0] == pytest.approx(whole.primal_[0], rel=1.1e-3)
+        assert streamed.dual_[0] <= whole.primal_[0] * (1 + 1e-9)
 
 
 def test_a_squared_loss_has_the_pull_that_w_implies():
@@ -223,6 +290,17 @@ def test_a_model_file_keeps_what_tells_the_pulls(tmp_path):
     assert certify(loaded, cut(X, y, 90)).holds
     save(LinearSVC().partial_fit(X, y, classes=[0, 1, 2]), tmp_path / "pieces.margrove")
     assert np.isnan(load(tmp_path / "pieces.margrove").gap_).all()
+
+
+def test_a_loaded_model_goes_on_with_pieces(tmp_path):
+    X, y = rows_of(10)
+    model = LinearSVC(loss="hinge").partial_fit(X[:150], y[:150], classes=[0, 1])
+    save(model, tmp_path / "pieces.margrove")
+    again = load(tmp_path / "pieces.margrove").partial_fit(X[150:], y[150:])
+    model.partial_fit(X[150:], y[150:])
+    assert again.n_seen_ == model.n_seen_ == len(X)
+    np.testing.assert_array_equal(again.dual_, model.dual_)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
 
 
 def test_memory_of_a_stream_is_that_of_a_chunk():
@@ -293,14 +371,44 @@ def test_a_piece_is_the_least_of_its_own_problem():
     assert min(objective(after + step) for step in steps) > objective(after)
 
 
+@pytest.mark.parametrize("loss", CLASS_LOSSES)
+def test_pieces_after_a_fit_go_on_from_its_weights_with_a_count_of_their_own(loss):
+    X, y = rows_of(17)
+    X = X / np.abs(X).max(axis=0)
+    model = LinearSVC(loss=loss, tol=1e-8, max_iter=100_000).fit(X[:150], y[:150])
+    before = np.append(model.coef_, model.intercept_)
+    model.sparsify().partial_fit(X[150:], y[150:])
+    after = np.append(model.coef_, model.intercept_)
+    excess = np.maximum(1 - (2 * y[150:] - 1) * (X[150:] @ after[:-1] + after[-1]), 0)
+    lost = excess.sum() if loss == "hinge" else (excess**2).sum()
+    assert model.n_seen_ == 150
+    assert model.dual_[0] == pytest.approx(0.5 * ((after - before) ** 2).sum() + lost, rel=1e-5)
+    assert not hasattr(model.fit(X, y), "n_seen_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"penalty": "l1"}, "penalty is 'l1'"),
+        ({"multi_class": "crammer_singer"}, "multi_class is 'crammer_singer'"),
+        ({"regularize_intercept": False}, "regularize_intercept is False"),
+    ],
+)
+def test_pieces_are_not_to_be_had_where_they_cannot_be_learned(parameters, words):
+    model = LinearSVC(**parameters)
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError) as raised:
+        model.partial_fit  # noqa: B018
+    assert words in str(raised.value.__cause__)
+    assert hasattr(LinearSVC(regularize_intercept=False, fit_intercept=False), "partial_fit")
+
+
 def test_pieces_are_refused_where_they_cannot_be_learned():
     X, y = rows_of(15)
     with pytest.raises(ParameterError, match="needs classes"):
         LinearSVC().partial_fit(X, y)
-    with pytest.raises(ParameterError, match="regularize_intercept"):
-        LinearSVC(regularize_intercept=False).partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ParameterError, match="clone"):
-        LinearSVC().fit(X, y).partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ParameterError, match="the model has begun with 0, 1"):
+        LinearSVC().fit(X, y).partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(InputError, match="balanced"):
         LinearSVC(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
     model = LinearSVC().partial_fit(X, y, classes=[0, 1])
@@ -331,6 +439,70 @@ def test_faults_of_a_stream_are_told_with_their_chunk():
         LinearSVC().fit_stream(good, classes=[0, 2])
     with pytest.raises(InputError, match="several kinds"):
         LinearSVC().fit_stream([(X, y), (X, y.astype(str))])
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, np.float32("nan")])
+def test_a_missing_label_among_text_is_told_as_one_of_y(missing):
+    X, y = rows_of(26)
+    labels = np.array(["no", "yes"], dtype=object)[y]
+    labels[103] = missing
+    with pytest.raises(InputError, match="chunk 2: Input y contains NaN, first in row 3"):
+        LinearSVC().fit_stream(cut(X, labels, 100))
+    with pytest.raises(InputError, match="Input y contains NaN, first in row 103"):
+        LinearSVC().fit(X, labels)
+
+
+def test_labels_without_an_order_and_dates_that_are_none_are_refused():
+    X, y = rows_of(27)
+    with pytest.raises(InputError, match="chunk 1: y mixes labels of different types: int, str"):
+        LinearSVC().fit_stream(cut(X, np.array(["no", 1], dtype=object)[y], 100))
+    dates = DAYS[y]
+    dates[203] = "NaT"
+    with pytest.raises(InputError, match="chunk 3: Input y contains NaT, first in row 3"):
+        LinearSVC().fit_stream(cut(X, dates, 100))
+    with pytest.raises(InputError, match="several kinds"):
+        LinearSVC().fit_stream([(X, y), (X, DAYS[y])])
+
+
+def test_a_class_without_rows_is_told_as_such():
+    X, y = rows_of(28)
+    with pytest.raises(InputError, match="no row of class 2 came") as raised:
+        LinearSVC().fit_stream(cut(X, y, 100), classes=[0, 1, 2])
+    assert "weight" not in str(raised.value)
+    nothing = [(X, y, (y == 0).astype(float))]
+    with pytest.raises(InputError, match="sample_weight leaves nothing of class 1"):
+        LinearSVC().fit_stream(nothing, classes=[0, 1])
+    for classes in ([], [1]):
+        with pytest.raises(ParameterError, match="at least two"):
+            LinearSVC().fit_stream(cut(X, y, 100), classes)
+
+
+@pytest.mark.parametrize("class_weight", ["foo", 3, {"a": 2.0}, {0: 0.0}, {0: -1.0}, {0: "much"}])
+def test_class_weights_that_fit_refuses_are_refused_with_the_same_words(class_weight):
+    X, y = rows_of(23)
+    model = LinearSVC(class_weight=class_weight)
+    with pytest.raises((InputError, ParameterError)) as of_fit:
+        model.fit(X, y)
+    with pytest.raises(of_fit.type) as of_stream:
+        model.fit_stream(cut(X, y, 100))
+    assert str(of_stream.value) == str(of_fit.value)
+
+
+def test_what_is_no_class_weight_is_refused_before_any_walk():
+    with pytest.raises(ParameterError, match="class_weight is 'foo'"):
+        LinearSVC(class_weight="foo").fit_stream(lambda: pytest.fail("walked"))
+
+
+def test_a_chunk_may_weigh_nothing_but_needs_a_weight_for_each_row():
+    X, y = rows_of(24)
+    chunks = cut(X, y, 100)
+    weightless = (X[:50], 1 - y[:50], np.zeros(50))
+    with_it = LinearSVC(tol=1e-6).fit_stream([*chunks, weightless])
+    np.testing.assert_allclose(with_it.primal_, LinearSVC(tol=1e-6).fit_stream(chunks).primal_, rtol=1.5e-6)
+    for weight in (np.zeros(49), np.zeros((50, 1)), [], 0.0):
+        for learner in (LinearSVC, LinearSVR):
+            with pytest.raises(InputError, match="chunk 4: sample_weight"):
+                learner().fit_stream([*chunks, (*weightless[:2], weight)])
 
 
 def test_a_generator_is_refused_before_any_work_and_a_stream_that_runs_dry_is_told():

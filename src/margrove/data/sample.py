@@ -107,8 +107,10 @@ def read_chunk(estimator: Any, X: Any, y: Any, *, reset: bool, y_numeric: bool =
     """Some of the rows of a fit, checked; ``reset`` takes note of the columns, otherwise they must be those before."""
     refuse_tables(estimator, X)
     X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
-    if not y_numeric and y.dtype.kind not in "biuUS":
-        check_classification_targets(y)
+    if not y_numeric:
+        y = plain_labels(y)
+        if y.dtype.kind not in "biuUS":
+            check_classification_targets(y)
     return merged(X), y
 
 
@@ -119,12 +121,17 @@ def _validated(estimator: Any, *given: Any, **how: Any) -> Any:
     except ValueError as error:
         if "contains NaN" not in str(error) and "contains infinity" not in str(error):
             raise
-        name = "y" if "Input y" in str(error) else "X"
+        name = "X" if len(given) == 1 or "Input X" in str(error) else "y"  # of labels as objects it tells no name
         raise _not_a_number(type(estimator).__name__, name, given[1] if name == "y" else given[0]) from error
 
 
 def _not_a_number(learner: str, name: str, values: Any) -> InputError:
     """The complaint about the first cell that is NaN or infinite (or too large for its type)."""
+    if name == "y":  # perhaps text
+        labels = np.asarray(values, dtype=object).ravel().tolist()
+        row = next((row for row, label in enumerate(labels) if _is_missing(label) or label in (math.inf, -math.inf)), 0)
+        what = "NaN" if _is_missing(labels[row]) else "infinity"
+        return InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
     if sp.issparse(values):
         cells = values.tocoo()
         at = int(np.argmin(np.isfinite(cells.data)))
@@ -137,8 +144,6 @@ def _not_a_number(learner: str, name: str, values: Any) -> InputError:
         row, column = (int(at) for at in np.unravel_index(int(np.argmin(np.isfinite(dense))), dense.shape))
         value = float(dense[row, column])
     what = "NaN" if np.isnan(value) else "infinity"
-    if name == "y":
-        return InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
     names = getattr(values, "columns", None)
     where = f"column {shown(names[column])}" if names is not None else f"column {column}"
     front = "TableEncoder" if names is not None else "SimpleImputer"
@@ -148,6 +153,12 @@ def _not_a_number(learner: str, name: str, values: Any) -> InputError:
         else "Leave such rows out, or cap the values."
     )
     return InputError(f"Input X contains {what}, first in row {row}, {where}", cure=cure)
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas has its own
+        return True
+    return isinstance(label, (float, np.floating)) and math.isnan(label)
 
 
 def merged(X: Any) -> Any:
@@ -162,12 +173,14 @@ def merged(X: Any) -> Any:
 def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
     """Labels that came as objects, as one type that can be sorted: numbers as numbers. Text, and what is no object,
     stays as it is."""
+    if y.dtype.kind == "M" and np.isnat(y).any():
+        row = int(np.argmax(np.isnat(y)))
+        raise InputError(f"Input y contains NaT, first in row {row}", cure="Leave such rows out.")
     if y.dtype.kind != "O":
         return y
     labels = [label.item() if isinstance(label, np.generic) else label for label in y.tolist()]
     for row, label in enumerate(labels):
-        is_missing = label is None or type(label).__name__ in ("NAType", "NaTType")  # pandas has its own
-        if is_missing or (isinstance(label, float) and math.isnan(label)):
+        if _is_missing(label):
             raise InputError(f"Input y contains NaN, first in row {row}", cure="Leave such rows out.")
     kinds = {type(label) for label in labels}
     if kinds <= {str}:
@@ -236,6 +249,24 @@ def check_class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
     return float(value)
 
 
+def check_class_weights(class_weight: Any, classes: NDArray[Any] | None = None) -> None:
+    """Refuse what are no weights of classes, and those of which none belongs to ``classes``; None leaves that open."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, Mapping):
+        raise ParameterError(
+            f"class_weight is {shown(class_weight)}; it must be 'balanced', a dict {{label: weight}}, or None."
+        )
+    for label, value in class_weight.items():
+        check_number(f"class_weight[{shown(label)}]", value, least=0)
+    if classes is not None and not any(label in class_weight for label in classes.tolist()):
+        raise InputError(
+            f"The classes of y, {listed(classes[:8])}, are not in class_weight, which has "
+            f"{listed(list(class_weight)[:8])}",
+            cure="Its keys are the labels as y has them.",
+        )
+
+
 def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDArray[np.float64] | None:
     """The weight of each row: its own times its class's. None where all are one."""
     weight = None
@@ -250,19 +281,7 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
             row = int(np.argmax(weight < 0))
             raise InputError(f"sample_weight[{row}] is {weight[row]:g}; Negative values are not allowed")
     if class_weight is not None:
-        if isinstance(class_weight, Mapping):
-            for label, value in class_weight.items():
-                check_number(f"class_weight[{shown(label)}]", value, least=0)
-            if not any(label in class_weight for label in np.unique(y).tolist()):
-                raise InputError(
-                    f"The classes of y, {listed(np.unique(y)[:8])}, are not in class_weight, which has "
-                    f"{listed(list(class_weight)[:8])}",
-                    cure="Its keys are the labels as y has them.",
-                )
-        elif not isinstance(class_weight, str) or class_weight != "balanced":
-            raise ParameterError(
-                f"class_weight is {shown(class_weight)}; it must be 'balanced', a dict {{label: weight}}, or None."
-            )
+        check_class_weights(class_weight, np.unique(y))
         by_class = compute_sample_weight(class_weight, y)
         weight = by_class if weight is None else weight * by_class
     return weight

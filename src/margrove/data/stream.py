@@ -34,7 +34,9 @@ def walker(chunks: Any) -> Callable[[], Iterator[Chunk]]:
         If the chunks can be walked over only once, or are none.
     """
     if isinstance(chunks, (tuple, list)) and len(chunks) in (2, 3) and _is_matrix(chunks[0]):
-        return lambda: _slices(*chunks)
+        X, *rest = chunks
+        rows = X.tocsr() if sp.issparse(X) else X  # other sparse formats have no slices of rows
+        return lambda: _slices(rows, *rest)
     if callable(chunks) and not hasattr(chunks, "__iter__"):
         return lambda: _parts_of(chunks())
     if not hasattr(chunks, "__iter__") or isinstance(chunks, (str, bytes)):

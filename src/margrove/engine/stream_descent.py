@@ -185,6 +185,8 @@ class BlockDescent:
                     beta[number, own] = self._visit(number, X, K, block, rows, beta[number, own].copy())
                 row = own.stop
                 yield
+        if self.eta == 0:  # no row has any cell but 0, so the intercept is all there is
+            self.eta = 1.0
 
     def _weights(self, machine: _Machine) -> tuple[Array, float]:
         pulls = machine.pulls
@@ -224,6 +226,11 @@ class BlockDescent:
         most = np.full_like(C, np.inf) if self.is_squared else C
         low = np.where(z > 0, 0.0, -most) if is_of_signs(problem.loss) else -most
         high = np.where(z > 0, most, 0.0) if is_of_signs(problem.loss) else most
+        if problem.intercept == 0:
+            # D is linear in β of a row of zeros, and nothing else depends on it: it goes to the bound uphill.
+            flat = (C > 0) & (curvature == 0)
+            slope = np.where(np.abs(z - f) > epsilon, z - f, 0.0)
+            beta[flat] = np.where(slope > 0, high, np.where(slope < 0, low, 0.0))[flat]
         visited = np.flatnonzero((C > 0) & (curvature > 0))
         for _ in range(SWEEPS):
             moved = False

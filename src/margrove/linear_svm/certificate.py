@@ -326,7 +326,8 @@ def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
 
 
 def gap_claims(primal: NDArray[np.float64], dual: NDArray[np.float64], tol: float) -> list[Claim]:
-    """The gap, which must be within tol, and what it is made of."""
+    """The gap, which must be within tol, and what it is made of. No pull at all, β = 0, is worth D = 0."""
+    dual = np.maximum(dual, 0)
     gap = np.array([relative_gap(P, D) for P, D in zip(primal, dual, strict=True)])
     limits = np.full(len(gap), tol)
     holds = bool((gap <= tol * (1 + _ROUNDING) + _DIGITS).all())

@@ -16,9 +16,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.data.sample import FLOATS, check_classes, merged, read_chunk, settle_weights
+from margrove.data.sample import (
+    FLOATS,
+    check_class_weights,
+    check_classes,
+    merged,
+    plain_labels,
+    read_chunk,
+    settle_weights,
+)
 from margrove.data.stream import Chunk, walker
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, shown
 from margrove.linear.margins import codes_of
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.layout import check_prices, class_weights, prices_by_class
@@ -43,8 +51,9 @@ class Stream:
 def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first: bool) -> Stream:
     """Chunks whose y are labels. ``classes`` are all that may come; None takes those that do. ``is_first`` in training,
     which takes note of the columns; otherwise they must be those of training."""
+    check_class_weights(model.class_weight)
     start = walker(chunks)
-    known = None if classes is None else np.unique(np.asarray(classes))
+    known = None if classes is None else _known(classes)
     mass: dict[Any, float] = {}
     n = 0
     for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first), start=1):
@@ -53,15 +62,20 @@ def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first:
                 codes_of(y, known)
         labels, codes = np.unique(y, return_inverse=True)
         added = np.bincount(codes, weights=own, minlength=len(labels))
-        for label, weight in zip(labels.tolist(), added.tolist(), strict=True):
+        for label, weight in zip(_keys(labels), added.tolist(), strict=True):
             mass[label] = mass.get(label, 0.0) + weight
         n += X.shape[0]
     n_rows, d = _extent(model, n)
     found = _ordered(mass) if known is None else known
-    masses = np.array([mass.get(label, 0.0) for label in found.tolist()])
-    check_classes(found, masses)
+    for label in _keys(found):
+        if label not in mass:
+            cure = "Leave it out of classes, or add rows of it." if is_first else "The model learned it from such rows."
+            raise InputError(f"no row of class {shown(label)} came", cure=cure)
+    masses = np.array([mass[label] for label in _keys(found)])
+    check_class_weights(model.class_weight, found)
     every = np.arange(len(found))
     by_class = class_weights(model.class_weight, found, every, masses)
+    check_classes(found, masses * by_class)
 
     def block(X: Any, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
         codes = codes_of(y, found)
@@ -114,7 +128,11 @@ def _looked_through(
 
 def _own(X: Any, y: Any, weight: Any) -> NDArray[np.float64]:
     """The rows' own weights; a chunk may be of weight 0 throughout."""
-    if weight is not None and not np.any(weight):
+    if np.ndim(weight) and not np.any(weight):
+        if np.shape(weight) != (X.shape[0],):
+            raise InputError(
+                f"sample_weight is of shape {np.shape(weight)}, and X has {X.shape[0]} rows", cure="Each row needs one."
+            )
         return np.zeros(X.shape[0])
     own = settle_weights(X, y, weight, None)
     return np.ones(X.shape[0]) if own is None else own
@@ -131,6 +149,18 @@ def _in_chunk(number: int) -> Iterator[None]:
         raise
     except ValueError as error:  # scikit-learn's
         raise InputError(f"chunk {number}: {error}") from error
+
+
+def _known(classes: Any) -> NDArray[Any]:
+    known = np.unique(plain_labels(np.asarray(classes).ravel()))
+    if len(known) < 2:
+        raise ParameterError(f"classes holds {len(known)} label(s); a classifier needs at least two.")
+    return known
+
+
+def _keys(labels: NDArray[Any]) -> list[Any]:
+    """Labels to look up by; dates stay dates, which ``tolist`` makes whole numbers of if they are fine enough."""
+    return list(labels) if labels.dtype.kind == "M" else labels.tolist()
 
 
 def _ordered(mass: dict[Any, float]) -> NDArray[Any]:
@@ -155,7 +185,7 @@ def _walk(
     def walk() -> Iterator[Block]:
         seen = 0
         for number, (X, y, weight) in enumerate(start(), start=1):
-            points = X if sp.issparse(X) or hasattr(X, "dtype") else np.asarray(X)
+            points = X.tocsr() if sp.issparse(X) else np.asarray(X)  # as the first look had it
             if points.shape[0] == 0:
                 continue
             if points.dtype not in FLOATS:
@@ -165,7 +195,7 @@ def _walk(
             seen += points.shape[0]
             if seen > n_rows:
                 break
-            yield block(merged(points), np.asarray(y), _own(points, y, weight))
+            yield block(merged(points), np.asarray(y).ravel(), _own(points, y, weight))
         if seen != n_rows:
             more = "more" if seen > n_rows else f"{seen}"
             raise InputError(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.linear_svm.problem import Loss, relative_gap
+from margrove.linear_svm.problem import Loss, is_of_signs, relative_gap
 from margrove.status import Status
 
 
@@ -48,6 +48,10 @@ class StreamProblem:
     tol: float = 1e-4  # of the gap, relative to the primal value
     max_passes: int = 100
     centre: NDArray[np.float64] | None = None  # (machines, d + 1), (w₀, b₀); None is 0
+
+    def __post_init__(self) -> None:
+        if is_of_signs(self.loss):
+            object.__setattr__(self, "epsilon", 0.0)  # no part of the hinges
 
     @property
     def n_machines(self) -> int:

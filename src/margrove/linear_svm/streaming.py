@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
@@ -26,6 +27,12 @@ from margrove.status import Status, worst
 
 _LEAST_SECONDS = 1e-9  # of a solve whose time is over
 _MOST_PASSES_PER_PIECE = 1000  # the piece is in memory, so a pass costs little
+
+
+def learns_pieces(model: Streaming) -> bool:
+    """Whether ``partial_fit`` is there; what it is missing for is told as the cause of the AttributeError."""
+    model._check_pieces()
+    return True
 
 
 class Streaming(LinearSupportVectorMachine):
@@ -70,9 +77,9 @@ class Streaming(LinearSupportVectorMachine):
 
     def _check_streamed(self, max_passes: int) -> None:
         check_whole("max_passes", max_passes, least=1)
-        if getattr(self, "penalty", "l2") != "l2":
+        if getattr(self, "penalty", "l2") == "l1":
             raise ParameterError("penalty is 'l1', which fit_stream and partial_fit do not have. Use penalty='l2'.")
-        if getattr(self, "multi_class", "ovr") != "ovr":
+        if getattr(self, "multi_class", "ovr") == "crammer_singer":
             raise ParameterError(
                 f"multi_class is {self.multi_class!r}, which fit_stream and partial_fit do not have. Use 'ovr'."
             )
@@ -80,16 +87,12 @@ class Streaming(LinearSupportVectorMachine):
     # Pieces
 
     def _check_pieces(self) -> None:
+        """Refuse parameters with which rows cannot be learnt piece by piece."""
         self._check_streamed(1)
-        if np.isinf(scale_of_intercept(self)):
+        if self.fit_intercept and not self.regularize_intercept:
             raise ParameterError(
                 "regularize_intercept is False, and partial_fit needs a penalised intercept: a piece may hold one "
                 "class only. Use regularize_intercept=True, with a large intercept_scaling perhaps, or fit_stream."
-            )
-        if hasattr(self, "coef_") and not hasattr(self, "n_seen_"):
-            raise ParameterError(
-                f"this {type(self).__name__} was fitted on other rows as a whole, and partial_fit goes on only from "
-                "pieces. Begin with a new model: clone(model).partial_fit(...)."
             )
 
     def _learn_piece(
@@ -104,10 +107,10 @@ class Streaming(LinearSupportVectorMachine):
         """One step of block minimisation; see `margrove.linear_svm.stream_problem`."""
         n, d = X.shape
         machines = len(targets)
-        is_first = not hasattr(self, "n_seen_")
         centre = np.zeros((machines, d + 1))
-        if not is_first:
-            centre[:, :d], centre[:, d] = np.atleast_2d(self.coef_), self.intercept_
+        if hasattr(self, "coef_"):
+            coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
+            centre[:, :d], centre[:, d] = coef, self.intercept_
         values = np.asarray(X @ centre[:, :d].T + centre[:, d]).T
         at_centre = (prices * losses(self.loss, targets, values, epsilon)).sum(axis=1)
         spread = np.sqrt((targets**2).mean(axis=1)) if self._is_of_values else np.ones(machines)
@@ -125,17 +128,16 @@ class Streaming(LinearSupportVectorMachine):
             centre=centre,
         )
         solutions = solve_stream(problem, effort)
-        self._keep_piece(solutions, n, names, is_first=is_first)
+        self._keep_piece(solutions, n, names)
 
     @property
     def _is_of_values(self) -> bool:
         loss: Loss = self.loss
         return loss.endswith("epsilon_insensitive")
 
-    def _keep_piece(
-        self, solutions: Sequence[StreamSolution], n: int, names: tuple[str, ...], *, is_first: bool
-    ) -> None:
-        seen, dual = (0, np.zeros(len(solutions))) if is_first else (self.n_seen_, self.dual_)
+    def _keep_piece(self, solutions: Sequence[StreamSolution], n: int, names: tuple[str, ...]) -> None:
+        # w of a fit need not be the sum of any pulls whose dual value is known, so its rows cannot be counted.
+        seen, dual = (self.n_seen_, self.dual_) if hasattr(self, "n_seen_") else (0, np.zeros(len(solutions)))
         self._forget_rows()
         self.gap_ = self.primal_ = np.full(len(solutions), np.nan)  # of all rows seen nobody knows them
         self.n_seen_ = seen + n
@@ -149,7 +151,7 @@ class Streaming(LinearSupportVectorMachine):
         claim = Claim(
             "dual value",
             per_machine(self.dual_),
-            words="D of the rows seen so far: no w and b have a P below it on all of them",
+            words="D of the rows seen by partial_fit, w and b counted from where it began: no others have a P below it",
         )
         self.certificate_ = Certificate(type(self).__name__, str(self.status_), "solver", self.n_seen_, names, (claim,))
         if self.status_ is not Status.CONVERGED:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
@@ -32,7 +33,7 @@ from margrove.linear_svm.problem import (
     Penalty,
     Solver,
 )
-from margrove.linear_svm.streaming import Streaming
+from margrove.linear_svm.streaming import Streaming, learns_pieces
 
 _LOSSES: tuple[Loss, ...] = ("hinge", "squared_hinge")
 _SCHEMES = ("ovr", "crammer_singer")
@@ -259,6 +260,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         self._keep_stream(solutions, stream.n_rows, stream.machines)
         return self
 
+    @available_if(learns_pieces)
     def partial_fit(
         self,
         X: ArrayLike,
@@ -273,16 +275,19 @@ class LinearSVC(ClassifierMixin, Streaming):
         the objective on all ``n_seen_`` rows. How far above it w is nobody knows without a walk over all of them:
         ``certify(model, chunks)``; `fit_stream` closes the gap.
 
-        The first call needs ``classes``, all that will ever come. The intercept must be penalised.
+        The first call of a new model needs ``classes``, all that will ever come. After ``fit`` or `fit_stream` it goes
+        on from their w, and begins to count: ``n_seen_`` and ``dual_`` are then of the pieces alone, and the objective
+        counts w from where the fit had left it, ½‖w − w_fit‖².
+
+        For penalty l2, one machine per class, and an intercept that is penalised or none; otherwise it is not there.
         """
         effort = self._check()
-        self._check_pieces()
-        is_first = not hasattr(self, "n_seen_")
+        is_first = not hasattr(self, "coef_")
         if is_first and classes is None:
             raise ParameterError("the first call of partial_fit needs classes: all labels that will ever come.")
         known = np.unique(np.asarray(classes)) if is_first else self.classes_
         if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
-            raise ParameterError(f"classes is {shown(classes)}; the first call of partial_fit said {listed(known)}.")
+            raise ParameterError(f"classes is {shown(classes)}; the model has begun with {listed(known)}.")
         if len(known) < 2:
             raise ParameterError(f"classes is {shown(classes)}; a classifier needs at least two.")
         balanced = self.class_weight if isinstance(self.class_weight, str) else None

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone
+from sklearn.utils.metaestimators import available_if
 
 from margrove.certificate import Certificate
 from margrove.data.sample import Values, read_chunk, read_values, settle_weights
@@ -19,7 +20,7 @@ from margrove.linear_svm.layout import check_prices
 from margrove.linear_svm.machine import needs_pulls
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import LinearSvmProblem, LinearSvmSolution, Loss, Solver
-from margrove.linear_svm.streaming import Streaming
+from margrove.linear_svm.streaming import Streaming, learns_pieces
 
 _LOSSES: tuple[Loss, ...] = ("epsilon_insensitive", "squared_epsilon_insensitive")
 _NAME = ("regression",)
@@ -150,11 +151,11 @@ class LinearSVR(RegressorMixin, Streaming):
         self.coef_ = self.coef_[0]
         return self
 
+    @available_if(learns_pieces)
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn a piece of the rows, and forget them: one step of block minimisation; see `LinearSVC.partial_fit`."""
         effort = self._check()
-        self._check_pieces()
-        X, z = read_chunk(self, X, y, reset=not hasattr(self, "n_seen_"), y_numeric=True)
+        X, z = read_chunk(self, X, y, reset=not hasattr(self, "coef_"), y_numeric=True)
         weight = settle_weights(X, z, sample_weight, None)
         prices = check_prices(float(self.C) * (np.ones(len(z)) if weight is None else weight))
         targets = np.asarray(z, dtype=np.float64)[None]

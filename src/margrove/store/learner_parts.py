@@ -24,7 +24,7 @@ from margrove.store.check import (
 from margrove.store.fault import FaultError, shown
 from margrove.store.labels import labels_from_json, labels_to_json
 from margrove.store.plain import to_json
-from margrove.store.schema import LEARNERS, MOST_COLUMNS, Array, Learner
+from margrove.store.schema import LEARNERS, MOST_COLUMNS, Array, Learner, Scalar
 from margrove.store.versions import Tensors
 
 _FIELDS = {"class", "parameters", "n_features_in", "feature_names", "labels", "scalars", "arrays", "certificate"}
@@ -45,8 +45,8 @@ def take_learner_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
     learner = LEARNERS[name]
     check_is_fitted(model)
     classes = ("classes_",) if learner.is_classifier else ()
-    scalars = [key for key, scalar in learner.scalars.items() if not scalar.is_optional or hasattr(model, key)]
-    for attribute in ("n_features_in_", *classes, "certificate_", *scalars):
+    needed = [key for key, scalar in learner.scalars.items() if not scalar.is_optional]
+    for attribute in ("n_features_in_", *classes, "certificate_", *needed):
         if not hasattr(model, attribute):
             raise FaultError(f"{name} has no {attribute}: its fit did not come to an end")
     parameters = parameters_to_json(model, taken)
@@ -61,7 +61,7 @@ def take_learner_apart(model: Any, taken: Taken, prefix: str) -> dict[str, Any]:
         "n_features_in": int(model.n_features_in_),
         "feature_names": None if names is None else names.tolist(),
         "labels": labels_to_json(model.classes_) if learner.is_classifier else None,
-        "scalars": {key: scalar_to_json(getattr(model, key)) for key in scalars},
+        "scalars": {key: scalar_to_json(getattr(model, key)) for key in learner.scalars if hasattr(model, key)},
         "arrays": layouts,
         "certificate": model.certificate_.to_dict(),
     }
@@ -78,8 +78,7 @@ def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) 
     labels = read_labels(record["labels"], learner)
     counts = learner.machines(parameters, len(labels))
     columns = check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS)
-    told = record["scalars"] if isinstance(record["scalars"], dict) else {}
-    scalars = {key: scalar for key, scalar in learner.scalars.items() if not scalar.is_optional or key in told}
+    scalars = _scalars_of(record["scalars"], learner)
     check_fields(record["scalars"], set(scalars), f"the list of {name}'s scalars")
     fitted = {key: check_scalar(key, record["scalars"][key], scalar) for key, scalar in scalars.items()}
     symbols = {"K": len(labels), **counts, "d": columns}
@@ -96,6 +95,12 @@ def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) 
     if hasattr(model, "_remember_weights"):
         model._remember_weights()
     return model
+
+
+def _scalars_of(record: Any, learner: Learner) -> dict[str, Scalar]:
+    """What must be there, and of the optional ones those that are."""
+    given = record if isinstance(record, dict) else {}
+    return {key: scalar for key, scalar in learner.scalars.items() if key in given or not scalar.is_optional}
 
 
 def parameters_to_json(model: Any, taken: Taken, skipped: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -178,7 +178,13 @@ def _support_vector_classifier(estimator: type, later: Mapping[str, Any], **rang
             Array("probA_", "m", given=_CALIBRATED, most=0),
             Array("probB_", "m", given=_CALIBRATED),
         ),
-        {**_ENDED, **_SVM_SCALARS, "loo_bound_": Scalar(float, most=1.0), "xi_alpha_bound_": Scalar(float, most=1.0)},
+        {
+            **_ENDED,
+            **_SVM_SCALARS,
+            "loo_bound_": Scalar(float, most=1.0),
+            "xi_alpha_bound_": Scalar(float, most=1.0),
+            "solver_": Scalar(str, is_optional=True),  # older files lack it
+        },
         choices={
             **_KERNELS,
             "decision_function_shape": ("ovr", "ovo"),
@@ -218,7 +224,12 @@ _PROOF = (
     Array("primal_", "m", has_gaps=True),
     Array("dual_", "m", has_gaps=True),
 )
-_LINEAR_SCALARS = {**_SOLVE, "solver_": Scalar(str), "engine_": Scalar(str, choices=(*_ENGINES, "stream"))}
+_LINEAR_SCALARS = {
+    **_SOLVE,
+    "solver_": Scalar(str),
+    "engine_": Scalar(str, choices=(*_ENGINES, "stream")),
+    "n_seen_": Scalar(int, least=1, is_optional=True),
+}
 _LINEAR_CHOICES = {"fit_intercept": (True, False), "regularize_intercept": (True, False)}
 _LINEAR_RANGES = {"n_jobs": _THREADS, "tol": Range(least=0), "C": _PRICE, "intercept_scaling": Range(least=0)}
 

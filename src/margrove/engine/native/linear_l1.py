@@ -82,6 +82,7 @@ def _l1_solution(state: dict[str, Any], reason: Status) -> LinearSvmSolution:
         n_iter=int(state["steps"]),
         status=_ENDINGS.get(state["ending"], reason),
         solver="proximal newton",
+        is_proved_by_w=False,  # the best w and the best β are seldom of the same step
     )
 
 

@@ -70,12 +70,14 @@ def choose(problem: LinearSvmProblem) -> Choice:
     shape = f"{n:,} rows, {d:,} columns, {width:.3g} numbers in a row"
     if newton <= min(gradients, 4 * descent):
         return Choice("newton", "newton", f"{shape}: a Hessian of {d + 1:,} columns is cheap")
-    if n <= d and not is_squared(problem.loss):
-        return Choice("descent", "descent", f"{shape}: no more rows than columns and a loss with a kink, so row by row")
-    otherwise = "newton" if is_held and newton <= gradients else "conjugate_gradients"
+    if n <= d and not is_squared(problem.loss):  # where conjugate gradients crawl
+        otherwise = "newton" if is_held else "descent"
+    else:
+        otherwise = "newton" if is_held and newton <= gradients else "conjugate_gradients"
     if is_squared(problem.loss) and n > 50 * d and gradients < descent:
         return Choice("conjugate_gradients", "conjugate_gradients", f"{shape}: the Hessian is dear, its products not")
-    return Choice("descent", otherwise, f"{shape}: coordinate descent, at most {_PATIENCE} passes; then {otherwise}")
+    then = "" if otherwise == "descent" else f", at most {_PATIENCE} passes; then {otherwise}"
+    return Choice("descent", otherwise, f"{shape}: coordinate descent{then}")
 
 
 @solve.register
@@ -171,7 +173,8 @@ def climb(
     with blas_held_back():
         reason = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
     return [
-        [_solution(rung, reason) for rung in machines.rungs(k)] or [_unbegun(problem, machine, reason, choice)]
+        [_solution(rung, reason) for rung in machines.rungs(k) if math.isfinite(rung["primal"]) or rung["ending"]]
+        or [_unbegun(problem, machine, reason, choice)]
         for k, machine in enumerate(problem.machines)
     ]
 
@@ -191,7 +194,7 @@ def _solution(rung: dict[str, Any], reason: Status) -> LinearSvmSolution:
         rung["steps"],
         ending,
         _NAMES[rung["method"]],
-        is_proved_by_w=_NAMES[rung["method"]] != "descent",
+        is_proved_by_w=rung["is_implied"],
     )
 
 
