@@ -80,7 +80,7 @@ def show(screen: Screen, path: str) -> None:
 def _solve_of(learner: Any) -> dict[str, Any] | None:
     """How a linear SVM was solved: by which solver, to which relative gap, and how wide the margin of each machine is
     (2/‖w‖; of a regression there is none). None for other learners."""
-    if not hasattr(learner, "solver_"):
+    if not hasattr(learner, "gap_"):  # kernel machines have a solver_, too
         return None
     lengths = np.linalg.norm(np.atleast_2d(learner.coef_), axis=1)
     widths = [2 / float(length) if length > 0 else None for length in lengths] if is_classifier(learner) else []
