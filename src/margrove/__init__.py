@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
     from margrove.select.selector import ImpuritySelector
     from margrove.status import Status
-    from margrove.store import load, save
+    from margrove.store import from_sklearn, load, save
     from margrove.svm.one_class import OneClassSVM
     from margrove.svm.svc import SVC, NuSVC
     from margrove.svm.svr import SVR, NuSVR
@@ -82,6 +82,7 @@ _PUBLIC = {
     "load_penguins": "margrove.data",
     "read_chunks": "margrove.data",
     "read_table": "margrove.data",
+    "from_sklearn": "margrove.store",
     "load": "margrove.store",
     "save": "margrove.store",
 }
@@ -124,6 +125,7 @@ __all__ = [
     "data",
     "error_gain",
     "errors",
+    "from_sklearn",
     "gain_ratio",
     "gini_gain",
     "information_gain",

@@ -26,6 +26,7 @@ class Status(StrEnum):
     NO_BETTER_THAN_CHANCE = "no_better_than_chance"
     BOUND_REACHED = "bound_reached"
     EARLY_STOPPED = "early_stopped"
+    IMPORTED = "imported"
 
     @property
     def advice(self) -> str:
@@ -44,6 +45,7 @@ _ADVICE = {
     Status.NO_BETTER_THAN_CHANCE: "a further learner would bring nothing: take a stronger one, or fewer rounds",
     Status.BOUND_REACHED: "nothing to do: the bound on the training error is as low as asked for",
     Status.EARLY_STOPPED: "nothing to do: further rounds did not help on rows held out",
+    Status.IMPORTED: "another program solved it: certify(model, X, y) tells how well",
 }
 
 

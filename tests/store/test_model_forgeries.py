@@ -309,7 +309,6 @@ ON_LONE_MACHINES = {
     "a count too many": ("svr", put_tensor("n_support_", lambda a: a + 1), "n_support_ sums to"),
     "a share above one": ("nu_svr", put_parameter(nu=1.5), "nu is 1.5"),
     "a tube that is no number": ("nu_svr", put_scalar(epsilon_={"$float": "nan"}), "epsilon_ is"),
-    "no tube": ("nu_svr", drop("scalars", "epsilon_"), "no 'epsilon_'"),
     "no offset": ("one_class", drop("arrays", "offset_"), "no 'offset_'"),
     "a code": ("one_class", put_parameter(multiclass="ovo"), "'multiclass', which is unknown"),
     "a classifier": ("one_class", put(**{"class": "SVC"}), "SVC's parameters has no"),

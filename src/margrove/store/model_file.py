@@ -53,7 +53,7 @@ def save(model: Any, path: Target) -> None:
     >>> load(file).predict([[0.5], [4.5]])
     array(['low', 'high'], dtype='<U4')
     """
-    with _told(path, "Fit the model again before saving it."):
+    with told(path, "Fit the model again before saving it."):
         taken = Taken()
         record = take_apart(model, taken)
         put_together(record, dict(taken.tensors))  # never write what `load` would refuse
@@ -92,7 +92,7 @@ def load(path: Target) -> Any:
     Traceback (most recent call last):
     margrove.errors.ModelFileError: the stream: it is empty. Give a file that margrove.save wrote.
     """
-    with _told(path, _DAMAGED):
+    with told(path, _DAMAGED):
         header, tensors = _read(path)
         model = put_together(header["model"], tensors)
         if tensors:
@@ -129,7 +129,7 @@ def describe(path: Target) -> dict[str, Any]:
     >>> header["model"]["class"], header["tensors"]["coef_"]
     ('BasicLinearClassifier', {'dtype': 'float64', 'shape': [1, 1]})
     """
-    with _told(path, _DAMAGED):
+    with told(path, _DAMAGED):
         header, tensors = _read(path)
         shapes = {
             name: {"dtype": tensor.dtype.name, "shape": list(tensor.shape)} for name, tensor in sorted(tensors.items())
@@ -150,7 +150,7 @@ def _read(path: Target) -> tuple[Header, Tensors]:
 
 
 @contextmanager
-def _told(path: Target, cure: str) -> Iterator[None]:
+def told(path: Target, cure: str) -> Iterator[None]:
     """Every fault as one line: the file, the problem, the cure."""
     try:
         yield

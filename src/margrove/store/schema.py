@@ -149,7 +149,8 @@ _SVM_ARRAYS = (
     Array("intercept_", "m"),
     Array("support_", "s", _HALF_WHOLE, given=_POINTS, least=0, below="n"),
     Array("support_", "s", _HALF_WHOLE, given=_GRAM, least=0, below="n d"),  # columns of a Gram matrix, too
-    Array("norm_", "m", least=0),
+    Array("norm_", "m", given=_POINTS, least=0),
+    Array("norm_", "m", given=_GRAM, least=0, has_gaps=True),  # not known of a model that was solved elsewhere
     Array("_grades", "n m", ("int8",), least=0, most=HARD),
 )
 _SVM_SCALARS = {"n_rows_": Scalar(int, least=1), "gamma_": Scalar(float, least=0.0)}
@@ -173,6 +174,7 @@ def _support_vector_classifier(estimator: type, later: Mapping[str, Any], **rang
             Array("class_weight_", "K", least=0),
             Array("n_iter_", "m", _WHOLE, least=0),
             Array("n_kernel_rows_", "m", _WHOLE, is_optional=True, least=0),  # older files lack it
+            Array("label_order_", "K", _HALF_WHOLE, is_optional=True, least=0, below="K"),
             Array("probA_", "m", given=_CALIBRATED, most=0),
             Array("probB_", "m", given=_CALIBRATED),
         ),
@@ -230,6 +232,9 @@ _LINEAR_SCALARS = {
 }
 _LINEAR_CHOICES = {"fit_intercept": (True, False), "regularize_intercept": (True, False)}
 _LINEAR_RANGES = {"n_jobs": _THREADS, "tol": Range(least=0), "C": _PRICE, "intercept_scaling": Range(least=0)}
+
+# The width of the tube may come out a rounding error below 0; of a model that was solved elsewhere it is not known.
+_TUBE = Scalar(float, least=-sys.float_info.max, is_optional=True)
 
 LEARNERS: dict[str, Learner] = {
     "BasicLinearClassifier": Learner(BasicLinearClassifier, _PLANE, _SOLVE),
@@ -291,8 +296,7 @@ LEARNERS: dict[str, Learner] = {
         machines=single,
         is_classifier=False,
     ),
-    # The width of the tube may come out a rounding error below 0.
-    "NuSVR": _lone_machine(NuSVR, C=_PRICE, nu=_SHARE, scalars={"epsilon_": Scalar(float, least=-sys.float_info.max)}),
+    "NuSVR": _lone_machine(NuSVR, C=_PRICE, nu=_SHARE, scalars={"epsilon_": _TUBE}),
     "OneClassSVM": _lone_machine(OneClassSVM, Array("offset_", "m"), nu=_SHARE),
 }
 

@@ -98,7 +98,8 @@ def check_tree(tree: TreeModel, what: str, *, is_regression: bool) -> None:
     _require(not np.isinf(tree.gain).any(), what, "a gain is infinite")
     for name in ("n_tests", "n_candidates"):
         counts = getattr(tree, name)
-        _require(bool((counts[tree.is_leaf] == 0).all() and (counts >= 0).all()), what, f"{name} does not count tests")
+        are_counts = not tree.tells_tests or bool((counts >= 0).all())
+        _require(are_counts and bool((counts[tree.is_leaf] == 0).all()), what, f"{name} does not count tests")
     _require((tree.weight > 0).all(), what, "a node has no weight")
     _check_levels(tree, what)
     if not is_regression:

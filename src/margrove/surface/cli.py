@@ -259,6 +259,32 @@ def show(
         work(screen, model)
 
 
+@app.command(epilog="Example:  margrove export income.margrove --to libsvm -o income.model")
+def export(
+    model: ModelFile,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="python|sql|c|libsvm",
+            help="A tree as code; a support vector machine as LIBSVM's model file.",
+            show_default=False,
+            rich_help_panel=_OUTPUT,
+        ),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The file; '-' is standard output.", rich_help_panel=_OUTPUT)
+    ] = "-",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a model for another program, which then predicts the same."""
+    from margrove.surface.export import export as work
+    from margrove.surface.screen import Screen
+
+    screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-")
+    work(screen, model, to, output)
+
+
 @app.command(epilog="Example:  margrove certify income.margrove adult.csv   (exit code 0: it holds; 1: it does not)")
 def certify(
     model: ModelFile,

@@ -38,7 +38,7 @@ _NUMBERS = {  # that kernels have, other than γ alone
 }
 
 
-_CODE = {"python": "to_python", "sql": "to_sql", "c": "to_c"}
+CODE = {"python": "to_python", "sql": "to_sql", "c": "to_c"}
 
 
 def show(screen: Screen, path: str) -> None:
@@ -80,13 +80,15 @@ def show(screen: Screen, path: str) -> None:
 def _solve_of(learner: Any) -> dict[str, Any] | None:
     """How a linear SVM was solved: by which solver, to which relative gap, and how wide the margin of each machine is
     (2/‖w‖; of a regression there is none). None for other learners."""
-    if not hasattr(learner, "gap_"):
+    if not hasattr(learner, "gap_"):  # kernel machines have a solver_, too
         return None
     lengths = np.linalg.norm(np.atleast_2d(learner.coef_), axis=1)
     widths = [2 / float(length) if length > 0 else None for length in lengths] if is_classifier(learner) else []
     # That of the certificate, which was recomputed, before the solver's own.
     claimed = [claim.values for claim in learner.certificate_.claims if claim.name == "relative duality gap"]
     gaps = claimed[0] if claimed else learner.gap_
+    if np.isnan(gaps).any():  # a model that was solved elsewhere tells none
+        return None
     return {"solver": learner.solver_, "gap": max(0.0, float(np.max(gaps))), "margins": widths}
 
 
@@ -142,16 +144,22 @@ def _vote_of(model: Any) -> Vote:
 
 def show_code(screen: Screen, path: str, language: str) -> None:
     """Print a function or expression that predicts as a saved tree does."""
-    if language not in _CODE:
-        raise ParameterError(f"--code is {language!r}; it must be one of {', '.join(_CODE)}.")
-    model = _of_trees_in(path, "--code")
-    if not is_tree(model):
-        problem = f"--code is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
-        raise InputError(problem, file=path, cure="Train one: --model tree.")
-    code = getattr(model, _CODE[language])()
+    if language not in CODE:
+        raise ParameterError(f"--code is {language!r}; it must be one of {', '.join(CODE)}.")
+    code = tree_code(path, language, "--code")
     if not screen.is_json:
         print(code)  # as it is: no line of code may be wrapped
     screen.document({"command": "show", "model": path, "language": language, "code": code})
+
+
+def tree_code(path: str, language: str, option: str) -> str:
+    """The tree of a file as code, which ``option`` asked for."""
+    model = _of_trees_in(path, option)
+    if not is_tree(model):
+        problem = f"{option} is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
+        raise InputError(problem, file=path, cure="Train one: --model tree.")
+    code: str = getattr(model, CODE[language])()
+    return code
 
 
 def _of_trees_in(path: str, option: str) -> Any:

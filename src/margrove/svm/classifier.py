@@ -66,6 +66,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     xi_alpha_bound_: float
     probA_: NDArray[np.float64]  # noqa: N815 scikit-learn's names
     probB_: NDArray[np.float64]  # noqa: N815
+    # Of a LIBSVM model that was read: its labels in the order it knew them, as places in ``classes_``. It decides ties.
+    label_order_: NDArray[np.int32]
 
     def __init__(
         self,
@@ -125,7 +127,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """``state`` makes the dual of one machine of its signs, all weights, and its rows."""
         effort = self._check_shared()
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
-        for name in ("probA_", "probB_"):
+        for name in ("probA_", "probB_", "label_order_"):
             self.__dict__.pop(name, None)
         ground, duals, names = self._state(sample, state)
         if getattr(self, "warm_start", False) and self.__sklearn_is_fitted__():
@@ -208,13 +210,25 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _decided(self, values: NDArray[np.float64]) -> NDArray[Any]:
         """`predict` of the machines' values."""
+        order = getattr(self, "label_order_", None)
+        if order is not None:
+            values = self._away_from_zero(values, order)
         if len(self.classes_) > 2 and self._is_one_vs_one and not self.break_ties:
             votes = _votes(values > 0, code_matrix("ovo", len(self.classes_)).T)
-            return np.asarray(self.classes_[votes.argmax(axis=1)])
+            chosen = votes.argmax(axis=1) if order is None else order[votes[:, order].argmax(axis=1)]
+            return np.asarray(self.classes_[chosen])
         scores = self._scores(values)
         # LIBSVM gives a row on the boundary to the second class.
         chosen = (scores >= 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
+
+    def _away_from_zero(self, values: NDArray[np.float64], order: NDArray[np.int32]) -> NDArray[np.float64]:
+        """LIBSVM gives a row on the boundary to the second label of the pair in its own order: f = 0 becomes the side
+        that this one is on."""
+        place = np.argsort(order)
+        code = code_matrix(self.multiclass, len(order))
+        positive, negative = code.argmax(axis=0), code.argmin(axis=0)
+        return np.where(values == 0, np.where(place[positive] > place[negative], 1.0, -1.0), values)
 
     def machine_decision(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of every machine, shape (n, machines), in the order of ``intercept_``."""

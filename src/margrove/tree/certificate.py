@@ -86,6 +86,8 @@ def _told(model: Any) -> tuple[Claim, ...]:
             words="how probable such a split would be by chance (χ² or F test)",
         ),
     ]
+    if not tree.tells_tests:
+        return tuple(claims)  # what a test costs to tell is not known
     bits = sum(description_length(tree, criterion=criterion))
     if tree is not grown:
         before = sum(description_length(grown, criterion=criterion))
@@ -167,6 +169,7 @@ class _Audit:
         self.search = SplitSearch(self.problem, slack=self.rounding)
         self.strict = SplitSearch(self.problem, slack=-self.rounding)  # what it finds, rounding cannot excuse
         self.is_searched = self._sample()
+        self.tells_tests = self.tree.tells_tests
         self.root_unit = 0.0
         self.pending: dict[int, tuple[Bounds, ...]] = {}
 
@@ -275,7 +278,8 @@ class _Audit:
         best = self.strict.best_test(node, split.column)
         if best is not None:
             self._worst("a better test of the same column", (best.gain - split.gain) / unit)
-        self._worst("tests to choose from", abs(self.tree.n_tests[i] / split.n_tests - 1))
+        if self.tells_tests:
+            self._worst("tests to choose from", abs(self.tree.n_tests[i] / split.n_tests - 1))
         self._recount_levels(i, node, split)
         if self.problem.growth.max_features is not None:
             return  # which columns were drawn is not known
@@ -283,7 +287,8 @@ class _Audit:
         groups = [self.search.groups(node, j) for j in columns]
         is_of_old = self.tree.n_levels is None  # a file of the first ones written, which counted each subset
         n_candidates = sum(group.n_tests if is_of_old else group.n_choices for group in groups)
-        self._worst("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
+        if self.tells_tests:
+            self._worst("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
         least_mean, mean = self._mean_gains(node)
         if isfinite(least_mean):
             self._worst("a better column", (least_mean - split.charged_gain) / unit)
@@ -460,7 +465,9 @@ class _Audit:
                 "splits against the rules", "not a test of its column, too small a branch or gain, out of order"
             ),
             self._count("unknown cells that do not go to the heaviest branch", "splits"),
-            self._claim("tests to choose from", ROUNDING, "largest relative miscount"),
+            self._claim("tests to choose from", ROUNDING, "largest relative miscount")
+            if self.tells_tests
+            else Claim("tests to choose from", (), words="not checked: a tree that was grown elsewhere does not tell"),
             self._claim("a better test of the same column", self.rounding, f"{of_splits}: largest gain missed"),
         ]
         if any(column.test == "subset" for column in self.problem.cells.columns):

@@ -23,8 +23,9 @@ order). Nothing here learns.
 ``inverse_weight``  (m,) float64         of a subset test: Σ 1/w over all levels; else 0
 ==================  ===================  ==============================================================================
 
-The last three are None in a tree of an old file, which did not keep them; there a column that is parted into subsets
-counts as 2^(L−1) − 1 candidates.
+``n_tests`` and ``n_candidates`` are NaN in all inner nodes of a tree that was grown elsewhere (`adopted.py`). The last
+three are None in a tree of an old file, which did not keep them; there a column that is parted into subsets counts as
+2^(L−1) − 1 candidates.
 """
 
 from __future__ import annotations
@@ -78,6 +79,12 @@ class TreeModel:
     def is_leaf(self) -> NDArray[np.bool_]:
         """A mask over the nodes."""
         return np.asarray(self.feature == LEAF)
+
+    @property
+    def tells_tests(self) -> bool:
+        """Whether it is known how many tests the nodes had to choose from."""
+        inner = ~self.is_leaf
+        return not (inner.any() and np.isnan(self.n_tests[inner]).all() and np.isnan(self.n_candidates[inner]).all())
 
     @property
     def n_leaves(self) -> int:

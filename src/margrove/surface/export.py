@@ -1,0 +1,78 @@
+"""``margrove export``: a saved model in the words of another program."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from margrove.atomic import replace_file
+from margrove.errors import InputError, ParameterError
+from margrove.store import write_libsvm_model
+from margrove.surface.cures import warnings_in_shell
+from margrove.surface.models import check_folder, encoder_of, learner_of, read_model
+from margrove.surface.reading import STANDARD_STREAM
+from margrove.surface.screen import Screen
+from margrove.surface.show import CODE, tree_code
+
+FORMATS = (*CODE, "libsvm")
+_SHOWN_COLUMNS = 12
+_ENDINGS = {"python": "py", "sql": "sql", "c": "c", "libsvm": "model"}
+
+
+def export(screen: Screen, path: str, to: str, output: str) -> None:
+    """Write the model for another program: a tree as code, a support vector machine as LIBSVM's model file."""
+    if to not in FORMATS:
+        raise ParameterError(f"--to is {to!r}; it must be one of {', '.join(FORMATS)}.")
+    if output != STANDARD_STREAM:
+        check_folder(output, f"model.{_ENDINGS[to]}")
+    record: dict[str, Any] = {"command": "export", "model": path, "to": to, "output": output}
+    if to == "libsvm":
+        content, facts = _libsvm(screen, path)
+        record |= facts
+    else:
+        content = f"{tree_code(path, to, '--to ' + to)}\n".encode()
+    if output == STANDARD_STREAM:
+        if screen.is_json:
+            record["content"] = content.decode()
+        else:
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+    else:
+        _write(output, content)
+        screen.essential(f"{path} for {to}: {output}")
+    screen.document(record)
+
+
+def _libsvm(screen: Screen, path: str) -> tuple[bytes, dict[str, Any]]:
+    """LIBSVM's text, and what its columns and labels are."""
+    model = read_model(path)
+    learner, encoder = learner_of(model), encoder_of(model)
+    file = io.BytesIO()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        write_libsvm_model(learner, file)
+    for words in warnings_in_shell(caught):
+        screen.warn(words)
+    names = None if encoder is None else [str(name) for name in encoder.get_feature_names_out()]
+    if names is not None:
+        few = ", ".join(f"{number} {name}" for number, name in enumerate(names[:_SHOWN_COLUMNS], start=1))
+        more = f" and {len(names) - _SHOWN_COLUMNS:,} more (--json lists them)" if len(names) > _SHOWN_COLUMNS else ""
+        screen.warn(
+            f"LIBSVM's columns are those that the encoder makes of the table, scaled as it scales them: {few}{more}."
+        )
+    labels = learner.classes_.tolist() if hasattr(learner, "classes_") else None
+    return file.getvalue(), {"columns": names, "labels": labels}
+
+
+def _write(output: str, content: bytes) -> None:
+    file = Path(output)
+    try:
+        if file.exists() and not file.is_file():
+            file.write_bytes(content)  # a pipe or a device
+        else:
+            replace_file(file, content, None)
+    except OSError as error:
+        raise InputError(f"it cannot be written: {error.strerror}", file=output, cure="Choose another: -o.") from error

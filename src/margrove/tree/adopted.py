@@ -1,0 +1,106 @@
+"""A tree that was grown elsewhere, as a `TreeModel`: binary, with thresholds on numbers.
+
+scikit-learn rounds cells to float32 before it compares them. Ours are compared as they are, so θ becomes the largest
+number that float32 rounds to a number ≤ θ: every cell takes the same branch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.tree.model import LEAF, TreeModel, blank_levels
+from margrove.tree.problem import TreeColumn
+
+_ROUNDING = 1e-9  # relative, of a count of rows that was told as a share
+
+
+def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, is_classifier: bool) -> TreeModel:
+    """The nodes of scikit-learn's ``tree_``. How many tests each node had to choose from is not known: NaN."""
+    order = _depth_first(tree.children_left, tree.children_right)
+    number = np.empty(len(order), dtype=np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    is_leaf = tree.children_left[order] < 0
+    inner = order[~is_leaf]
+    children = np.stack([tree.children_left[inner], tree.children_right[inner]], axis=1)
+    weight = np.asarray(tree.weighted_n_node_samples, dtype=np.float64)
+    impurity = np.asarray(tree.impurity, dtype=np.float64)
+    share = weight[children] / weight[inner][:, None]
+    gain = np.maximum(impurity[inner] - (share * impurity[children]).sum(axis=1), 0.0)
+    heaviest = (weight[children[:, 1]] > weight[children[:, 0]]).astype(np.int32)
+    goes_right = (np.asarray(tree.missing_go_to_left)[inner] == 0).astype(np.int32)
+    value = np.asarray(tree.value, dtype=np.float64)[:, 0, :]
+
+    def where_inner(numbers: NDArray[Any], blank: Any) -> NDArray[Any]:
+        spread = np.full(len(order), blank, dtype=numbers.dtype)
+        spread[~is_leaf] = numbers
+        return spread
+
+    return TreeModel(
+        columns=columns,
+        feature=where_inner(tree.feature[inner].astype(np.int32), LEAF),
+        threshold=where_inner(_for_any_number(np.asarray(tree.threshold, dtype=np.float64)[inner]), np.nan),
+        child_start=np.concatenate([[0], np.cumsum(np.where(is_leaf, 0, 2))]).astype(np.int32),
+        child=number[children.ravel()],
+        level_start=np.zeros(len(order) + 1, dtype=np.int64),
+        level_branch=np.empty(0, dtype=np.int32),
+        missing_branch=where_inner(goes_right, -1),
+        default_branch=where_inner(heaviest, -1),
+        n_rows=np.asarray(tree.n_node_samples, dtype=np.int64)[order],
+        weight=weight[order],
+        impurity=impurity[order],
+        gain=where_inner(gain, np.nan),
+        n_tests=where_inner(np.full(len(inner), np.nan), 0.0),
+        n_candidates=where_inner(np.full(len(inner), np.nan), 0.0),
+        value=(_weights_of_classes(value, weight) if is_classifier else value)[order],
+        **blank_levels(len(order)),
+    )
+
+
+def missed_columns(tree: Any, n_columns: int) -> NDArray[np.bool_]:
+    """The columns in which training must have met missing cells: somewhere they go to another child than to that of
+    more rows, where scikit-learn sends them otherwise."""
+    inner = np.flatnonzero(tree.children_left >= 0)
+    rows = np.asarray(tree.n_node_samples)
+    as_usual = rows[tree.children_left[inner]] > rows[tree.children_right[inner]]
+    goes_left = np.asarray(tree.missing_go_to_left)[inner] != 0
+    is_missed = np.zeros(n_columns, dtype=np.bool_)
+    is_missed[tree.feature[inner][goes_left != as_usual]] = True
+    return is_missed
+
+
+def _depth_first(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.intp]:
+    """The nodes, each subtree in one run: scikit-learn numbers them so unless ``max_leaf_nodes`` is given."""
+    order, waiting = [], [0]
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        if left[node] >= 0:
+            waiting += [int(right[node]), int(left[node])]
+    return np.array(order, dtype=np.intp)
+
+
+def _for_any_number(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest float64 that rounds to a float32 ≤ θ.
+
+    With a the largest float32 ≤ θ and b the next one, numbers up to their mean round to a; the mean itself does if a is
+    the even one of the two.
+    """
+    with np.errstate(over="ignore"):
+        below = threshold.astype(np.float32)
+        too_high = below.astype(np.float64) > threshold
+        below[too_high] = np.nextafter(below[too_high], np.float32(-np.inf))
+        above = np.nextafter(below, np.float32(np.inf)).astype(np.float64)
+        mean = below.astype(np.float64) / 2 + above / 2
+        is_even = mean.astype(np.float32) == below
+    largest = np.where(is_even, mean, np.nextafter(mean, -np.inf))
+    return np.where(np.isfinite(above), largest, threshold)  # beyond float32 there is nothing to round
+
+
+def _weights_of_classes(value: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weight of each class in each node, from their shares; counts of rows are whole."""
+    weights = value / value.sum(axis=1, keepdims=True) * weight[:, None]
+    whole = np.round(weights)
+    return np.asarray(whole if np.allclose(weights, whole, rtol=_ROUNDING, atol=_ROUNDING) else weights)

@@ -1,0 +1,72 @@
+"""Models in the words of other programs, from the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from libsvm.svmutil import svm_load_model, svm_predict
+from typer.testing import Result
+
+import margrove
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def machine(run: Run) -> str:
+    assert run("train", "--model", "svm", "--budget", "0", "--folds", "0", "-o", "p.margrove").exit_code == 0
+    return "p.margrove"
+
+
+def test_libsvm_predicts_what_the_exported_machine_does(run: Run, machine: str, folder: Path) -> None:
+    result = run("export", machine, "--to", "libsvm", "-o", "p.model")
+    assert result.exit_code == 0, result.output
+    penguins = margrove.load_penguins()
+    model = margrove.load(folder / machine)
+    rows = np.asarray(model[:-1].transform(penguins))
+    dicts = [{j + 1: float(value) for j, value in enumerate(row) if value} for row in rows]
+    theirs = svm_load_model(str(folder / "p.model"))
+    said = np.array(svm_predict([], dicts, theirs, "-q")[0]).astype(int)
+    assert (model.classes_[said] == model.predict(penguins)).all()
+
+
+def test_columns_and_labels_are_told(run: Run, machine: str) -> None:
+    result = run("export", machine, "--to", "libsvm", "-o", "p.model")
+    words = " ".join(result.output.split())
+    assert "the places of 'Adelie', 'Chinstrap', 'Gentoo'" in words
+    assert "those that the encoder makes of the table" in words
+    record = json.loads(run("export", machine, "--to", "libsvm", "-o", "p.model", "--json").stdout)
+    assert record["labels"] == ["Adelie", "Chinstrap", "Gentoo"]
+    encoder = margrove.load(machine)[0]
+    assert record["columns"] == [str(name) for name in encoder.get_feature_names_out()]
+
+
+def test_standard_output_has_the_file_and_nothing_else(run: Run, machine: str, folder: Path) -> None:
+    run("export", machine, "--to", "libsvm", "-o", "p.model")
+    assert run("export", machine, "--to", "libsvm").stdout == (folder / "p.model").read_text()
+
+
+@pytest.mark.parametrize("language", ["python", "sql", "c"])
+def test_a_tree_is_exported_as_the_library_writes_it(run: Run, language: str, folder: Path) -> None:
+    run("train", "--model", "tree", "--folds", "0", "-o", "t.margrove")
+    assert run("export", "t.margrove", "--to", language, "-o", "t.code").exit_code == 0
+    code = getattr(margrove.load(folder / "t.margrove"), f"to_{language}")()
+    assert (folder / "t.code").read_text() == f"{code}\n"
+    assert run("export", "t.margrove", "--to", language).stdout == f"{code}\n"
+
+
+def test_what_a_program_has_not_is_refused(run: Run, machine: str) -> None:
+    run("train", "--model", "tree", "--folds", "0", "-o", "t.margrove")
+    for words, told in (
+        (["t.margrove", "--to", "libsvm"], "LIBSVM has no margrove.tree"),
+        ([machine, "--to", "sql"], "--to sql is for decision trees"),
+        ([machine, "--to", "fortran"], "--to is 'fortran'"),
+        ([machine, "--to", "libsvm", "-o", "no/such/folder"], "no folder"),
+    ):
+        result = run("export", *words)
+        assert result.exit_code == 2, words
+        assert told in " ".join(result.output.split()), result.output
