@@ -93,8 +93,7 @@ void bind_linear_svm(nb::module_& m) {
       .def("run", &BoundLinearSet::run, "seconds"_a)
       .def("rungs", &BoundLinearSet::rungs, "machine"_a)
       .def_prop_ro("ended", [](const BoundLinearSet& s) { return s.set().ended(); })
-      .def_prop_ro("gap", [](const BoundLinearSet& s) { return s.set().gap(); })
-      .def_prop_ro("steps", [](const BoundLinearSet& s) { return s.set().steps(); });
+      .def_prop_ro("gap", [](const BoundLinearSet& s) { return s.set().gap(); });
 }
 
 }  // namespace margrove

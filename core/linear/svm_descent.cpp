@@ -180,10 +180,7 @@ class Descent final : public LinearSolver {
   std::vector<double> beta() const override { return best_beta_; }
 
   void rescale(double factor) override {
-    for (std::size_t i = 0; i < beta_.size(); ++i) {
-      const double old = task_.factor * task_.cost[i];
-      if (!Loss::kIsSquared && std::abs(beta_[i]) >= old * (1 - 1e-12)) beta_[i] *= factor;
-    }
+    if constexpr (!Loss::kIsSquared) climb(task_, factor, beta_);
     task_.factor *= factor;
     begin();
   }
@@ -383,20 +380,12 @@ class Descent final : public LinearSolver {
   double balance(double brought, std::vector<double>& balanced) const {
     balanced = beta_;
     std::vector<double> v(w_.begin(), w_.end());
-    double excess = std::abs(total_);
-    const double side = total_ > 0 ? 1 : -1;
-    for (const bool from_bounds : {false, true})
-      for (std::size_t i = 0; i < balanced.size() && excess > 0; ++i) {
-        if (side * balanced[i] <= 0) continue;
-        const double z = task_.target[i], C = task_.factor * task_.cost[i];
-        const bool is_bound = beta_[i] <= loss_.low(z, C) || beta_[i] >= loss_.high(z, C);
-        if (is_bound != from_bounds) continue;
-        const double taken = std::min(excess, side * balanced[i]), after = balanced[i] - side * taken;
-        brought += loss_.brought(z, after, C) - loss_.brought(z, balanced[i], C);
-        add_row(rows_, static_cast<std::int64_t>(i), after - balanced[i], v.data());
-        balanced[i] = after;
-        excess -= taken;
-      }
+    take_excess(loss_, task_, beta_, [&](std::size_t i, double taken) {
+      const double z = task_.target[i], C = task_.factor * task_.cost[i];
+      brought += loss_.brought(z, beta_[i] - taken, C) - loss_.brought(z, beta_[i], C);
+      add_row(rows_, static_cast<std::int64_t>(i), -taken, v.data());
+      balanced[i] -= taken;
+    });
     double squares = 0;
     for (const double part : v) squares += part * part;
     return brought - 0.5 * squares;

@@ -156,15 +156,10 @@ class Newton final : public LinearSolver {
   std::vector<double> beta() const override { return best_beta_; }
 
   void rescale(double factor) override {
+    if constexpr (!kIsSquared) climb(task_, factor, best_beta_);
     task_.factor *= factor;
     if constexpr (!kIsSquared) {
-      // A pull on its bound goes on standing there; the others stay as they are.
-      std::vector<double> pulls = best_beta_;
-      for (std::size_t i = 0; i < pulls.size(); ++i) {
-        const double old = task_.factor / factor * task_.cost[i];
-        if (std::abs(pulls[i]) >= old * (1 - 1e-12)) pulls[i] *= factor;
-      }
-      take_pulls(pulls);
+      take_pulls(best_beta_);
       kappa_ = kWarmMultiplier * first_kappa();
     }
     best_primal_ = std::numeric_limits<double>::infinity();
@@ -379,7 +374,7 @@ class Newton final : public LinearSolver {
     std::vector<double> pulls = beta_;
     for (std::size_t j = 0; j < w_.size(); ++j) p_[j] = v_[j] - w_[j];
     if (task_.has_intercept && task_.rho == 0)
-      take_excess(beta_, [&](std::size_t i, double taken) {
+      take_excess(loss_, task_, beta_, [&](std::size_t i, double taken) {
         pulls[i] -= taken;
         add_row(rows_, static_cast<std::int64_t>(i), -taken, p_.data());
       });
@@ -401,31 +396,16 @@ class Newton final : public LinearSolver {
     return highest - lowest;
   }
 
-  // Takes from the heavier side what is too much for a sum of 0: first from pulls that are free, which are worth least.
-  template <class Take>
-  void take_excess(const std::vector<double>& beta, Take take) const {
-    double excess = std::accumulate(beta.begin(), beta.end(), 0.0);
-    const double side = excess > 0 ? 1 : -1;
-    excess = std::abs(excess);
-    for (const bool from_free : {true, false})
-      for (std::size_t i = 0; i < beta.size() && excess > 0; ++i) {
-        if (side * beta[i] <= 0 || (is_free_[i] != 0) != from_free) continue;
-        const double taken = std::min(excess, side * beta[i]);
-        take(i, side * taken);
-        excess -= taken;
-      }
-  }
-
   void balance(std::vector<double>& beta) const {
     const std::vector<double> given = beta;
-    take_excess(given, [&](std::size_t i, double taken) { beta[i] -= taken; });
+    take_excess(loss_, task_, given, [&](std::size_t i, double taken) { beta[i] -= taken; });
   }
 
   // The dual value of the balanced pulls.
   double balanced_dual(double dual) const {
     std::vector<double> v = v_;
     dual += 0.5 * product(v_, v_);
-    take_excess(beta_, [&](std::size_t i, double taken) {
+    take_excess(loss_, task_, beta_, [&](std::size_t i, double taken) {
       const double z = task_.target[i], C = task_.factor * task_.cost[i];
       dual += loss_.brought(z, beta_[i] - taken, C) - loss_.brought(z, beta_[i], C);
       add_row(rows_, static_cast<std::int64_t>(i), -taken, v.data());

@@ -116,11 +116,4 @@ double LinearSet::gap() const {
   return largest;
 }
 
-std::int64_t LinearSet::steps() const {
-  std::int64_t most = 0;
-  for (const auto& machine : machines_)
-    if (machine->solver) most = std::max(most, machine->solver->standing().steps + machine->steps_before);
-  return most;
-}
-
 }  // namespace margrove

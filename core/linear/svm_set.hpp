@@ -56,8 +56,7 @@ class LinearSet {
   // The rungs that were ended, and behind them the one under way, if any.
   std::vector<LinearRung> rungs(std::size_t machine) const;
   std::int64_t ended() const { return ended_; }
-  double gap() const;          // the largest of those under way; 0 if there is none
-  std::int64_t steps() const;  // the most of those under way
+  double gap() const;  // the largest of those under way; 0 if there is none
 
  private:
   struct Machine {

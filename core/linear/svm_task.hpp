@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 
 #include "dispatch.hpp"
@@ -85,6 +86,31 @@ template <class Body>
 auto with_loss(const LinearTask& task, Body body) {
   if (task.is_of_signs) return task.is_squared ? body(LinearLoss<true, true>{0.0}) : body(LinearLoss<true, false>{0.0});
   return task.is_squared ? body(LinearLoss<false, true>{task.epsilon}) : body(LinearLoss<false, false>{task.epsilon});
+}
+
+// Takes from the heavier side of the pulls what is too much for a sum of 0: first from those within their bounds, which
+// are worth least. take(i, amount), to be subtracted.
+template <class Loss, class Take>
+void take_excess(const Loss& loss, const LinearTask& task, std::span<const double> beta, Take take) {
+  double excess = std::accumulate(beta.begin(), beta.end(), 0.0);
+  const double side = excess > 0 ? 1 : -1;
+  excess = std::abs(excess);
+  for (const bool from_bounds : {false, true})
+    for (std::size_t i = 0; i < beta.size() && excess > 0; ++i) {
+      if (side * beta[i] <= 0) continue;
+      const double z = task.target[i], C = task.factor * task.cost[i];
+      if ((beta[i] <= loss.low(z, C) || beta[i] >= loss.high(z, C)) != from_bounds) continue;
+      const double taken = std::min(excess, side * beta[i]);
+      take(i, side * taken);
+      excess -= taken;
+    }
+}
+
+// Where pulls begin when all costs are multiplied: one on its bound goes on standing there, the others stay as they
+// are. `task` has the costs of before. (A squared loss has no such bound.)
+inline void climb(const LinearTask& task, double factor, std::span<double> beta) {
+  for (std::size_t i = 0; i < beta.size(); ++i)
+    if (std::abs(beta[i]) >= task.factor * task.cost[i] * (1 - 1e-12)) beta[i] *= factor;
 }
 
 // How a machine stands.

@@ -41,6 +41,13 @@ class Values:
     weight: NDArray[np.float64] | None  # (n,), None where all are one
 
 
+def take_columns_of(fitted: Any, reader: Any) -> None:
+    """``fitted`` takes note of the columns that ``reader`` has read, as if it had read them itself."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(reader, name):
+            setattr(fitted, name, getattr(reader, name))
+
+
 def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X for prediction or certification: checked against what the estimator was fitted on."""
     refuse_tables(estimator, X)

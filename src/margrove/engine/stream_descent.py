@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.linear_svm.problem import implied_pull, is_of_signs, is_squared, losses, relative_gap
+from margrove.linear_svm.problem import bounds_of, implied_pull, is_of_signs, is_squared, losses, relative_gap
 from margrove.linear_svm.pulls import balancing_shares
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
 from margrove.status import Status
@@ -223,9 +223,7 @@ class BlockDescent:
         softness = np.divide(1.0, 2 * C, out=np.zeros_like(C), where=C > 0) if self.is_squared else np.zeros_like(C)
         extra = self._tau()
         curvature = np.diagonal(K) + extra + softness
-        most = np.full_like(C, np.inf) if self.is_squared else C
-        low = np.where(z > 0, 0.0, -most) if is_of_signs(problem.loss) else -most
-        high = np.where(z > 0, most, 0.0) if is_of_signs(problem.loss) else most
+        low, high = bounds_of(problem.loss, z, C)
         if problem.intercept == 0:
             # D is linear in β of a row of zeros, and nothing else depends on it: it goes to the bound uphill.
             flat = (C > 0) & (curvature == 0)

@@ -32,7 +32,7 @@ from margrove.errors import InputError
 from margrove.linear.margins import codes_of
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.chunks import stream_of_classes, stream_of_values
-from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
+from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept, weights_of
 from margrove.linear_svm.problem import (
     Loss,
     Penalty,
@@ -171,7 +171,7 @@ def _evidence(
     penalty: Penalty,
     epsilon: float,
 ) -> _Evidence:
-    w = _weights(model)
+    w = weights_of(model)
     dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
     if not is_squared(model.loss) and dual_coef is None and dual_steps is None:
         raise InputError(
@@ -193,11 +193,6 @@ def _evidence(
         names,
         dual_steps,
     )
-
-
-def _weights(model: Any) -> NDArray[np.float64]:
-    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
-    return np.atleast_2d(np.asarray(coef, dtype=np.float64))
 
 
 def _blocks(X: Any, width: int) -> Iterator[slice]:
@@ -403,7 +398,7 @@ def _column_claims(evidence: _Evidence, tally: _Tally, gap: NDArray[np.float64])
 def _certify_joint(model: Any, X: Any, codes: NDArray[np.intp], cost: NDArray[np.float64]) -> Certificate:
     """Crammer and Singer's machine. Of two classes a model keeps w_1 − w_0; the best pair has w_0 = −w_1."""
     n, n_classes = X.shape[0], len(model.classes_)
-    w, b = _weights(model), np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+    w, b = weights_of(model), np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     b = np.broadcast_to(b, len(w))
     if n_classes == 2:
         w, b = np.vstack([-w, w]) / 2, np.concatenate([-b, b]) / 2

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.data.sample import check_class_weight
@@ -23,6 +24,12 @@ def scale_of_intercept(model: Any) -> float:
     if not model.fit_intercept:
         return 0.0
     return float(model.intercept_scaling) if getattr(model, "regularize_intercept", True) else float("inf")
+
+
+def weights_of(model: Any) -> NDArray[np.float64]:
+    """w of each machine, shape (machines, d), sparsified or not."""
+    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    return np.atleast_2d(np.asarray(coef, dtype=np.float64))
 
 
 def is_joint(model: Any) -> bool:

@@ -29,7 +29,7 @@ from margrove.errors import (
 )
 from margrove.linear.classifier import seeds_for
 from margrove.linear_svm.certificate import solver_certificate
-from margrove.linear_svm.layout import scale_of_intercept
+from margrove.linear_svm.layout import scale_of_intercept, weights_of
 from margrove.linear_svm.problem import (
     SOLVERS,
     CrammerSingerProblem,
@@ -74,8 +74,6 @@ class LinearSupportVectorMachine(BaseEstimator):
     status_: Status
     engine_: str
     certificate_: Certificate
-
-    _limit_of_passes = "max_iter"  # the parameter that ended a solve with status max_iter
 
     loss: Loss
     C: float
@@ -175,7 +173,7 @@ class LinearSupportVectorMachine(BaseEstimator):
 
     def _warmed(self, problem: LinearSvmProblem, places: Sequence[int | None]) -> LinearSvmProblem:
         """The machines from where the last fit left those in ``places``: row i is taken for its row i."""
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        coef = weights_of(self)
         if coef.shape[1] != problem.X.shape[1]:
             return problem
         machines = []
@@ -207,8 +205,9 @@ class LinearSupportVectorMachine(BaseEstimator):
         for name in ("dual_coef_", "dual_steps_", "n_seen_"):
             self.__dict__.pop(name, None)
 
-    def _keep_solutions(self, solutions: Solutions, names: Sequence[str]) -> None:
-        """The numbers of the machines, and how they ended; weights and β are the learner's."""
+    def _keep_solutions(self, solutions: Solutions, names: Sequence[str], limit: str = "max_iter") -> None:
+        """The numbers of the machines, and how they ended; weights and β are the learner's. ``limit`` is the
+        parameter that ends a solve with status max_iter."""
         self.gap_ = np.array([solution.gap for solution in solutions])
         self.primal_ = np.array([solution.primal for solution in solutions])
         self.dual_ = np.array([solution.dual for solution in solutions])
@@ -216,9 +215,9 @@ class LinearSupportVectorMachine(BaseEstimator):
         self.solver_ = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
         self.engine_ = settle_engine(self.engine)
         self.status_ = worst(solution.status for solution in solutions)
-        self._warn_unless_converged(names)
+        self._warn_unless_converged(names, limit)
 
-    def _warn_unless_converged(self, names: Sequence[str]) -> None:
+    def _warn_unless_converged(self, names: Sequence[str], limit: str) -> None:
         if self.status_ is Status.CONVERGED:
             return
         largest = int(np.argmax(np.nan_to_num(self.gap_, nan=np.inf)))
@@ -227,7 +226,7 @@ class LinearSupportVectorMachine(BaseEstimator):
         gap = f"relative gap {reached:.3g}" if np.isfinite(reached) else "no gap is known"
         message = (
             f"{type(self).__name__} ended with status {str(self.status_)!r}: {gap}{where}, tol is {self.tol:g}; "
-            f"{self.status_.advice.replace('max_iter', self._limit_of_passes)}."
+            f"{self.status_.advice.replace('max_iter', limit)}."
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 

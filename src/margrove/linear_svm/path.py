@@ -8,20 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from margrove.certificate import Certificate
+from margrove.data.sample import take_columns_of
 from margrove.engine import Effort, settle_engine, solve
-from margrove.linear_svm.layout import check_prices
+from margrove.linear_svm.layout import check_prices, weights_of
 from margrove.linear_svm.problem import CrammerSingerProblem, LinearPathProblem, LinearSvmProblem
 from margrove.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.grid import prices
 
 _DEFAULT = 10.0 ** np.linspace(-3, 2, 20)
-_READ = ("n_features_in_", "feature_names_in_")
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class LinearPath:
     @property
     def coefs(self) -> NDArray[np.float64]:
         """w of each model and machine, shape (k, machines, d)."""
-        return np.array([_dense(model.coef_) for model in self.models])
+        return np.array([weights_of(model) for model in self.models])
 
     @property
     def margins(self) -> NDArray[np.float64]:
@@ -87,9 +86,7 @@ def fit_path(
     models = []
     for C, answer in zip(Cs, found, strict=False):
         fitted = clone(model).set_params(C=float(C))
-        for name in _READ:
-            if hasattr(model, name):
-                setattr(fitted, name, getattr(model, name))
+        take_columns_of(fitted, model)
         keep(fitted, answer)
         fitted.certificate_ = certify(fitted)
         models.append(fitted)
@@ -114,7 +111,3 @@ def solve_path(
         if found[-1].status in (Status.INTERRUPTED, Status.TIME_LIMIT):
             break
     return found
-
-
-def _dense(coef: Any) -> NDArray[np.float64]:
-    return np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef)

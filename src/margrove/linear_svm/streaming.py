@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
@@ -19,9 +18,9 @@ from margrove.engine.stream import solve_stream
 from margrove.errors import ConvergenceWarning, ParameterError, check_whole, level_of_caller
 from margrove.linear_svm.certificate import solver_certificate
 from margrove.linear_svm.chunks import Stream
-from margrove.linear_svm.layout import scale_of_intercept
+from margrove.linear_svm.layout import scale_of_intercept, weights_of
 from margrove.linear_svm.machine import LinearSupportVectorMachine, tell_solutions
-from margrove.linear_svm.problem import Loss, is_squared, losses
+from margrove.linear_svm.problem import is_of_signs, is_squared, losses
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
 from margrove.progress import Progress, overheard
 from margrove.status import Status, worst
@@ -84,11 +83,7 @@ class Streaming(LinearSupportVectorMachine):
             self.dual_steps_ = np.zeros((len(solutions), most, solutions[0].steps.shape[1]))
             for own, solution in zip(self.dual_steps_, solutions, strict=True):
                 own[: len(solution.steps)] = solution.steps
-        self._limit_of_passes = "max_passes"
-        try:
-            self._keep_solutions(solutions, names)
-        finally:
-            del self._limit_of_passes
+        self._keep_solutions(solutions, names, limit="max_passes")
         self.engine_ = "stream"
         self.certificate_ = solver_certificate(self, n, names)
 
@@ -126,11 +121,10 @@ class Streaming(LinearSupportVectorMachine):
         machines = len(targets)
         centre = np.zeros((machines, d + 1))
         if hasattr(self, "coef_"):
-            coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
-            centre[:, :d], centre[:, d] = coef, self.intercept_
+            centre[:, :d], centre[:, d] = weights_of(self), self.intercept_
         values = np.asarray(X @ centre[:, :d].T + centre[:, d]).T
         at_centre = (prices * losses(self.loss, targets, values, epsilon)).sum(axis=1)
-        spread = np.sqrt((targets**2).mean(axis=1)) if self._is_of_values else np.ones(machines)
+        spread = np.sqrt((targets**2).mean(axis=1)) if not is_of_signs(self.loss) else np.ones(machines)
         problem = StreamProblem(
             lambda: iter([Block(X, targets, prices)]),
             n,
@@ -146,11 +140,6 @@ class Streaming(LinearSupportVectorMachine):
         )
         solutions = solve_stream(problem, effort)
         self._keep_piece(solutions, n, names)
-
-    @property
-    def _is_of_values(self) -> bool:
-        loss: Loss = self.loss
-        return loss.endswith("epsilon_insensitive")
 
     def _keep_piece(self, solutions: Sequence[StreamSolution], n: int, names: tuple[str, ...]) -> None:
         # w of a fit need not be the sum of any pulls whose dual value is known, so its rows cannot be counted.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from margrove.data.sample import read_sample
+from margrove.data.sample import read_sample, take_columns_of
 from margrove.engine import settle_engine, solve
 from margrove.progress import towards
 from margrove.status import Status, worst
@@ -18,7 +18,6 @@ from margrove.svm.grid import prices
 from margrove.svm.problem import DualSolution, PathProblem
 
 _DEFAULT = 10.0 ** np.linspace(-2, 3, 20)
-_READ = ("n_features_in_", "feature_names_in_")
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,7 @@ def fit_path(model: Any, X: ArrayLike, y: ArrayLike, Cs: Any, sample_weight: Any
     models = []
     for C, rung, solutions in zip(values, rungs, found, strict=False):
         fitted = clone(model).set_params(C=float(C), probability=False)
-        for name in _READ:
-            if hasattr(reader, name):
-                setattr(fitted, name, getattr(reader, name))
+        take_columns_of(fitted, reader)
         started = [replace(dual, alpha=np.zeros(len(dual.y))) for dual in rung]
         solved = fitted._settle(ground, started, names, solutions, engine)
         fitted._keep_classifier(sample, ground, solved)

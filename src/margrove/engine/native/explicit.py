@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -84,13 +85,13 @@ def _solved(problem: DualProblem, machine: Dual, effort: Effort) -> DualSolution
     return DualSolution(alpha, v, reached, objective, solution.n_iter, status, solver=NAME)
 
 
-def _sums(X: object, beta: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sums(X: Any, beta: NDArray[np.float64]) -> NDArray[np.float64]:
     """Σ β_i x_i in float64."""
     if sp.issparse(X):
-        return np.asarray(X.T @ beta, dtype=np.float64).ravel()  # type: ignore[attr-defined]
+        return np.asarray(X.T @ beta, dtype=np.float64).ravel()
     carriers = np.flatnonzero(beta)
-    total = np.zeros(X.shape[1])  # type: ignore[attr-defined]
+    total = np.zeros(X.shape[1])
     for first in range(0, len(carriers), 4096):
         rows = carriers[first : first + 4096]
-        total += beta[rows] @ X[rows].astype(np.float64)  # type: ignore[index]
+        total += beta[rows] @ X[rows].astype(np.float64)
     return total

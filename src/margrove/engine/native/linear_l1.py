@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.data.sample import merged
 from margrove.engine import Effort
 from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
@@ -26,7 +26,8 @@ from margrove.progress import Progress, report
 from margrove.status import Status
 
 _NOTHING = np.empty(0, np.float64)
-_ENDINGS = {1: Status.CONVERGED, 2: Status.MAX_ITER, 3: Status.STALLED, 4: Status.NONFINITE}  # L1Ending, PassesEnding
+# core: L1Ending, PassesEnding, LinearEnding
+ENDINGS = {1: Status.CONVERGED, 2: Status.MAX_ITER, 3: Status.STALLED, 4: Status.NONFINITE}
 
 
 def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...]:
@@ -34,15 +35,12 @@ def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSoluti
 
     Sparse points are copied once, by columns.
     """
-    X = problem.X
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = merged(problem.X)
     solver = core.L1Svm(
         points_of(X), LOSSES.index(problem.loss), problem.intercept, problem.epsilon, problem.tol, problem.max_iter
     )
     for machine in problem.machines:
-        solver.add(machine.target, machine.cost, _start(machine, X.shape[1]), _as_array(machine.beta))
+        solver.add(machine.target, machine.cost, _start(machine, X.shape[1]), given_or_nothing(machine.beta))
     threads, machines = threads_for(effort.n_jobs), range(len(problem.machines))
 
     def tell() -> None:
@@ -67,8 +65,9 @@ def _start(machine: LinearMachine, d: int) -> Any:
     return start
 
 
-def _as_array(beta: Any) -> Any:
-    return _NOTHING if beta is None else np.ascontiguousarray(beta, np.float64)
+def given_or_nothing(values: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """A start as the core takes it: an array of none where there is none."""
+    return _NOTHING if values is None else np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _l1_solution(state: dict[str, Any], reason: Status) -> LinearSvmSolution:
@@ -80,7 +79,7 @@ def _l1_solution(state: dict[str, Any], reason: Status) -> LinearSvmSolution:
         primal=float(state["primal"]),
         dual=float(state["dual"]),
         n_iter=int(state["steps"]),
-        status=_ENDINGS.get(state["ending"], reason),
+        status=ENDINGS.get(state["ending"], reason),
         solver="proximal newton",
         is_proved_by_w=False,  # the best w and the best β are seldom of the same step
     )
@@ -120,7 +119,7 @@ def _(problem: CrammerSingerProblem, effort: Effort) -> CrammerSingerSolution:
         primal=float(state["primal"]),
         dual=float(state["dual"]),
         n_iter=int(state["steps"]),
-        status=_ENDINGS.get(state["ending"], reason),
+        status=ENDINGS.get(state["ending"], reason),
         solver="dual descent by rows",
     )
 

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from margrove.engine import Effort
 from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
-from margrove.engine.native.linear_l1 import solve_l1
+from margrove.engine.native.linear_l1 import ENDINGS, given_or_nothing, solve_l1
 from margrove.engine.slices import run_in_slices
 from margrove.linear_svm.problem import (
     LinearMachine,
@@ -32,8 +31,6 @@ from margrove.status import Status
 
 _METHODS = {"newton": 0, "conjugate_gradients": 1, "descent": 2}
 _NAMES = {number: name for name, number in _METHODS.items()}
-_ENDINGS = {1: Status.CONVERGED, 2: Status.MAX_ITER, 3: Status.STALLED, 4: Status.NONFINITE}  # svm_newton.hpp
-_NOTHING = np.empty(0, np.float64)
 
 _LARGEST_MATRIX = 3000  # columns of a Hessian that is held
 _PATIENCE = 200  # passes of descent before another method takes over, where it may
@@ -157,9 +154,9 @@ def climb(
             float(problem.epsilon),
             s != 0,
             rho,
-            _given(machine.w),
+            given_or_nothing(machine.w),
             float(machine.b),
-            _given(machine.beta),
+            given_or_nothing(machine.beta),
             [float(factor) for factor in factors],
         )
     total = len(factors) * len(problem.machines)
@@ -179,12 +176,8 @@ def climb(
     ]
 
 
-def _given(values: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    return _NOTHING if values is None else np.ascontiguousarray(values, dtype=np.float64)
-
-
 def _solution(rung: dict[str, Any], reason: Status) -> LinearSvmSolution:
-    ending = _ENDINGS.get(rung["ending"], reason)
+    ending = ENDINGS.get(rung["ending"], reason)
     return LinearSvmSolution(
         rung["w"],
         rung["b"],
