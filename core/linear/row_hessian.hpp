@@ -1,9 +1,8 @@
 // The step of Newton's method where fewer rows bend than there are columns: by a matrix of the free rows instead of one
-// of the columns. With own = lambda (of w) and rho (of b), s_i = scale C_i and K_ij = x_i·x_j over the free rows, the
-// Hessian's equations  lambda p + sum s_i x_i (x_i·p + p_b) = g,  rho p_b + sum s_i (x_i·p + p_b) = g_b  are those of
-// t_i = s_i (x_i·p + p_b):
+// of the columns. With s_i = scale C_i and K_ij = x_i·x_j over the free rows the Hessian's equations
+// p + sum s_i x_i (x_i·p + p_b) = g,  rho p_b + sum s_i (x_i·p + p_b) = g_b  are those of t_i = s_i (x_i·p + p_b):
 //
-//   (diag(1/s) + K/lambda) t = X g/lambda + p_b 1,   p = (g - X^T t)/lambda,   rho p_b + sum t_i = g_b
+//   (diag(1/s) + K) t = X g + p_b 1,   p = g - X^T t,   rho p_b + sum t_i = g_b
 //
 // (Woodbury's identity.) Products of rows are kept, so only rows that come are multiplied, also along a ladder of C.
 #pragma once
@@ -62,21 +61,20 @@ class RowHessian {
   }
 
   // p <- the step for p = -gradient. The slope along it: NaN where there is no step.
-  double solve(double own, double own_of_intercept, double scale, std::vector<double>& p) {
+  double solve(double scale, std::vector<double>& p) {
     const auto m = static_cast<int>(list_.size());
     const auto d = static_cast<std::size_t>(rows_.d);
     const std::vector<double> g = p;
     std::vector<double> along(list_.size()), ones(list_.size(), 1.0);
     values_of_listed(rows_, list_.data(), m, g.data(), along.data());
-    for (double& value : along) value /= own;
     double ridge = 0;
     for (int attempt = 0; attempt < kMostRidges; ++attempt, ridge = ridge == 0 ? 1e-14 : ridge * 100) {
-      if (m > 0 && !factor(own, scale, ridge)) continue;
+      if (m > 0 && !factor(scale, ridge)) continue;
       std::vector<double> t = along, e = ones;
       if (m > 0) blas_.solve(factor_.data(), m, t.data());
       if (task_.has_intercept) {
         if (m > 0) blas_.solve(factor_.data(), m, e.data());
-        const double bend = own_of_intercept + std::accumulate(e.begin(), e.end(), 0.0);
+        const double bend = task_.rho + std::accumulate(e.begin(), e.end(), 0.0);
         const double step = (g[d] - std::accumulate(t.begin(), t.end(), 0.0)) / bent(bend, scale, task_);
         for (std::size_t a = 0; a < t.size(); ++a) t[a] += step * e[a];
         p[d] = step;
@@ -84,7 +82,6 @@ class RowHessian {
       std::copy(g.begin(), g.begin() + rows_.d, p.begin());
       for (double& pull : t) pull = -pull;
       add_listed(rows_, list_.data(), m, t.data(), p.data());
-      for (std::size_t j = 0; j < d; ++j) p[j] /= own;
       const double slope = product(p, g);
       if (std::isfinite(slope) && slope >= 0) return slope;
     }
@@ -176,14 +173,14 @@ class RowHessian {
     }
   }
 
-  // factor <- that of diag(1/s) + K/own. False where there is none.
-  bool factor(double own, double scale, double ridge) {
+  // factor <- that of diag(1/s) + K. False where there is none.
+  bool factor(double scale, double ridge) {
     const std::size_t m = list_.size();
     factor_.resize(m * m);
     for (std::size_t b = 0; b < m; ++b) {
       const double* row = products_.data() + offset(static_cast<std::size_t>(place_[list_[b]]));
       double* out = factor_.data() + b * m;
-      for (std::size_t a = 0; a <= b; ++a) out[a] = row[place_[list_[a]]] / own;
+      for (std::size_t a = 0; a <= b; ++a) out[a] = row[place_[list_[a]]];
       out[b] = (out[b] + 1 / (scale * task_.cost[list_[b]])) * (1 + ridge);
     }
     return blas_.factor(factor_.data(), static_cast<int>(m));

@@ -58,14 +58,6 @@ class OwnDiagonal {
     return own;
   }
 
-  // The same with one number for all columns, their mean, and that of the intercept.
-  std::pair<double, double> means(double scale, double damping) {
-    if (damping == 0) return {1.0, task_.rho};
-    const std::vector<double> own = values(scale, damping);
-    const double sum = std::accumulate(own.begin(), own.begin() + rows_.d, 0.0);
-    return {sum / static_cast<double>(std::max<std::int64_t>(1, rows_.d)), own.back()};
-  }
-
  private:
   const Rows rows_;
   const LinearTask task_;

@@ -440,8 +440,7 @@ class Newton final : public LinearSolver {
       slope_ = gram_->solve(own_.values(scale(), damping_), scale(), p_);
     } else if (is_by_rows_) {
       if (!by_rows_->go_on(until, threads_)) return false;
-      const auto [own, own_of_intercept] = own_.means(scale(), damping_);
-      slope_ = by_rows_->solve(own, own_of_intercept, scale(), p_);
+      slope_ = by_rows_->solve(scale(), p_);
     } else {
       if (!product_->go_on(until, threads_)) return false;
       slope_ = product_->solve(p_);
@@ -495,7 +494,9 @@ class Newton final : public LinearSolver {
         t = guess > low && guess < high ? guess : low == 0 ? 0.1 * high : 0.5 * (low + high);
       }
     }
-    if (t < kShortStep) {
+    if (is_by_rows_) {
+      damping_ = 0;  // its steps need none: they are exact where the other matrices are nearly singular
+    } else if (t < kShortStep) {
       damping_ = std::max(10 * damping_, kFirstDamping);
     } else if (t > kLongStep) {
       damping_ = damping_ <= kLeastDamping ? 0.0 : damping_ / 10;

@@ -241,3 +241,15 @@ def test_no_price_at_all_leaves_nothing_to_do():
         (solution,) = solve(LinearSvmProblem(**{**vars(problem), "machines": (free,), "solver": solver}), "native")
         assert solution.status is Status.CONVERGED
         assert solution.primal == 0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive"])
+@pytest.mark.parametrize("seed", range(4))
+def test_few_rows_of_wild_scales_need_few_steps_by_rows(loss, seed):
+    """Where a matrix of the columns is nearly singular, and its steps are damped until they crawl."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((100, 1000)) * np.logspace(-2, 2, 1000)
+    machine = LinearMachine(np.where(rng.integers(0, 2, 100), 1.0, -1.0), np.full(100, 100.0))
+    (solution,) = solve(LinearSvmProblem(X, (machine,), loss=loss, tol=1e-6, solver="row_newton"), "native")
+    assert solution.status is Status.CONVERGED
+    assert solution.n_iter <= 40

@@ -78,8 +78,10 @@ def choose(problem: LinearSvmProblem) -> Choice:
     patience = _PATIENCE
     if otherwise == "row_newton":
         n_free = n * _FREE_SHARE if sp.issparse(problem.X) else min(n, d)
-        step = n_free**3 / 3 / _BLAS_GAIN
-        wait = _ROW_STEPS[is_squared(problem.loss)] * step / (_WALK * stored)
+        work = _ROW_STEPS[is_squared(problem.loss)] * n_free**3 / 3 / _BLAS_GAIN
+        if not sp.issparse(problem.X):
+            work += n_free**2 * d / 2 / _BLAS_GAIN
+        wait = work / (_WALK * stored)
         patience = int(np.clip(wait, _LEAST_PATIENCE, _PATIENCE))
     why = f"{shape}: coordinate descent, at most {patience} passes; then {otherwise}"
     return Choice("descent", otherwise, why, patience)
