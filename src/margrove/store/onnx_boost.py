@@ -13,7 +13,7 @@ from margrove.boost.problem import EQUAL_VOTES
 from margrove.store.onnx_answer import Answer, decided, one_hot, softmax
 from margrove.store.onnx_graph import Graph
 from margrove.store.onnx_table import Columns
-from margrove.store.onnx_tree import Ensemble, cells_of
+from margrove.store.onnx_tree import Ensemble
 
 Written = Callable[[Graph, Any, Columns], Answer]  # `onnx_model.written`, for learners within learners
 
@@ -22,12 +22,13 @@ def boosted_classes(graph: Graph, model: Any, columns: Columns, written: Written
     """`AdaBoostClassifier`."""
     k, all_votes = len(model.classes_), float(model.estimator_weights_.sum())
     if model.model_ is not None:
-        grove, ensemble = model.model_.grove, Ensemble()
+        grove = model.model_.grove
+        ensemble = Ensemble(grove.columns)
         for t in range(grove.n_trees):
             tree = grove.tree(t)
             vote = np.full(tree.n_nodes, model.estimator_weights_[t])
             ensemble.add(tree, tree.value.argmax(axis=1), vote)
-        votes = ensemble.into(graph, cells_of(graph, grove.columns, columns), k)
+        votes = ensemble.into(graph, columns, k)
     else:
         votes = _votes_of_each(graph, model, columns, written)
     share = graph.op("Div", votes, all_votes)
@@ -63,11 +64,12 @@ def boosted_numbers(graph: Graph, model: Any, columns: Columns, written: Written
     """`AdaBoostRegressor`: the median of what the learners predict, weighted by their votes."""
     n_learners = len(model.estimator_weights_)
     if model.model_ is not None:
-        grove, ensemble = model.model_.grove, Ensemble()
+        grove = model.model_.grove
+        ensemble = Ensemble(grove.columns)
         for t in range(grove.n_trees):
             tree = grove.tree(t)
             ensemble.add(tree, np.full(tree.n_nodes, t), tree.value[:, 0])
-        predicted = ensemble.into(graph, cells_of(graph, grove.columns, columns), n_learners)
+        predicted = ensemble.into(graph, columns, n_learners)
     else:
         predicted = graph.joined([str(written(graph, each, columns).value) for each in model.estimators_])
     ascending, order = graph.ops("TopK", 2, predicted, np.array([n_learners]), axis=1, largest=0)

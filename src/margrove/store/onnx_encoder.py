@@ -80,9 +80,9 @@ def _encoded(graph: Graph, encoder: TableEncoder, columns: Columns) -> MatrixCol
     for column, start in zip(encoder.columns_, starts.tolist(), strict=False):
         if not _is_number(column):
             codes = columns.codes(column["index"], column["levels"])
-            wanted = np.arange(FIRST_LEVEL, FIRST_LEVEL + len(column["levels"]), dtype=np.float64)
+            wanted = np.arange(FIRST_LEVEL, FIRST_LEVEL + len(column["levels"]))
             if column["missing_seen"]:
-                wanted = np.append(wanted, float(MISSING))
+                wanted = np.append(wanted, MISSING)
             put(graph.cast(graph.op("Equal", codes, wanted[None]), "double"), start + np.arange(len(wanted)))
     together = graph.joined(blocks)
     if not np.array_equal(order, np.arange(len(order))):

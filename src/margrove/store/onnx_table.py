@@ -37,7 +37,7 @@ class Columns(Protocol):
         ...
 
     def codes(self, place: int, levels: Sequence[Any]) -> str:
-        """The codes of a category as doubles, (rows, 1)."""
+        """The codes of a category, (rows, 1) int64."""
         ...
 
     def select(self, places: Sequence[int]) -> Columns:
@@ -103,7 +103,7 @@ class Inputs:
         key = j, tuple(levels)
         if key not in self._codes:
             self._codes[key] = self.graph.fresh("codes")
-        return self.graph.cast(self._codes[key], "double")
+        return self._codes[key]
 
     def note_truth(self, j: int) -> None:
         """Say that a column of numbers holds truth values."""
@@ -211,9 +211,9 @@ def codes_of_numbers(graph: Graph, column: str, levels: Sequence[Any]) -> str:
     """The codes of a category whose levels are numbers or truth values, from a column of doubles."""
     if any(isinstance(level, str) for level in levels):
         raise FaultError(f"the level {shown(levels[0])} is text, and its column comes as numbers", "Fit it again.")
-    missing = graph.cast(graph.op("IsNaN", column), "double")  # × MISSING, which is 1
+    missing = graph.cast(graph.op("IsNaN", column), "int64")  # × MISSING, which is 1
     if not levels:
         return missing
-    is_level = graph.cast(graph.op("Equal", column, np.array([levels], dtype=np.float64)), "double")
-    codes = np.arange(FIRST_LEVEL, FIRST_LEVEL + len(levels), dtype=np.float64)
-    return graph.op("Add", graph.op("MatMul", is_level, codes[:, None]), missing)
+    is_level = graph.cast(graph.op("Equal", column, np.array([levels], dtype=np.float64)), "int64")
+    codes = np.arange(FIRST_LEVEL, FIRST_LEVEL + len(levels))[None]
+    return graph.op("Add", graph.op("ReduceSum", graph.op("Mul", is_level, codes), np.array([1])), missing)
