@@ -162,6 +162,14 @@ def test_an_encoder_of_sparse_rows_goes_along():
     assert_same(make_pipeline(TableEncoder(), LinearSVC()).fit(sp.csr_matrix(X), y), sp.csr_matrix(X))
 
 
+@pytest.mark.parametrize("step", [TableEncoder(), StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler()])
+@pytest.mark.parametrize("model", [LinearSVC(), SVC(kernel="poly"), SVC(kernel="linear"), LinearSVC(C=0.1)], ids=repr)
+def test_a_single_column_keeps_its_digits(step, model):
+    """onnxruntime draws a single number beside a product into it, as float32."""
+    X, y = iris(2)
+    assert_same(make_pipeline(step, model).fit(X[:, 2:3], y), X[:, 2:3] / 3)
+
+
 def test_a_sparse_plane_is_written():
     X, y = iris(2)
     assert_same(LinearSVC(penalty="l1", C=0.1).fit(X, y).sparsify(), X)

@@ -33,6 +33,8 @@ def transformed(graph: Graph, step: Any, columns: Columns) -> Columns:
         if getattr(step, "clip", False):
             low, high = step.feature_range
             scaled = graph.op("Clip", scaled, float(low), float(high))
+        # Of a single column onnxruntime would draw the scale into the product that follows, as float32; not past this.
+        scaled = graph.op("Max", scaled, -np.inf)
         return MatrixColumns(graph, scaled, columns.width)
     raise FaultError(
         f"the step {type(step).__name__} of the pipeline has no form in ONNX here",
@@ -104,8 +106,8 @@ def _put_numbers(
             if column["kind"] == "boolean":
                 columns.note_truth(column["index"])
     is_absent = graph.op("IsNaN", cells)
-    filled = graph.op("Where", is_absent, fill, cells)
-    put(graph.op("Div", graph.op("Sub", filled, mean), scale), [start for _, start in numeric])
+    scaled = graph.op("Div", graph.op("Sub", cells, mean), scale)
+    put(graph.op("Where", is_absent, (fill - mean) / scale, scaled), [start for _, start in numeric])
     told = [number for number, (column, _) in enumerate(numeric) if column["indicator"]]
     if told:
         indicators = graph.columns(graph.cast(is_absent, "double"), told)

@@ -92,10 +92,10 @@ def kernel_values(graph: Graph, kernel: Kernel, points: str, support: NDArray[np
         sizes = graph.op("Add", own, (support**2).sum(axis=1)[None])
         squared = graph.op("Max", graph.op("Add", sizes, graph.op("MatMul", points, -2 * support.T)), 0.0)
         return graph.op("Exp", graph.op("Mul", squared, -kernel.gamma))
-    products = graph.op("MatMul", points, support.T)
     if kernel.name == "linear":
-        return products
-    inner = graph.op("Add", graph.op("Mul", products, kernel.gamma), kernel.coef0)
+        return graph.op("MatMul", points, support.T)
+    # γ goes into the constant: beside a product onnxruntime makes a float32 of a single number.
+    inner = graph.op("Add", graph.op("MatMul", points, kernel.gamma * support.T), kernel.coef0)
     if kernel.name == "sigmoid":
         return graph.op("Tanh", inner)
     return graph.op("Pow", inner, kernel.degree)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.store.onnx_answer import Answer, decided, largest, log_sigmoid, one_hot, shares, sigmoid, softmax
-from margrove.store.onnx_graph import Graph, described
+from margrove.store.onnx_graph import Graph
 from margrove.store.onnx_kernel import machine_values
 from margrove.svm.layout import code_of, lies_by_pairs
 from margrove.svm.probability import ON_TOP, RIDGE
@@ -117,8 +117,7 @@ def _by_code(graph: Graph, sides: str, code: NDArray[np.int8]) -> str:
 def coupled(graph: Graph, pairs: str, k: int) -> str:
     """p of each class from r_ij of the pairs: Q p = 1, then p ≥ 0 and Σp = 1.
 
-    Q is symmetric and positive definite, so that Gauss and Jordan's elimination needs no exchange of rows: in step i
-    every row j ≠ i loses Q_ji times row i, which is divided by Q_ii before.
+    Rows of the table come last, in shape (K, K, n), so that every operator runs along them.
     """
     first, second = np.triu_indices(k, 1)
     place = np.zeros((k, k), dtype=np.int64)  # of r_ij among the pairs, those turned round, and a zero
@@ -127,37 +126,42 @@ def coupled(graph: Graph, pairs: str, k: int) -> str:
     np.fill_diagonal(place, 2 * len(first))
     nothing = graph.op("MatMul", pairs, np.zeros((len(first), 1)))
     cells = graph.joined([pairs, graph.op("Sub", 1.0, pairs), nothing])
-    r = graph.op("Reshape", graph.columns(cells, place.ravel().tolist()), np.array([-1, k, k]))
-    turned = graph.op("Transpose", r, perm=[0, 2, 1])
-    beside = graph.op("Neg", graph.op("Mul", r, turned))
-    squares = graph.op("ReduceSum", graph.op("Mul", r, r), np.array([1]))  # (n, 1, K): Σ_j r_ji²
-    diagonal = graph.op("Mul", graph.op("Add", squares, RIDGE), np.eye(k)[None])
+    by_pair = graph.op("Transpose", cells, perm=[1, 0])
+    r = graph.op("Gather", by_pair, place, axis=0)
+    beside = graph.op("Neg", graph.op("Mul", r, graph.op("Transpose", r, perm=[1, 0, 2])))
+    squares = graph.op("ReduceSum", graph.op("Mul", r, r), np.array([0]))  # (1, K, n): Σ_j r_ji²
+    diagonal = graph.op("Mul", graph.op("Add", squares, RIDGE), np.eye(k)[:, :, None])
     Q = graph.op("Add", beside, diagonal)
-    ones = graph.op("Add", graph.op("Mul", graph.op("Slice", Q, [0], [1], [2]), 0.0), 1.0)
-    solved = _eliminated(graph, graph.op("Concat", Q, ones, axis=2), k)
-    p = graph.op("Squeeze", graph.op("Slice", solved, [k], [k + 1], [2]), np.array([2]))
-    return shares(graph, graph.op("Max", p, 0.0))
+    ones = graph.op("Add", graph.op("Mul", squares, 0.0), 1.0)
+    right = graph.op("Transpose", ones, perm=[1, 0, 2])  # (K, 1, n)
+    p = _solved(graph, graph.op("Concat", Q, right, axis=1), k)
+    return shares(graph, graph.op("Max", graph.op("Transpose", p, perm=[1, 0]), 0.0))
 
 
-def _eliminated(graph: Graph, system: str, k: int) -> str:
-    """(n, K, K + 1) after K steps: the identity, and the solution beside it."""
-    body = graph.body("elimination")
-    number, goes_on, before = (body.fresh(word) for word in ("number", "goes_on", "before"))
-    row = body.op("Gather", before, number, axis=1)  # (n, K + 1)
-    pivot = body.op("Gather", row, number, axis=1)  # (n,)
-    row = body.op("Unsqueeze", body.op("Div", row, body.op("Unsqueeze", pivot, [1])), [1])  # (n, 1, K + 1)
-    factor = body.op("Unsqueeze", body.op("Gather", before, number, axis=2), [2])  # (n, K, 1)
-    reduced = body.op("Sub", before, body.op("Mul", factor, row))
-    is_own = body.op("Equal", np.arange(k)[None, :, None], number)
-    after = body.op("Where", is_own, row, reduced)
-    still = body.op("Identity", goes_on)
-    shape = [None, k, k + 1]
-    loop = body.proto(
-        "elimination",
-        [described(number, "int64", []), described(goes_on, "bool", []), described(before, "double", shape)],
-        [described(still, "bool", []), described(after, "double", shape)],
-    )
-    return graph.op("Loop", k, True, system, body=loop)
+def _solved(graph: Graph, system: str, k: int) -> str:
+    """The solution (K, n) of systems (K, K + 1, n), the right side as last column: by elimination, without an exchange
+    of rows, as the matrices are symmetric and positive definite. Each step leaves a row, and a system smaller by one.
+    """
+    rows = []  # of step i the row (1, K − i, n): x_i + Σ_j row_j x_{i+1+j} = row_last
+    for size in range(k, 0, -1):
+        head = graph.op("Slice", system, [0], [1], [0])
+        pivot, rest = _parted(graph, head, 1, size + 1)
+        rows.append(graph.op("Div", rest, pivot))
+        if size > 1:
+            below = graph.op("Slice", system, [1], [size], [0])
+            factor, others = _parted(graph, below, 1, size + 1)
+            system = graph.op("Sub", others, graph.op("Mul", factor, rows[-1]))
+    found = rows.pop()  # (1, K − i, n): x_i and those after it
+    for known, row in enumerate(reversed(rows), start=1):
+        weights, value = _parted(graph, row, known, known + 1)
+        sum_of_known = graph.op("ReduceSum", graph.op("Mul", weights, found), np.array([1]))
+        found = graph.op("Concat", graph.op("Sub", value, sum_of_known), found, axis=1)
+    return graph.op("Squeeze", found, np.array([0]))
+
+
+def _parted(graph: Graph, block: str, at: int, end: int) -> tuple[str, str]:
+    """The columns before ``at`` and from there on, along the second axis."""
+    return graph.op("Slice", block, [0], [at], [1]), graph.op("Slice", block, [at], [end], [1])
 
 
 def with_law(graph: Graph, p: str, predicted: str, k: int) -> str:
