@@ -58,6 +58,20 @@ def test_the_file_passes_the_checker_and_says_where_it_comes_from(tmp_path):
     assert properties["margrove.certificate.sha256"] == hashlib.sha256(text).hexdigest()
 
 
+def test_every_public_learner_has_a_form_in_onnx():
+    """A new learner has to be entered in `onnx_model`, or here with a reason."""
+    from sklearn.base import BaseEstimator
+
+    from margrove.store import onnx_model
+
+    searches = {"SVCCV", "SVRCV", "LinearSVCCV"}  # their best model has one
+    steps = {"TableEncoder", "ImpuritySelector"}  # of a pipeline
+    public = {name for name in margrove.__all__ if isinstance(getattr(margrove, name), type)}
+    learners = {name for name in public if issubclass(getattr(margrove, name), BaseEstimator)} - searches - steps
+    tables = (onnx_model._OF_POINTS, onnx_model._OF_COLUMNS, onnx_model._OF_LEARNERS)
+    assert learners == {kind.__name__ for table in tables for kind in table}
+
+
 def test_the_same_model_gives_the_same_bytes():
     model = AdaBoostClassifier(n_estimators=3).fit(X, Y)
     first, second = io.BytesIO(), io.BytesIO()

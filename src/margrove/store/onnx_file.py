@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,9 @@ from margrove.store.fault import FaultError
 from margrove.store.files import Target, open_for_reading, write
 from margrove.store.model_file import told
 from margrove.store.onnx_graph import onnx_package
-from margrove.store.onnx_model import Export, export
+
+if TYPE_CHECKING:
+    from margrove.store.onnx_model import Export
 
 _INPUTS = "margrove.inputs"
 
@@ -65,6 +67,8 @@ def write_onnx(model: Any, path: Target) -> Export:
     >>> written.inputs[0], written.outputs
     ({'name': 'island', 'kind': 'text', 'missing': ''}, ['label', 'probabilities'])
     """
+    from margrove.store.onnx_model import export  # every learner: only for those who export one
+
     with told(path, "Fit the model again."):
         made = export(model)
         write(path, made.proto.SerializeToString())
