@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-from tests.store.onnx_parity import assert_same
+from tests.store.onnx_parity import assert_same, run
 
 from margrove import (
     SVC,
@@ -191,6 +191,23 @@ def test_ties_are_broken_as_libsvm_breaks_them():
     model.coef_  # noqa: B018 the weights are remembered
     model.intercept_ = np.zeros(3)
     assert_same(model, np.zeros((2, 4)))  # f = 0 of all machines
+
+
+@pytest.mark.parametrize("model", [SVC(kernel="linear"), BasicLinearClassifier(), OneVsRestClassifier()], ids=repr)
+def test_a_row_on_the_boundary_goes_where_ours_does(model):
+    """To the second class of an SVC, as LIBSVM has it, and to the first of the others."""
+    model.fit(np.array([[-1.0], [1.0]]), [0, 1])
+    found = assert_same(model, np.zeros((1, 1)))
+    np.testing.assert_array_equal(found["scores"], 0.0)
+    assert found["label"].tolist() == [int(isinstance(model, SVC))]
+
+
+def test_rows_of_float32_are_predicted_as_those_of_float64():
+    X, y = iris(3)
+    rows = X.astype(np.float32)
+    model = make_pipeline(TableEncoder(), SVC()).fit(rows, y)
+    found = run(model, rows)
+    np.testing.assert_allclose(found["scores"], model.decision_function(rows.astype(np.float64)), rtol=1e-12)
 
 
 def test_a_machine_without_support_vectors_says_its_intercept():

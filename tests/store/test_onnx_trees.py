@@ -16,8 +16,9 @@ from tests.tree.trees_at_hand import Node, random_cells, random_tree, tree_of
 from tests.tree.ugly_tables import CATEGORIES, NUMBERS, ugly_table
 
 from margrove import AdaBoostClassifier, DecisionTreeClassifier, DecisionTreeRegressor, write_onnx
+from margrove.boost.model import BoostModel, Grove
 from margrove.tree.model import TreeModel
-from margrove.tree.problem import Cells, Growth
+from margrove.tree.problem import Cells, Growth, TreeColumn
 from margrove.tree.reference import grow
 
 
@@ -128,14 +129,37 @@ def test_a_branch_that_no_code_takes_is_left_out():
     np.testing.assert_array_equal(leaves_in_onnx(tree, rows), tree.apply(cells))
 
 
+def voting(trees: list[TreeModel], votes: list[float], classes: int) -> AdaBoostClassifier:
+    """These trees as if they had been boosted."""
+    model = AdaBoostClassifier()
+    model.model_ = BoostModel(Grove.of(trees[0].columns, trees), np.array(votes), classes)
+    model.estimator_weights_, model.n_estimators_ = np.array(votes), len(trees)
+    model.classes_, model.n_classes_ = np.arange(classes), classes
+    model.n_features_in_ = len(trees[0].columns)
+    return model
+
+
 def test_roots_of_later_trees_with_a_leaf_first_are_no_leaves():
-    """onnxruntime's issue 24679: it takes a root for a leaf if its leaf and its node have the same number."""
-    X = np.arange(12.0)[:, None]
-    y = (np.arange(12) * 7 % 5) % 3
-    model = AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=3), n_estimators=12).fit(X, y)
-    grove = model.model_.grove
-    assert any(grove.tree(t).feature[1] < 0 < grove.tree(t).max_depth - 1 for t in range(1, grove.n_trees))
-    assert_same(model, X)
+    """Some versions of onnxruntime take a root for a leaf if its leaf and its node have the same number (24679)."""
+    a, b, c = (Node(weights) for weights in np.eye(3))
+    inner = Node([0.0, 1.0, 1.0], [b, c], feature=0, threshold=2.0, missing=0, default=0)
+    root = Node([1.0, 1.0, 1.0], [a, inner], feature=0, threshold=1.0, missing=1, default=1)
+    tree = tree_of(root, (TreeColumn("x0"),))
+    model = voting([tree] * 4, [0.5, 0.25, 1.0, 0.125], 3)
+    assert_same(model, np.array([[0.0], [1.5], [3.0], [np.nan]]))
+    nodes = write_onnx(model, io.BytesIO()).proto.graph.node
+    (ensemble,) = [node for node in nodes if node.op_type == "TreeEnsemble"]
+    given = {attribute.name: attribute.ints for attribute in ensemble.attribute}
+    for root in given["tree_roots"]:
+        assert given["nodes_truenodeids"][root] != given["nodes_falsenodeids"][root]
+
+
+def test_votes_that_are_equal_but_for_rounding_are_equal():
+    """0.1 + 0.2 for the second class and 0.3 for the first, which then is the answer."""
+    first, second = (tree_of(Node(weights), (TreeColumn("x0"),)) for weights in ([1.0, 0.0], [0.0, 1.0]))
+    model = voting([second, second, first], [0.1, 0.2, 0.3], 2)
+    assert 0.1 + 0.2 > 0.3
+    assert assert_same(model, np.zeros((1, 1)))["label"].tolist() == [0]
 
 
 def test_leaves_of_equal_votes_for_several_classes_stay_apart():
