@@ -28,7 +28,8 @@ from margrove.tree.words import branch_of_codes
 _LEQ = 0  # of nodes_modes
 _SUM, _NONE = 1, 0  # aggregate_function, post_transform
 # Leaves that no node leads to: where the one child of a root is a leaf and the other a node of the same number, some
-# versions of onnxruntime (1.21 to 1.23) take the root for a leaf, its issue 24679. Leaves after these have higher numbers.
+# versions of onnxruntime (1.21 to 1.23) take the root for a leaf, its issue 24679. Leaves after these have higher
+# numbers than the nodes below their root.
 _IDLE_LEAVES = 2
 
 Slot = tuple[int, bool]  # a node and its side, true or false, that something is to be hung below
