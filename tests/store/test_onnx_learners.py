@@ -175,10 +175,33 @@ def test_a_sparse_plane_is_written():
     assert_same(LinearSVC(penalty="l1", C=0.1).fit(X, y).sparsify(), X)
 
 
-def test_models_of_other_worlds_go_on_to_onnx(tmp_path):
+THEIRS: dict[str, Any] = {
+    "SVC": sklearn.svm.SVC(C=10.0),
+    "NuSVC": sklearn.svm.NuSVC(nu=0.2),
+    "LinearSVC": sklearn.svm.LinearSVC(),
+    "OneClassSVM": sklearn.svm.OneClassSVM(nu=0.2),
+    "SVR": sklearn.svm.SVR(),
+    "NuSVR": sklearn.svm.NuSVR(),
+    "LinearSVR": sklearn.svm.LinearSVR(max_iter=100_000, random_state=0),
+    "DecisionTreeClassifier": sklearn.tree.DecisionTreeClassifier(max_depth=4, random_state=0),
+    "DecisionTreeRegressor": sklearn.tree.DecisionTreeRegressor(max_depth=4, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_models_of_scikit_learns_go_on_to_onnx(name):
     X, y = load_iris(return_X_y=True)
-    assert_same(from_sklearn(sklearn.svm.SVC(C=10.0).fit(X, y)), X)
-    assert_same(from_sklearn(sklearn.tree.DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)), X)
+    theirs = THEIRS[name].fit(X, y)
+    found = assert_same(from_sklearn(theirs), X)
+    predicted = theirs.predict(X)
+    if "label" in found:
+        assert found["label"].tolist() == predicted.tolist()
+    else:
+        np.testing.assert_allclose(found["prediction"], predicted, rtol=1e-9, atol=1e-9)
+
+
+def test_models_of_libsvms_go_on_to_onnx(tmp_path):
+    X, y = load_iris(return_X_y=True)
     write_libsvm_model(SVC().fit(X, y[::-1]), tmp_path / "iris.model")
     assert_same(read_libsvm_model(tmp_path / "iris.model"), X)
 

@@ -105,6 +105,18 @@ def test_a_column_without_missing_cells_in_training_may_miss_some_later():
         assert_same(model.fit(whole, y[whole.index]), X)
 
 
+@pytest.mark.parametrize("levels", [["a", "b"], [1, 2]])
+def test_a_category_that_some_machine_has_not_seen_is_what_it_is_to_the_others(levels):
+    """Of two classes alone every cell is missing: the machine of this pair knows no level."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["x", "y", "z"], 20)
+    word = np.where(y == "z", np.tile(levels, 30).astype(object), None)
+    X = pd.DataFrame({"word": pd.Categorical(word, categories=levels), "size": rng.normal(size=60)})
+    model = OneVsOneClassifier(DecisionTreeClassifier()).fit(X, y)
+    assert any(not machine.tree_.columns[0].levels for machine in model.estimators_)
+    assert_same(model, X)
+
+
 def test_inputs_are_the_columns_by_name_and_kind():
     X, y = mixed()
     for name in ("svm", "tree"):

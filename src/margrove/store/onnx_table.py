@@ -19,7 +19,7 @@ import numpy as np
 
 from margrove.errors import shown
 from margrove.store.fault import FaultError
-from margrove.store.onnx_graph import ML, Graph, Tensor
+from margrove.store.onnx_graph import ML, Graph, Tensor, onnx_package
 
 MATRIX = "X"
 MOST_INPUTS = 512  # of named columns that are all numbers: beyond, they are one matrix
@@ -78,6 +78,7 @@ class Inputs:
         self._levels: dict[int, list[str]] = {}
         self._numbers: dict[tuple[int, ...], str] = {}
         self._codes: dict[tuple[int, tuple[str, ...]], str] = {}
+        self._empty: dict[int, str] = {}  # codes of categories without a level
         if any(not name for name in self.names):
             raise FaultError("a column has no name, and an input of an ONNX graph needs one", "Name it, and fit again.")
         graph.taken.update(self.names, {MATRIX})
@@ -93,7 +94,9 @@ class Inputs:
 
     def codes(self, j: int, levels: Sequence[Any]) -> str:
         """The codes of a category."""
-        if levels and not isinstance(levels[0], str):
+        if not levels:  # every cell was missing; to another machine, that saw other rows, it may be text or numbers
+            return self._empty.setdefault(j, self.graph.fresh("codes"))
+        if not isinstance(levels[0], str):
             kind = "truth value" if isinstance(levels[0], bool) else "number"
             codes = codes_of_numbers(self.graph, self.numbers([j]), levels)
             self.kinds[j] = kind
@@ -120,12 +123,22 @@ class Inputs:
     def make(self) -> tuple[list[Tensor], list[dict[str, Any]]]:
         """The inputs, and what a person has to know of each; the operators that read them come first in the graph."""
         asked, self.graph.nodes = self.graph.nodes, []
+        for j, name in self._empty.items():
+            if self.kinds.setdefault(j, "text") == "text":
+                self._levels.setdefault(j, [])
+                self._codes[j, ()] = name
+            else:
+                self.numbers([j])
         used = sorted(self.kinds)
         has_text = "text" in self.kinds.values()
         if not has_text and (not self.is_named or len(used) > MOST_INPUTS):
             tensors, facts = self._matrix()
         else:
             tensors, facts = self._by_name(used)
+        for j, name in self._empty.items():
+            if self.kinds[j] != "text":
+                is_missing = self.graph.op("IsNaN", self.numbers([j]))
+                self._named(name, "Cast", is_missing, to=onnx_package().TensorProto.INT64)  # UNSEEN or MISSING
         self.graph.nodes += asked
         return tensors, facts
 
