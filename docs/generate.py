@@ -25,6 +25,7 @@ import calibration_results
 import codes_results
 import linear_results
 import linear_stream_results
+import onnx_parity_results
 import search_results
 import svm_results
 import tree_accuracy_results
@@ -42,6 +43,7 @@ RENDERERS: dict[str, Any] = {
     "codes": codes_results,
     "linear": linear_results,
     "linear_stream": linear_stream_results,
+    "onnx_parity": onnx_parity_results,
     "search": search_results,
     "svm": svm_results,
     "tree": tree_results,

@@ -259,14 +259,14 @@ def show(
         work(screen, model)
 
 
-@app.command(epilog="Example:  margrove export income.margrove --to libsvm -o income.model")
+@app.command(epilog="Example:  margrove export income.margrove --to onnx -o income.onnx")
 def export(
     model: ModelFile,
     to: Annotated[
         str,
         typer.Option(
-            metavar="python|sql|c|libsvm",
-            help="A tree as code; a support vector machine as LIBSVM's model file.",
+            metavar="onnx|libsvm|python|sql|c",
+            help="Any model as an ONNX graph; a support vector machine as LIBSVM's model file; a tree as code.",
             show_default=False,
             rich_help_panel=_OUTPUT,
         ),
