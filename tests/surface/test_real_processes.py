@@ -41,7 +41,7 @@ def test_help_is_quick_and_imports_nothing_heavy(folder: Path, record_property: 
 
 
 def test_a_chain_of_pipes_trains_and_predicts(folder: Path, flowers_text: str) -> None:
-    trained = _run(["train", "-", "--folds", "0", "-o", "-"], folder, flowers_text.encode())
+    trained = _run(["train", "-", "--folds", "0", "--model", "svm", "-o", "-"], folder, flowers_text.encode())
     assert trained.returncode == 0
     assert b"HOLDS" in trained.stderr
     (folder / "new.csv").write_text("height,colour,petal\n10,red,1.0\n31,yellow,3.1\n")

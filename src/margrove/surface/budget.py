@@ -48,10 +48,11 @@ def budget_words(seconds: float) -> str:
 
 
 class Budget:
-    """Seconds that run down from when it is made."""
+    """Seconds that run down from when it is made, or from a time by `time.monotonic`."""
 
-    def __init__(self, seconds: float) -> None:
-        self._until = time.monotonic() + seconds
+    def __init__(self, seconds: float, began: float | None = None) -> None:
+        self.seconds = seconds
+        self._until = (time.monotonic() if began is None else began) + seconds
 
     @property
     def left(self) -> float:
