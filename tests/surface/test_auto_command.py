@@ -130,7 +130,7 @@ def test_the_words_say_why() -> None:
 def test_a_perfect_simple_candidate_ends_the_contest() -> None:
     asked = Asked(is_estimated=False)
     table = table_of(["a", "b"], apart=20.0)
-    result = Contest(asked, table, Budget(600), table.n_rows, Countdown(0.0, 600)).run()
+    result = Contest(asked, table, Budget(600), table.n_rows, Countdown(Budget(600))).run()
     assert result.chosen is not None
     assert [t.candidate.name for t in result.trials if t.is_scored] == ["basic"]
     assert result.is_whole
@@ -141,7 +141,7 @@ def test_many_rows_meet_on_a_sample_first_and_the_best_again_on_all(monkeypatch:
     monkeypatch.setattr(auto, "FIRST_ROWS", 100)
     monkeypatch.setattr(auto, "LEAST_FIRST_ROWS", 100)
     table = table_of(["a", "b", "c"], n=400, apart=1.5)
-    result = Contest(Asked(is_estimated=False), table, Budget(600), 400, Countdown(0.0, 600)).run()
+    result = Contest(Asked(is_estimated=False), table, Budget(600), 400, Countdown(Budget(600))).run()
     assert abs(result.n_first - 100) <= 2
     assert (result.n_last, result.n_rows) == (400, 400)
     assert result.best is not None
@@ -159,7 +159,9 @@ def test_who_wins_clearly_on_the_sample_does_not_meet_the_others_again(
         return Trial(candidate, {}, (0.9 if candidate.name == "tree" else 0.5,) * 2, field.table.n_rows)
 
     monkeypatch.setattr(auto, "tried", scored)
-    result = Contest(Asked(is_estimated=False), table_of(["a", "b"], 400), Budget(600), 400, Countdown(0.0, 600)).run()
+    result = Contest(
+        Asked(is_estimated=False), table_of(["a", "b"], 400), Budget(600), 400, Countdown(Budget(600))
+    ).run()
     assert {t.n_rows for t in result.trials} == {result.n_first}
     assert result.chosen is not None
     assert result.chosen.candidate.name == "tree"
@@ -172,11 +174,11 @@ def test_a_budget_that_is_spent_leaves_the_rest_untried(monkeypatch: pytest.Monk
 
     def spent(field: Any, candidate: Candidate, seconds: float, *_: Any, **__: Any) -> Trial:
         seen.append(candidate.name)
-        budget._until = 0.0
+        budget.seconds = 0.0
         return Trial(candidate, {}, (0.5, 0.5), field.table.n_rows, status="converged")
 
     monkeypatch.setattr(auto, "tried", spent)
-    result = Contest(Asked(is_estimated=False), table_of(["a", "b"]), budget, 120, Countdown(0.0, 600)).run()
+    result = Contest(Asked(is_estimated=False), table_of(["a", "b"]), budget, 120, Countdown(Budget(600))).run()
     assert seen == ["basic"]
     assert not result.is_whole
     assert {t.note for t in result.trials if not t.is_scored} == {"the budget was spent"}
@@ -192,7 +194,7 @@ def test_a_vote_that_cannot_catch_up_stops_growing() -> None:
 def test_a_vote_is_scored_as_it_would_be_if_fitted_at_that_size() -> None:
     table = margrove.load_penguins()
     field = Asked(is_estimated=False, folds=3).field(table)
-    found = auto_trial.tried(field, NAMES["adaboost-1"], 600.0, Countdown(0.0, 600))
+    found = auto_trial.tried(field, NAMES["adaboost-1"], 600.0, Countdown(Budget(600)))
     scores = []
     for train, learned, test, truth in field.rounds(NAMES["adaboost-1"]):
         model = field.build(NAMES["adaboost-1"], found.params).fit(train, learned)
@@ -276,7 +278,7 @@ def test_no_contest_sees_the_rows_that_it_is_judged_by(few: None, monkeypatch: p
             super().__init__(asked, rows, *more)
 
     monkeypatch.setattr(auto_estimate, "Contest", Watched)
-    chosen = auto_estimate.Search(Asked(is_estimated=False), table, Budget(600), Countdown(0.0, 600)).run()
+    chosen = auto_estimate.Search(Asked(is_estimated=False), table, Budget(600), Countdown(Budget(600))).run()
     assert met == [275]
     assert chosen.worth.answers is not None
     assert len(chosen.worth.answers.rows) == 69
@@ -419,10 +421,10 @@ def test_text_is_for_those_that_take_it(run: Run, folder: Path) -> None:
 
 
 def test_the_countdown_says_what_runs_the_best_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("margrove.surface.countdown.time.monotonic", lambda: 140.0)
-    meter = Countdown(100.0, 60.0)
+    monkeypatch.setattr("margrove.surface.budget.time.monotonic", lambda: 140.0)
+    meter = Countdown(Budget(60.0, began=100.0))
     meter.enter("round 2 of 5")
     meter.begin("decision tree, fold 1 of 5")
     meter.best("perceptron", 0.912, is_share=True)
     assert meter.lines == ("20 s left", "round 2 of 5; best so far: perceptron, 91.2 %")
-    assert Countdown(0.0, 60.0).lines[0] == "finishing"
+    assert Countdown(Budget(60.0, began=0.0)).lines[0] == "finishing"

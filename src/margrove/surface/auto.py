@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS, Candidate
-from margrove.surface.auto_trial import Field, InterruptedTrialError, Trial, tried
+from margrove.surface.auto_trial import NO_SCORE, Field, InterruptedTrialError, Trial, tried
 from margrove.surface.budget import Budget
 from margrove.surface.countdown import Countdown
 from margrove.surface.preparation import AS_USUAL, Preparation
@@ -39,6 +39,7 @@ _FIRST_SHARE = 0.6  # of the time, for the first meeting
 _SHARE = 0.6  # of the time left for trying that one candidate may take
 _SPARE = 1.3  # a prediction of time may be off by so much
 _MOST_FINISH = 0.7  # of the time left that may be kept for judging, fitting and certifying the best
+_OVERRUN = 0.2  # of the budget, that the best may take longer than it
 _TOO_SLOW = "the budget is too small to fit and certify it on all rows"
 _HOPELESS = 0.02  # so far behind the best, and two standard errors, more rows would not help
 
@@ -171,9 +172,9 @@ class Contest:
                     self._try_again(last)
         except InterruptedTrialError:
             is_interrupted = True
-        left = max(self._budget.left, self._reserve)
+        left = self._budget.left + _OVERRUN * self._budget.seconds
         for trial in [trial for trial in self._trials.values() if trial.is_scored]:
-            if self._finish(trial) > left:
+            if trial.finish_seconds(self._n_final) > left:
                 self._trials[trial.candidate.name] = replace(trial, is_too_slow=True, note=_TOO_SLOW)
         return Result(
             ranked(list(self._trials.values())),
@@ -206,7 +207,8 @@ class Contest:
     def _try_again(self, rows: NDArray[np.int64]) -> None:
         """On more rows, in the order of the scores on fewer; who is far behind there need not come."""
         before = [trial for trial in ranked(list(self._trials.values())) if trial.is_scored]
-        near = [trial for trial in before if trial.mean + 2 * trial.error + _HOPELESS >= before[0].mean]
+        able = [trial for trial in before if self._finish(trial) <= self._budget.left] or before
+        near = [trial for trial in before if trial.mean + 2 * trial.error + _HOPELESS >= able[0].mean]
         for trial in (trial for trial in before if trial not in near):
             self._note(trial, "too far behind on the sample to go on")
         if len(near) == 1 and not near[0].candidate.rounds:
@@ -220,7 +222,8 @@ class Contest:
                 self._note(trial, "no time was left to try it on more rows")
                 continue
             best = self._best(field.table.n_rows)
-            again = tried(field, trial.candidate, self._spendable(), self._meter, trial, best)
+            left = self._budget.left - max(self._finish(trial), self._reserve)
+            again = tried(field, trial.candidate, left, self._meter, trial, best)
             if again.is_scored:
                 self._keep(replace(again, seconds=trial.seconds + again.seconds))
             else:
@@ -261,10 +264,13 @@ class Contest:
             return f"not with more than {candidate.most_rows:,} rows"
         if candidate.after:
             last = self._trials[candidate.after]
-            others = [t.mean for t in self._earlier(last) if t.candidate.learner is last.candidate.learner]
             if not last.is_scored:
                 return last.note
-            if others and last.mean <= max(others):
+            smaller = [t.mean for t in self._earlier(last) if t.candidate.rounds]
+            single = [
+                t.mean for t in self._earlier(last) if t.candidate.learner.takes_tables and not t.candidate.rounds
+            ]
+            if smaller and last.mean <= max(smaller) and last.mean >= max(single, default=NO_SCORE):
                 return "a smaller one did as well"
         return ""
 

@@ -7,6 +7,7 @@ rows; votes grow by doubling while that helps. `margrove.surface.auto` spends th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,10 +39,12 @@ class Candidate:
         Of a vote: the sizes that are scored, ascending; the vote grows from one to the next.
     growth : float
         The power of the rows that a fit's time grows with, at most: above 1 it is measured.
-    proof : float
-        What the certificate costs, in fits, measured on adult (32,561 rows).
+    proof, most_proof : float
+        What the certificate costs, in fits, and at most in seconds; measured on adult and covtype (33,000 and 93,000
+        rows).
     after : str
-        The candidate that must have been worth its place for this one to be tried: better than the one it came after.
+        A vote of smaller trees: only if it did better than those of trees smaller still, or a single tree did better
+        than it, are larger ones tried.
     most_rows : int, optional
         With more it is not tried.
     """
@@ -56,6 +59,7 @@ class Candidate:
     rounds: tuple[int, ...] = ()
     growth: float = 1.0
     proof: float = 1.0
+    most_proof: float = math.inf
     after: str = ""
     most_rows: int | None = None
 
@@ -89,6 +93,7 @@ def _vote(depth: int, complexity: int, rounds: tuple[int, ...], after: str, lear
 _ROUNDS = (25, 50, 100, 200, 400, 800)
 _DEEP_ROUNDS = (25, 50, 100, 200)
 _BOOST = LEARNERS["adaboost"]
+_TREE_PROOF = 10.0  # seconds: of a large tree only some splits are searched anew
 
 CLASSIFIERS: tuple[Candidate, ...] = (
     Candidate(
@@ -117,7 +122,15 @@ CLASSIFIERS: tuple[Candidate, ...] = (
     ),
     # Two trees: the price on questions that the command line takes as its default, and none, only pruning. Without a
     # price it is the better of the two where rows are many and noise is little (letter, covtype).
-    Candidate("tree", LEARNERS["tree"], 4, "decision tree", "asks one question after the other", proof=30.0),
+    Candidate(
+        "tree",
+        LEARNERS["tree"],
+        4,
+        "decision tree",
+        "asks one question after the other",
+        proof=30.0,
+        most_proof=_TREE_PROOF,
+    ),
     Candidate(
         "tree-large",
         LEARNERS["tree"],
@@ -126,6 +139,7 @@ CLASSIFIERS: tuple[Candidate, ...] = (
         "asks one question after the other, also small ones",
         {"complexity": 0.0},
         proof=30.0,
+        most_proof=_TREE_PROOF,
     ),
     _vote(1, 6, _ROUNDS, "", _BOOST, "many single questions vote, each on what the ones before got wrong"),
     # The whole grid is searched on few rows, so that it comes before votes, which learn from all of them.
@@ -163,7 +177,13 @@ REGRESSORS: tuple[Candidate, ...] = (
         {"C": 0.01},
     ),
     Candidate(
-        "tree", _TREE, 2, "regression tree", "asks one question after the other, then answers a mean", proof=30.0
+        "tree",
+        _TREE,
+        2,
+        "regression tree",
+        "asks one question after the other, then answers a mean",
+        proof=30.0,
+        most_proof=_TREE_PROOF,
     ),
     _vote(6, 3, (50, 200), "", _BOOST_OF_NUMBERS, "the median of many trees of six questions"),
     # Its time grows with the square of the rows, and of its three parameters there are many cells.

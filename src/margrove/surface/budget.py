@@ -52,9 +52,14 @@ class Budget:
 
     def __init__(self, seconds: float, began: float | None = None) -> None:
         self.seconds = seconds
-        self._until = (time.monotonic() if began is None else began) + seconds
+        self._began = time.monotonic() if began is None else began
+
+    @property
+    def gone(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._began
 
     @property
     def left(self) -> float:
         """Seconds, at least 0."""
-        return max(0.0, self._until - time.monotonic())
+        return max(0.0, self.seconds - self.gone)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from margrove.progress import Progress as Report
 from margrove.progress import in_short
+from margrove.surface.budget import Budget
 from margrove.surface.meter import Meter, appearing
 from margrove.surface.screen import Screen
 
@@ -28,16 +28,15 @@ class Countdown(Meter):
 
     Parameters
     ----------
-    began : float
-        When the run began, by `time.monotonic`.
-    seconds : float
-        What it may take.
+    budget : Budget
+    title : str
+        What is running.
     """
 
-    def __init__(self, began: float, seconds: float) -> None:
-        super().__init__(None, "", 1)
-        self._began, self._seconds = began, seconds
-        self._part = self._title = self._best = ""
+    def __init__(self, budget: Budget, title: str = "") -> None:
+        super().__init__(None, title, 1)
+        self._budget, self._title = budget, title
+        self._part = self._best = ""
         self._spinner = Spinner("dots")
 
     def best(self, title: str, score: float, *, is_share: bool) -> None:
@@ -59,26 +58,25 @@ class Countdown(Meter):
     @property
     def lines(self) -> tuple[str, str]:
         """What is drawn beside the bar, and below it."""
-        gone = time.monotonic() - self._began
-        left = in_short(max(1.0, self._seconds - gone)) + " left" if gone < self._seconds else "finishing"
-        return left, "; ".join(filter(None, [self._part, self._best]))
+        left = self._budget.left
+        return in_short(max(1.0, left)) + " left" if left > 0 else "finishing", "; ".join(
+            filter(None, [self._part, self._best])
+        )
 
     def __rich__(self) -> Group:
         left, below = self.lines
-        gone = min(self._seconds, time.monotonic() - self._began)
         head = Grid.grid(padding=(0, 1))
         for _ in range(4):
             head.add_column(no_wrap=True, overflow="ellipsis")
-        bar = ProgressBar(total=self._seconds, completed=gone, width=_WIDTH)
+        bar = ProgressBar(total=self._budget.seconds, completed=self._budget.gone, width=_WIDTH)
         head.add_row(self._spinner, bar, Text(left, style="bold"), Text(self._title))
         return Group(head, Text(f"  {below}", style="dim", no_wrap=True, overflow="ellipsis"))
 
 
 @contextmanager
-def counted_down(screen: Screen, began: float, seconds: float) -> Iterator[Countdown]:
-    """Draw while the block runs, of a budget of so many seconds that began at that time. Nothing may be printed
-    inside: the lines are the display's."""
-    meter = Countdown(began, seconds)
+def counted_down(screen: Screen, budget: Budget, title: str = "") -> Iterator[Countdown]:
+    """Draw while the block runs. Nothing may be printed inside: the lines are the display's."""
+    meter = Countdown(budget, title)
     if not screen.shows_progress:
         yield meter
         return

@@ -6,6 +6,7 @@ import math
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,7 +30,7 @@ from margrove.surface.display import (
 )
 from margrove.surface.learned import learned
 from margrove.surface.learners import parameters_blamed
-from margrove.surface.meter import metered
+from margrove.surface.meter import Meter, metered
 from margrove.surface.models import (
     check_destination,
     fit_model,
@@ -156,7 +157,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
     """Try several learners, take the best, and ask rows that were set aside what that is worth."""
     asked = training.asked()
     tell_plan(screen, asked, training.budget, facts.n_rows)
-    with counted_down(screen, time.monotonic() - (budget.seconds - budget.left), budget.seconds) as meter:
+    with counted_down(screen, budget) as meter:
         search = Search(asked, table, budget, meter)
         chosen = search.run()
     tell_contest(screen, chosen)
@@ -251,7 +252,7 @@ def _fit(
         limit = min(limit or math.inf, budget.left + _OVERRUN * budget.seconds)
     model = replace(training, time_limit=limit).build(decision.found)
     table = table_for(training.learner, table)
-    with metered(screen, "fit on all rows") as meter:
+    with _watched(screen, decision, budget, "fit on all rows") as meter:
         with course.listening():
             warnings = fit_model(model, table)
         meter.begin("recomputing the certificate")
@@ -265,11 +266,18 @@ def _fit(
     return model, certificate, warnings
 
 
+def _watched(screen: Screen, decision: Decision, budget: Budget, title: str) -> AbstractContextManager[Meter]:
+    """The display of a contest goes on to its end; else there is a bar for each piece of work."""
+    if decision.chosen is None:
+        return metered(screen, title)
+    return counted_down(screen, budget, title)
+
+
 def _curve(screen: Screen, decision: Decision, budget: Budget) -> list[Point]:
     """The learning curve, if the budget allows; after Ctrl-C nobody waits for it."""
     if decision.chosen is None or decision.search is None or decision.chosen.is_interrupted:
         return []
-    with counted_down(screen, time.monotonic() - (budget.seconds - budget.left), budget.seconds) as meter:
+    with counted_down(screen, budget) as meter:
         return decision.search.curve(decision.chosen, meter)
 
 
