@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import types
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ from typer.testing import Result
 
 import margrove
 import margrove.errors
-from margrove.surface import auto, auto_estimate, auto_trial
+from margrove.surface import auto, auto_estimate, auto_trial, reported
 from margrove.surface.answers import wilson
 from margrove.surface.auto import Asked, Contest, ranked
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS, Candidate
@@ -428,3 +431,85 @@ def test_the_countdown_says_what_runs_the_best_and_the_time_left(monkeypatch: py
     meter.best("perceptron", 0.912, is_share=True)
     assert meter.lines == ("20 s left", "round 2 of 5; best so far: perceptron, 91.2 %")
     assert Countdown(Budget(60.0, began=0.0)).lines[0] == "finishing"
+
+
+# ----------------------------------------------------------------------------------------------------------- the report
+
+
+@pytest.fixture
+def reports(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """A writer of reports that only notes what it was asked for, and makes a page that says whose it is."""
+    written: list[tuple[str, str]] = []
+
+    def write_report(model: Any, table: margrove.Table, path: str) -> None:
+        written.append((model.training_record_["target"], path))
+        Path(path).write_text('<html><meta name="generator" content="Margrove">')
+
+    pretended = types.ModuleType("pretended_report")
+    pretended.__spec__ = ModuleSpec("pretended_report", None)
+    pretended.write_report = write_report  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pretended_report", pretended)
+    monkeypatch.setattr(reported, "_MODULE", "pretended_report")
+    return written
+
+
+def test_a_report_is_written_beside_the_model_and_replaced(
+    run: Run, flowers: str, reports: list[tuple[str, str]]
+) -> None:
+    words = ["train", flowers, "--model", "basic", "-o", "my.margrove", "--report"]
+    assert "Report: my.html" in run(*words).stdout
+    assert document(run(*words, "--json"))["report"] == "my.html"
+    assert reports == [("kind", "my.html")] * 2
+    assert document(run("train", flowers, "--model", "basic", "--no-report", "--json"))["report"] is None
+    assert len(reports) == 2
+
+
+def test_a_page_that_is_no_report_is_not_overwritten(
+    run: Run, flowers: str, folder: Path, reports: list[tuple[str, str]]
+) -> None:
+    (folder / "flowers.html").write_text("<html>my flowers</html>")
+    result = run("train", flowers, "--report")
+    assert result.exit_code == 2
+    assert "no Margrove report, so it is not overwritten" in result.stderr
+    assert "--no-report" in result.stderr
+    assert (folder / "flowers.html").read_text() == "<html>my flowers</html>"
+    assert run("train", flowers, "--model", "basic").exit_code == 0
+    assert reports == []
+
+
+def test_a_model_in_a_pipe_has_no_report(run: Run, flowers: str, folder: Path, reports: list[tuple[str, str]]) -> None:
+    assert run("train", flowers, "--model", "basic", "--report", "-o", "-").exit_code == 0
+    assert reports == []
+    assert [path.name for path in folder.iterdir()] == [flowers]
+
+
+# ----------------------------------------------------------------------------------------------------------- the record
+
+
+def test_a_learner_that_was_named_leaves_a_record_too(run: Run) -> None:
+    run("train", "--model", "svm", "--folds", "3", "--quiet")
+    model = margrove.load("penguins.margrove")
+    record = model.training_record_
+    assert (record["version"], record["target"], record["table"]["rows"]) == (1, "species", 344)
+    assert record["search"]["learner"] == "svm"
+    assert record["search"]["best"]["C"] == model[-1].C
+    estimate = record["estimate"]
+    assert estimate["method"] == "nested"
+    assert sorted(estimate["rows"]) == list(range(344))
+    assert {moment["stage"] for moment in record["course"]} <= {"svm"}
+    json.dumps(record, allow_nan=False)
+
+
+def test_show_passes_over_what_a_stranger_wrote_into_a_record(run: Run, model: str) -> None:
+    saved = margrove.load(model)
+    saved.training_record_ = {
+        "leaderboard": [7, {"score": "high"}, {"score": 0.5, "title": "[red]\x1b[2Jtree\n" + "x" * 999}],
+        "estimate": {"value": True, "method": ["nested"]},
+        "choice": "mine",
+    }
+    margrove.save(saved, model)
+    result = run("show", model)
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout
+    assert "[red]" in result.stdout
+    assert "x" * 500 not in result.stdout

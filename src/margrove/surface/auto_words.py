@@ -22,8 +22,8 @@ def tell_plan(screen: Screen, asked: Asked, seconds: float, n_rows: int) -> None
     how = "the best" if asked.prefer == "best" else "the simplest within one standard error of the best"
     limit = "as long as it takes" if math.isinf(seconds) else f"at most {in_short(seconds)}"
     screen.say(f"Trying {len(asked.candidates)} learners, {limit} for everything (--budget)", indent=2)
-    taken = f"taken is {how} by cross-validated {measure} (--prefer {asked.prefer})"
-    screen.say(f"{taken}; --model names one instead", indent=2)
+    taken = f"{how} by cross-validated {measure} is taken (--prefer {asked.prefer})"
+    screen.say(f"{taken[0].upper()}{taken[1:]}; --model names one instead", indent=2)
     if n_rows > FIRST_ROWS:
         screen.say("Rows are many: all learners meet on a sample first, the best of them then on more.", indent=2)
 
@@ -78,7 +78,8 @@ def notes_of(result: Result) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for trial in (trial for trial in result.trials if trial.note):
         name = trial.candidate.titled({}) if not trial.is_scored else trial.title
-        reasons.setdefault(f"{'' if trial.is_scored else 'not scored: '}{trial.note.rstrip('.')}", []).append(name)
+        verdict = "" if trial.is_scored else "not scored: " if trial.seconds else "not tried: "
+        reasons.setdefault(verdict + trial.note.rstrip("."), []).append(name)
     return [f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items()]
 
 

@@ -15,7 +15,7 @@ from margrove.surface.reading import STANDARD_STREAM
 _MODULE = "margrove.surface.report"
 _SUFFIX = ".html"
 # What tells a report of ours from another page, within its first bytes.
-_MARK = b"margrove"
+_MARK = b'name="generator" content="Margrove"'
 _HEAD = 4096
 
 
@@ -46,7 +46,7 @@ def check_report(path: str) -> None:
     if not Path(path).is_file():
         return
     with Path(path).open("rb") as stream:
-        is_ours = _MARK in stream.read(_HEAD).lower()
+        is_ours = _MARK in stream.read(_HEAD)
     if not is_ours:
         problem = "there is such a page already and it is no Margrove report, so it is not overwritten"
         raise InputError(problem, file=path, cure="Choose another name for the model: -o; or say --no-report.")
