@@ -101,9 +101,9 @@ def test_the_simplest_within_one_standard_error_is_taken_where_that_is_preferred
     assert result_of(trials[:1] + trials[2:], "simple").chosen is trials[0]
 
 
-def test_scores_on_fewer_rows_rank_below_those_on_more() -> None:
-    trials = [trial("svm", [0.99, 0.99], 500), trial("tree", [0.8, 0.8], 1000), trial("basic", [])]
-    assert [t.candidate.name for t in ranked(trials)] == ["tree", "svm", "basic"]
+def test_a_better_score_on_a_sample_ranks_above_a_worse_one_on_all_rows() -> None:
+    trials = [trial("tree", [0.8, 0.8], 1000), trial("svm", [0.99, 0.99], 500), trial("basic", [])]
+    assert [t.candidate.name for t in ranked(trials)] == ["svm", "tree", "basic"]
     assert result_of(trials, "simple").rivals == (trials[1],)
 
 

@@ -32,7 +32,7 @@ from margrove.svm.svr_search import SVRCV
 GRID_ROWS = 2000
 SVR_ROWS = 500  # of three parameters there are three times as many cells, and two variables for each row
 _C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0
-_LEAST_MEASURED = 2000  # rows: with fewer nobody asks how the time grows
+_LEAST_GROWTH = 0.5  # what does not depend on the rows takes its time, too
 _CELLS_AROUND = 12  # of the best one
 _ALONE = 8.0  # what a fold costs by itself, in cells of a search, which share their kernel
 _LEAST = 1e-2  # seconds: a time limit must be above 0
@@ -105,6 +105,8 @@ class Field:
     time_limit : float, optional
         For each fit.
     preparation : Preparation
+    is_sample : bool
+        Whether the best will meet again on more rows: then it is measured how time grows with them.
     """
 
     table: Table
@@ -113,6 +115,7 @@ class Field:
     seed: int = 0
     time_limit: float | None = None
     preparation: Preparation = AS_USUAL
+    is_sample: bool = False
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -207,7 +210,7 @@ def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Tria
         started = time.monotonic()
         model.fit(train, learned)
         statuses.append(_heed(model))
-        if not scores and growth > 1 and len(learned) >= _LEAST_MEASURED:
+        if not scores and field.is_sample:
             growth = _growth(field, trial, train, learned, time.monotonic() - started)
             began += time.monotonic() - started
         if statuses[-1] is Status.TIME_LIMIT and budget.left <= 0:
@@ -219,14 +222,14 @@ def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Tria
 
 
 def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], seconds: float) -> float:
-    """The power of the rows that a fit's time grows with, from 1 to what the candidate says, by a fit of a quarter of
+    """The power of the rows that a fit's time grows with, at most what the candidate says, by a fit of a quarter of
     these rows, which took so many seconds."""
     started = time.monotonic()
     model = field.build(trial.candidate, trial.params, seconds)
     model.fit(table.take(np.arange(0, len(learned), 4)), learned[::4])
     _heed(model)
     quarter = max(1e-9, time.monotonic() - started)
-    return min(trial.candidate.growth, max(1.0, math.log(max(1e-9, seconds) / quarter, 4)))
+    return min(trial.candidate.growth, max(_LEAST_GROWTH, math.log(max(1e-9, seconds) / quarter, 4)))
 
 
 def _out_of_time(trial: Trial) -> Trial:
