@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+import auto_results
 import boost_results
 import calibration_results
 import codes_results
@@ -38,6 +39,7 @@ DPI = 80  # legible, and each picture well below 120 KB
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 # Benchmarks whose results are more than a list of times: what makes a section of them, and lines for the README.
 RENDERERS: dict[str, Any] = {
+    "auto": auto_results,
     "boost": boost_results,
     "calibration": calibration_results,
     "codes": codes_results,
