@@ -1,0 +1,28 @@
+"use strict";
+(function () {
+  var figures = JSON.parse(document.getElementById("figures").textContent);
+  var isTouched = window.matchMedia("(pointer: coarse)").matches;
+  var options = {
+    responsive: true,
+    displaylogo: false,
+    displayModeBar: isTouched ? false : "hover",
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "toImage"],
+  };
+  document.querySelectorAll("[data-chart]").forEach(function (place) {
+    var figure = figures[place.dataset.chart];
+    if (isTouched) {
+      figure.layout.dragmode = false; // a finger scrolls the page
+    }
+    Plotly.newPlot(place, figure.data, figure.layout, options);
+  });
+
+  // What is folded is printed too.
+  var folded = [];
+  window.addEventListener("beforeprint", function () {
+    folded = Array.from(document.querySelectorAll("details:not([open])"));
+    folded.forEach(function (part) { part.open = true; });
+  });
+  window.addEventListener("afterprint", function () {
+    folded.forEach(function (part) { part.open = false; });
+  });
+})();
