@@ -45,6 +45,11 @@ def digits(value: float | None, most: int = 4) -> str:
     return "" if value is None or np.isnan(value) else f"{value:.{most}g}"
 
 
+def capital(text: str) -> str:
+    """The same at the beginning of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
 def percent(share: float | None) -> str:
     """A share for a table."""
     return "" if share is None else f"{100 * share:.1f} %"
@@ -122,7 +127,7 @@ def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
         "Found against false alarms (ROC)",
         figure,
         f"Curves of the share found against the share of false alarms. Areas below them: {areas}; 1 is perfect, 0.5 "
-        "is chance.",
+        f"is chance.{_drawn(found, shown)}",
         Grid(header, rows, numeric=frozenset({0, 1} if n_classes == 2 else {1})),
     )
 
@@ -139,9 +144,15 @@ def pr_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
         "Right against found (precision and recall)",
         figure,
         f"Curves of how often the model is right when it names the class, against how many of the class it finds. Mean "
-        f"precision: {means}.",
+        f"precision: {means}.{_drawn(found, shown)}",
         Grid(["class", "share of rows", "mean precision"], rows, numeric=frozenset({1, 2})),
     )
+
+
+def _drawn(found: Sequence[Ranking], shown: Sequence[Ranking]) -> str:
+    """Which classes are drawn, where it is not all of them."""
+    is_all = len(found) == len(shown)
+    return "" if is_all else f" Drawn are the {len(shown)} of {len(found)} classes that are told apart worst."
 
 
 def _hardest(found: Sequence[Ranking], worth: Any) -> list[Ranking]:
@@ -186,7 +197,7 @@ def learning_chart(points: Sequence[Learnt], measure: str) -> Chart:
         "learning-curve",
         "Would more rows help? (learning curve)",
         figure,
-        f"{measure} on rows not seen, from {digits(points[0].score)} with {points[0].rows:,} rows to "
+        f"{capital(measure)} on rows not seen, from {digits(points[0].score)} with {points[0].rows:,} rows to "
         f"{digits(points[-1].score)} with {points[-1].rows:,}.",
         Grid(["rows learned from", measure, "standard error"], rows, numeric=frozenset({0, 1, 2})),
     )
@@ -219,6 +230,7 @@ def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
         "leaderboard",
         "The learners side by side",
         figure,
-        f"{measure} of {len(scored)} learners with standard errors; best is {best.title} with {digits(best.score)}.",
+        f"{capital(measure)} of {len(scored)} learners with standard errors; best is {best.title} with "
+        f"{digits(best.score)}.",
         Grid(["learner", measure, "standard error"], rows, numeric=frozenset({1, 2})),
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from margrove.data import Table
 from margrove.surface.report.blocks import Report
+from margrove.surface.report.charts import capital
 from margrove.surface.report.decisions import decisions_section
 from margrove.surface.report.detail_parts import (
     about_section,
@@ -61,6 +62,6 @@ def report_of(model: Any, table: Table) -> Report:
     is_one_class = hasattr(subject.learner, "offset_")
     verb = "estimated" if subject.classes is None else "predicted"
     title = "Which rows are unusual" if is_one_class else f"How {subject.target!r} is {verb}"
-    subtitle = f"{learner_name(model)[0].upper()}{learner_name(model)[1:]} on {subject.source}"
+    subtitle = f"{capital(learner_name(model))} on {subject.source}"
     kept = [section for section in first if section is not None]
     return Report(title, subtitle, kept, [section for section in details if section is not None])

@@ -117,7 +117,7 @@ def _pushes(subject: Subject, example: Example) -> Bars:
         usual = f" (usually {push.usual})" if push.usual and push.usual != push.cell else ""
         cell = f" = {push.cell}" if push.cell else ""
         bars.append(Bar(f"{push.column}{cell}{usual}", push.amount / most, f"{push.amount:+.3g}"))
-    right = "raises the estimate" if subject.classes is None else f"for {example.predicted!r}"
+    right = "raises it" if subject.classes is None else f"for {example.predicted!r}"
     left = "lowers it" if subject.classes is None else f"for {example.rival!r}"
     if example.is_linear:
         caption = "What each column adds to what an average row has; the sum decides"

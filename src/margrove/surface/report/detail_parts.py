@@ -32,6 +32,7 @@ from margrove.tree.rules import p_words
 
 _MOST_COLUMNS = 60  # of a summary or a table of scores
 _MOST_CLASSES = 30  # of a matrix, and of bars
+_FEW_CLASSES = 12  # whose bars are shown at once
 _LONGEST = 60  # letters of an example
 _KINDS = {"numeric": "number", "category": "category", "boolean": "yes/no"}
 
@@ -58,7 +59,10 @@ def data_section(subject: Subject) -> Section:
         whole = sum(n for _, n in classes)
         shown = sorted(classes, key=lambda pair: -pair[1])[:_MOST_CLASSES]
         bars = [Bar(name, n / most, f"{n:,} ({percent(n / whole)})") for name, n in shown]
-        blocks.append(Bars(bars, f"Rows of each class of {subject.target!r}"))
+        balance = Bars(bars, f"Rows of each class of {subject.target!r}")
+        blocks.append(
+            balance if len(bars) <= _FEW_CLASSES else Folded(f"Rows of each of {len(classes):,} classes", [balance])
+        )
     data = {
         "source": table.source,
         "rows": table.n_rows,
@@ -103,12 +107,13 @@ def training_section(subject: Subject, measure: str) -> Section | None:
     blocks: list[Block] = []
     if history.choice:
         blocks.append(Words(history.choice))
+    is_share = measure == "accuracy"
     if contenders:
         rows = [
             [
                 c.title,
-                digits(c.score),
-                "" if c.error is None else f"± {digits(c.error, 2)}",
+                percent(c.score) if is_share else digits(c.score),
+                "" if c.error is None else f"± {percent(c.error) if is_share else digits(c.error, 2)}",
                 "" if c.seconds is None else f"{c.seconds:.1f} s",
                 ", ".join(text for text in ("chosen" if c.is_chosen else "", c.status, c.note) if text),
             ]
@@ -190,7 +195,7 @@ def scores_section(subject: Subject, worth: Worth) -> Section:
         ("in the model", lambda c: percent(c.own)),
         ("gain (bits)", lambda c: digits(c.gain, 3)),
         ("gain ratio", lambda c: digits(c.gain_ratio, 3)),
-        ("p-value", lambda c: "" if c.p_value is None else p_words(c.p_value).removeprefix("p = ").removeprefix("p ")),
+        ("p-value", lambda c: "" if c.p_value is None else p_words(c.p_value).removeprefix("p ").removeprefix("= ")),
     ]
     shown = [(name, text) for name, text in measures if any(text(column) for column in worth.columns)]
     rows = [[column.name, *(text(column) for _, text in shown)] for column in worth.columns[:_MOST_COLUMNS]]
@@ -216,7 +221,8 @@ def scores_section(subject: Subject, worth: Worth) -> Section:
 
 
 def _signed(loss: float, is_share: bool) -> str:
-    return f"{100 * loss:.1f} points" if is_share else f"{loss:.3f}"
+    text = f"{100 * loss:.1f} points" if is_share else f"{loss:.3f}"
+    return text.removeprefix("-") if float(text.split()[0]) == 0 else text
 
 
 def about_section(subject: Subject) -> Section:

@@ -16,6 +16,11 @@
     Plotly.newPlot(place, figure.data, figure.layout, options);
   });
 
+  // The root of a wide tree is what comes into view first.
+  document.querySelectorAll("svg.tree").forEach(function (tree) {
+    tree.parentElement.scrollLeft = Number(tree.dataset.root) - tree.parentElement.clientWidth / 2;
+  });
+
   // What is folded is printed too.
   var folded = [];
   window.addEventListener("beforeprint", function () {

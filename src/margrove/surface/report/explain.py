@@ -124,10 +124,11 @@ def _choose(subject: Subject) -> list[tuple[str, int]]:
     is_right = np.ones(len(places), bool) if judged is None else judged.is_right
     chosen: list[tuple[str, int]] = []
     if is_right.any():
-        chosen.append(("sure", int(places[np.where(is_right, lead, -np.inf).argmax()])))
-        borderline = int(places[np.where(is_right, lead, np.inf).argmin()])
-        if borderline != chosen[0][1]:
-            chosen.append(("borderline", borderline))
+        sure = int(np.where(is_right, lead, -np.inf).argmax())
+        borderline = int(np.where(is_right, lead, np.inf).argmin())
+        chosen.append(("sure", int(places[sure])))
+        if lead[borderline] < lead[sure] - 2 * _TIE:
+            chosen.append(("borderline", int(places[borderline])))
     if not is_right.all():
         # The surest mistake teaches most; one that is merely borderline is like the row before.
         chosen.append(("wrong", int(places[np.where(is_right, -np.inf, lead).argmax()])))

@@ -51,7 +51,7 @@ def tested(model: Any, table: Table) -> Tested | None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the model itself has told them
                 again = clone(model)
-                _limit(again)
+                _settle(again)
                 again.fit(features_of(model, some.take(~is_test)), truth[~is_test])
                 said, values = judgement_of(again, features_of(model, some.take(is_test).with_target(None)))
         except (MargroveError, ValueError):  # a fold may lack a class, or all of a column: then there is no estimate
@@ -75,10 +75,14 @@ def tested(model: Any, table: Table) -> Tested | None:
     return Tested(judged, words)
 
 
-def _limit(model: Any) -> None:
+def _settle(model: Any) -> None:
+    """So that no fit goes on for long, and the same model and table give the same page."""
     learner = learner_of(model)
-    if "time_limit" in learner.get_params(deep=False):
+    parameters = learner.get_params(deep=False)
+    if "time_limit" in parameters:
         learner.set_params(time_limit=_SECONDS)
+    if parameters.get("random_state", 0) is None:
+        learner.set_params(random_state=0)
 
 
 def _fold_of_rows(n: int, codes: NDArray[np.intp] | None) -> NDArray[np.intp]:

@@ -16,6 +16,7 @@ from margrove.surface.report.charts import (
     LINES,
     RED,
     TABLE_ROWS,
+    capital,
     digits,
     figure_of,
     label,
@@ -44,7 +45,7 @@ def course_chart(steps: Sequence[Step]) -> Chart:
         "course",
         "How the solve went",
         figure,
-        f"{what} over time: from {digits(steps[0].value)} to {digits(steps[-1].value)} after "
+        f"{capital(what)} over time: from {digits(steps[0].value)} to {digits(steps[-1].value)} after "
         f"{digits(steps[-1].seconds)} seconds.",
         Grid(["seconds", "what", "value"], rows, numeric=frozenset({0, 2})),
     )
@@ -102,7 +103,7 @@ def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
     rows = [[digits(c.C), digits(c.gamma), digits(c.score), c.status] for c in sorted(cells, key=lambda c: -c.score)]
     table = Grid(["C", "gamma", measure, "status"], rows[:TABLE_ROWS], "The best", frozenset({0, 1, 2}))
     gammas = sorted({cell.gamma for cell in cells if cell.gamma is not None})
-    words = f"{measure} over the cells of the search; the best is {digits(best.score)} at C = {digits(best.C)}"
+    words = f"{capital(measure)} over the cells of the search; the best is {digits(best.score)} at C = {digits(best.C)}"
     if not gammas:
         line = sorted(cells, key=lambda cell: cell.C)
         trace = line_of([c.C for c in line], [c.score for c in line], measure, mode="lines+markers")
@@ -126,8 +127,12 @@ def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
     at = {"x": [Cs.index(best.C)], "y": [gammas.index(best.gamma)] if best.gamma in gammas else [0]}
     star = {"symbol": "star", "size": 16, "color": RED, "line": {"color": "white", "width": 1.5}}
     mark = {"type": "scatter", "mode": "markers", **at, "marker": star, "name": "best", "hoverinfo": "skip"}
-    x = {"title": {"text": "C"}, "tickvals": list(range(len(Cs))), "ticktext": [digits(C, 2) for C in Cs]}
-    y = {"title": {"text": "gamma"}, "tickvals": list(range(len(gammas))), "ticktext": [digits(g, 2) for g in gammas]}
+    x = {"title": {"text": "C"}, "tickvals": list(range(len(Cs))), "ticktext": [f"{float(f'{C:.2g}'):g}" for C in Cs]}
+    y = {
+        "title": {"text": "gamma"},
+        "tickvals": list(range(len(gammas))),
+        "ticktext": [f"{float(f'{g:.2g}'):g}" for g in gammas],
+    }
     figure = figure_of([trace, mark], x, y, showlegend=False)
     return Chart("search", "What was searched", figure, f"{words}, gamma = {digits(best.gamma)}.", table)
 

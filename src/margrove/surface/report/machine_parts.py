@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.certificate import at_the_end
 from margrove.data.columns import clip
 from margrove.linear.margins import margins
 from margrove.plots.judgement import has_margins
 from margrove.plots.style import colour_of
-from margrove.plots.words import MEANINGS, words_of
+from margrove.plots.words import MEANINGS, hardest_words
 from margrove.surface.display import percent as percent_words
 from margrove.surface.learned import Learned, learned
-from margrove.surface.models import is_boosted, is_tree
+from margrove.surface.models import features_of, is_boosted, is_tree
 from margrove.surface.report.blocks import Bar, Bars, Block, Folded, Grid, Legend, Listing, Section, Words
 from margrove.surface.report.cells import cell_text
 from margrove.surface.report.charts import digits
@@ -34,9 +35,11 @@ from margrove.surface.report.subject import Subject
 from margrove.surface.report.tree_picture import tree_picture
 from margrove.tree.rules import p_words
 
+_MARGIN_ROWS = 5_000  # whose margins are measured; of more a sample
 _EXTREME_ROWS = 5  # most typical, and hardest
 _SHOWN_COLUMNS = 8  # of a row
-_SHOWN_RULES = 30
+_SHOWN_RULES, _MOST_RULES = 12, 40  # at once, and folded away
+_LEVELS_OF_RULE = 6
 _SHOWN_ROUNDS = 10
 _SHOWN_LESSONS = 12
 _MOST_IN_LEGEND = 14  # classes; the colours begin anew after seven
@@ -73,16 +76,18 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     if names:
         blocks.append(Legend([(name, colour_of(code)) for code, name in enumerate(names[:_MOST_IN_LEGEND])]))
     rows = []
-    for rule in rules.rules[:_SHOWN_RULES]:
-        asked = " and ".join(condition.words(most=6) for condition in rule.conditions) or "always"
-        p = "" if rule.p_value is None else p_words(rule.p_value).removeprefix("p = ")
+    for rule in rules.rules[:_MOST_RULES]:
+        asked = " and ".join(condition.words(most=_LEVELS_OF_RULE) for condition in rule.conditions) or "always"
+        p = "" if rule.p_value is None else p_words(rule.p_value).removeprefix("p ").removeprefix("= ")
         rows.append([asked, rule.outcome(), f"{rule.support:,}", rule.sure(), p])
-    more = len(rules.rules) - len(rows)
-    caption = f"and {more:,} more rules: margrove show MODEL --rules" if more else ""
     header = ["if", "then", "rows", "of them so", "p-value"]
-    blocks.append(
-        Grid(header, rows, caption or "The rules, the widest first", frozenset({2, 3, 4}), long=frozenset({0}))
-    )
+    numeric, long = frozenset({2, 3, 4}), frozenset({0})
+    blocks.append(Grid(header, rows[:_SHOWN_RULES], "The rules, the widest first", numeric, long=long))
+    if len(rows) > _SHOWN_RULES:
+        more = len(rules.rules) - len(rows)
+        caption = f"and {more:,} more: margrove show MODEL --lines" if more else ""
+        others = Grid(header, rows[_SHOWN_RULES:], caption, numeric, long=long)
+        blocks.append(Folded(f"{len(rows) - _SHOWN_RULES:,} narrower rules", [others]))
     if names:
         words = "The p-value asks whether a rule's rows could be a random draw from all rows: small means hardly."
         blocks.append(Words(words, "note"))
@@ -167,27 +172,29 @@ def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[l
     judged = subject.judged
     if judged is None or judged.rows is None or judged.classes is None or not has_margins(subject.model):
         return blocks, data
-    encoded = subject.encoded(subject.judged_places)
-    labels = subject.learner.classes_[judged.truth]
+    some = np.sort(np.random.default_rng(0).permutation(len(judged.truth))[:_MARGIN_ROWS])
+    rows, truth = judged.rows[some], judged.truth[some]
+    encoded = subject.encoded(subject.judged_places[some])
+    labels = subject.learner.classes_[truth]
     distance = margins(subject.learner, encoded, labels).geometric
     if distance.ndim > 1:
         distance = np.fmin.reduce(distance, axis=1)
     if not np.isfinite(distance).all():
         return blocks, data
-    words = words_of(subject.learner, encoded) if subject.is_training and subject.is_whole else None
+    words = _words(subject, rows)
     axis = "distance from the boundary" + ("" if len(judged.classes) == 2 else ", the smallest over the machines")
     blocks.append(
         margins_chart(
             "margins",
             "How far on the right side (margins)",
             distance,
-            _parts(judged.classes, judged.truth, words),
+            _parts(judged.classes, truth, words),
             axis,
         )
     )
     if words is not None:
         counts = {word: int((words == word).sum()) for word in MEANINGS}
-        n = len(words)
+        n = len(rows)
         blocks.append(
             Words(
                 f"Of {n:,} training rows {counts['easy']:,} are easy: far on the right side, and the model would be "
@@ -197,9 +204,21 @@ def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[l
             )
         )
         data["points"] = counts
-    blocks += _extremes(subject, distance, judged.rows, columns)
+    blocks += _extremes(subject, distance, some, columns)
     data["margins"] = {"smallest": float(distance.min()), "median": float(np.median(distance))}
     return blocks, data
+
+
+def _words(subject: Subject, rows: NDArray[np.intp]) -> NDArray[np.str_] | None:
+    """Easy, marginal or hard, of rows that the machine was trained on; None where they are others."""
+    learner = subject.learner
+    if not subject.is_training or not hasattr(learner, "kkt_") or callable(learner.kernel):
+        return None
+    support = subject.table.take(learner.support_).with_target(None)
+    remembered = at_the_end(subject.model, features_of(subject.model, support))[1]
+    if len(learner.support_) and abs(remembered - learner.support_vectors_).max() > 0:
+        return None  # the same rows in another order
+    return hardest_words(learner)[rows]
 
 
 def _parts(
@@ -215,38 +234,26 @@ def _parts(
 
 
 def _extremes(
-    subject: Subject, distance: NDArray[np.float64], rows: NDArray[np.intp], columns: Sequence[str]
+    subject: Subject, distance: NDArray[np.float64], places: NDArray[np.intp], columns: Sequence[str]
 ) -> list[Block]:
-    """The rows that are furthest on their right side, and those that are furthest on the wrong one."""
-    if subject.table.sparse is not None:
-        return []
-    order = np.argsort(distance, kind="stable")
-    typical, hardest = order[::-1][:_EXTREME_ROWS], order[:_EXTREME_ROWS]
-    return [
-        Folded("The most typical rows", [_rows_grid(subject, rows, distance, typical, columns)]),
-        Folded("The hardest rows", [_rows_grid(subject, rows, distance, hardest, columns)]),
-    ]
-
-
-def _rows_grid(
-    subject: Subject,
-    rows: NDArray[np.intp],
-    distance: NDArray[np.float64],
-    places: NDArray[np.intp],
-    columns: Sequence[str],
-) -> Grid:
+    """The rows that are furthest on their right side, and those that are furthest on the wrong one; ``places`` are
+    those of the measured rows among the judged."""
     table, judged, classes = subject.table, subject.judged, subject.classes
-    assert judged is not None
-    assert classes is not None
+    if table.sparse is not None or judged is None or judged.rows is None or classes is None:
+        return []
     shown = [table[name] for name in columns if name in table][:_SHOWN_COLUMNS]
     header = ["row", subject.target, "predicted", "margin", *(column.name for column in shown)]
-    lines = []
-    for at in places.tolist():
-        row = int(rows[at])
-        answers = [classes[int(judged.truth[at])], classes[int(judged.predicted[at])]]
-        cells = [cell_text(column, row) for column in shown]
-        lines.append([f"{row + 1:,}", *answers, f"{distance[at]:.3g}", *cells])
-    return Grid(header, lines, "", frozenset({0, 3}))
+    order = np.argsort(distance, kind="stable")
+    found: list[Block] = []
+    for title, chosen in (("The most typical rows", order[::-1]), ("The hardest rows", order)):
+        lines = []
+        for at in chosen[:_EXTREME_ROWS].tolist():
+            place = int(places[at])
+            row = int(judged.rows[place])
+            answers = [classes[int(judged.truth[place])], classes[int(judged.predicted[place])]]
+            lines.append([f"{row + 1:,}", *answers, f"{distance[at]:.3g}", *(cell_text(c, row) for c in shown)])
+        found.append(Folded(title, [Grid(header, lines, "", frozenset({0, 3}))]))
+    return found
 
 
 def _lessons(found: Learned) -> list[Block]:
@@ -272,11 +279,12 @@ def _lessons(found: Learned) -> list[Block]:
             )
         )
     if found.support is not None:
-        counts = sorted(found.support.items(), key=lambda pair: -pair[1])[:_SHOWN_RULES]
+        counts = sorted(found.support.items(), key=lambda pair: -pair[1])[:_MOST_RULES]
         most = max((n for _, n in counts), default=1) or 1
         carriers = f"{sum(found.support.values()):,} of {found.n_training_rows or 0:,}"
         caption = f"Training rows that carry the decision (support vectors): {carriers}"
-        blocks.append(Bars([Bar(name, n / most, f"{n:,}") for name, n in counts], caption))
+        carried = Bars([Bar(name, n / most, f"{n:,}") for name, n in counts], caption)
+        blocks.append(carried if len(counts) <= _SHOWN_LESSONS else Folded(caption, [carried]))
         if found.loo_bound is not None and found.xi_alpha_bound is not None:
             blocks.append(
                 Words(
@@ -285,6 +293,9 @@ def _lessons(found: Learned) -> list[Block]:
                     "ξα-estimate."
                 )
             )
+    if found.kind == "votes":
+        rows = [[lesson.about, lesson.against, f"{lesson.n_voters or 0:,}"] for lesson in found.lessons[:_MOST_RULES]]
+        blocks.append(Grid(["tells", "from", "weight vectors that vote"], rows, "", frozenset({2})))
     if found.kind == "machines":
         rows = [[lesson.about, lesson.against] for lesson in found.lessons[:30]]
         more = len(found.lessons) - len(rows)

@@ -19,6 +19,8 @@ from margrove.surface.report.subject import Judged, Subject
 
 _ROWS = 1_000  # that are judged again with a column shuffled; to a tenth of a per cent
 _JUDGEMENTS = 150_000  # of all columns and repetitions together
+_KERNEL_VALUES = 200_000_000  # the same of a kernel machine, which compares each row with all that it remembers
+_LEAST_ROWS = 200
 _REPEATS = 3
 _MOST_COLUMNS = 200  # beyond it nothing is shuffled or scored: there would be nothing to read
 _NOTHING = 5e-4  # of accuracy or R²: less is no loss
@@ -133,7 +135,8 @@ def _losses(subject: Subject) -> tuple[dict[str, float], int]:
         return {}, 0
     table = subject.sample.take(subject.judged_places)
     generator = np.random.default_rng(0)
-    n = min(len(judged.truth), _ROWS, max(50, _JUDGEMENTS // (_REPEATS * table.n_columns)))
+    judgements = min(_JUDGEMENTS, _KERNEL_VALUES // max(1, len(getattr(subject.learner, "support_", ()))))
+    n = min(len(judged.truth), _ROWS, max(_LEAST_ROWS, judgements // (_REPEATS * table.n_columns)))
     chosen = generator.permutation(len(judged.truth))[:n]
     table, truth = table.take(chosen), judged.truth[chosen]
     before = quality_of(Judged(judged.classes, truth, judged.predicted[chosen]))

@@ -33,7 +33,8 @@ def wilson(n_right: int, n: int) -> tuple[float, float]:
     p, z2 = n_right / n, _Z**2
     middle, reach = p + z2 / (2 * n), _Z * np.sqrt(p * (1 - p) / n + z2 / (4 * n**2))
     scale = 1 + z2 / n
-    return max(0.0, float((middle - reach) / scale)), min(1.0, float((middle + reach) / scale))
+    # At the ends one of them is p itself, but for rounding.
+    return min(p, max(0.0, float((middle - reach) / scale))), max(p, min(1.0, float((middle + reach) / scale)))
 
 
 @dataclass(frozen=True)

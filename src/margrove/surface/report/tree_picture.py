@@ -43,7 +43,7 @@ def tree_picture(learner: Any) -> Picture:
     alt = f"A decision tree of {leaves}, depth {tree.max_depth}{shown}. The rules below say the same in words."
     svg = (
         f'<svg viewBox="{view}" {size} role="img" aria-label="{escape(alt)}" xmlns="http://www.w3.org/2000/svg" '
-        f'class="tree">{"".join(lines)}{"".join(shapes)}</svg>'
+        f'class="tree" data-root="{1.25 * (middles[0] + _MARGIN):.0f}">{"".join(lines)}{"".join(shapes)}</svg>'
     )
     return Picture("Its questions", svg, alt)
 
