@@ -76,9 +76,10 @@ def data_section(subject: Subject) -> Section:
 
 def _extent(subject: Subject) -> str:
     table = subject.table
-    text = (
-        f"{subject.source}: {counted(table.n_rows, 'row')}, {counted(table.n_columns, 'column')} that the model takes"
-    )
+    columns = counted(subject.n_columns, "column")
+    text = f"{subject.source}: {counted(table.n_rows, 'row')}, {columns} that the model takes"
+    for name, why in subject.dropped.items():
+        text += f"; {name!r} is left out, as it {'names the rows' if why == 'identifier' else 'is always the same'}"
     if subject.unused:
         names = ", ".join(repr(clip(name, 30)) for name in subject.unused[:8])
         text += f"; it does not take {names}{' …' if len(subject.unused) > 8 else ''}"

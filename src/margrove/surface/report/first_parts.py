@@ -42,7 +42,7 @@ def summary_section(subject: Subject, evidence: Evidence | None, worth: Worth | 
         "classes": subject.classes,
         "model": type(subject.learner).__name__,
         "status": str(subject.learner.status_),
-        "columns": subject.table.n_columns,
+        "columns": subject.n_columns,
         "trained_on_rows": subject.n_training_rows,
         "table": subject.table.source,
         "table_rows": subject.table.n_rows,
@@ -53,7 +53,7 @@ def summary_section(subject: Subject, evidence: Evidence | None, worth: Worth | 
 
 
 def _purpose(subject: Subject) -> str:
-    columns = counted(subject.table.n_columns, "column")
+    columns = counted(subject.n_columns, "column")
     trained = subject.n_training_rows
     learned = "" if trained is None else f" It learned from {counted(trained, 'row')}."
     if hasattr(subject.learner, "offset_"):
@@ -178,6 +178,8 @@ def matters_section(subject: Subject, worth: Worth) -> Section:
     how = worth.words
     if worth.by == "loss":
         how += f" Found on {counted(worth.n_rows, 'row')}."
+        if subject.is_training:
+            how += " The model has learned from them: a column of very many values may matter less on new ones."
     blocks.append(Words(how, "note"))
     data: dict[str, Any] = {"by": worth.by, "columns": [asdict(column) for column in worth.columns]}
     return Section("what_matters", "What matters", blocks, data)

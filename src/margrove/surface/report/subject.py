@@ -103,6 +103,17 @@ class Subject:
         return int(n) if n is not None else None if certificate is None else int(certificate.n_rows)
 
     @property
+    def dropped(self) -> dict[str, str]:
+        """Columns that the model was given and leaves out, and why: "identifier" or "constant"."""
+        encoder = encoder_of(self.model)
+        return {} if encoder is None else {str(c["name"]): str(c["why"]) for c in encoder.dropped_}
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the model looks at."""
+        return self.table.n_columns - len(self.dropped)
+
+    @property
     def is_whole(self) -> bool:
         """Whether all rows of the table are looked at."""
         return len(self.rows) == self.table.n_rows
