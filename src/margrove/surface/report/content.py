@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from margrove.data import Table
@@ -21,7 +22,7 @@ from margrove.surface.report.machine_parts import machine_section
 from margrove.surface.report.matters import worth_of
 from margrove.surface.report.plain_words import learner_name
 from margrove.surface.report.proof import certificate_section, proof_section
-from margrove.surface.report.subject import subject_of
+from margrove.surface.report.subject import Subject, subject_of
 
 
 def report_of(model: Any, table: Table) -> Report:
@@ -40,6 +41,12 @@ def report_of(model: Any, table: Table) -> Report:
     ['In short', 'How good is it?', 'What matters', 'Decisions explained', 'What is proven']
     """
     subject = subject_of(model, table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the rows give cause for, the subject has noted
+        return _written(subject)
+
+
+def _written(subject: Subject) -> Report:
     evidence, worth = evidence_of(subject), worth_of(subject)
     measure = "R²" if subject.classes is None else "accuracy"
     columns = subject.table.names if worth is None else [column.name for column in worth.columns]
@@ -62,6 +69,6 @@ def report_of(model: Any, table: Table) -> Report:
     is_one_class = hasattr(subject.learner, "offset_")
     verb = "estimated" if subject.classes is None else "predicted"
     title = "Which rows are unusual" if is_one_class else f"How {subject.target!r} is {verb}"
-    subtitle = f"{capital(learner_name(model))} on {subject.source}"
+    subtitle = f"{capital(learner_name(subject.model))} on {subject.source}"
     kept = [section for section in first if section is not None]
     return Report(title, subtitle, kept, [section for section in details if section is not None])

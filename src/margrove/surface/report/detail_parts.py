@@ -40,7 +40,7 @@ _KINDS = {"numeric": "number", "category": "category", "boolean": "yes/no"}
 def data_section(subject: Subject) -> Section:
     """The columns, their gaps, the balance of the target."""
     table = subject.table
-    blocks: list[Block] = [Words(_extent(subject))]
+    blocks: list[Block] = [Words(_extent(subject)), *(Words(text, "warning") for text in subject.warnings)]
     columns: list[dict[str, Any]] = []
     if table.sparse is None:
         columns = [column.summary() for _, column in zip(range(_MOST_COLUMNS), table, strict=False)]
@@ -70,6 +70,7 @@ def data_section(subject: Subject) -> Section:
         "classes": [{"label": name, "rows": n} for name, n in classes],
         "unused_columns": subject.unused,
         "notes": list(table.notes),
+        "warnings": subject.warnings,
     }
     return Section("data", "The data", blocks, data)
 

@@ -21,6 +21,13 @@
     tree.parentElement.scrollLeft = Number(tree.dataset.root) - tree.parentElement.clientWidth / 2;
   });
 
+  // Only what can be scrolled is a stop of the keyboard's; what is folded has no width yet, and stays one.
+  document.querySelectorAll(".scroll").forEach(function (part) {
+    if (part.clientWidth > 0 && part.scrollWidth <= part.clientWidth) {
+      part.removeAttribute("tabindex");
+    }
+  });
+
   // What is folded is printed too.
   var folded = [];
   window.addEventListener("beforeprint", function () {

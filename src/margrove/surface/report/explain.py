@@ -8,7 +8,6 @@ frequent level). Of a linear model pushes are exact and add up: w·(x − mean),
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -97,10 +96,7 @@ class Example:
 
 def examples(subject: Subject) -> list[Example]:
     """One sure, one borderline, one wrong; of numbers one near, one usual, one far off. Fewer where there are none."""
-    chosen = _choose(subject)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [_explained(subject, kind, place) for kind, place in chosen]
+    return [_explained(subject, kind, place) for kind, place in _choose(subject)]
 
 
 def _choose(subject: Subject) -> list[tuple[str, int]]:

@@ -22,6 +22,9 @@ _NAMED_COLUMNS = 3  # in the summary
 def summary_section(subject: Subject, evidence: Evidence | None, worth: Worth | None) -> Section:
     """What nobody should miss, in a few sentences."""
     blocks: list[Block] = [Words(_purpose(subject), "lead")]
+    if hasattr(subject.learner, "offset_"):
+        n_unusual = int((subject.predicted < 0).sum())
+        blocks.append(Words(f"Of {counted(len(subject.rows), 'row')} it finds {n_unusual:,} unusual.", "lead"))
     if evidence is not None:
         blocks.append(Words(_quality_words(evidence.quality), "lead"))
         if not evidence.is_honest:

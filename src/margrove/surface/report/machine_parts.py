@@ -48,15 +48,14 @@ _MOST_LINES = 60  # of a tree's rules, nested
 
 def machine_section(subject: Subject, measure: str, columns: Sequence[str]) -> Section | None:
     """What is special about this kind of model; ``columns`` are those worth showing of a row."""
-    found = learned(subject.model)
     if is_tree(subject.model):
         blocks, data = _tree(subject)
         title = "The tree"
     elif is_boosted(subject.model):
-        blocks, data = _vote(subject, found)
+        blocks, data = _vote(subject)
         title = "The vote"
     else:
-        blocks, data = _margin(subject, found, columns)
+        blocks, data = _margin(subject, learned(subject.model), columns)
         title = "The margin" if has_margins(subject.model) else "The model"
     search, course = subject.history.search, subject.history.course
     if len(search) > 1:
@@ -102,19 +101,20 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     return blocks, data
 
 
-def _vote(subject: Subject, found: Learned) -> tuple[list[Block], dict[str, Any]]:
+def _vote(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     learner, blocks = subject.learner, list[Block]()
-    data: dict[str, Any] = {"rounds": found.size}
-    if found.vote is not None:
-        has_alpha = found.vote.voters[0].alpha is not None
+    data: dict[str, Any] = {"rounds": int(learner.n_estimators_)}
+    vote = None if learner.model_ is None else learned(subject.model).vote
+    if vote is not None:
+        has_alpha = vote.voters[0].alpha is not None
         rows = []
-        for voter in found.vote.voters[:_SHOWN_ROUNDS]:
+        for voter in vote.voters[:_SHOWN_ROUNDS]:
             worth = voter.vote if voter.alpha is None else voter.alpha
             rows.append(
                 [f"{voter.round:,}", clip(voter.test, 90), f"{voter.n_leaves:,}", digits(voter.error), digits(worth)]
             )
         header = ["round", "asks first", "rules", "error" if has_alpha else "loss", "α" if has_alpha else "vote"]
-        more = len(found.vote.voters) - len(rows)
+        more = len(vote.voters) - len(rows)
         caption = f"The first trees, and {more:,} more" if more > 0 else "The trees"
         blocks.append(Grid(header, rows, caption, frozenset({0, 2, 3, 4})))
     rounds = getattr(learner, "rounds_", None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,15 +142,13 @@ def _losses(subject: Subject) -> tuple[dict[str, float], int]:
     if before is None:
         return {}, 0
     losses = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for column in table:
-            after = []
-            for _ in range(_REPEATS):
-                shuffled = with_column(table, column.name, column.values[generator.permutation(n)])
-                said = np.asarray(subject.model.predict(features_of(subject.model, shuffled)))
-                after.append(_value(subject, judged, truth, said))
-            losses[column.name] = before.value - float(np.mean(after))
+    for column in table:
+        after = []
+        for _ in range(_REPEATS):
+            shuffled = with_column(table, column.name, column.values[generator.permutation(n)])
+            said = np.asarray(subject.model.predict(features_of(subject.model, shuffled)))
+            after.append(_value(subject, judged, truth, said))
+        losses[column.name] = before.value - float(np.mean(after))
     return losses, n
 
 

@@ -44,7 +44,10 @@ def counted(n: int, noun: str) -> str:
 
 def kind_words(model: Any) -> str:
     """What kind of model it is, in a sentence."""
-    learner, found = learner_of(model), learned(model)
+    learner = learner_of(model)
+    if is_boosted(model) and learner.model_ is None:  # a vote of other learners than trees
+        return f"A vote of {learner.n_estimators_:,}: each looked hardest at what the ones before got wrong (AdaBoost)."
+    found = learned(model)
     if is_tree(model):
         return f"A decision tree: it asks one question after the other and ends at one of {found.size_words}."
     if is_boosted(model):

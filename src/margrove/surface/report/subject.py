@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from margrove.certificate import at_the_end
 from margrove.data import Column, Table
 from margrove.data.sample import read_points
+from margrove.errors import InputError
 from margrove.surface.models import (
     encoder_of,
     features_of,
@@ -70,6 +71,7 @@ class Subject:
     scores: NDArray[np.float64] | None
     n_strange: int  # rows whose class the model does not know
     n_unanswered: int  # rows without an answer
+    warnings: list[str]  # what the model warns of when it judges the rows: levels that training did not know
     is_training: bool  # whether the table has the rows that the model was trained on
     history: History
 
@@ -146,10 +148,13 @@ def subject_of(model: Any, table: Table) -> Subject:
     if n > MOST_ROWS:
         rows = np.sort(np.random.default_rng(_SEED).choice(n, MOST_ROWS, replace=False))
     sample = (table if len(rows) == n else table.take(rows)).with_target(None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # levels that training did not know: told where the columns are
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         features = features_of(model, sample)
         predicted, scores = judgement_of(model, features)
+    told = list(dict.fromkeys(str(warning.message) for warning in caught))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the same again
         is_training = _is_training(model, table)
     answers, is_known, n_strange = _answers(model, table.target, rows)
     judged = None
@@ -168,6 +173,7 @@ def subject_of(model: Any, table: Table) -> Subject:
         scores=scores,
         n_strange=n_strange,
         n_unanswered=0 if table.target is None else int((~is_known).sum()) - n_strange,
+        warnings=told,
         is_training=is_training,
         history=History(getattr(model, "training_record_", None)),
     )
@@ -237,7 +243,10 @@ def _is_training(model: Any, table: Table) -> bool:
         return False
     encoder = encoder_of(model)
     if encoder is not None:
-        again = type(encoder)(**encoder.get_params(deep=False)).fit(table.with_target(None))
+        try:
+            again = type(encoder)(**encoder.get_params(deep=False)).fit(table.with_target(None))
+        except InputError:  # nothing can be learned from these rows, so nothing was
+            return False
         return bool(again.columns_ == encoder.columns_)
     if is_tree(model):
         leaf = np.asarray(learner.apply(features_of(model, table.with_target(None))))
