@@ -28,6 +28,7 @@ from margrove.surface.report.blocks import Card, Words, charts_of
 from margrove.surface.report.content import report_of
 from margrove.surface.report.evidence import evidence_of
 from margrove.surface.report.explain import examples
+from margrove.surface.report.honest import Folds
 from margrove.surface.report.html import to_html
 from margrove.surface.report.markdown import escaped, to_markdown
 from margrove.surface.report.matters import worth_of
@@ -83,7 +84,7 @@ def test_rows_of_the_training_are_recognised_and_no_score_on_them_is_called_hone
     penguins = load_penguins()
     subject = subject_of(model_of("tree"), penguins)
     assert subject.is_training
-    evidence = evidence_of(subject)
+    evidence = evidence_of(subject, Folds(subject.model, subject.table))
     assert evidence.origin == "folds"
     assert evidence.on_training.value > evidence.quality.value  # a tree does better on what it has seen
 
@@ -104,7 +105,8 @@ def test_new_rows_are_judged_as_they_are():
     penguins = load_penguins()
     half = np.arange(penguins.n_rows) % 2 == 0
     model = fitted(CLASSIFIERS["tree"](), penguins.take(half))
-    evidence = evidence_of(subject_of(model, penguins.take(~half)))
+    subject = subject_of(model, penguins.take(~half))
+    evidence = evidence_of(subject, Folds(model, subject.table))
     assert evidence.origin == "table"
     assert evidence.quality.value == pytest.approx(model.score(penguins.take(~half), penguins.labels()[~half]))
 
@@ -221,8 +223,9 @@ def test_no_wrong_example_is_made_up_where_all_rows_are_right():
     model = fitted(DecisionTreeClassifier(), table)
     report = report_of(model, table)
     section = next(section for section in report.first if section.key == "examples")
-    assert [example["kind"] for example in section.data["examples"]] == ["sure"]
-    assert len([block for block in section.blocks if isinstance(block, Card)]) == 1
+    assert [example["kind"] for example in section.data["examples"]] == ["sure", "other", "other"]
+    assert {example["predicted"] for example in section.data["examples"]} == {"Adelie", "Chinstrap", "Gentoo"}
+    assert len([block for block in section.blocks if isinstance(block, Card)]) == 3
     assert "None of the 344 rows" in section.blocks[-1].text
 
 
@@ -232,10 +235,38 @@ def test_no_wrong_example_is_made_up_where_all_rows_are_right():
 def test_a_column_that_decides_alone_matters_most_and_noise_does_not():
     table = hostile_table(400)
     for name in ("svm", "tree", "adaboost", "linear"):
-        worth = worth_of(subject_of(fitted(CLASSIFIERS[name](), table), table))
+        subject = subject_of(fitted(CLASSIFIERS[name](), table), table)
+        worth = worth_of(subject, Folds(subject.model, subject.table))
         assert worth.columns[0].name == HOSTILE
         assert worth.columns[0].loss > 0.2
         assert all(abs(column.loss) < 0.05 for column in worth.columns[1:])
+
+
+def test_a_column_that_names_the_rows_does_not_matter_however_well_it_is_learned_by_heart():
+    rng = np.random.default_rng(0)
+    n = 300
+    real, name = rng.normal(size=n), np.arange(n, dtype=np.int32) // 2  # each name twice, so no identifier
+    codes = ((real + rng.normal(size=n)) > 0).astype(np.int32)
+    levels = tuple(f"ticket {i:03}" for i in range(n // 2))
+    columns = [Column("real", "numeric", real), Column("ticket", "category", name, levels)]
+    table = Table(columns, target=Column("y", "category", codes, ("no", "yes")))
+    subject = subject_of(fitted(CLASSIFIERS["svm"]().set_params(learn__C=100.0), table), table)
+    worth = {column.name: column.loss for column in worth_of(subject, Folds(subject.model, subject.table)).columns}
+    assert worth["real"] > 0.1 > 0.05 > abs(worth["ticket"])
+
+
+def test_models_of_the_folds_have_not_seen_the_rows_they_judge():
+    """Answers drawn by lot: who has not seen them is right half of the time, and no more."""
+    rng = np.random.default_rng(0)
+    n = 400
+    codes = rng.integers(0, 2, n).astype(np.int32)
+    columns = [Column("x", "numeric", rng.normal(size=n))]
+    table = Table(columns, target=Column("y", "category", codes, ("no", "yes")))
+    model = fitted(DecisionTreeClassifier(), table)
+    judged = Folds(model, table).judged()
+    assert model.score(table, table.labels()) == 1.0
+    assert 0.4 < judged.is_right.mean() < 0.6
+    assert (judged.truth == codes).all()
 
 
 def test_margins_of_a_linear_machine_that_keeps_dual_coefficients_are_distances():

@@ -18,6 +18,7 @@ from margrove.surface.report.detail_parts import (
 )
 from margrove.surface.report.evidence import evidence_of
 from margrove.surface.report.first_parts import matters_section, quality_section, summary_section
+from margrove.surface.report.honest import Folds
 from margrove.surface.report.machine_parts import machine_section
 from margrove.surface.report.matters import worth_of
 from margrove.surface.report.plain_words import learner_name
@@ -47,7 +48,8 @@ def report_of(model: Any, table: Table) -> Report:
 
 
 def _written(subject: Subject) -> Report:
-    evidence, worth = evidence_of(subject), worth_of(subject)
+    folds = Folds(subject.model, subject.table)
+    evidence, worth = evidence_of(subject, folds), worth_of(subject, folds)
     measure = "R²" if subject.classes is None else "accuracy"
     columns = subject.table.names if worth is None else [column.name for column in worth.columns]
     first = [

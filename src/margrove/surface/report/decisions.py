@@ -13,6 +13,7 @@ _TITLES = {
     "sure": "One it is sure of",
     "borderline": "A borderline one: right, but the least sure",
     "wrong": "One it gets wrong",
+    "other": "One of another class",
     "near": "One it estimates well",
     "usual": "A usual one: half of the rows are closer, half further off",
     "far": "The one it is furthest off",
@@ -32,7 +33,7 @@ def decisions_section(subject: Subject) -> Section | None:
         rows = f"{len(judged.truth):,} rows"
         unfair = " But it has seen them in training: on new rows it will make mistakes." if subject.is_training else ""
         blocks.append(
-            Words(f"None of the {rows} looked at is judged wrongly, so there is no third example.{unfair}", "note")
+            Words(f"None of the {rows} looked at is judged wrongly, so there is no mistake to explain.{unfair}", "note")
         )
     return Section("examples", "Decisions explained", blocks, {"examples": [_data(example) for example in found]})
 

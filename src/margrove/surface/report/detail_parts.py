@@ -205,7 +205,7 @@ def scores_section(subject: Subject, worth: Worth) -> Section:
     words = []
     if any(c.loss is not None for c in worth.columns):
         words.append(
-            f"Shuffled: what accuracy or R² loses when the column's cells change places, on {worth.n_rows:,} rows."
+            f"Shuffled: what accuracy or R² loses when the column's cells change places, on {worth.rows_words}."
         )
     if any(c.own is not None for c in worth.columns):
         words.append("In the model: the share of a tree's gains, or of a linear model's weights by standard deviation.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from margrove.surface.report.history import Estimate
-from margrove.surface.report.honest import tested
+from margrove.surface.report.honest import Folds
 from margrove.surface.report.measures import Quality, quality_of
 from margrove.surface.report.subject import Judged, Subject
 
@@ -33,20 +33,20 @@ class Evidence:
         return self.origin != "training"
 
 
-def evidence_of(subject: Subject) -> Evidence | None:
+def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
     """The best evidence there is; None where neither the table nor the training record has any."""
     on_table = None if subject.judged is None else quality_of(subject.judged)
     recorded = subject.history.estimate
     if on_table is not None and subject.judged is not None and not subject.is_training:
         return Evidence("table", on_table, _table_words(subject), subject.judged)
     if recorded is not None:
-        return _recorded(recorded, on_table)
+        return _recorded(subject, recorded, on_table)
     if on_table is None or subject.judged is None:
         return None
-    found = tested(subject.model, subject.table)
-    quality = None if found is None else quality_of(found.judged)
+    found = folds.judged()
+    quality = None if found is None else quality_of(found)
     if found is not None and quality is not None:
-        return Evidence("folds", quality, found.words, found.judged, on_table)
+        return Evidence("folds", quality, folds.words, found, on_table)
     words = (
         "These are the rows that the model was trained on, and no others were held out. On new rows it will be worse, "
         "and nobody can say how much."
@@ -65,10 +65,9 @@ def _table_words(subject: Subject) -> str:
     )
 
 
-def _recorded(found: Estimate, on_table: Quality | None) -> Evidence:
-    held_out = found.held_out
-    judged = None
-    if held_out is not None:
+def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Evidence:
+    held_out, judged = found.held_out, None
+    if held_out is not None and held_out.classes == subject.classes:  # else the record is of another model
         judged = Judged(held_out.classes, held_out.truth, held_out.predicted, held_out.scores, held_out.rows)
     ours = None if judged is None else quality_of(judged)
     quality = Quality(

@@ -29,6 +29,7 @@ from margrove.tree.words import MOST_LEVELS, places, rounded
 _MOST_COLUMNS = 200  # beyond it columns are not changed one by one
 _MOST_PUSHES = 8  # that somebody reads
 _NEIGHBOURS = 4
+_EXAMPLES = 3
 _SHOWN_VOTERS = 5
 _TIE = 1e-9  # less than two shares of a leaf can differ by, unless they are equal
 
@@ -77,7 +78,7 @@ class Neighbour:
 class Example:
     """One decision, explained."""
 
-    kind: str  # "sure", "borderline", "wrong"; of numbers "near", "usual", "far"
+    kind: str  # "sure", "borderline", "wrong", "other"; of numbers "near", "usual", "far"
     row: int  # its place in the table, from 0
     truth: str | None
     predicted: str
@@ -95,7 +96,10 @@ class Example:
 
 
 def examples(subject: Subject) -> list[Example]:
-    """One sure, one borderline, one wrong; of numbers one near, one usual, one far off. Fewer where there are none."""
+    """One sure, one borderline, one wrong; of numbers one near, one usual, one far off.
+
+    Where no row is wrong, sure ones of other classes; fewer where there are none.
+    """
     return [_explained(subject, kind, place) for kind, place in _choose(subject)]
 
 
@@ -125,6 +129,12 @@ def _choose(subject: Subject) -> list[tuple[str, int]]:
         chosen.append(("sure", int(places[sure])))
         if lead[borderline] < lead[sure] - 2 * _TIE:
             chosen.append(("borderline", int(places[borderline])))
+    said = subject.predicted[places]
+    while is_right.all() and len(chosen) < _EXAMPLES:  # instead of a mistake, rows of other classes
+        is_other = ~np.isin(said, [int(subject.predicted[place]) for _, place in chosen])
+        if not is_other.any():
+            break
+        chosen.append(("other", int(places[np.where(is_other, lead, -np.inf).argmax()])))
     if not is_right.all():
         # The surest mistake teaches most; one that is merely borderline is like the row before.
         chosen.append(("wrong", int(places[np.where(is_right, -np.inf, lead).argmax()])))

@@ -180,9 +180,7 @@ def matters_section(subject: Subject, worth: Worth) -> Section:
         blocks.append(Words(said))
     how = worth.words
     if worth.by == "loss":
-        how += f" Found on {counted(worth.n_rows, 'row')}."
-        if subject.is_training:
-            how += " The model has learned from them: a column of very many values may matter less on new ones."
+        how += f" Found on {worth.rows_words}."
     blocks.append(Words(how, "note"))
     data: dict[str, Any] = {"by": worth.by, "columns": [asdict(column) for column in worth.columns]}
     return Section("what_matters", "What matters", blocks, data)

@@ -1,9 +1,12 @@
-"""An honest estimate for a model that brings none: models of the same settings, tested on rows they have not seen."""
+"""Models of the same settings that have not seen all rows: for an honest estimate where the model brings none, and for
+what its columns are worth on rows that are new.
+"""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,63 +19,92 @@ from margrove.surface.display import part_of
 from margrove.surface.models import features_of, learner_of
 from margrove.surface.report.subject import Judged, classes_of, codes_of, judgement_of
 
+N_FOLDS = 5
 _MOST_ROWS = 5_000  # that are learned from and tested; of more a sample
-_FOLDS = 5
 _SECONDS = 5.0  # for each fit: beyond it there is no estimate
 
 
 @dataclass(frozen=True, eq=False)
-class Tested:
-    """Rows judged by models that have not seen them, and how that was done."""
+class Part:
+    """A fitted model, and rows that it is asked about: the table without its target, and the answers."""
 
-    judged: Judged
-    words: str
+    model: Any
+    table: Table
+    truth: NDArray[Any]  # codes of classes, or numbers
+    places: NDArray[np.intp]  # where the rows stand among those of all parts
 
 
-def tested(model: Any, table: Table) -> Tested | None:
-    """Cross-validate the settings of a fitted model; None where a fit takes too long or a fold cannot be learned."""
-    from sklearn.base import clone
+class Folds:
+    """A model's settings fitted again without a fifth of the rows, for each fifth; each when it is first asked for."""
 
-    if table.target is None:
-        return None
-    rows = np.flatnonzero(~table.target.is_missing)
-    if len(rows) > _MOST_ROWS:
-        rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_ROWS, replace=False))
-    some, classes = table.take(rows), classes_of(model)
-    assert some.target is not None
-    truth: NDArray[Any] = some.target.values.astype(np.float64) if classes is None else some.labels()
-    codes = None if classes is None else codes_of(truth, classes)
-    fold = _fold_of_rows(len(rows), codes)
-    predicted = np.zeros(len(rows), np.float64 if classes is None else np.intp)
-    scores = None if classes is None else np.full((len(rows), len(classes)), np.nan)
-    for number in range(_FOLDS):
-        is_test = fold == number
+    def __init__(self, model: Any, table: Table) -> None:
+        self.model, self.n_table_rows = model, table.n_rows
+        self.classes = classes_of(model)
+        has_answers = table.target is not None and (self.classes is not None or table.target.kind == "numeric")
+        rows = np.flatnonzero(~table.target.is_missing) if has_answers and table.target else np.empty(0, np.intp)
+        if len(rows) > _MOST_ROWS:
+            rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_ROWS, replace=False))
+        self.rows, self.table = rows, table.take(rows)
+        self.fitted = cache(self._fitted)
+
+    @property
+    def truth(self) -> NDArray[Any]:
+        """The answers: codes of classes, or numbers."""
+        target = self.table.target
+        assert target is not None
+        return target.values.astype(np.float64) if self.classes is None else codes_of(target.labels(), self.classes)
+
+    def _fitted(self, number: int) -> Part | None:
+        """The model that has not seen this fifth, with it; None where the fit takes too long or cannot be."""
+        from sklearn.base import clone
+
+        if len(self.rows) < N_FOLDS:
+            return None
+        truth = self.truth
+        is_test = _fold_of_rows(len(self.rows), None if self.classes is None else truth) == number
+        learned_from = self.table.take(~is_test)
+        again = clone(self.model)
+        _settle(again)
+        answers = truth[~is_test] if self.classes is None else learned_from.labels()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the model itself has told them
-                again = clone(model)
-                _settle(again)
-                again.fit(features_of(model, some.take(~is_test)), truth[~is_test])
-                said, values = judgement_of(again, features_of(model, some.take(is_test).with_target(None)))
-        except (MargroveError, ValueError):  # a fold may lack a class, or all of a column: then there is no estimate
+                again.fit(features_of(self.model, learned_from.with_target(None)), answers)
+        except (MargroveError, ValueError):  # the rows may lack a class, or all of a column
             return None
-        if learner_of(again).status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
+        if learner_of(again).status_ in (Status.TIME_LIMIT, Status.INTERRUPTED) or classes_of(again) != self.classes:
             return None
-        if classes_of(again) != classes:
+        return Part(again, self.table.take(is_test).with_target(None), truth[is_test], np.flatnonzero(is_test))
+
+    def judged(self) -> Judged | None:
+        """Every row as the model says that has not seen it; None where one could not be fitted."""
+        if not len(self.rows):
             return None
-        predicted[is_test] = said
-        if scores is not None and values is not None:
-            scores[is_test] = values
-    kept = None if scores is None or np.isnan(scores).any() else scores
-    judged = Judged(classes, truth if codes is None else codes, predicted, kept, rows)
-    part = part_of(_FOLDS)
-    words = (
-        f"Found for this page: {_FOLDS} models of the same settings, each tested on a {part} of the rows that it had "
-        "not seen."
-    )
-    if len(rows) < table.n_rows:
-        words += f" They saw a sample of {len(rows):,} rows; the model itself learned from more, and may be better."
-    return Tested(judged, words)
+        predicted = np.zeros(len(self.rows), np.float64 if self.classes is None else np.intp)
+        scores = None if self.classes is None else np.full((len(self.rows), len(self.classes)), np.nan)
+        for number in range(N_FOLDS):
+            part = self.fitted(number)
+            if part is None:
+                return None
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # levels that are only among these rows
+                said, values = judgement_of(part.model, features_of(part.model, part.table))
+            predicted[part.places] = said
+            if scores is not None and values is not None:
+                scores[part.places] = values
+        kept = None if scores is None or np.isnan(scores).any() else scores
+        return Judged(self.classes, self.truth, predicted, kept, self.rows)
+
+    @property
+    def words(self) -> str:
+        """How it was done."""
+        text = (
+            f"Found for this page: {N_FOLDS} models of the same settings, each tested on a {part_of(N_FOLDS)} of the "
+            "rows that it had not seen."
+        )
+        if len(self.rows) == self.n_table_rows:
+            return text
+        return f"{text} They saw {len(self.rows):,} rows; the model itself learned from more, and may be better."
 
 
 def _settle(model: Any) -> None:
@@ -91,5 +123,5 @@ def _fold_of_rows(n: int, codes: NDArray[np.intp] | None) -> NDArray[np.intp]:
     if codes is not None:
         order = order[np.argsort(codes[order], kind="stable")]
     fold = np.empty(n, np.intp)
-    fold[order] = np.arange(n) % _FOLDS
+    fold[order] = np.arange(n) % N_FOLDS
     return fold

@@ -14,7 +14,7 @@ from margrove.certificate import at_the_end
 from margrove.data.columns import clip
 from margrove.linear.margins import margins
 from margrove.plots.judgement import has_margins
-from margrove.plots.style import colour_of
+from margrove.plots.style import OKABE_ITO, colour_of
 from margrove.plots.words import MEANINGS, hardest_words
 from margrove.surface.display import percent as percent_words
 from margrove.surface.learned import Learned, learned
@@ -42,7 +42,6 @@ _SHOWN_RULES, _MOST_RULES = 12, 40  # at once, and folded away
 _LEVELS_OF_RULE = 6
 _SHOWN_ROUNDS = 10
 _SHOWN_LESSONS = 12
-_MOST_IN_LEGEND = 14  # classes; the colours begin anew after seven
 _MOST_LINES = 60  # of a tree's rules, nested
 
 
@@ -72,8 +71,8 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     rules = learner.rules(style="lines")
     blocks: list[Block] = [tree_picture(learner)]
     names = [str(label) for label in getattr(learner, "classes_", ())]
-    if names:
-        blocks.append(Legend([(name, colour_of(code)) for code, name in enumerate(names[:_MOST_IN_LEGEND])]))
+    if 0 < len(names) <= len(OKABE_ITO):  # of more the colours begin anew
+        blocks.append(Legend([(name, colour_of(code)) for code, name in enumerate(names)]))
     rows = []
     for rule in rules.rules[:_MOST_RULES]:
         asked = " and ".join(condition.words(most=_LEVELS_OF_RULE) for condition in rule.conditions) or "always"

@@ -11,16 +11,11 @@ from numpy.typing import NDArray
 from margrove.data.columns import clip
 from margrove.errors import MargroveError
 from margrove.surface.learned import learned
-from margrove.surface.models import features_of, is_boosted, is_tree
-from margrove.surface.report.cells import with_column
-from margrove.surface.report.measures import quality_of
-from margrove.surface.report.subject import Judged, Subject
+from margrove.surface.models import encoder_of, is_boosted, is_tree
+from margrove.surface.report.honest import Folds
+from margrove.surface.report.shuffling import Losses, losses_of
+from margrove.surface.report.subject import Subject
 
-_ROWS = 1_000  # that are judged again with a column shuffled; to a tenth of a per cent
-_JUDGEMENTS = 150_000  # of all columns and repetitions together
-_KERNEL_VALUES = 200_000_000  # the same of a kernel machine, which compares each row with all that it remembers
-_LEAST_ROWS = 200
-_REPEATS = 3
 _MOST_COLUMNS = 200  # beyond it nothing is shuffled or scored: there would be nothing to read
 _NOTHING = 5e-4  # of accuracy or R²: less is no loss
 
@@ -43,12 +38,20 @@ class Worth:
 
     columns: tuple[ColumnWorth, ...]
     by: str  # "loss", "own" or "gain": what the order and the shares are by
-    n_rows: int  # that were judged again
+    shuffled: Losses | None = None  # how the losses were found
 
     def share(self, column: ColumnWorth) -> float:
         """Its worth beside the largest."""
         values = [getattr(other, self.by) or 0.0 for other in self.columns]
         return max(0.0, (getattr(column, self.by) or 0.0) / max(values))
+
+    @property
+    def rows_words(self) -> str:
+        """On which rows columns were shuffled."""
+        if self.shuffled is None:
+            return ""
+        new = "that the models asked had not seen" if self.shuffled.is_new else "that the model has learned from"
+        return f"{self.shuffled.n_rows:,} rows {new}"
 
     @property
     def words(self) -> str:
@@ -62,12 +65,13 @@ class Worth:
         }[self.by]
 
 
-def worth_of(subject: Subject) -> Worth | None:
+def worth_of(subject: Subject, folds: Folds) -> Worth | None:
     """Measure every column in every way that applies; None where nothing tells one from another."""
     names = list(subject.sample.names)
     is_many = len(names) > _MOST_COLUMNS or subject.sample.sparse is not None
     own = own_shares(subject)
-    losses, n_rows = ({}, 0) if is_many else _losses(subject)
+    shuffled = None if is_many else losses_of(subject, folds)
+    losses = {} if shuffled is None else shuffled.of_column
     gains, ratios, p_values = ({}, {}, {}) if is_many else _gains(subject)
     columns = [
         ColumnWorth(name, losses.get(name), own.get(name), gains.get(name), ratios.get(name), p_values.get(name))
@@ -77,7 +81,7 @@ def worth_of(subject: Subject) -> Worth | None:
         values = [getattr(column, by) or 0.0 for column in columns]
         if max(values, default=0.0) > (_NOTHING if by == "loss" else 0.0):
             columns.sort(key=lambda column: -(getattr(column, by) or 0.0))
-            return Worth(tuple(columns), by, n_rows)
+            return Worth(tuple(columns), by, shuffled)
     return None
 
 
@@ -104,8 +108,6 @@ def own_shares(subject: Subject) -> dict[str, float]:
 
 def encoded_names(subject: Subject, *, words: bool = True) -> list[str]:
     """The column of the table, or the word of a text, that each encoded column stands for."""
-    from margrove.surface.models import encoder_of
-
     encoder = encoder_of(subject.model)
     if encoder is None:
         return list(subject.sample.names)
@@ -125,38 +127,6 @@ def deviations(encoded: Any) -> NDArray[np.float64]:
 
 def _dense(weights: Any) -> NDArray[np.float64]:
     return np.asarray(weights.toarray() if hasattr(weights, "toarray") else weights, np.float64)
-
-
-def _losses(subject: Subject) -> tuple[dict[str, float], int]:
-    """What shuffling each column costs, and on how many rows that was found."""
-    judged = subject.judged
-    if judged is None:
-        return {}, 0
-    table = subject.sample.take(subject.judged_places)
-    generator = np.random.default_rng(0)
-    judgements = min(_JUDGEMENTS, _KERNEL_VALUES // max(1, len(getattr(subject.learner, "support_", ()))))
-    n = min(len(judged.truth), _ROWS, max(_LEAST_ROWS, judgements // (_REPEATS * table.n_columns)))
-    chosen = generator.permutation(len(judged.truth))[:n]
-    table, truth = table.take(chosen), judged.truth[chosen]
-    before = quality_of(Judged(judged.classes, truth, judged.predicted[chosen]))
-    if before is None:
-        return {}, 0
-    losses = {}
-    for column in table:
-        after = []
-        for _ in range(_REPEATS):
-            shuffled = with_column(table, column.name, column.values[generator.permutation(n)])
-            said = np.asarray(subject.model.predict(features_of(subject.model, shuffled)))
-            after.append(_value(subject, judged, truth, said))
-        losses[column.name] = before.value - float(np.mean(after))
-    return losses, n
-
-
-def _value(subject: Subject, judged: Judged, truth: NDArray[Any], said: NDArray[Any]) -> float:
-    if judged.classes is None:
-        spread = float(((truth - truth.mean()) ** 2).sum())
-        return 1 - float(((truth - said) ** 2).sum()) / spread
-    return float(np.mean(subject.learner.classes_[truth] == said))
 
 
 def _gains(subject: Subject) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
