@@ -297,6 +297,51 @@ def export(
     work(screen, model, to, output)
 
 
+@app.command(epilog="Example:  margrove report income.margrove people.csv --open")
+def report(
+    model: ModelFile,
+    file: File = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file; '-' is standard output. None: MODEL.report.html, here.",
+            show_default=False,
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    format: Annotated[
+        str,
+        typer.Option(
+            metavar="html|json|md",
+            help="One page that needs nothing else, plain data, or Markdown.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = "html",
+    is_opened: Annotated[
+        bool, typer.Option("--open", help="Open the page in a browser.", rich_help_panel=_OUTPUT)
+    ] = False,
+    missing: Missing = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a page about a model that anybody can read: what it predicts, how well, why."""
+    from margrove.errors import ParameterError
+    from margrove.surface.reading import Reading
+    from margrove.surface.report.command import report as work
+    from margrove.surface.screen import Screen
+
+    if as_json and output == "-":
+        raise ParameterError("--json and -o - both want standard output. Give the report a file: -o report.html.")
+    reading = Reading(file, None, tuple(missing or ()), not no_header, delimiter, encoding)
+    screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-")
+    work(screen, model, reading, output, format, is_opened=is_opened)
+
+
 @app.command(epilog="Example:  margrove certify income.margrove adult.csv   (exit code 0: it holds; 1: it does not)")
 def certify(
     model: ModelFile,
