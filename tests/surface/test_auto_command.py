@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-import types
 from collections.abc import Callable
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ from typer.testing import Result
 
 import margrove
 import margrove.errors
-from margrove.surface import auto, auto_estimate, auto_trial, reported
+from margrove.surface import auto, auto_estimate, auto_trial
 from margrove.surface.answers import wilson
 from margrove.surface.auto import Asked, Contest, ranked
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS, Candidate
@@ -445,12 +442,15 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         written.append((model.training_record_["target"], path))
         Path(path).write_text('<html><meta name="generator" content="Margrove">')
 
-    pretended = types.ModuleType("pretended_report")
-    pretended.__spec__ = ModuleSpec("pretended_report", None)
-    pretended.write_report = write_report  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pretended_report", pretended)
-    monkeypatch.setattr(reported, "_MODULE", "pretended_report")
+    monkeypatch.setattr("margrove.surface.report.write_report", write_report)
     return written
+
+
+def test_the_report_of_a_training_tells_of_it(run: Run, flowers: str, folder: Path) -> None:
+    assert run("train", flowers, "--model", "tree", "--folds", "2", "--report").exit_code == 0
+    page = (folder / "flowers.html").read_text(encoding="utf-8")
+    assert "How &#39;kind&#39; is predicted" in page
+    assert run("train", flowers, "--model", "tree", "--folds", "2", "--report").exit_code == 0  # replaces its own
 
 
 def test_a_report_is_written_beside_the_model_and_replaced(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
+import warnings
 from pathlib import Path
 from typing import Any
 
 from margrove.data import Table
 from margrove.errors import InputError
+from margrove.surface.meter import metered
 from margrove.surface.models import check_folder
 from margrove.surface.reading import STANDARD_STREAM
+from margrove.surface.screen import Screen
 
-_MODULE = "margrove.surface.report"
 _SUFFIX = ".html"
 # What tells a report of ours from another page, within its first bytes.
 _MARK = b'name="generator" content="Margrove"'
@@ -20,8 +20,7 @@ _HEAD = 4096
 
 
 def report_path(destination: str) -> str | None:
-    """Where the report of a model goes: beside it, with another ending. None: the model goes to no file, or there is
-    nothing that writes reports.
+    """Where the report of a model goes: beside it, with another ending. None: the model goes to no file.
 
     Examples
     --------
@@ -30,9 +29,7 @@ def report_path(destination: str) -> str | None:
     True
     """
     is_file = destination != STANDARD_STREAM and (not Path(destination).exists() or Path(destination).is_file())
-    if not is_file or importlib.util.find_spec(_MODULE) is None:
-        return None
-    return str(Path(destination).with_suffix(_SUFFIX))
+    return str(Path(destination).with_suffix(_SUFFIX)) if is_file else None
 
 
 def check_report(path: str) -> None:
@@ -52,7 +49,10 @@ def check_report(path: str) -> None:
         raise InputError(problem, file=path, cure="Choose another name for the model: -o; or say --no-report.")
 
 
-def write_report(model: Any, table: Table, path: str) -> str:
-    """Write it, and answer where it is."""
-    importlib.import_module(_MODULE).write_report(model, table, path)
-    return path
+def write_report(screen: Screen, model: Any, table: Table, path: str) -> None:
+    """Write it."""
+    from margrove.surface import report
+
+    with metered(screen, "gathering the report"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to warn of the table and the model was told before
+        report.write_report(model, table, path)

@@ -119,7 +119,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     )
     write_model(model, destination)
     if report is not None:
-        report = write_report(model, table, report)
+        write_report(screen, model, table, report)
     _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules(model))
     if screen.is_quiet:
         screen.essential(f"{training.learner.name}: {decision.worth}; {destination}")
