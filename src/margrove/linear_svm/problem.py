@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +43,9 @@ Penalty = Literal["l2", "l1"]
 PENALTIES: tuple[Penalty, ...] = ("l2", "l1")
 Solver = Literal["auto", "newton", "conjugate_gradients", "descent"]
 SOLVERS: tuple[Solver, ...] = ("auto", "newton", "conjugate_gradients", "descent")
+
+_SURE = 1e-12  # of P and D, sums over all rows: a gap that is negative by less is 0
+_ULPS = 8 * float(np.finfo(np.float64).eps)  # of z − f, relative to the larger of the two
 
 
 def is_squared(loss: Loss) -> bool:
@@ -158,11 +161,67 @@ class CrammerSingerSolution:
         return relative_gap(self.primal, self.dual)
 
 
-def relative_gap(primal: float, dual: float) -> float:
-    """(P − D)/P. P is never below 0, and D = 0 is always to be had (β = 0), so P = 0 has no gap."""
-    if primal <= 0:
+def relative_gap(primal: float, dual: float, rounding: float = 0.0) -> float:
+    """(P − D)/P; 0 where the two differ by no more than ``rounding``, or D is above P by less than such sums are sure
+    of. P is never below 0, and D = 0 is always to be had (β = 0), so P = 0 has no gap."""
+    apart = primal - dual
+    if primal <= 0 or abs(apart) <= rounding or -_SURE * primal <= apart <= 0:
         return 0.0
-    return (primal - dual) / primal
+    return apart / primal
+
+
+def centred(problem: LinearSvmProblem) -> tuple[LinearSvmProblem, list[float]]:
+    """The same problem with the targets of each machine counted from a middle of them, and these middles, which b of
+    its solutions must be raised by.
+
+    A regression whose intercept is free is the same wherever 0 lies, but for rounding: targets far from 0 that differ
+    by little would be lost in it. Where some b leaves no loss at all, the middle is such a b: w = 0 and b = 0 are then
+    where P = 0, and a solve ends before it begins. Otherwise it is the median of the rows that count.
+    """
+    if is_of_signs(problem.loss) or not math.isinf(problem.intercept):
+        return problem, [0.0] * len(problem.machines)
+    middles = [middle_of(machine.target[machine.cost > 0], problem.epsilon) for machine in problem.machines]
+    machines = tuple(
+        _counted_from(machine, middle, problem.epsilon)
+        for machine, middle in zip(problem.machines, middles, strict=True)
+    )
+    return replace(problem, machines=machines), middles
+
+
+def middle_of(targets: NDArray[np.float64], epsilon: float) -> float:
+    """See `centred`."""
+    if len(targets) == 0:
+        return 0.0
+    least, largest = float(targets.min()), float(targets.max())
+    return (least + largest) / 2 if is_within_tube(least, largest, epsilon) else float(np.median(targets))
+
+
+def is_within_tube(least: float, largest: float, epsilon: float) -> bool:
+    """Whether some b leaves targets from ``least`` to ``largest`` without a loss, to within rounding."""
+    return (largest - least) / 2 - epsilon <= _ULPS * max(abs(least), abs(largest))
+
+
+def _counted_from(machine: LinearMachine, middle: float, epsilon: float) -> LinearMachine:
+    """The machine with its targets from the middle; one outside the tube by no more than rounding is inside. It begins
+    with the middle, unless it was to begin elsewhere and has something to lose."""
+    moved = machine.target - middle
+    beyond = np.abs(moved) - epsilon
+    is_rounding = (beyond > 0) & (beyond <= _ULPS * np.abs(machine.target))
+    target = np.where(is_rounding, np.clip(moved, -epsilon, epsilon), moved)
+    if not ((np.abs(target) > epsilon) & (machine.cost > 0)).any():
+        return LinearMachine(target, machine.cost)
+    return replace(machine, target=target, b=0.0 if machine.w is None else machine.b - middle)
+
+
+def rounding_of_losses(
+    loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float
+) -> NDArray[np.float64]:
+    """How far C ℓ(z, f) of each row of a regression may be wrong in float64: z − f is sure to an ulp or a few of the
+    larger of the two, and only a row at the edge of the tube or outside it has a loss that this changes."""
+    excess = np.abs(target - values) - epsilon
+    unsure = _ULPS * np.maximum(np.abs(target), np.abs(values))
+    change = unsure * (2 * np.maximum(excess, 0) + unsure) if is_squared(loss) else unsure
+    return np.asarray(np.where(excess > -unsure, cost * change, 0.0))
 
 
 def losses(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
