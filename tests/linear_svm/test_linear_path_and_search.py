@@ -74,7 +74,7 @@ def test_a_path_reads_names_of_columns_and_leaves_its_learner_alone(three):
 
 
 @pytest.mark.parametrize(
-    ("Cs", "words"), [([], "Cs is empty"), ([0], "Cs is 0"), ("C", "must be a list"), ([1e101], "1e\\+100 at most")]
+    ("Cs", "words"), [([], "Cs is empty"), ([0], "Cs holds 0"), ("C", "must be a list"), ([1e101], "1e\\+100 at most")]
 )
 def test_values_of_c_that_cannot_be_are_refused(Cs, words, three):
     with pytest.raises(ParameterError, match=words):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from margrove import LinearSVC, LinearSVCCV, LinearSVR, Table, certify
+from margrove import LinearSVC, LinearSVCCV, LinearSVR, LinearSVRCV, Table, certify
 from margrove.errors import ConvergenceWarning, EngineError, InputError, ParameterError
 
 # These two ask for w to 1e-7, which the reference, slow as it is, does not come to. That weights are repeated rows is
@@ -33,6 +33,7 @@ TOO_FINE = {
         LinearSVR(loss="squared_epsilon_insensitive", warm_start=True),
         LinearSVR(engine="reference", max_iter=50),
         LinearSVCCV(Cs=[0.1, 1.0], cv=2),
+        LinearSVRCV(Cs=[0.1, 1.0], cv=2),
     ],
     expected_failed_checks=lambda learner: TOO_FINE if learner.engine == "reference" else {},
 )

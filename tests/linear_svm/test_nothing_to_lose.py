@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from margrove import LinearSVR, certify, load, save
+from margrove import LinearSVCCV, LinearSVR, certify, load, save
 from margrove.data import read_chunks
 from margrove.errors import InputError
 from margrove.linear_svm.problem import LinearMachine, LinearSvmProblem, centred, relative_gap
@@ -85,11 +85,22 @@ def test_a_free_regression_is_the_same_wherever_zero_lies(X, rng):
 
 
 def test_only_rows_that_count_have_a_middle():
-    machine = LinearMachine(np.array([5.0, 5.0, 900.0]), np.array([1.0, 1.0, 0.0]))
-    problem = LinearSvmProblem(np.ones((3, 1)), (machine,), loss="epsilon_insensitive", intercept=np.inf)
+    machine = LinearMachine(np.array([5.0, 6.0, 7.0, 900.0]), np.array([1.0, 1.0, 1.0, 0.0]))
+    problem = LinearSvmProblem(np.ones((4, 1)), (machine,), loss="epsilon_insensitive", intercept=np.inf)
     moved, (middle,) = centred(problem)
-    assert middle == 5
-    assert moved.machines[0].target.tolist() == [0.0, 0.0, 895.0]
+    assert middle == 6
+    assert moved.machines[0].target.tolist() == [-1.0, 0.0, 1.0, 894.0]
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_class_that_a_fold_lacks_has_nothing_to_lose(loss, engine, X):
+    codes = np.arange(60) % 3
+    splits = [(np.flatnonzero(codes != 0), np.arange(60))]
+    search = LinearSVCCV(
+        Cs=[0.1, 1.0], cv=splits, loss=loss, regularize_intercept=False, engine=engine, max_iter=10_000, refit=False
+    ).fit(X, codes)
+    assert search.cv_results_["is_converged"].all()
 
 
 def test_a_penalised_intercept_leaves_targets_where_they_are():

@@ -100,7 +100,7 @@ class LinearSupportVectorMachine(BaseEstimator):
 
     def _check_shared(self, losses: tuple[Loss, ...]) -> Effort:
         """The parameters that all have; the effort they allow."""
-        check_number("C", self.C, above=0, most=MOST_BOUND, cure=HARD_MARGIN)
+        check_number("C", self.C, above=0, most=MOST_BOUND, beyond=HARD_MARGIN)
         check_number("tol", self.tol, above=0, cure="It is the relative duality gap, P − D relative to P.")
         check_whole("max_iter", self.max_iter, least=1)
         for name in ("fit_intercept", "regularize_intercept", "warm_start"):

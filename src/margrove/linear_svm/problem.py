@@ -171,46 +171,42 @@ def relative_gap(primal: float, dual: float, rounding: float = 0.0) -> float:
 
 
 def centred(problem: LinearSvmProblem) -> tuple[LinearSvmProblem, list[float]]:
-    """The same problem with the targets of each machine counted from a middle of them, and these middles, which b of
-    its solutions must be raised by.
+    """The same problem where rounding is least, and the number by which b of each machine's solutions must be raised.
 
-    A regression whose intercept is free is the same wherever 0 lies, but for rounding: targets far from 0 that differ
-    by little would be lost in it. Where some b leaves no loss at all, the middle is such a b: w = 0 and b = 0 are then
-    where P = 0, and a solve ends before it begins. Otherwise it is the median of the rows that count.
+    With a free intercept some b may leave no loss at all: P = 0 there, and relative to 0 every gap but 0 is endless. So
+    such a machine is raised by that b, and its rows are given away for nothing: a solve ends before it begins. Other
+    regressions are the same wherever 0 lies, but for rounding, in which targets far from 0 that differ by little would
+    be lost: they are counted from the median of the rows that count.
     """
-    if is_of_signs(problem.loss) or not math.isinf(problem.intercept):
-        return problem, [0.0] * len(problem.machines)
-    middles = [middle_of(machine.target[machine.cost > 0], problem.epsilon) for machine in problem.machines]
-    machines = tuple(
-        _counted_from(machine, middle, problem.epsilon)
-        for machine, middle in zip(problem.machines, middles, strict=True)
-    )
-    return replace(problem, machines=machines), middles
+    middles = [0.0] * len(problem.machines)
+    if not math.isinf(problem.intercept):
+        return problem, middles
+    machines = list(problem.machines)
+    for k, machine in enumerate(machines):
+        counted = machine.target[machine.cost > 0]
+        best = _lossless(counted, problem)
+        if best is not None:
+            machines[k], middles[k] = LinearMachine(machine.target, np.zeros_like(machine.cost)), best
+        elif not is_of_signs(problem.loss):
+            middles[k] = float(np.median(counted))
+            start = 0.0 if machine.w is None else machine.b - middles[k]
+            machines[k] = replace(machine, target=machine.target - middles[k], b=start)
+    return replace(problem, machines=tuple(machines)), middles
 
 
-def middle_of(targets: NDArray[np.float64], epsilon: float) -> float:
-    """See `centred`."""
+def _lossless(targets: NDArray[np.float64], problem: LinearSvmProblem) -> float | None:
+    """The b that leaves no loss where w = 0, if there is one."""
     if len(targets) == 0:
         return 0.0
     least, largest = float(targets.min()), float(targets.max())
-    return (least + largest) / 2 if is_within_tube(least, largest, epsilon) else float(np.median(targets))
+    if is_of_signs(problem.loss):
+        return least if least == largest else None  # a class that a fold has no rows of
+    return (least + largest) / 2 if is_within_tube(least, largest, problem.epsilon) else None
 
 
 def is_within_tube(least: float, largest: float, epsilon: float) -> bool:
     """Whether some b leaves targets from ``least`` to ``largest`` without a loss, to within rounding."""
     return (largest - least) / 2 - epsilon <= _ULPS * max(abs(least), abs(largest))
-
-
-def _counted_from(machine: LinearMachine, middle: float, epsilon: float) -> LinearMachine:
-    """The machine with its targets from the middle; one outside the tube by no more than rounding is inside. It begins
-    with the middle, unless it was to begin elsewhere and has something to lose."""
-    moved = machine.target - middle
-    beyond = np.abs(moved) - epsilon
-    is_rounding = (beyond > 0) & (beyond <= _ULPS * np.abs(machine.target))
-    target = np.where(is_rounding, np.clip(moved, -epsilon, epsilon), moved)
-    if not ((np.abs(target) > epsilon) & (machine.cost > 0)).any():
-        return LinearMachine(target, machine.cost)
-    return replace(machine, target=target, b=0.0 if machine.w is None else machine.b - middle)
 
 
 def rounding_of_losses(
