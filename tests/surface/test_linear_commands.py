@@ -172,18 +172,93 @@ def test_numbers_are_estimated_whatever_their_unit(run: Run, people: str, words:
     result = run("train", people, "--target", "pay", "--without", "is_rich", "--model", "linear", *words)
     said = said_by(result)
     assert "it is estimated (a regression)" in said
-    assert "so that the unit and the zero of the target do not matter. C is 1; --param C=… sets another." in said
+    assert "so that the unit and the zero of the target do not matter." in said
     assert "a high value rather than a low one: high age (+1.00)" in said
-    assert "Searching" not in said
+    assert "11 cells, each scored on 5 folds of 200 rows: C 0.001 … 100 (11 values)" in said
+    assert "These scores chose the cell, and so flatter it; the errors below are none of them." in said
+    assert "(nested, ± standard deviation of 5 rounds: each searches the other rows anew" in said
     assert "The certificate HOLDS" in said
     learner = margrove.load("people.margrove")[-1]
-    assert (type(learner), learner.C) == (margrove.LinearSVR, 1.0)
+    assert type(learner) is margrove.LinearSVR
     record = json.loads(run("predict", "people.margrove", people, "--json").stdout)
     assert record["r2"] > 0.9
     assert run("certify", "people.margrove", people).exit_code == 0
     said = said_by(run("show", "people.margrove"))
     assert "solved by " in said
     assert "margin" not in said.partition("Certificate")[0]
+
+
+def test_the_best_c_of_a_regression_is_that_of_the_library(run: Run, people: str) -> None:
+    words = ["--target", "pay", "--without", "is_rich", "--model", "linear", "--folds", "0", "--json"]
+    record = json.loads(run("train", people, *words).stdout)
+    table = margrove.read_table(people, target="pay").without("is_rich")
+    X, y = margrove.TableEncoder().fit_transform(table), table.labels()
+    splits = searching._splits(y, 5, 0, is_of_classes=False)
+    search = margrove.LinearSVRCV(
+        cv=splits, loss="squared_epsilon_insensitive", regularize_intercept=False, random_state=0
+    ).fit(X, y)
+    assert [cell["C"] for cell in record["search"]["cells"]][:11] == pytest.approx(search.cv_results_["param_C"])
+    np.testing.assert_allclose(
+        [cell["score"] for cell in record["search"]["cells"]][:11], search.cv_results_["mean_test_score"], atol=1e-6
+    )
+    assert record["parameters"]["C"] == record["search"]["best"]["C"]
+    assert record["search"]["best"]["score"] >= search.best_score_ - 5e-4  # those that read the same are equal
+    assert record["estimate"]["method"] == "none"
+
+
+def test_a_c_that_was_typed_and_no_budget_are_not_searched(run: Run, people: str) -> None:
+    words = ["--target", "pay", "--without", "is_rich", "--model", "linear", "--folds", "2"]
+    for more in (["--param", "C=1"], ["--budget", "0"]):
+        said = said_by(run("train", people, *words, *more))
+        assert "Searching" not in said
+        assert "± standard deviation of 2 rounds: each learns from the other rows" in said
+        assert margrove.load("people.margrove")[-1].C == 1
+
+
+def test_a_regression_short_of_time_is_held_out(run: Run, people: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("margrove.surface.rounds._SPARE", 1e9)
+    words = ["--target", "pay", "--without", "is_rich", "--model", "linear", "--json"]
+    record = json.loads(run("train", people, *words).stdout)
+    assert record["estimate"]["method"] == "hold-out"
+    assert record["estimate"]["mean_absolute_error"] < record["estimate"]["baseline_mean_absolute_error"]
+    assert "a final hold-out: 40 rows" in said_by(run("train", people, *words[:-1]))
+
+
+def test_a_regression_worse_than_the_median_says_so(run: Run, folder: Path) -> None:
+    rng = np.random.default_rng(5)
+    lines = ["a,b,pay"]
+    for row in range(150):
+        a, b = rng.normal(size=2)
+        lines.append(f"{a:.3f},{b:.3f},{np.exp(3 * rng.normal()) if row % 3 else 0.0:.4f}")
+    (folder / "skewed.csv").write_text("\n".join(lines) + "\n")
+    said = said_by(run("train", "skewed.csv", "--target", "pay", "--model", "linear", "--budget", "0"))
+    assert "It is no better than the mean: this learner finds nothing in these columns. Try `margrove compare`." in said
+
+
+def test_compare_compares_what_estimates_numbers(run: Run, people: str) -> None:
+    words = ["compare", people, "--target", "pay", "--without", "is_rich", "--folds", "3"]
+    said = said_by(run(*words))
+    assert "it is estimated (a regression)" in said
+    assert "Best: linear, R² 0.9" in said
+    assert "always answering the median is off by" in said
+    record = json.loads(run(*words, "--task", "regress", "--json").stdout)
+    assert [each["learner"] for each in record["learners"]] == ["linear", "tree", "adaboost"]
+    assert record["best"] == "linear"
+    for each in record["learners"]:
+        assert each["certificate"]["holds"]
+        assert each["cross_validation"]["folds"] == 3
+    assert "How far off they are: not estimated" in said_by(run(*words[:-1], "0"))
+
+
+def test_compare_takes_numbers_as_classes_where_asked(run: Run, folder: Path) -> None:
+    lines = ["a,stars", *(f"{row / 7:.3f},{row % 2}" for row in range(40))]
+    (folder / "stars.csv").write_text("\n".join(lines) + "\n")
+    record = json.loads(run("compare", "stars.csv", "--task", "classify", "--folds", "2", "--json").stdout)
+    assert "svm" in [each["learner"] for each in record["learners"]]
+    refused = run("compare", "stars.csv", "--task", "guess")
+    assert "--task is 'guess'; it must be one of classify, regress" in " ".join(refused.output.split())
+    refused = run("compare", "stars.csv", "--task", "regress", "--schemes")
+    assert "--schemes are ways to tell classes apart" in " ".join(refused.output.split())
 
 
 def test_an_unsquared_loss_can_be_asked_for(run: Run, people: str) -> None:

@@ -25,8 +25,8 @@ from margrove.surface.learned import learned
 from margrove.surface.learners import (
     DEFAULT,
     MANY_ROWS,
-    TASKS,
     Learner,
+    check_task,
     learner_named,
     learner_of_numbers,
     parameters_blamed,
@@ -50,7 +50,7 @@ from margrove.surface.regression import (
     plain_folds,
     tell_number_estimate,
 )
-from margrove.surface.rounds import Tuned, Tuning
+from margrove.surface.rounds import NumberTuning, Tuned, Tuning
 from margrove.surface.screen import Screen
 from margrove.surface.search import Question, question_of
 from margrove.surface.search_words import search_words, tell_question, tell_search
@@ -71,8 +71,7 @@ class Training:
     preparation: Preparation = AS_USUAL
 
     def __post_init__(self) -> None:
-        if self.task is not None and self.task not in TASKS:
-            raise ParameterError(f"--task is {self.task!r}; it must be one of {', '.join(TASKS)}.")
+        check_task(self.task)
 
     @property
     def learner(self) -> Learner:
@@ -133,10 +132,8 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     tuned = None
     with parameters_blamed(training.params):
         estimate: Estimate | NumberEstimate
-        if is_estimated:
-            estimate = _estimate_numbers(screen, training, table)
-        elif question is None:
-            estimate = _estimate(screen, training, table)
+        if question is None:
+            estimate = (_estimate_numbers if is_estimated else _estimate)(screen, training, table)
         else:
             tell_question(screen, question, training.budget, facts.n_rows)
             tuned = _tune(screen, training, question, table)
@@ -190,9 +187,9 @@ def _estimate_numbers(screen: Screen, training: Training, table: Table) -> Numbe
 
 
 def _tune(screen: Screen, training: Training, question: Question, table: Table) -> Tuned:
-    folds = stratified_folds(table, training.folds, training.seed)
+    folds = (plain_folds if question.is_of_numbers else stratified_folds)(table, training.folds, training.seed)
     with metered(screen, "search", total=1 + len(folds.tests)) as meter:
-        rounds = Tuning(
+        rounds = (NumberTuning if question.is_of_numbers else Tuning)(
             question, training.build, table, folds, seed=training.seed, seconds=training.budget, meter=meter
         )
         return rounds.run()
