@@ -113,6 +113,10 @@ class EncodedChunks:
     def __init__(self, chunks: TableChunks, encoder: Any) -> None:
         self.chunks, self.encoder = chunks, encoder
 
+    def __repr__(self) -> str:
+        columns = len(self.encoder.get_feature_names_out())
+        return f"EncodedChunks({self.chunks.source!r}: {self.chunks.n_rows:,} rows of {columns:,} numbers)"
+
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """The chunks, from the first row on."""
         for table in self.chunks:

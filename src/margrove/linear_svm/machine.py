@@ -105,6 +105,8 @@ class LinearSupportVectorMachine(BaseEstimator):
         check_whole("max_iter", self.max_iter, least=1)
         for name in ("fit_intercept", "regularize_intercept", "warm_start"):
             check_flag(name, getattr(self, name))
+        if not isinstance(self.verbose, bool | np.bool_):
+            check_whole("verbose", self.verbose, least=0, cure="True and False will do.")
         if self.fit_intercept:
             check_number(
                 "intercept_scaling", self.intercept_scaling, above=0, cure="fit_intercept=False is no intercept."
