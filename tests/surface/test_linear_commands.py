@@ -125,6 +125,14 @@ def test_show_says_solver_gap_weights_and_margin(run: Run, people: str) -> None:
     assert record["margins"] == pytest.approx([2 / np.linalg.norm(learner.coef_)])
 
 
+def test_show_tells_the_weights_that_train_told(run: Run, people: str) -> None:
+    words = ["--target", "is_rich", "--without", "pay", "--model", "linear", "--param", "C=1", "--folds", "0"]
+    trained = said_by(run("train", people, *words)).partition("What it learned")[2].partition("Saved")[0]
+    shown = said_by(run("show", "people.margrove")).partition("What it learned")[2]
+    assert "In brackets the weight of one standard deviation" in trained
+    assert shown.strip() == trained.strip()
+
+
 def test_show_has_no_solve_of_other_learners(run: Run, model: str) -> None:
     assert json.loads(run("show", model, "--json").stdout)["solve"] is None
 
@@ -157,7 +165,9 @@ def test_a_sparse_file_is_taken_as_it_is(run: Run, sparse: str) -> None:
     assert abs(encoded - kept.sparse).max() == 0
     assert run("certify", "rows.margrove", sparse).exit_code == 0
     assert "Wrote 150 predictions" in said_by(run("predict", "rows.margrove", sparse, "-o", "out.csv"))
-    assert "In brackets the weight; 1 is the strongest" in said_by(run("show", "rows.margrove"))
+    assert "In brackets the weight of one standard deviation; 1 is the strongest" in said_by(
+        run("show", "rows.margrove")
+    )
 
 
 def test_other_learners_scale_a_sparse_file(run: Run, sparse: str) -> None:
@@ -279,7 +289,7 @@ def test_text_of_a_review_is_estimated(run: Run, folder: Path) -> None:
     (folder / "stars.csv").write_text("\n".join(lines) + "\n")
     said = said_by(run("train", "stars.csv", "--text", "body", "--model", "linear"))
     assert "'good' in body (+" in said
-    assert "no 'bad' in body (-" in said
+    assert "; against it 'bad' in body (-" in said
 
 
 def test_compare_has_the_linear_machine_and_says_what_train_would_search(run: Run, people: str) -> None:

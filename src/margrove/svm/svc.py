@@ -218,7 +218,7 @@ class SVC(SupportVectorClassifier):
         self._check_classifier()
         check_flag("warm_start", self.warm_start)
         if not self._is_hard:
-            check_number("C", self.C, above=0)
+            check_number("C", self.C, above=0, cure="inf is the hard margin.")
 
         def state(sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
             return hard_margin(sign, rows) if self._is_hard else self._dual(self.C, sign, weight, rows)
