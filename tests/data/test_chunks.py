@@ -167,6 +167,42 @@ def test_an_encoder_learned_from_chunks_drops_what_says_nothing(tmp_path):
     assert list(encoder.get_feature_names_out()) == ["x"]
 
 
+@pytest.fixture
+def reviews(tmp_path):
+    rng = np.random.default_rng(0)
+    words = ["lovely", "stale", "broken", "tasty", "tea", "pot", "lid", "box", "shop", "was", "and", "the"]
+    lines = ["body,stars,happy"]
+    for row in range(120):
+        body = " ".join(rng.choice(words, 6))
+        lines.append(f"{body} {row},{rng.integers(1, 6)},{'yes' if 'lovely' in body else 'no'}")
+    return written(tmp_path, "\n".join(lines) + "\n", "reviews.csv")
+
+
+def test_words_of_a_stream_are_hashed_as_those_of_the_whole(reviews):
+    encoded = read_chunks(reviews, rows=50).encoded(text="body")
+    whole = read_table(reviews)
+    peer = TableEncoder(impute="mean", text="body", text_features="hashing").fit(whole)
+    X = sp.vstack([X for X, _ in encoded])
+    assert abs(X - peer.transform(whole)).max() < 1e-12
+    assert encoded.encoder.get_params() == peer.set_params(text=["body"]).get_params()
+    assert repr(encoded) == f"EncodedChunks({str(reviews)!r}: 120 rows of 131,073 numbers)"
+
+
+def test_text_that_is_left_out_is_told_with_the_cure(reviews):
+    with pytest.warns(DataWarning, match=r"'body' looks like free text, and is left out; .*encoded\(text='body'\)"):
+        encoded = read_chunks(reviews, rows=50).encoded()
+    assert [column["name"] for column in encoded.encoder.columns_] == ["stars"]
+
+
+def test_text_of_a_stream_is_checked(reviews):
+    chunks = read_chunks(reviews, rows=50)
+    for text, words in (("stars", "holds numbers, not text"), ("bod", "no column 'bod'"), ("happy", "is the target")):
+        with pytest.raises(InputError, match=words):
+            chunks.encoded(text=text)
+    with pytest.raises(ParameterError, match="encoder and text are both given"):
+        chunks.encoded(TableEncoder(), text="body")
+
+
 def test_memory_is_that_of_a_chunk(tmp_path):
     path = tmp_path / "long.csv"
     with path.open("w") as file:

@@ -88,14 +88,17 @@ class TableChunks(ABC):
         table = table.take(~table.target.is_missing)
         return table if table.n_rows else None
 
-    def encoded(self, encoder: Any = None) -> EncodedChunks:
+    def encoded(self, encoder: Any = None, *, text: str | Sequence[str] | None = None) -> EncodedChunks:
         """The same rows as numbers, in pairs (X, y), through a `TableEncoder`.
 
         Parameters
         ----------
         encoder : TableEncoder, optional
-            A fitted one. None learns one from all rows, by a walk of its own: as ``TableEncoder(impute="mean")`` would,
-            for the median of a stream is not to be had.
+            A fitted one, such as that of a table of some of the rows. None learns one from all rows, by a walk of its
+            own: as ``TableEncoder(impute="mean")`` would, for the median of a stream is not to be had.
+        text : str or list of str, optional
+            Columns of free text, where an encoder is learned: their words are hashed (``text_features="hashing"``),
+            for to weigh them by how rare they are takes all rows at once.
 
         Returns
         -------
@@ -104,7 +107,9 @@ class TableChunks(ABC):
         """
         from margrove.data.chunk_encoder import learn_encoder
 
-        return EncodedChunks(self, learn_encoder(self) if encoder is None else encoder)
+        if encoder is not None and text is not None:
+            raise ParameterError("encoder and text are both given; an encoder has its text already. Leave one out.")
+        return EncodedChunks(self, learn_encoder(self, text) if encoder is None else encoder)
 
 
 class EncodedChunks:
