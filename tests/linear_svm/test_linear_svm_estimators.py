@@ -276,7 +276,7 @@ def test_bad_data_is_named():
         LinearSVC().fit(X, y)
     with pytest.raises(InputError, match="y holds one class only"):
         LinearSVC().fit(X[:, :1], [1, 1])
-    with pytest.raises(InputError, match="sample_weight leaves nothing of class 1"):
+    with pytest.raises(InputError, match="sample_weight or class_weight leaves nothing of class 1"):
         LinearSVC().fit(X[:, :1], y, [1, 0])
     with pytest.raises(InputError, match="Put an encoder in front"):
         LinearSVC().fit(Table(block=X, names=["a", "b"], source="array"), y)

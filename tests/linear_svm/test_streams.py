@@ -484,7 +484,7 @@ def test_a_class_without_rows_is_told_as_such():
         LinearSVC().fit_stream(cut(X, y, 100), classes=[0, 1, 2])
     assert "weight" not in str(raised.value)
     nothing = [(X, y, (y == 0).astype(float))]
-    with pytest.raises(InputError, match="sample_weight leaves nothing of class 1"):
+    with pytest.raises(InputError, match="sample_weight or class_weight leaves nothing of class 1"):
         LinearSVC().fit_stream(nothing, classes=[0, 1])
     for classes in ([], [1]):
         with pytest.raises(ParameterError, match="at least two"):
@@ -502,7 +502,7 @@ def test_class_weights_that_fit_refuses_are_refused_with_the_same_words(class_we
     assert str(of_stream.value) == str(of_fit.value)
 
 
-@pytest.mark.parametrize("class_weight", ["foo", 3, [1.0, 2.0], {"a": 2.0}, {0: -1.0}, {0: "much"}])
+@pytest.mark.parametrize("class_weight", ["foo", 3, [1.0, 2.0], {"a": 2.0}, {0: 0.0}, {0: -1.0}, {0: "much"}])
 def test_class_weights_that_fit_refuses_are_refused_by_pieces_too(class_weight):
     X, y = rows_of(23)
     model = LinearSVC(class_weight=class_weight)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +15,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
-from margrove.data.sample import Sample, check_class_weights, merged, read_piece, read_sample, settle_weights
+from margrove.data.sample import (
+    Sample,
+    check_class_weights,
+    check_classes,
+    merged,
+    read_piece,
+    read_sample,
+    settle_weights,
+)
 from margrove.errors import ParameterError, listed, shown
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.chunks import stream_of_classes
-from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
+from margrove.linear_svm.layout import class_weights, is_joint, prices_of_classes, scale_of_intercept
 from margrove.linear_svm.machine import carried, needs_pulls
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
@@ -294,6 +303,8 @@ class LinearSVC(ClassifierMixin, Streaming):
         if len(known) < 2:
             raise ParameterError(f"classes is {shown(classes)}; a classifier needs at least two.")
         check_class_weights(self.class_weight, known)
+        if isinstance(self.class_weight, Mapping):
+            check_classes(known, class_weights(self.class_weight, known, np.arange(len(known)), np.ones(len(known))))
         balanced = self.class_weight if isinstance(self.class_weight, str) else None
         sample = read_piece(self, X, y, known, sample_weight, balanced, is_first=is_first)
         own = np.ones(len(sample.codes)) if sample.weight is None else sample.weight
