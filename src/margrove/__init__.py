@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from margrove.linear_svm.svc import LinearSVC
     from margrove.linear_svm.svc_search import LinearSVCCV
     from margrove.linear_svm.svr import LinearSVR
+    from margrove.linear_svm.svr_search import LinearSVRCV
     from margrove.multiclass.bit_string import BitStringClassifier
     from margrove.multiclass.one_vs_one import OneVsOneClassifier
     from margrove.multiclass.one_vs_rest import OneVsRestClassifier
@@ -50,6 +51,7 @@ _PUBLIC = {
     "LinearSVC": "margrove.linear_svm.svc",
     "LinearSVCCV": "margrove.linear_svm.svc_search",
     "LinearSVR": "margrove.linear_svm.svr",
+    "LinearSVRCV": "margrove.linear_svm.svr_search",
     "SVR": "margrove.svm.svr",
     "SVRCV": "margrove.svm.svr_search",
     "NuSVR": "margrove.svm.svr",
@@ -111,6 +113,7 @@ __all__ = [
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
     "Margins",
     "NuSVC",
     "NuSVR",

@@ -21,6 +21,13 @@ def test_every_command_shows_an_example(command: str) -> None:
     assert f"Example:  margrove {command}" in result.stdout
 
 
+@pytest.mark.parametrize("words", [[], ["train"], ["compare"]])
+def test_flags_name_no_type_of_a_value(words: list[str]) -> None:
+    said = CliRunner().invoke(app, [*words, "--help"]).stdout
+    assert "--help" in said
+    assert "bool" not in said.lower()
+
+
 def test_the_version_is_the_library_s() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout == f"margrove {margrove.__version__}\n"
 

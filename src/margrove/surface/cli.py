@@ -369,6 +369,7 @@ def certify(
 def compare(
     file: File = None,
     target: Target = None,
+    task: Task = None,
     seed: Seed = 0,
     folds: Folds = 5,
     time_limit: Annotated[float, typer.Option(help="Seconds for each fit.", rich_help_panel=_LEARNING)] = 20.0,
@@ -400,7 +401,7 @@ def compare(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Try every learner on a table: accuracy, time, certificate, side by side."""
+    """Try every learner on a table: accuracy (or how far off), time, certificate, side by side."""
     from margrove.errors import ParameterError
     from margrove.surface.compare import compare as work
     from margrove.surface.preparation import Preparation
@@ -412,6 +413,10 @@ def compare(
     )
     screen = Screen(is_json=as_json, is_quiet=quiet)
     preparation = Preparation(tuple(text or ()), text_features)
+    if schemes and task == "regress":
+        raise ParameterError(
+            "--task is 'regress', and --schemes are ways to tell classes apart. Leave one of them out."
+        )
     if schemes:
         from margrove.surface.learners import learner_named
         from margrove.surface.schemes import compare_schemes
@@ -423,7 +428,7 @@ def compare(
         return
     if model is not None:
         raise ParameterError("--model of compare goes with --schemes; without it all learners are compared.")
-    work(screen, reading, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation)
+    work(screen, reading, task=task, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation)
 
 
 def main() -> None:

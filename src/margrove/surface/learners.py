@@ -117,10 +117,10 @@ LEARNERS: dict[str, Learner] = {
                 "LinearSVR",
                 "a weight for each column",
                 {"loss": "squared_epsilon_insensitive", "regularize_intercept": False},
+                is_searched=True,
                 keeps_sparse=True,
                 remark="Its loss is squared (loss=squared_epsilon_insensitive) and its intercept free "
-                "(regularize_intercept=false), so that the unit and the zero of the target do not matter. C is 1; "
-                "--param C=… sets another.",
+                "(regularize_intercept=false), so that the unit and the zero of the target do not matter.",
             ),
         ),
         Learner("kernel-perceptron", "KernelPerceptron", "corrects its mistakes, with a boundary that bends"),
@@ -194,6 +194,14 @@ def learner_named(name: str, also: Sequence[str] = ()) -> Learner:
     if name not in LEARNERS:
         raise ParameterError(f"--model is {name!r}; it must be one of {', '.join((*also, *LEARNERS))}.")
     return LEARNERS[name]
+
+
+def check_task(task: str | None) -> None:
+    """Raise `ParameterError` unless it is one of TASKS, or None: as the target looks."""
+    from margrove.errors import ParameterError
+
+    if task is not None and task not in TASKS:
+        raise ParameterError(f"--task is {task!r}; it must be one of {', '.join(TASKS)}.")
 
 
 def learner_of_numbers(learner: Learner) -> Learner:

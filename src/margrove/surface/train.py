@@ -48,7 +48,7 @@ from margrove.surface.regression import (
     tell_number_estimate,
 )
 from margrove.surface.reported import check_report, report_path, write_report
-from margrove.surface.rounds import Tuned, Tuning
+from margrove.surface.rounds import NumberTuning, Tuned, Tuning
 from margrove.surface.screen import Screen
 from margrove.surface.search import Question
 from margrove.surface.search_words import search_words, tell_question, tell_search
@@ -195,10 +195,8 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
     _tell_learner(screen, training)
     tuned = None
     estimate: Estimate | NumberEstimate
-    if training.task == "regress":
-        estimate = _estimate_numbers(screen, training, table)
-    elif question is None:
-        estimate = _estimate(screen, training, table)
+    if question is None:
+        estimate = (_estimate_numbers if training.task == "regress" else _estimate)(screen, training, table)
     else:
         tell_question(screen, question, training.budget, facts.n_rows)
         tuned = _tune(screen, training, question, table)
@@ -234,9 +232,9 @@ def _estimate_numbers(screen: Screen, training: Training, table: Table) -> Numbe
 
 
 def _tune(screen: Screen, training: Training, question: Question, table: Table) -> Tuned:
-    folds = stratified_folds(table, training.folds, training.seed)
+    folds = (plain_folds if question.is_of_numbers else stratified_folds)(table, training.folds, training.seed)
     with metered(screen, "search", total=1 + len(folds.tests)) as meter:
-        rounds = Tuning(
+        rounds = (NumberTuning if question.is_of_numbers else Tuning)(
             question, training.build, table, folds, seed=training.seed, seconds=training.budget, meter=meter
         )
         return rounds.run()

@@ -8,7 +8,7 @@ from typing import Any
 
 from margrove.errors import ParameterError
 from margrove.surface.auto import PREFERENCES, Asked
-from margrove.surface.learners import AUTO, TASKS, Learner, learner_named, learner_of_numbers
+from margrove.surface.learners import AUTO, Learner, check_task, learner_named, learner_of_numbers
 from margrove.surface.models import build_model, learner_of
 from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.surface.search import Question, question_of
@@ -30,8 +30,7 @@ class Training:
     taken: Learner | None = None  # what ``--model auto`` has chosen
 
     def __post_init__(self) -> None:
-        if self.task is not None and self.task not in TASKS:
-            raise ParameterError(f"--task is {self.task!r}; it must be one of {', '.join(TASKS)}.")
+        check_task(self.task)
         if self.prefer not in PREFERENCES:
             raise ParameterError(f"--prefer is {self.prefer!r}; it must be one of {', '.join(PREFERENCES)}.")
 

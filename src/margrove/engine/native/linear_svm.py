@@ -21,6 +21,7 @@ from margrove.linear_svm.problem import (
     LinearPathProblem,
     LinearSvmProblem,
     LinearSvmSolution,
+    centred,
     is_of_signs,
     is_squared,
     losses,
@@ -139,6 +140,7 @@ def climb(
 ) -> list[list[LinearSvmSolution]]:
     """Each machine along factors of its costs; of each the rungs that were reached, the last perhaps broken off. Where
     a ``violation`` is given, the pulls must also meet the KKT conditions within it."""
+    problem, middles = centred(problem)
     choice = choose(problem)
     threads = threads_for(effort.n_jobs)
     machines = core.LinearSet(
@@ -179,10 +181,14 @@ def climb(
 
     with blas_held_back():
         reason = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
-    return [
+    found = [
         [_solution(rung, reason) for rung in machines.rungs(k) if math.isfinite(rung["primal"]) or rung["ending"]]
         or [_unbegun(problem, machine, reason, choice)]
         for k, machine in enumerate(problem.machines)
+    ]
+    return [
+        [replace(solution, b=solution.b + middle) for solution in rungs] if middle else rungs
+        for rungs, middle in zip(found, middles, strict=True)
     ]
 
 
