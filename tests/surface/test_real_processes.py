@@ -119,7 +119,7 @@ def _interrupt_after(command: subprocess.Popen[bytes], said: bytes) -> tuple[byt
     for line in command.stdout:
         if said in line:
             break
-    time.sleep(0.7)  # into the solve that comes next
+    time.sleep(2)  # into the solve that comes next, also on a busy machine
     command.send_signal(signal.SIGINT)
     return command.communicate(timeout=60)
 

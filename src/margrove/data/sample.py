@@ -381,8 +381,7 @@ def check_classes(classes: NDArray[Any], mass: NDArray[Any]) -> None:
     if (mass == 0).any():
         empty = classes[int(np.argmin(mass))]
         raise InputError(
-            f"sample_weight or class_weight leaves nothing of class {shown(empty)}; "
-            "a classifier needs some of each class",
+            f"sample_weight or class_weight leaves nothing of class {shown(empty)}; a classifier needs some of each",
             cure="Give some of its rows a weight > 0, or leave the class out of y.",
         )
 
