@@ -124,6 +124,8 @@ def test_the_words_say_why() -> None:
     ties = [trial("tree", [1.0, 1.0]), trial("svm", [1.0, 1.0])]
     assert "the simplest of those that share it" in words(ties)
     assert "nothing else was scored" in words(clear[:1])
+    slow = [trial("svm", [0.99, 0.99], is_too_slow=True), trial("tree", [0.8, 0.8])]
+    assert "since its score is the best of those that the budget allows. A larger --budget would allow" in words(slow)
     assert words([trial("svm", [])]).startswith("Nothing could be scored")
 
 
