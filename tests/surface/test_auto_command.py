@@ -121,6 +121,8 @@ def test_the_words_say_why() -> None:
     ties = [trial("tree", [1.0, 1.0]), trial("svm", [1.0, 1.0])]
     assert "the simplest of those that share it" in words(ties)
     assert "nothing else was scored" in words(clear[:1])
+    slow = [trial("svm", [0.99, 0.99], is_too_slow=True), trial("tree", [0.8, 0.8])]
+    assert "since its score is the best of those that the budget allows. A larger --budget would allow" in words(slow)
     assert words([trial("svm", [])]).startswith("Nothing could be scored")
 
 
@@ -182,6 +184,17 @@ def test_a_budget_that_is_spent_leaves_the_rest_untried(monkeypatch: pytest.Monk
     assert seen == ["basic"]
     assert not result.is_whole
     assert {t.note for t in result.trials if not t.is_scored} == {"the budget was spent"}
+
+
+def test_where_time_is_over_two_folds_tell_something_and_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    field = Asked(is_estimated=False).field(table_of(["a", "b"]))
+    for n_done, n_scored in ((1, 0), (2, 2), (3, 3)):
+        left = iter([9.0] * (2 * n_done - 1) + [0.0] * 9)  # asked for each limit, and before all folds but the first
+        monkeypatch.setattr(Budget, "left", property(lambda _, left=left: next(left)))
+        found = auto_trial.tried(field, NAMES["basic"], 9.0, Countdown(Budget(9.0)))
+        assert len(found.scores) == n_scored
+        assert found.status == "time_limit"
+        assert "of the budget" in found.note
 
 
 def test_a_vote_that_cannot_catch_up_stops_growing() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data import Table
+from margrove.engine.slices import forget_interruption
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS, Candidate
 from margrove.surface.auto_trial import NO_SCORE, Field, InterruptedTrialError, Trial, tried
 from margrove.surface.budget import Budget
@@ -40,7 +41,7 @@ _SHARE = 0.6  # of the time left for trying that one candidate may take
 _SPARE = 1.3  # a prediction of time may be off by so much
 _MOST_FINISH = 0.7  # of the time left that may be kept for judging, fitting and certifying the best
 _OVERRUN = 0.2  # of the budget, that the best may take longer than it
-_TOO_SLOW = "the budget is too small to fit and certify it on all rows"
+_TOO_SLOW = "too slow to be fitted and certified on all rows within the budget"
 _HOPELESS = 0.02  # so far behind the best, and two standard errors, more rows would not help
 
 
@@ -171,7 +172,8 @@ class Contest:
                 self._try_all(field, _FIRST_SHARE if is_sample else 1.0)
                 if is_sample:
                     self._try_again(last)
-        except InterruptedTrialError:
+        except (InterruptedTrialError, KeyboardInterrupt):  # in a trial, or between two
+            forget_interruption()
             is_interrupted = True
         left = self._budget.left + _OVERRUN * self._budget.seconds
         for trial in [trial for trial in self._trials.values() if trial.is_scored]:
@@ -220,7 +222,7 @@ class Contest:
             needed = _SPARE * times * trial.fit_seconds * len(field.folds.tests)
             if needed + max(self._finish(trial), self._reserve) > self._budget.left:
                 self._is_whole = False
-                self._note(trial, "no time was left to try it on more rows")
+                self._note(trial, "no time was left to try more rows")
                 continue
             best = self._best(field.table.n_rows)
             left = self._budget.left - max(self._finish(trial), self._reserve)

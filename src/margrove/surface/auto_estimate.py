@@ -37,7 +37,8 @@ PARTS = 5  # a fifth is set aside
 NESTED_ROWS = 5_000
 _SPARE = 1.3  # a later round may take so many times as long as the first
 _SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows: the learning curve; the whole is known
-_RESAMPLES = 1000
+_RESAMPLES, _LEAST_RESAMPLES = 1000, 200
+_DRAWN_ROWS = 10_000_000  # in all resamples together, so that they take a second
 _OVERRUN = 0.5  # of the budget, at most, if what was predicted to be done in time is not
 
 
@@ -230,7 +231,8 @@ class Search:
         assert answers.means is not None
         whole = deviation_of(truth, answers.answers, answers.means)
         # By drawing the rows again and again with replacement: R² has no interval in closed form.
-        draws = np.random.default_rng(self._asked.seed).integers(0, len(truth), (_RESAMPLES, len(truth)))
+        rng, n = np.random.default_rng(self._asked.seed), len(truth)
+        draws = (rng.integers(0, n, n) for _ in range(min(_RESAMPLES, max(_LEAST_RESAMPLES, _DRAWN_ROWS // n))))
         drawn = [deviation_of(truth[d], answers.answers[d], answers.means[d]).r2 for d in draws]
         low, high = np.quantile([r2 for r2 in drawn if r2 is not None] or [math.nan], [0.025, 0.975]).tolist()
         worth = Worth("", True, whole.r2, None, None, whole.mean_absolute_error, answers=answers)

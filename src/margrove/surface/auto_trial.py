@@ -32,6 +32,7 @@ from margrove.svm.svr_search import SVRCV
 GRID_ROWS = 2000
 SVR_ROWS = 500  # of three parameters there are three times as many cells, and two variables for each row
 _C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0
+_LEAST_FOLDS = 2  # that tell something where the time for more is over
 _LEAST_GROWTH = 0.5  # what does not depend on the rows takes its time, too
 _CELLS_AROUND = 12  # of the best one
 _ALONE = 8.0  # what a fold costs by itself, in cells of a search, which share their kernel
@@ -205,20 +206,33 @@ def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Tria
     for train, learned, test, truth in field.rounds(trial.candidate):
         meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
         if scores and budget.left <= 0:
-            return _out_of_time(trial)
+            break
         model = field.build(trial.candidate, trial.params, budget.left)
         started = time.monotonic()
         model.fit(train, learned)
-        statuses.append(_heed(model))
+        status = _heed(model)
+        if status is Status.TIME_LIMIT and budget.left <= 0:
+            break
+        statuses.append(status)
         if not scores and field.is_sample:
             growth = _growth(field, trial, train, learned, time.monotonic() - started)
             began += time.monotonic() - started
-        if statuses[-1] is Status.TIME_LIMIT and budget.left <= 0:
-            return _out_of_time(trial)
         scores.append(field.score(truth, model.predict(test), learned))
+    if len(scores) < min(n, _LEAST_FOLDS):
+        return _out_of_time(trial)
     took = time.monotonic() - began
     status = next((status for status in statuses if status is not Status.CONVERGED), Status.CONVERGED)
-    return replace(trial, scores=tuple(scores), fit_seconds=took / n, growth=growth, status=str(status))
+    scored = replace(trial, scores=tuple(scores), fit_seconds=took / len(scores), growth=growth, status=str(status))
+    if len(scores) < n:
+        note = f"{len(scores)} of {n} folds were scored within its share of the budget"
+        return replace(scored, status=str(Status.TIME_LIMIT), note=note)
+    return scored
+
+
+def _out_of_time(trial: Trial) -> Trial:
+    return replace(
+        trial, scores=(), status=str(Status.TIME_LIMIT), note="not all folds were done within its share of the budget"
+    )
 
 
 def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], seconds: float) -> float:
@@ -230,12 +244,6 @@ def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], sec
     _heed(model)
     quarter = max(1e-9, time.monotonic() - started)
     return min(trial.candidate.growth, max(_LEAST_GROWTH, math.log(max(1e-9, seconds) / quarter, 4)))
-
-
-def _out_of_time(trial: Trial) -> Trial:
-    return replace(
-        trial, scores=(), status=str(Status.TIME_LIMIT), note="not all folds were done within its share of the budget"
-    )
 
 
 def _grown(

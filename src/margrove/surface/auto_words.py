@@ -10,6 +10,7 @@ from rich.text import Text
 
 from margrove.progress import in_short
 from margrove.surface.auto import FIRST_ROWS, Asked, Result
+from margrove.surface.auto_candidates import REGRESSORS
 from margrove.surface.auto_estimate import Chosen, Point, Worth
 from margrove.surface.auto_trial import Trial
 from margrove.surface.display import NEARLY_PERFECT, percent
@@ -62,12 +63,12 @@ def leaderboard_grid(result: Result) -> Grid:
     if is_sampled:
         grid.add_column("rows", justify="right", no_wrap=True)
     grid.add_column("time", justify="right", no_wrap=True)
-    is_number = any(trial.candidate.learner.class_name.endswith("SVR") for trial in result.trials)
+    decimals = decimals_of(result)
     for trial in (trial for trial in result.trials if trial.is_scored):
         is_taken = trial is result.chosen
         style = "bold" if is_taken else ""
         title = Text(trial.title, style=style)
-        score = Text(score_words(trial, is_number=is_number), style=style)
+        score = Text(score_words(trial, decimals=decimals), style=style)
         rows = [f"{trial.n_rows:,}"] if is_sampled else []
         grid.add_row("→" if is_taken else "", title, score, *rows, in_short(trial.seconds))
     return grid
@@ -83,11 +84,17 @@ def notes_of(result: Result) -> list[str]:
     return [f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items()]
 
 
-def score_words(trial: Trial, *, is_number: bool) -> str:
+def decimals_of(result: Result) -> int | None:
+    """Of per cent: one, or two for all where one would round to perfection; None of R²."""
+    if any(trial.candidate in REGRESSORS for trial in result.trials):
+        return None
+    return 2 if any(NEARLY_PERFECT <= trial.mean < 1 for trial in result.trials) else 1
+
+
+def score_words(trial: Trial, *, decimals: int | None) -> str:
     """The mean of the folds and its standard error."""
-    if is_number:
+    if decimals is None:
         return f"R² {trial.mean:.3f} ± {trial.error:.3f}"
-    decimals = 2 if trial.mean >= NEARLY_PERFECT and trial.mean < 1 else 1
     return f"{100 * trial.mean:.{decimals}f} ± {100 * trial.error:.{decimals}f} %"
 
 
@@ -114,7 +121,11 @@ def choice_words(chosen: Chosen) -> str:
     elif not others:
         why = "its score is the best, by more than one standard error"
     hint = ""
-    if simpler and not ties:
+    slower = max((t for t in scored if t.is_too_slow), key=lambda t: t.mean, default=None)
+    if slower is not None and not best.is_too_slow and slower.mean > best.mean:
+        why = "its score is the best of those that the budget allows"
+        hint = f" A larger --budget would allow {slower.title}, whose score is better."
+    elif simpler and not ties:
         first = min(simpler, key=lambda other: other.candidate.complexity)
         hint = f" Within one standard error, and simpler: {first.title}; --prefer simple takes it."
     return f"Taken: {trial.title}, since {why}.{hint}"
@@ -150,8 +161,9 @@ def worth_text(worth: Worth) -> str:
         ends = "" if worth.low is None else f", 95 % interval {worth.low:.3f} … {worth.high:.3f}"
         off = "" if worth.mean_absolute_error is None else f"; mean absolute error {worth.mean_absolute_error:.4g}"
         return f"R² {worth.value:.3f}{ends}{off}"
-    ends = "" if worth.low is None or worth.high is None else f"{100 * worth.low:.1f} … {percent(worth.high)}"
-    return percent(worth.value) + (f", 95 % interval {ends}" if ends else "")
+    d = 2 if NEARLY_PERFECT <= worth.value < 1 else 1
+    bounds = "" if worth.low is None or worth.high is None else f"{100 * worth.low:.{d}f} … {100 * worth.high:.{d}f} %"
+    return f"{100 * worth.value:.{d}f} %" + (f", 95 % interval {bounds}" if bounds else "")
 
 
 def tell_curve(screen: Screen, points: list[Point], *, is_number: bool) -> None:

@@ -19,7 +19,7 @@ from margrove.status import Status
 from margrove.surface import record
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS
 from margrove.surface.auto_estimate import Chosen, Point, Search
-from margrove.surface.auto_words import choice_words, tell_contest, tell_curve, tell_plan, tell_worth, worth_text
+from margrove.surface.auto_words import tell_contest, tell_curve, tell_plan, tell_worth, worth_text
 from margrove.surface.budget import Budget
 from margrove.surface.countdown import counted_down
 from margrove.surface.display import (
@@ -170,7 +170,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
     preparation = training.preparation.for_table(training.learner, table)
     return Decision(
         replace(training, preparation=preparation),
-        f"{worth_text(chosen.worth)} ({chosen.worth.method}); {choice_words(chosen)}",
+        f"{worth_text(chosen.worth)} ({chosen.worth.method}); {candidate.titled(params)}",
         {
             "model": "auto",
             "search": history["search"],
