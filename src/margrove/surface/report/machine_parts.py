@@ -191,6 +191,8 @@ def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[l
             axis,
         )
     )
+    if subject.is_training and words is None:
+        blocks.append(Words("These rows it was trained on; of new ones more would be on the wrong side.", "note"))
     if words is not None:
         counts = {word: int((words == word).sum()) for word in MEANINGS}
         n = len(rows)
