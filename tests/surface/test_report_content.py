@@ -24,7 +24,7 @@ from tests.surface.report_models import (
 from margrove import DecisionTreeClassifier, load_penguins
 from margrove.data import Column, Table
 from margrove.linear.margins import margins
-from margrove.surface.report.blocks import Card, Words, charts_of
+from margrove.surface.report.blocks import Bars, Card, Words, charts_of
 from margrove.surface.report.content import report_of
 from margrove.surface.report.evidence import evidence_of
 from margrove.surface.report.explain import examples
@@ -186,6 +186,14 @@ def test_pushes_of_a_linear_model_add_up_to_its_decision():
         decision = float(model.decision_function(table.take([example.row]).with_target(None))[0])
         lead = decision if example.predicted == str(model.classes_[1]) else -decision
         assert sum(push.amount for push in example.pushes) + example.base == pytest.approx(lead, abs=0.02)
+
+
+def test_what_speaks_for_a_class_is_said_of_it_and_drawn_to_one_side():
+    bars = [b for b in next(s for s in report_for("linear").details if s.key == "model").blocks if isinstance(b, Bars)]
+    assert [b.caption for b in bars] == [f"What speaks for {name!r}" for name in ("Adelie", "Chinstrap", "Gentoo")]
+    assert bars[0].bars[0].label == "low bill_length_mm"  # the Adelie's bill is the shortest
+    assert all(0 < bar.share <= 1 for b in bars for bar in b.bars)
+    assert not any(b.is_two_sided for b in bars)
 
 
 def test_the_sure_example_leads_by_more_than_the_borderline_one():

@@ -25,7 +25,7 @@ from margrove.surface.report.evidence import Evidence
 from margrove.surface.report.machine_charts import residual_chart, truth_chart
 from margrove.surface.report.matters import ColumnWorth, Worth
 from margrove.surface.report.measures import calibration, class_qualities, confusion, rankings
-from margrove.surface.report.plain_words import counted
+from margrove.surface.report.plain_words import counted, sentence
 from margrove.surface.report.subject import Judged, Subject
 from margrove.surface.train import plain_parameters
 from margrove.tree.rules import p_words
@@ -88,7 +88,7 @@ def _extent(subject: Subject) -> str:
     if not subject.is_whole:
         text += f" This page looked at a sample of {len(subject.rows):,} rows."
     if subject.history.subsample:
-        text += f" {subject.history.subsample}"
+        text += f" {sentence(subject.history.subsample)}"
     return text
 
 
@@ -108,7 +108,7 @@ def training_section(subject: Subject, measure: str) -> Section | None:
         return None
     blocks: list[Block] = []
     if history.choice:
-        blocks.append(Words(history.choice))
+        blocks.append(Words(sentence(history.choice)))
     is_share = measure == "accuracy"
     if contenders:
         rows = [
@@ -116,14 +116,14 @@ def training_section(subject: Subject, measure: str) -> Section | None:
                 c.title,
                 percent(c.score) if is_share else digits(c.score),
                 "" if c.error is None else f"± {percent(c.error) if is_share else digits(c.error, 2)}",
-                "" if c.seconds is None else f"{c.seconds:.1f} s",
+                f"{c.seconds:.1f} s" if c.seconds else "",
                 ", ".join(text for text in ("chosen" if c.is_chosen else "", c.status, c.note) if text),
             ]
             for c in contenders
         ]
         strong = frozenset(i for i, c in enumerate(contenders) if c.is_chosen)
         header = ["learner", measure, "standard error", "time", ""]
-        blocks.append(Grid(header, rows, "Cross-validated, the best first", frozenset({1, 2, 3}), strong))
+        blocks.append(Grid(header, rows, "Cross-validated", frozenset({1, 2, 3}), strong))
         if sum(c.score is not None for c in contenders) > 1:
             blocks.append(leaderboard_chart(contenders, measure))
     if len(curve) > 1:

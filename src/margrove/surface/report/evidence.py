@@ -8,6 +8,7 @@ from typing import Literal
 from margrove.surface.report.history import Estimate
 from margrove.surface.report.honest import Folds
 from margrove.surface.report.measures import Quality, quality_of
+from margrove.surface.report.plain_words import sentence
 from margrove.surface.report.subject import Judged, Subject
 
 Origin = Literal["table", "record", "folds", "training"]
@@ -80,5 +81,5 @@ def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Ev
         None if ours is None else ours.typical_error,
         None if ours is None else ours.baseline_error,
     )
-    words = found.words or "Found in training, on rows that the tested model had not seen."
+    words = sentence(found.words) or "Found in training, on rows that the tested model had not seen."
     return Evidence("record", quality, words, judged, on_table)

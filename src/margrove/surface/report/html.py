@@ -36,7 +36,7 @@ def to_html(report: Report) -> str:
         figures=Markup(in_script({chart.name: _drawn(chart) for chart in charts})),
         has_charts=bool(charts),
     )
-    return page
+    return page.lstrip()  # what the macros leave above it
 
 
 def in_script(value: Any) -> str:

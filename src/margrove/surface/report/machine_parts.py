@@ -54,7 +54,7 @@ def machine_section(subject: Subject, measure: str, columns: Sequence[str]) -> S
         blocks, data = _vote(subject)
         title = "The vote"
     else:
-        blocks, data = _margin(subject, learned(subject.model), columns)
+        blocks, data = _margin(subject, learned(subject.model, subject.sample), columns)
         title = "The margin" if has_margins(subject.model) else "The model"
     search, course = subject.history.search, subject.history.course
     if len(search) > 1:
@@ -191,6 +191,8 @@ def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[l
             axis,
         )
     )
+    if subject.is_training and words is None:
+        blocks.append(Words("These rows it was trained on; of new ones more would be on the wrong side.", "note"))
     if words is not None:
         counts = {word: int((words == word).sum()) for word in MEANINGS}
         n = len(rows)
@@ -259,16 +261,11 @@ def _lessons(found: Learned) -> list[Block]:
     blocks: list[Block] = []
     if found.kind == "weights":
         for lesson in found.lessons[:_SHOWN_LESSONS]:
-            bars = [Bar(fact.words, fact.weight, f"{fact.weight:+.2f}") for fact in lesson.evidence]
+            # The words say "low" or "is not" where a weight is below 0: all of them speak for the class.
+            bars = [Bar(fact.words, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in lesson.evidence]
+            rather = "" if lesson.against == "the rest" else f" rather than {lesson.against!r}"
             if bars:
-                blocks.append(
-                    Bars(
-                        bars,
-                        f"What speaks for {lesson.about!r}",
-                        left=f"for {lesson.against}",
-                        right=f"for {lesson.about}",
-                    )
-                )
+                blocks.append(Bars(bars, f"What speaks for {lesson.about!r}{rather}"))
         more = len(found.lessons) - _SHOWN_LESSONS
         if more > 0:
             blocks.append(Words(f"… and {more:,} more machines.", "note"))

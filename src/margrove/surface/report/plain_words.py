@@ -42,6 +42,19 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def sentence(text: str) -> str:
+    """Words of another part as a sentence: a capital first, a full stop last.
+
+    Examples
+    --------
+    >>> from margrove.surface.report.plain_words import sentence
+    >>> sentence("a final hold-out: 200 rows")
+    'A final hold-out: 200 rows.'
+    """
+    text = text.strip()
+    return text if not text else text[0].upper() + text[1:] + ("" if text[-1] in ".!?…" else ".")
+
+
 def kind_words(model: Any) -> str:
     """What kind of model it is, in a sentence."""
     learner = learner_of(model)
