@@ -298,8 +298,10 @@ def test_what_is_no_plane_is_refused_in_words(points, features, message):
 
 def test_a_model_of_more_columns_is_refused_with_what_to_do():
     model = BasicLinearClassifier().fit(np.hstack([X, X]), Y)
-    with pytest.raises(InputError, match=r"fitted on 4 columns; a plane has two\. Fit the model on two"):
-        plot_boundary(model, np.hstack([X, X]), Y, features=(0, 1))
+    with pytest.raises(
+        InputError, match=r"fitted on 4 columns; a plane has two\. Say which two vary, features=\(a, b\)"
+    ):
+        plot_boundary(model, np.hstack([X, X]), Y)
 
 
 def test_a_model_of_other_columns_is_refused_by_name():

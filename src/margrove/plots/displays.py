@@ -1,0 +1,235 @@
+"""The pictures as scikit-learn's displays: made from an estimator, drawn again on other axes.
+
+    display = BoundaryDisplay.from_estimator(model, X, y)      # drawn at once
+    display.ax_, display.figure_                               # where
+    display.plot(ax=other_axes, margins=False)                 # once more, elsewhere, a little differently
+
+Every display is one of the plain functions (`plot_boundary` and its sisters) with what it was given kept, and takes
+that function's options by name, in its constructor and again in ``plot``. What is drawn is judged anew each time: a
+model that was fitted again in between is drawn as it is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.plots.boundary import plot_boundary
+from margrove.plots.code import plot_code
+from margrove.plots.compare import compare_linear
+from margrove.plots.convergence import plot_convergence
+from margrove.plots.impurities import plot_impurities
+from margrove.plots.margins import plot_margins
+from margrove.plots.path import plot_path
+from margrove.plots.regions import plot_regions
+from margrove.plots.rounds import plot_rounds
+from margrove.plots.search import plot_search
+from margrove.plots.tree import plot_tree
+from margrove.plots.vote_margins import plot_vote_margins
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class Display:
+    """A picture that keeps what it was made from.
+
+    Parameters
+    ----------
+    *drawn_from
+        What the plain function takes first: a fitted model and its rows, a path, a course.
+    **options
+        The plain function's options by name.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn last; of a picture of several panels the first.
+    axes_ : array of matplotlib Axes
+        Every panel.
+    figure_ : matplotlib Figure
+    """
+
+    _picture: ClassVar[Callable[..., Any]]  # the plain function
+    _place: ClassVar[str] = "ax"  # what it calls its axes
+
+    ax_: Axes
+    axes_: NDArray[Any]
+    figure_: Figure
+
+    def __init__(self, *drawn_from: Any, **options: Any) -> None:
+        self.drawn_from = drawn_from
+        self.options = options
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(type(each).__name__ for each in self.drawn_from)})"
+
+    def plot(self, *, ax: Axes | Sequence[Axes] | NDArray[Any] | None = None, **options: Any) -> Self:
+        """Draw it, on axes of one's own or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or a sequence of them where the picture has several panels, optional
+        **options
+            In place of those it was made with, for this time.
+
+        Returns
+        -------
+        the display itself
+        """
+        drawn = type(self)._picture(*self.drawn_from, **{self._place: ax}, **{**self.options, **options})
+        self.axes_ = np.atleast_1d(np.asarray(drawn, dtype=object))
+        self.ax_ = self.axes_.flat[0]
+        self.figure_ = self.ax_.get_figure(root=True)  # type: ignore[assignment]  # axes that are drawn on have one
+        return self
+
+
+class _EstimatorDisplay(Display):
+    """A picture of a fitted estimator, of most with the rows that it judges."""
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        ax: Axes | Sequence[Axes] | NDArray[Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw a fitted estimator, and give the display.
+
+        Parameters
+        ----------
+        estimator : what the plain function takes as its model
+        X, y : rows and labels, where the plain function takes them
+        ax : matplotlib Axes, or a sequence of them where the picture has several panels, optional
+        **options
+            The plain function's, by name.
+        """
+        return cls(*(each for each in (estimator, X, y) if each is not None), **options).plot(ax=ax)
+
+
+class BoundaryDisplay(_EstimatorDisplay):
+    """Regions, boundary, margins and support vectors in a plane: `plot_boundary`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from margrove import SVC
+    >>> from margrove.plots import BoundaryDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = BoundaryDisplay.from_estimator(SVC().fit(X, y), X, y, features="pca")
+    >>> display.ax_.get_title().splitlines()[0]
+    'SVC'
+    """
+
+    _picture = staticmethod(plot_boundary)
+
+
+class MarginsDisplay(_EstimatorDisplay):
+    """How far on the right side the points lie, easy, marginal and hard: `plot_margins`."""
+
+    _picture = staticmethod(plot_margins)
+
+
+class RegionsDisplay(_EstimatorDisplay):
+    """The rectangles into which a tree cuts a plane: `plot_regions`."""
+
+    _picture = staticmethod(plot_regions)
+
+
+class TreeDisplay(_EstimatorDisplay):
+    """A tree, box by box: `plot_tree`."""
+
+    _picture = staticmethod(plot_tree)
+
+
+class SearchDisplay(_EstimatorDisplay):
+    """The scores of a search over C and γ: `plot_search`."""
+
+    _picture = staticmethod(plot_search)
+
+
+class RoundsDisplay(_EstimatorDisplay):
+    """The rounds of AdaBoost, three panels: `plot_rounds`."""
+
+    _picture = staticmethod(plot_rounds)
+    _place = "axes"
+
+
+class VoteMarginsDisplay(_EstimatorDisplay):
+    """How surely a vote judges: `plot_vote_margins`."""
+
+    _picture = staticmethod(plot_vote_margins)
+
+
+class CodeDisplay(_EstimatorDisplay):
+    """A code matrix, of a fitted scheme or by itself: `plot_code`."""
+
+    _picture = staticmethod(plot_code)
+
+    @classmethod
+    def from_code(cls, code: Any, labels: Sequence[Any] | None = None, *, ax: Axes | None = None) -> Self:
+        """Draw a matrix of +1, −1 and 0."""
+        return cls(code, labels).plot(ax=ax)
+
+
+class PathDisplay(Display):
+    """Margin, support vectors and coefficients along C, two panels and more: `plot_path`."""
+
+    _picture = staticmethod(plot_path)
+    _place = "axes"
+
+    @classmethod
+    def from_path(cls, path: Any, *, ax: Sequence[Axes] | NDArray[Any] | None = None, **options: Any) -> Self:
+        """Draw what ``SVC.path`` gave."""
+        return cls(path, **options).plot(ax=ax)
+
+
+class ConvergenceDisplay(Display):
+    """Gap, violation or loss over time: `plot_convergence`.
+
+    Examples
+    --------
+    >>> from margrove.plots import ConvergenceDisplay
+    >>> course = [{"seconds": 0.1, "value": 0.2, "name": "gap"}, {"seconds": 0.3, "value": 0.001, "name": "gap"}]
+    >>> ConvergenceDisplay.from_course(course).ax_.get_title()
+    'gap from 0.2 to 0.001 in 0.3 s'
+    """
+
+    _picture = staticmethod(plot_convergence)
+
+    @classmethod
+    def from_course(cls, course: Any, *, ax: Axes | None = None, **options: Any) -> Self:
+        """Draw what a `margrove.progress.Course` heard, or its points."""
+        return cls(course, **options).plot(ax=ax)
+
+
+class ImpuritiesDisplay(Display):
+    """Entropy, Gini's index and error of two classes: `plot_impurities`."""
+
+    _picture = staticmethod(plot_impurities)
+
+    @classmethod
+    def from_criteria(
+        cls, criteria: Any = ("entropy", "gini", "error"), *, ax: Axes | None = None, **options: Any
+    ) -> Self:
+        """Draw these impurities."""
+        return cls(criteria, **options).plot(ax=ax)
+
+
+class LinearComparisonDisplay(Display):
+    """The linear classifiers side by side, fitted to the same points: `compare_linear`."""
+
+    _picture = staticmethod(compare_linear)
+    _place = "axes"
+
+    @classmethod
+    def from_points(cls, X: Any, y: Any, *, ax: Sequence[Axes] | NDArray[Any] | None = None, **options: Any) -> Self:
+        """Fit and draw each."""
+        return cls(X, y, **options).plot(ax=ax)
