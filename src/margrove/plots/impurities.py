@@ -58,7 +58,7 @@ def plot_impurities(
     for criterion in criteria:
         is_halved = scaled and criterion == "entropy"  # the others reach ½ by themselves
         height = class_impurity(criterion, np.column_stack([share, 1 - share])) / (2 if is_halved else 1)
-        name = f"{_NAMES[criterion]}, {'½ · ' if is_halved else ''}{_FORMULAS[criterion]}"
+        name = f"{_NAMES[criterion]}, " + (f"({_FORMULAS[criterion]})/2" if is_halved else _FORMULAS[criterion])
         ax.plot(share, height, color=_COLOURS[criterion], linestyle=_LINES[criterion], linewidth=1.6, label=name)
     ax.set_xlim(0, 1)
     ax.set_ylim(bottom=0)

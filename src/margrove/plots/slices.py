@@ -35,7 +35,7 @@ def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Ma
         if name not in table.names or name in names:
             others = [other for other in table.names if other not in names]
             raise ParameterError(f"at names {name!r}; the columns that can be held are {', '.join(others[:10])}.")
-    held = {name: at.get(name, typical_cell(table[name])) for name in table.names if name not in names}
+    held = dict(at) | {name: typical_cell(table[name]) for name in table.names if name not in (*names, *at)}
     points = read_plane(table, names).points
     rows, like_rows = _forms(X, table, names, held)
     words = {name: "missing" if _is_missing(cell) else _in_print(cell) for name, cell in held.items()}
