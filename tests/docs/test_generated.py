@@ -120,4 +120,3 @@ def test_every_public_name_is_in_the_reference(name):
     described = set(re.findall(r"^\.\. auto\w+:: margrove\.([\w.]+)$", pages, re.M))
     # What stands under `margrove` itself is described there, once.
     assert {name, name.partition(".")[2]} & described, f"not in docs/reference: {name}"
-
