@@ -184,3 +184,38 @@ def test_every_block_is_of_a_language_that_is_checked_or_no_code():
     for page in PAGES:
         fences = re.findall(r"^ *```(\S+)", page.read_text(encoding="utf-8"), re.M)
         assert set(fences) <= LANGUAGES, f"{page.relative_to(ROOT)} has {set(fences) - LANGUAGES}"
+
+
+def names_in(page: Path) -> set[str]:
+    """Every dotted name of ours that a page mentions; `margrove.train` and the like are files and addresses."""
+    text = re.sub(r"^ *```(python|pycon|console).*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    found = re.findall(r"(?<![\w/.-])margrove((?:\.[A-Za-z_]\w*)+)", text)
+    return {name.removeprefix(".") for name in found}
+
+
+def is_there(name: str) -> bool:
+    """Whether it is a module of ours, or an attribute of one, or of a class of one."""
+    parts = name.split(".")
+    for n in range(len(parts), -1, -1):
+        try:
+            thing: Any = importlib.import_module(".".join(("margrove", *parts[:n])))
+        except ModuleNotFoundError:
+            continue
+        for attribute in parts[n:]:
+            if not hasattr(thing, attribute) and attribute not in getattr(thing, "__annotations__", {}):
+                return False
+            thing = getattr(thing, attribute, None)
+        return True
+    return False
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if names_in(p)], ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_name_that_a_page_mentions_is_there(page):
+    assert [name for name in sorted(names_in(page)) if not is_there(name)] == []
+
+
+def test_a_name_that_is_not_there_is_noticed():
+    assert is_there("svm.problem.classification")
+    assert is_there("SVC.leave_one_out")
+    assert not is_there("svm.problem.clasification")
+    assert not is_there("nothing")
