@@ -14,7 +14,15 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from margrove import SVC, AdaBoostClassifier, BasicLinearClassifier, DecisionTreeClassifier, TableEncoder, load_penguins
+from margrove import (
+    SVC,
+    AdaBoostClassifier,
+    BasicLinearClassifier,
+    DecisionTreeClassifier,
+    TableEncoder,
+    as_table,
+    load_penguins,
+)
 from margrove.errors import InputError, ParameterError
 from margrove.plots import plot_boundary
 
@@ -95,6 +103,25 @@ def test_more_columns_than_the_model_knows_are_left_aside():
     model = BasicLinearClassifier().fit(frame[["a", "b", "c"]], Y)
     title = plot_boundary(model, frame, Y, features=["a", "c"], resolution=20).get_title()
     assert title.splitlines()[-1].startswith("at b = ")
+
+
+def test_a_table_suits_a_model_of_arrays():
+    table = as_table(pd.DataFrame(X, columns=["a", "b", "c", "d"]))
+    model = SVC(kernel="linear").fit(X, Y)
+    ax = plot_boundary(model, table, Y, features=["c", "a"])
+    np.testing.assert_allclose(boundary(ax), boundary(plot_boundary(model, X, Y, features=(2, 0))))
+    assert ax.get_xlabel() == "c"
+
+
+def test_points_of_the_grid_are_judged_in_blocks_of_bounded_size(monkeypatch):
+    model = SVC().fit(X, Y)
+    whole = boundary(plot_boundary(model, X, Y, features="pca", resolution=30))
+    seen = []
+    predict = SVC.predict
+    monkeypatch.setattr("margrove.plots.boundary._CELLS", 400)
+    monkeypatch.setattr(SVC, "predict", lambda self, rows: seen.append(len(rows)) or predict(self, rows))
+    np.testing.assert_allclose(boundary(plot_boundary(model, X, Y, features="pca", resolution=30)), whole)
+    assert seen.count(100) == 9  # of 4 columns each
 
 
 def test_sparse_rows_are_sliced_and_projected():

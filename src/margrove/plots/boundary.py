@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 RINGS = {"marginal": 0.9, "hard": 1.8}  # around support vectors: widths of the lines in points
-_BLOCK = 10_000  # points of the grid that are judged at a time
+_CELLS = 2_000_000  # of the points of the grid that are judged at a time
 _CROWD = 200  # rings that a picture bears; more of them are drawn fainter, so that the points stay visible
 _FAINTEST = 0.3  # their opacity, at least
 
@@ -201,8 +201,9 @@ def draw_model(
 
 def _in_blocks(plane: Plane, grid: NDArray[np.float64]) -> Iterator[Any]:
     """The points of a grid as rows of the table, a block at a time: with thousands of columns they are many numbers."""
-    for first in range(0, len(grid), _BLOCK):
-        yield plane.like_rows(grid[first : first + _BLOCK])
+    n = max(1, _CELLS // plane.width)
+    for first in range(0, len(grid), n):
+        yield plane.like_rows(grid[first : first + n])
 
 
 def _draw_levels(

@@ -36,7 +36,8 @@ def component_plane(model: Any, X: Any) -> Plane:
         for k, share in enumerate(found.explained_variance_ratio_)
     )
     points = np.asarray(found.transform(encoded), dtype=np.float64)
-    return Plane(points, (first, second), X, found.inverse_transform, words=_PROJECTED, is_encoded=True)
+    look: dict[str, Any] = {"words": _PROJECTED, "width": encoded.shape[1], "is_encoded": True}
+    return Plane(points, (first, second), X, found.inverse_transform, **look)
 
 
 def _numbers(rows: Any) -> Any:

@@ -31,6 +31,7 @@ class Plane:
     rows: Any  # the same two columns in the form they came in
     like_rows: Callable[[NDArray[np.float64]], Any]  # new points in that form
     words: str = ""  # what else a title has to say of it: where other columns are held
+    width: int = 2  # numbers of a new point in that form
     is_encoded: bool = False  # new points are rows as the last step of a pipeline takes them, not as the first does
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.columns import Column
-from margrove.data.frames import array_names, as_table, is_frame
+from margrove.data.frames import as_table, is_frame
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError
 from margrove.plots.plane import Plane, chosen_two, has_text_names, read_plane
@@ -37,9 +37,9 @@ def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Ma
             raise ParameterError(f"at names {name!r}; the columns that can be held are {', '.join(others[:10])}.")
     held = dict(at) | {name: typical_cell(table[name]) for name in table.names if name not in (*names, *at)}
     points = read_plane(table, names).points
-    rows, like_rows = _forms(X, table, names, held)
+    rows, like_rows = _forms(model, X, table, names, held)
     words = {name: "missing" if _is_missing(cell) else _in_print(cell) for name, cell in held.items()}
-    return Plane(points, names, rows, like_rows, words=held_in_words(words))
+    return Plane(points, names, rows, like_rows, words=held_in_words(words), width=table.n_columns)
 
 
 def typical_cell(cells: Column) -> Any:
@@ -78,10 +78,10 @@ def _columns_of(model: Any, table: Table) -> Table:
 
 
 def _forms(
-    X: Any, table: Table, names: tuple[str, str], held: dict[str, Any]
+    model: Any, X: Any, table: Table, names: tuple[str, str], held: dict[str, Any]
 ) -> tuple[Any, Callable[[NDArray[np.float64]], Any]]:
     """The rows as the model takes them, and what makes rows of that form from points of the plane."""
-    if isinstance(X, Table):
+    if isinstance(X, Table) and (hasattr(model, "steps") or hasattr(model, "feature_names_in_")):
         return table, lambda grid: Table(
             [_column(table[name], grid, names, held) for name in table.names], source="points of a plane"
         )
@@ -89,16 +89,16 @@ def _forms(
         return _frame_forms(X, table, names, held)
     for cells in table:
         if cells.kind != "numeric":
-            raise InputError(f"X is an array, and {cells.name!r} holds text", cure="Give a data frame or a Table.")
-    places = [array_names(table.n_columns).index(name) for name in names]
+            raise InputError(f"the model was fitted on an array, and {cells.name!r} is no column of numbers")
+    typical = [np.nan if held.get(name) is None else held[name] for name in table.names]
+    places = [table.position(name) for name in names]
 
     def like_rows(grid: NDArray[np.float64]) -> NDArray[np.float64]:
-        rows = np.empty((len(grid), table.n_columns))
-        rows[:] = [np.nan if held.get(name) is None else held[name] for name in table.names]
+        rows = np.tile(np.asarray(typical, dtype=np.float64), (len(grid), 1))
         rows[:, places] = grid
         return rows
 
-    return X, like_rows
+    return (np.column_stack([cells.values for cells in table]) if isinstance(X, Table) else X), like_rows
 
 
 def _column(cells: Column, grid: NDArray[np.float64], names: tuple[str, str], held: dict[str, Any]) -> Column:
