@@ -42,6 +42,8 @@ USERS = {"houses", "new", "orders", "people", "ragged", "reviews", "titanic"}
 FILE = re.compile(r"(?P<stem>[\w-]+)(\.(csv|gz|libsvm|margrove|model|parquet|onnx|html|json|md))+")
 OTHER_PROGRAMS = {"jq", "zcat"}  # beside margrove and make, in pipes
 LANGUAGES = {"python", "pycon", "console", "text", "{eval-rst}", "{toctree}"}
+# What an exported file says of itself, under names that begin as ours do.
+KEYS_OF_FILES = {"certificate.holds", "certificate.sha256", "inputs", "learner", "status", "version"}
 SOON = ("--budget", "5s")  # a search that has no limit of its own
 
 FENCE = re.compile(
@@ -190,7 +192,7 @@ def names_in(page: Path) -> set[str]:
     """Every dotted name of ours that a page mentions; `margrove.train` and the like are files and addresses."""
     text = re.sub(r"^ *```(python|pycon|console).*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     found = re.findall(r"(?<![\w/.-])margrove((?:\.[A-Za-z_]\w*)+)", text)
-    return {name.removeprefix(".") for name in found}
+    return {name.removeprefix(".") for name in found} - KEYS_OF_FILES
 
 
 def is_there(name: str) -> bool:
