@@ -105,7 +105,7 @@ def test_a_browser_asks_nobody_and_complains_of_nothing(site):
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for name in ("index", "start", "guide/pictures", "theory/svm", "reference/learners"):
-            for width in (1400, 390):
+            for width in (1700, 1400, 390):
                 page = browser.new_page(viewport={"width": width, "height": 900})
                 page.on("request", lambda request: outside.append(request.url))
                 page.on("console", lambda message: said.append(message.text))
