@@ -132,44 +132,113 @@ class BoundaryDisplay(_EstimatorDisplay):
 
 
 class MarginsDisplay(_EstimatorDisplay):
-    """How far on the right side the points lie, easy, marginal and hard: `plot_margins`."""
+    """How far on the right side the points lie, easy, marginal and hard: `plot_margins`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from margrove import LinearSVC
+    >>> from margrove.plots import MarginsDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> MarginsDisplay.from_estimator(LinearSVC().fit(X, y), X, y).ax_.get_ylabel()
+    'points'
+    """
 
     _picture = staticmethod(plot_margins)
 
 
 class RegionsDisplay(_EstimatorDisplay):
-    """The rectangles into which a tree cuts a plane: `plot_regions`."""
+    """The rectangles into which a tree cuts a plane: `plot_regions`.
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeClassifier, load_penguins
+    >>> from margrove.plots import RegionsDisplay
+    >>> penguins = load_penguins()
+    >>> tree = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
+    >>> axes = ["bill_length_mm", "flipper_length_mm"]
+    >>> RegionsDisplay.from_estimator(tree, penguins, penguins.labels(), features=axes).ax_.get_title().splitlines()[2]
+    'at island = Biscoe'
+    """
 
     _picture = staticmethod(plot_regions)
 
 
 class TreeDisplay(_EstimatorDisplay):
-    """A tree, box by box: `plot_tree`."""
+    """A tree, box by box: `plot_tree`.
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeClassifier, load_penguins
+    >>> from margrove.plots import TreeDisplay
+    >>> penguins = load_penguins()
+    >>> tree = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
+    >>> TreeDisplay.from_estimator(tree, legend=False).ax_.get_title()
+    'DecisionTreeClassifier: 4 leaves, depth 2'
+    """
 
     _picture = staticmethod(plot_tree)
 
 
 class SearchDisplay(_EstimatorDisplay):
-    """The scores of a search over C and γ: `plot_search`."""
+    """The scores of a search over C and γ: `plot_search`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from margrove import SVCCV
+    >>> from margrove.plots import SearchDisplay
+    >>> search = SVCCV(Cs=[0.1, 1, 10], gammas=[0.1, 1]).fit(*load_iris(return_X_y=True))
+    >>> SearchDisplay.from_estimator(search).ax_.get_title().splitlines()[1]
+    'best 0.98 at C = 1, γ = 0.1'
+    """
 
     _picture = staticmethod(plot_search)
 
 
 class RoundsDisplay(_EstimatorDisplay):
-    """The rounds of AdaBoost, three panels: `plot_rounds`."""
+    """The rounds of AdaBoost, three panels: `plot_rounds`.
+
+    Examples
+    --------
+    >>> from margrove import AdaBoostClassifier, load_penguins
+    >>> from margrove.plots import RoundsDisplay
+    >>> penguins = load_penguins()
+    >>> model = AdaBoostClassifier(n_estimators=10).fit(penguins, penguins.labels())
+    >>> len(RoundsDisplay.from_estimator(model).axes_)
+    3
+    """
 
     _picture = staticmethod(plot_rounds)
     _place = "axes"
 
 
 class VoteMarginsDisplay(_EstimatorDisplay):
-    """How surely a vote judges: `plot_vote_margins`."""
+    """How surely a vote judges: `plot_vote_margins`.
+
+    Examples
+    --------
+    >>> from margrove import AdaBoostClassifier, load_penguins
+    >>> from margrove.plots import VoteMarginsDisplay
+    >>> penguins = load_penguins()
+    >>> model = AdaBoostClassifier(n_estimators=10).fit(penguins, penguins.labels())
+    >>> VoteMarginsDisplay.from_estimator(model, penguins, penguins.labels(), rounds=[10]).ax_.get_title()
+    'AdaBoostClassifier, 344 rows'
+    """
 
     _picture = staticmethod(plot_vote_margins)
 
 
 class CodeDisplay(_EstimatorDisplay):
-    """A code matrix, of a fitted scheme or by itself: `plot_code`."""
+    """A code matrix, of a fitted scheme or by itself: `plot_code`.
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import hadamard
+    >>> from margrove.plots import CodeDisplay
+    >>> CodeDisplay.from_code(hadamard(4), ["north", "east", "south", "west"]).ax_.get_title(loc="left")
+    '3 machines, minimum distance 2, corrects 0'
+    """
 
     _picture = staticmethod(plot_code)
 
@@ -180,7 +249,17 @@ class CodeDisplay(_EstimatorDisplay):
 
 
 class PathDisplay(Display):
-    """Margin, support vectors and coefficients along C, two panels and more: `plot_path`."""
+    """Margin, support vectors and coefficients along C, two panels and more: `plot_path`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from margrove import SVC
+    >>> from margrove.plots import PathDisplay
+    >>> path = SVC().path(*load_iris(return_X_y=True), [0.1, 1, 10])
+    >>> [ax.get_ylabel() for ax in PathDisplay.from_path(path).axes_]
+    ['margin 2/‖w‖', 'support vectors']
+    """
 
     _picture = staticmethod(plot_path)
     _place = "axes"
@@ -211,7 +290,15 @@ class ConvergenceDisplay(Display):
 
 
 class ImpuritiesDisplay(Display):
-    """Entropy, Gini's index and error of two classes: `plot_impurities`."""
+    """Entropy, Gini's index and error of two classes: `plot_impurities`.
+
+    Examples
+    --------
+    >>> from margrove.plots import ImpuritiesDisplay
+    >>> display = ImpuritiesDisplay.from_criteria(["gini"])
+    >>> display.ax_.lines[0].get_label()
+    'Gini, Σ p (1 − p)'
+    """
 
     _picture = staticmethod(plot_impurities)
 
@@ -224,7 +311,16 @@ class ImpuritiesDisplay(Display):
 
 
 class LinearComparisonDisplay(Display):
-    """The linear classifiers side by side, fitted to the same points: `compare_linear`."""
+    """The linear classifiers side by side, fitted to the same points: `compare_linear`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.plots import LinearComparisonDisplay
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 1.0], [4.0, 2.0]])
+    >>> len(LinearComparisonDisplay.from_points(X, [0, 0, 1, 1]).axes_)
+    4
+    """
 
     _picture = staticmethod(compare_linear)
     _place = "axes"

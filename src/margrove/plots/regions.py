@@ -70,6 +70,16 @@ def plot_regions(
     ------
     InputError
         If a column is not numeric, or ``at`` names none of the tree's other columns.
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeClassifier, load_penguins
+    >>> from margrove.plots import plot_regions
+    >>> penguins = load_penguins()
+    >>> tree = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
+    >>> ax = plot_regions(tree, penguins, penguins.labels(), features=["bill_length_mm", "flipper_length_mm"])
+    >>> ax.get_title().splitlines()
+    ['DecisionTreeClassifier', '13 of 344 wrong', 'at island = Biscoe', '2 rows with a missing cell not drawn']
     """
     if hasattr(model, "steps"):
         raise InputError(
