@@ -14,7 +14,16 @@ from margrove.plots.components import component_plane
 from margrove.plots.judgement import Judgement, class_scores, judge, learner_of
 from margrove.plots.plane import Plane, check_names, plane_for
 from margrove.plots.slices import slice_plane
-from margrove.plots.style import colour_of, ink, legend_outside, line_share, marker_area, marker_of, new_axes
+from margrove.plots.style import (
+    colour_of,
+    edge_width,
+    ink,
+    legend_outside,
+    line_share,
+    marker_area,
+    marker_of,
+    new_axes,
+)
 from margrove.plots.words import MEANINGS
 
 if TYPE_CHECKING:
@@ -23,8 +32,8 @@ if TYPE_CHECKING:
 
 RINGS = {"marginal": 0.9, "hard": 1.8}  # around support vectors: widths of the lines in points
 _CELLS = 2_000_000  # of the points of the grid that are judged at a time
-_CROWD = 200  # rings that a picture bears; more of them are drawn fainter, so that the points stay visible
-_FAINTEST = 0.3  # their opacity, at least
+_CROWD = 200  # rings, or crosses, that a picture bears; more are drawn fainter, so that the points stay visible
+_FAINTEST = 0.1  # their opacity, at least
 
 
 def plot_boundary(
@@ -161,7 +170,7 @@ def draw_points(ax: Axes, plane: Plane, judgement: Judgement) -> None:
             "color": colour_of(code),
             "marker": marker_of(code),
             "edgecolors": ink(),
-            "linewidths": 0.5,
+            "linewidths": edge_width(len(plane.points)),
         }
         ax.scatter(x[:, 0], x[:, 1], s=marker_area(len(plane.points)), label=str(label), zorder=2, **look)
 
@@ -225,11 +234,11 @@ def draw_marks(ax: Axes, plane: Plane, judgement: Judgement) -> None:
     misclassified one."""
     area = marker_area(len(plane.points))
     outline: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "zorder": 3}
+    opacity = _opacity(int(np.isin(judgement.words, list(RINGS)).sum()) if judgement.words is not None else 0)
     for word, width in RINGS.items() if judgement.words is not None else ():
         x = plane.points[(judgement.words == word) & plane.is_complete]
         if len(x):
             look: dict[str, Any] = {"s": 3.2 * area, "marker": "o", "linewidths": width * line_share(area)}
-            opacity = max(_FAINTEST, min(1.0, _CROWD / len(x)))
             ax.scatter(x[:, 0], x[:, 1], label=f"{word}, {MEANINGS[word]}", alpha=opacity, **look, **outline)
     x = plane.points[judgement.nearest() if judgement.words is None else []]
     if len(x):
@@ -238,7 +247,11 @@ def draw_marks(ax: Axes, plane: Plane, judgement: Judgement) -> None:
     x = plane.points[judgement.is_wrong & plane.is_complete]
     if len(x):
         look = {"s": 2.4 * area, "marker": "x", "linewidths": 1.2 * line_share(area), "color": ink(), "zorder": 4}
-        ax.scatter(x[:, 0], x[:, 1], label="misclassified", **look)
+        ax.scatter(x[:, 0], x[:, 1], label="misclassified", alpha=_opacity(len(x)), **look)
+
+
+def _opacity(n_marks: int) -> float:
+    return max(_FAINTEST, min(1.0, _CROWD / max(1, n_marks)))
 
 
 def draw_frame(ax: Axes, model: Any, plane: Plane, title: str) -> None:
