@@ -59,7 +59,7 @@ def test_the_others_can_be_held_elsewhere():
     places = boundary(ax)
     rows = np.column_stack([places, np.full(len(places), 1.5), np.full(len(places), np.median(X[:, 3]))])
     np.testing.assert_allclose(model.decision_function(rows), 0, atol=1e-6)
-    assert ax.get_title().splitlines()[-1].startswith("at x2 = 1.5, x3 = ")
+    assert "\nat x2 = 1.5, x3 = " in ax.get_title()
 
 
 def test_points_are_judged_by_all_of_their_cells_and_keep_their_words():
@@ -67,6 +67,23 @@ def test_points_are_judged_by_all_of_their_cells_and_keep_their_words():
     ax = plot_boundary(model, X, Y, features=(0, 1))
     np.testing.assert_array_equal(points_of(ax, "marginal, 0 < α < C"), X[model.kkt_ == "marginal"][:, :2])
     np.testing.assert_array_equal(points_of(ax, "misclassified"), X[model.predict(X) != Y][:, :2])
+
+
+@pytest.mark.parametrize("features", [(0, 1), "pca"])
+def test_points_that_the_slice_shows_otherwise_are_counted(features):
+    y = np.where(X[:, 3] > 0, "yes", "no")  # a column that the plane hardly shows
+    order = np.argsort(y, kind="stable")  # points are drawn class by class
+    model = SVC(kernel="linear").fit(X, y)
+    ax = plot_boundary(model, X, y, features=features)
+    drawn = np.vstack([points_of(ax, "no"), points_of(ax, "yes")])
+    if features == "pca":
+        directions = np.linalg.lstsq(drawn, X[order] - X.mean(axis=0), rcond=None)[0]
+        rows = X.mean(axis=0) + drawn @ directions
+    else:
+        rows = np.column_stack([drawn, np.tile(np.median(X[:, 2:], axis=0), (80, 1))])
+    otherwise = int((model.predict(rows) != model.predict(X[order])).sum())
+    assert otherwise > 1
+    assert f"{otherwise} are judged otherwise than this slice shows" in ax.get_title()
 
 
 @pytest.mark.parametrize("learner", [SVC(), DecisionTreeClassifier(max_depth=3), AdaBoostClassifier(n_estimators=3)])
@@ -95,14 +112,14 @@ def test_a_frame_reaches_scikit_learns_encoders_as_a_frame(library):
     )
     model = make_pipeline(encoder, BasicLinearClassifier()).fit(frame, Y)
     ax = plot_boundary(model, frame, Y, features=["a", "b"], resolution=20)
-    assert ax.get_title().splitlines()[-1] == "at kind = wet, n = 1"
+    assert "\nat kind = wet, n = 1" in ax.get_title()
 
 
 def test_more_columns_than_the_model_knows_are_left_aside():
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(extra="text")
     model = BasicLinearClassifier().fit(frame[["a", "b", "c"]], Y)
     title = plot_boundary(model, frame, Y, features=["a", "c"], resolution=20).get_title()
-    assert title.splitlines()[-1].startswith("at b = ")
+    assert "\nat b = " in title
 
 
 def test_a_table_suits_a_model_of_arrays():
@@ -135,7 +152,7 @@ def test_long_lists_of_what_is_held_stay_within_the_title():
     wide = pd.DataFrame(np.hstack([X, X, X]), columns=[f"a column of a long name {j}" for j in range(12)])
     model = BasicLinearClassifier().fit(wide, Y)
     title = plot_boundary(model, wide, Y, features=(0, 1), resolution=20).get_title()
-    assert title.endswith("7 more held")
+    assert "7 more held" in title
     assert max(map(len, title.splitlines())) < 60
 
 
@@ -148,7 +165,7 @@ def test_principal_components_are_those_of_the_rows_the_classifier_sees():
     np.testing.assert_allclose(np.abs(drawn), np.abs(encoded @ directions[:2].T), atol=1e-8)
     share = values**2 / (values**2).sum()
     assert ax.get_xlabel().startswith(f"component 1, {100 * share[0]:.0f} % of the variance")
-    assert ax.get_title().endswith("slice through the mean, points projected onto it")
+    assert "\nslice through the mean, points projected onto it" in ax.get_title()
 
 
 def test_the_boundary_among_components_is_that_of_the_slice_through_the_mean():

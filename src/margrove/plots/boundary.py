@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -107,7 +108,8 @@ def plot_boundary(
     The margin is a distance in the space the classifier sees: after a pipeline's encoder, and for a kernel in
     its feature space. Only for a linear classifier without a pipeline is it what a ruler finds in the
     picture; its axes have one scale then, unless their ranges differ much. In a slice of many columns the margin lines
-    are where f = ±m in that slice; a point beside it may be on the other side of them.
+    are where f = ±m in that slice; a point beside it may be on the other side of them. The title counts those that the
+    model judges otherwise than the slice at the place where they are drawn: the fewer, the more the slice tells.
 
     Examples
     --------
@@ -127,8 +129,8 @@ def plot_boundary(
     >>> iris = load_iris(as_frame=True)
     >>> model = SVC().fit(iris.data, iris.target)
     >>> ax = plot_boundary(model, iris.data, iris.target, features=["petal length (cm)", "petal width (cm)"])
-    >>> ax.get_title().splitlines()[-1]
-    'at sepal length (cm) = 5.8, sepal width (cm) = 3'
+    >>> ax.get_title().splitlines()[3:]
+    ['at sepal length (cm) = 5.8, sepal width (cm) = 3', '2 are judged otherwise than this slice shows']
     """
     check_is_fitted(model)
     if resolution < 2:
@@ -139,10 +141,22 @@ def plot_boundary(
     draw_points(ax, plane, judgement)
     draw_model(ax, model, plane, judgement, margins=margins, regions=regions, resolution=resolution)
     draw_marks(ax, plane, judgement)
+    plane = replace(plane, words=plane.words + _beside(model, plane))
     draw_frame(ax, model, plane, f"{type(learner_of(model)).__name__}\n{judgement.in_words()}")
     if legend:
         legend_outside(ax)
     return ax
+
+
+def _beside(model: Any, plane: Plane) -> str:
+    """How many points of a slice do not lie in it as far as the model can tell, for the title."""
+    if not plane.words:
+        return ""
+    there = plane.is_complete
+    asked = learner_of(model) if plane.is_encoded else model
+    in_slice = np.concatenate([np.asarray(asked.predict(rows)) for rows in _in_blocks(plane, plane.points[there])])
+    n = int((np.asarray(model.predict(plane.rows))[there] != in_slice).sum())
+    return f"\n{n:,} {'is' if n == 1 else 'are'} judged otherwise than this slice shows" if n else ""
 
 
 def _plane_of(model: Any, X: Any, features: Any, at: Mapping[str, Any]) -> Plane:
