@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+import auto_results
 import boost_results
 import calibration_results
 import codes_results
 import gallery
 import linear_results
 import linear_stream_results
+import onnx_parity_results
 import search_results
 import svm_results
 import tree_accuracy_results
@@ -39,11 +41,13 @@ DPI = 80  # legible, and each picture well below 120 KB
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 # Benchmarks whose results are more than a list of times: what makes a section of them, and lines for the README.
 RENDERERS: dict[str, Any] = {
+    "auto": auto_results,
     "boost": boost_results,
     "calibration": calibration_results,
     "codes": codes_results,
     "linear": linear_results,
     "linear_stream": linear_stream_results,
+    "onnx_parity": onnx_parity_results,
     "search": search_results,
     "svm": svm_results,
     "tree": tree_results,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
     from margrove.select.selector import ImpuritySelector
     from margrove.status import Status
-    from margrove.store import from_sklearn, load, save
+    from margrove.store import from_sklearn, load, save, write_onnx
     from margrove.svm.one_class import OneClassSVM
     from margrove.svm.svc import SVC, NuSVC
     from margrove.svm.svr import SVR, NuSVR
@@ -85,6 +85,7 @@ _PUBLIC = {
     "from_sklearn": "margrove.store",
     "load": "margrove.store",
     "save": "margrove.store",
+    "write_onnx": "margrove.store",
 }
 _MODULES = ("data", "errors", "plots")
 
@@ -137,6 +138,7 @@ __all__ = [
     "read_table",
     "save",
     "skew_adjusted_gain",
+    "write_onnx",
 ]
 
 

@@ -255,7 +255,13 @@ def test_hostile_tables_are_learnt_and_certified(learner, engine):
 @pytest.mark.parametrize("y", [[0, 0, 1, 1], [0, 1, 1, 1]], ids=str)
 @pytest.mark.parametrize(
     ("engine", "solver"),
-    [("reference", "auto"), ("native", "newton"), ("native", "conjugate_gradients"), ("native", "descent")],
+    [
+        ("reference", "auto"),
+        ("native", "newton"),
+        ("native", "row_newton"),
+        ("native", "conjugate_gradients"),
+        ("native", "descent"),
+    ],
 )
 def test_a_table_of_zeros_is_no_obstacle(engine, solver, y):
     for parameters in ({}, {"fit_intercept": False}, {"regularize_intercept": False}):

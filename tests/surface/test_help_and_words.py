@@ -36,6 +36,8 @@ def test_learners_are_completed() -> None:
 
 def test_markup_in_labels_is_only_text(run: Run, flowers: str, flowers_text: str) -> None:
 
-    result = run("train", "-", "--folds", "0", stdin=flowers_text.replace("daisy", "[red]daisy[/]").encode())
+    result = run(
+        "train", "-", "--folds", "0", "--model", "svm", stdin=flowers_text.replace("daisy", "[red]daisy[/]").encode()
+    )
     assert result.exit_code == 0
     assert "[red]daisy[/] (4)" in result.stdout

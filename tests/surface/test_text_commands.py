@@ -90,7 +90,19 @@ def test_hashing_keeps_no_words(run: Run, reviews: str) -> None:
 
 
 def test_a_search_sees_the_text(run: Run, reviews: str) -> None:
-    words = ["--text", "body", "--param", "kernel=linear", "--folds", "2", "--budget", "20s", "--json"]
+    words = [
+        "--model",
+        "svm",
+        "--text",
+        "body",
+        "--param",
+        "kernel=linear",
+        "--folds",
+        "2",
+        "--budget",
+        "20s",
+        "--json",
+    ]
     record = json.loads(run("train", reviews, *words).stdout)
     assert record["search"]["best"]["score"] > 0.85
 

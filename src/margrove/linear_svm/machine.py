@@ -49,7 +49,7 @@ from margrove.status import Status, worst
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
 
 _GRAM_COLUMNS = 2000  # up to this many dual=False takes Newton's method with its d × d matrix
-_PRIMAL = ("newton", "conjugate_gradients")
+_PRIMAL = ("newton", "row_newton", "conjugate_gradients")
 # A recomputation takes about as long as ten passes of a solver. Small tables always get it, in a few milliseconds;
 # large ones where it costs less than a tenth of the fit: by counting, so that the answer is the same every time.
 _SMALL_CELLS = 1 << 18

@@ -41,8 +41,8 @@ Loss = Literal["hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon
 LOSSES: tuple[Loss, ...] = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
 Penalty = Literal["l2", "l1"]
 PENALTIES: tuple[Penalty, ...] = ("l2", "l1")
-Solver = Literal["auto", "newton", "conjugate_gradients", "descent"]
-SOLVERS: tuple[Solver, ...] = ("auto", "newton", "conjugate_gradients", "descent")
+Solver = Literal["auto", "newton", "row_newton", "conjugate_gradients", "descent"]
+SOLVERS: tuple[Solver, ...] = ("auto", "newton", "row_newton", "conjugate_gradients", "descent")
 
 
 def is_squared(loss: Loss) -> bool:

@@ -78,9 +78,10 @@ class LinearSVC(ClassifierMixin, Streaming):
         Steps of Newton's method, or passes over the rows, of each machine at most.
     regularize_intercept : bool
         False leaves b out of the penalty, as `SVC` has it: s = ∞, and the same machine wherever the origin lies.
-    solver : {"auto", "newton", "conjugate_gradients", "descent"}
-        For penalty l2: Newton's method with a d × d matrix, or by conjugate gradients; or descent on the dual. "auto"
-        chooses by shape and loss, and ``solver_`` says what was taken.
+    solver : {"auto", "newton", "row_newton", "conjugate_gradients", "descent"}
+        For penalty l2: Newton's method with a d × d matrix, or with one of the rows that bend (up to 3,000 of them), or
+        by conjugate gradients; or descent on the dual. "auto" chooses by shape and loss, and ``solver_`` says what was
+        taken.
     warm_start : bool
         Whether ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at
         the end.

@@ -15,8 +15,10 @@ from margrove.boost.learners import is_plain_tree
 from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import Table
 from margrove.errors import ParameterError
+from margrove.surface.answers import Answers
 from margrove.surface.display import part_of
 from margrove.surface.meter import Meter
+from margrove.surface.models import learner_of
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Folds, ModelMaker, refuse_interrupted
 
@@ -65,6 +67,7 @@ class NumberEstimate:
     errors: tuple[float, ...]  # the mean absolute error of each fold
     baseline: float | None
     notes: tuple[str, ...] = ()
+    answers: Answers | None = None  # of all rows
 
     @property
     def words(self) -> str:
@@ -153,6 +156,7 @@ def cross_validate_numbers(make_model: ModelMaker, table: Table, folds: Folds, m
         errors=tuple(float(off[test].mean()) for test in folds.tests),
         baseline=float(np.abs(truth - medians).mean()),
         notes=folds.notes,
+        answers=Answers(np.arange(len(truth)), estimates, None, type(learner_of(model)).__name__, means),
     )
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from margrove.data import Table
 from margrove.engine.slices import forget_interruption
 from margrove.status import Status
+from margrove.surface.answers import Answers, answered, joined
 from margrove.surface.budget import Budget, budget_words
 from margrove.surface.meter import Meter
 from margrove.surface.search import Found, Question, search
@@ -77,6 +78,7 @@ class Tuning:
         self._notes = list(folds.notes)
         self._params: list[dict[str, float]] = []
         self._accuracies: list[float] = []
+        self._answers: list[Answers] = []
 
     def run(self) -> Tuned:
         """Search, and estimate; Ctrl-C keeps what there is."""
@@ -119,7 +121,8 @@ class Tuning:
             names = " and ".join(self._question.names)
             self._notes.append(f"{n_bare} of the rounds had nothing to choose by and took {names} as by default")
         method = method if self._accuracies else "none"
-        estimate = Estimate(tuple(self._accuracies), *baseline, tuple(self._notes), method, n_tested)
+        kept = joined(self._answers) if self._answers else None
+        estimate = Estimate(tuple(self._accuracies), *baseline, tuple(self._notes), method, n_tested, kept)
         return Tuned(found, estimate, tuple(self._params), self._was_interrupted())
 
     def _search(self, table: Table, title: str, seconds: float) -> Found:
@@ -149,8 +152,10 @@ class Tuning:
             model.fit(learned_from, self._labels[rest])
             if self._heed(model[-1].status_):
                 return found
-            right = model.predict(self._table.take(test)) == self._labels[test]
-        self._accuracies.append(float(np.mean(right)))
+            asked = self._table.take(test)
+            said = model.predict(asked)
+            self._answers.append(answered(model, asked, test, said, self._labels))
+        self._accuracies.append(float(np.mean(said == self._labels[test])))
         self._params.append(found.params)
         return found
 

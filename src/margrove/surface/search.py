@@ -52,13 +52,15 @@ class Question:
     names : tuple of str
         "C", "gamma" or both.
     Cs, gammas : tuple, optional
-        The one value that is fixed. None: searched, or a kernel without γ.
+        The values there are, often one that is fixed. None: the usual ones, or a kernel without γ.
     settings : mapping
         The machine's other parameters.
     preparation : Preparation
         How the table becomes numbers.
     is_linear : bool
         Whether the machine is linear, with w explicit.
+    limit : int, optional
+        Of more rows than these a sample is searched; None: as many as the usual budget takes.
     """
 
     names: tuple[str, ...]
@@ -67,10 +69,13 @@ class Question:
     settings: Mapping[str, Any]
     preparation: Preparation = AS_USUAL
     is_linear: bool = False
+    limit: int | None = None
 
     @property
     def most_rows(self) -> int:
         """More are not searched, but a sample of them."""
+        if self.limit is not None:
+            return self.limit
         return MOST_ROWS_LINEAR if self.is_linear else MOST_ROWS
 
 
