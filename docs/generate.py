@@ -3,7 +3,8 @@
 =================================  ==================================================================
 docs/reference/command-line.md     from the commands and their help
 docs/benchmarks.md, README.md      the tables between the markers, from benchmarks/results/*.json
-docs/images/*.png                  from examples of ours; drawn anew, and not compared by --check
+docs/images/*.png                  from the examples, and from the code of docs/guide/pictures.md; drawn anew, and
+                                   not compared by --check
 =================================  ==================================================================
 
 ``python docs/generate.py`` writes them. ``python docs/generate.py --check`` writes nothing, names what is stale
@@ -24,6 +25,7 @@ import auto_results
 import boost_results
 import calibration_results
 import codes_results
+import gallery
 import linear_results
 import linear_stream_results
 import onnx_parity_results
@@ -275,6 +277,9 @@ def draw_figures() -> None:
         for name, figure in module.figures().items():
             figure.savefig(FIGURES / f"{name}.png", dpi=DPI, metadata={"Software": None})
             plt.close(figure)
+    for name, figure in gallery.figures(FIGURES):
+        figure.savefig(FIGURES / f"{name}.png", dpi=DPI, metadata={"Software": None})
+        plt.close("all")
     for result in read_results(RESULTS):
         if result.get("scaling"):
             svm_results.draw_scaling(result, FIGURES / "svm-scaling.png", DPI)
