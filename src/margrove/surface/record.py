@@ -8,17 +8,14 @@ stranger's data: every key may be missing.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data import Table
-from margrove.progress import Progress, overheard
+from margrove.progress import Course
 from margrove.surface.answers import Answers, wilson
 from margrove.surface.auto import Result
 from margrove.surface.auto_estimate import Chosen
@@ -30,48 +27,16 @@ from margrove.surface.validation import Estimate
 
 VERSION = 1
 MOST_ANSWERS = 5_000
-MOST_MOMENTS = 200
 _DIGITS = 6  # significant, of scores: nobody draws more
 
 
-@dataclass
-class Course:
-    """What a solver reports while it works, a moment each."""
-
-    moments: list[dict[str, Any]] = field(default_factory=list)
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Note what is reported inside the block."""
-        began = time.monotonic()
-
-        def note(report: Progress) -> None:
-            if report.objective is not None and math.isfinite(report.objective):
-                self.moments.append(
-                    {
-                        "seconds": round(time.monotonic() - began, 4),
-                        "value": significant(report.objective),
-                        "name": report.objective_name,
-                        "stage": report.stage,
-                    }
-                )
-
-        with overheard(note):
-            yield
-
-    def thinned(self, most: int = MOST_MOMENTS) -> list[dict[str, Any]]:
-        """At most so many moments, evenly, the first and the last among them.
-
-        Examples
-        --------
-        >>> from margrove.surface.record import Course
-        >>> course = Course([{"value": k} for k in range(1000)])
-        >>> [moment["value"] for moment in course.thinned(4)]
-        [0, 333, 666, 999]
-        """
-        if len(self.moments) <= most:
-            return self.moments
-        return [self.moments[k] for k in np.linspace(0, len(self.moments) - 1, most).round().astype(int)]
+def course_part(course: Course) -> list[dict[str, Any]]:
+    """What the solver of the last fit reported, to six digits."""
+    return [
+        {**point, "seconds": round(point["seconds"], 4), "value": significant(point["value"])}
+        for point in course.points
+        if math.isfinite(point["value"])
+    ]
 
 
 def significant(value: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.engine import Effort
+from margrove.progress import Course
 from margrove.status import Status
 from margrove.surface import record
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS
@@ -95,7 +96,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         decide = _decide_among_many if training.is_auto else _decide_on_one
         decision = decide(screen, training, table, facts, budget)
         training = decision.training
-        course = record.Course()
+        course = Course()
         model, certificate, warnings = _fit(screen, decision, table, budget, course)
     curve = _curve(screen, decision, budget)
     lessons = learned(model, table_for(training.learner, table))
@@ -113,7 +114,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
             "table": facts.to_dict(),
             **decision.history,
             "learning_curve": [vars(point) for point in curve],
-            "course": course.thinned(),
+            "course": record.course_part(course),
             "warnings": [*facts.warnings, *warnings],
         }
     )
@@ -241,7 +242,7 @@ def _tune(screen: Screen, training: Training, question: Question, table: Table) 
 
 
 def _fit(
-    screen: Screen, decision: Decision, table: Table, budget: Budget, course: record.Course
+    screen: Screen, decision: Decision, table: Table, budget: Budget, course: Course
 ) -> tuple[Any, Certificate, list[str]]:
     """The model fitted on all rows, its certificate recomputed, and warnings."""
     training = decision.training
@@ -251,7 +252,7 @@ def _fit(
     model = replace(training, time_limit=limit).build(decision.found)
     table = table_for(training.learner, table)
     with _watched(screen, decision, budget, "fit on all rows") as meter:
-        with course.listening():
+        with course:
             warnings = fit_model(model, table)
         meter.begin("recomputing the certificate")
         certificate = certify(model, table, table.labels())
