@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -21,7 +22,8 @@ from margrove.surface.learners import LEARNERS, Learner, check_task
 from margrove.surface.meter import Meter, metered
 from margrove.surface.models import build_model, fit_model, learner_of, table_for
 from margrove.surface.preparation import AS_USUAL, Preparation
-from margrove.surface.reading import Reading, facts_of, tell_facts
+from margrove.surface.reading import Facts, Reading, facts_of, tell_facts
+from margrove.surface.regression import NumberEstimate
 from margrove.surface.screen import Screen
 from margrove.surface.validation import (
     Estimate,
@@ -32,15 +34,15 @@ from margrove.surface.validation import (
     stratified_folds,
 )
 
-AnyEstimate = TypeVar("AnyEstimate")
+AnyEstimate = TypeVar("AnyEstimate", Estimate, NumberEstimate)
 
 
 @dataclass(frozen=True)
-class Contender:
+class Contender(Generic[AnyEstimate]):
     """How one learner did, or why it could not."""
 
     learner: Learner
-    estimate: Estimate | None = None  # of classes; `compare_numbers` has its own
+    estimate: AnyEstimate | None = None
     seconds: float | None = None  # of the fit on all rows
     certificate: Certificate | None = None
     status: str | None = None
@@ -114,20 +116,45 @@ def compare(
             screen, reading, table, facts, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation
         )
         return
-    as_they_are = ", ".join(learner.name for learner in LEARNERS.values() if learner.takes_tables)
-    tell_facts(screen, facts, reading, gaps=f"filled in ({as_they_are}: taken as they are)")
-    if preparation.text:
-        screen.say(f"{as_they_are}: without the text, which they do not take", indent=2)
     rounds = stratified_folds(table, folds, seed)
-    with metered(screen, "comparing", total=len(LEARNERS) * (len(rounds.tests) + 1)) as meter:
-        contenders = [
-            _contend(learner, table, rounds, meter, seed=seed, time_limit=time_limit, preparation=preparation)
-            for learner in LEARNERS.values()
-        ]
-    screen.say()
+    rules = Rules(table, rounds, judge, seed, time_limit, preparation)
+    contenders = contest(screen, reading, facts, list(LEARNERS.values()), rules)
     screen.essential(_grid(contenders))
     best = best_of(contenders)
     _tell_best(screen, contenders, best, time_limit)
+    document(screen, facts, contenders, best)
+
+
+@dataclass(frozen=True)
+class Rules(Generic[AnyEstimate]):
+    """What is the same for all learners of a contest."""
+
+    table: Table
+    rounds: Folds
+    judge: Callable[[ModelMaker, Table, Folds, Meter, str], Judged[AnyEstimate]]
+    seed: int
+    time_limit: float | None
+    preparation: Preparation
+
+
+def contest(
+    screen: Screen, reading: Reading, facts: Facts, learners: list[Learner], rules: Rules[AnyEstimate]
+) -> list[Contender[AnyEstimate]]:
+    """Tell of the table, and let every learner do its best."""
+    as_they_are = ", ".join(learner.name for learner in learners if learner.takes_tables)
+    tell_facts(screen, facts, reading, gaps=f"filled in ({as_they_are}: taken as they are)")
+    if rules.preparation.text:
+        screen.say(f"{as_they_are}: without the text, which they do not take", indent=2)
+    with metered(screen, "comparing", total=len(learners) * (len(rules.rounds.tests) + 1)) as meter:
+        contenders = [_contend(learner, rules, meter) for learner in learners]
+    screen.say()
+    return contenders
+
+
+def document(
+    screen: Screen, facts: Facts, contenders: list[Contender[AnyEstimate]], best: Contender[AnyEstimate] | None
+) -> None:
+    """What ``--json`` prints."""
     screen.document(
         {
             "command": "compare",
@@ -138,37 +165,29 @@ def compare(
     )
 
 
-def _contend(
-    learner: Learner,
-    table: Table,
-    rounds: Folds,
-    meter: Meter,
-    *,
-    seed: int,
-    time_limit: float | None,
-    preparation: Preparation,
-) -> Contender:
+def _contend(learner: Learner, rules: Rules[AnyEstimate], meter: Meter) -> Contender[AnyEstimate]:
+    table, preparation = rules.table, rules.preparation
     prepared = preparation.for_table(learner, table)
 
     def make() -> Any:
-        return build_model(learner, {}, seed=seed, time_limit=time_limit, preparation=prepared)
+        return build_model(learner, {}, seed=rules.seed, time_limit=rules.time_limit, preparation=prepared)
 
     try:
         taken = table_for(learner, preparation.less_text(table) if learner.takes_tables else table)
-        judged = judge(make, taken, rounds, meter, learner.name)
+        judged = rules.judge(make, taken, rules.rounds, meter, learner.name)
     except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
         return Contender(learner, failure=error_in_shell(error) or type(error).__name__)
     size, status = learned(judged.model).size_words, str(learner_of(judged.model).status_)
     return Contender(learner, judged.estimate, judged.seconds, judged.certificate, status, size)
 
 
-def best_of(contenders: list[Contender]) -> Contender | None:
+def best_of(contenders: list[Contender[Estimate]]) -> Contender[Estimate] | None:
     """The highest mean accuracy; of equals the first, which is the simpler."""
     judged = [c for c in contenders if c.estimate is not None and c.estimate.accuracies]
     return max(judged, key=lambda c: steady(c.estimate.mean) if c.estimate else 0.0, default=None)
 
 
-def rivals_of(best: Contender, contenders: list[Contender]) -> list[str]:
+def rivals_of(best: Contender[Estimate], contenders: list[Contender[Estimate]]) -> list[str]:
     """The learners that are no further from the best than its spread, ties among them."""
     if best.estimate is None:
         return []
@@ -177,7 +196,7 @@ def rivals_of(best: Contender, contenders: list[Contender]) -> list[str]:
     return [c.learner.name for c in others if c.estimate is not None and steady(c.estimate.mean) >= floor]
 
 
-def decimals_for(contenders: list[Contender]) -> int:
+def decimals_for(contenders: list[Contender[Estimate]]) -> int:
     """Two decimals for all, where one of them needs two or one decimal would hide that two learners differ."""
     estimates = [c.estimate for c in contenders if c.estimate is not None and c.estimate.accuracies]
     means = {steady(estimate.mean) for estimate in estimates}
@@ -190,7 +209,7 @@ def steady(mean: float) -> float:
     return round(mean, 12)
 
 
-def _grid(contenders: list[Contender]) -> Grid:
+def _grid(contenders: list[Contender[Estimate]]) -> Grid:
     best, decimals = best_of(contenders), decimals_for(contenders)
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("learner", no_wrap=True)
@@ -228,7 +247,9 @@ def certificate_words(certificate: Certificate) -> Text:
     return Text(f"✗ {reason}{ended}", style="red")
 
 
-def _tell_best(screen: Screen, contenders: list[Contender], best: Contender | None, time_limit: float | None) -> None:
+def _tell_best(
+    screen: Screen, contenders: list[Contender[Estimate]], best: Contender[Estimate] | None, time_limit: float | None
+) -> None:
     if best is None or best.estimate is None:
         for note in next((c.estimate.notes for c in contenders if c.estimate is not None), ()):
             screen.say(f"Accuracy {note}")

@@ -3,58 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from margrove.certificate import Certificate
 from margrove.data import Table
-from margrove.errors import MargroveError
 from margrove.status import Status
-from margrove.surface.compare import certificate_words, duration_words, fitted_and_certified
-from margrove.surface.cures import error_in_shell
-from margrove.surface.learned import learned
-from margrove.surface.learners import LEARNERS, Learner
-from margrove.surface.meter import Meter, metered
-from margrove.surface.models import build_model, learner_of, table_for
+from margrove.surface.compare import (
+    Contender,
+    Judged,
+    Rules,
+    certificate_words,
+    contest,
+    document,
+    duration_words,
+    fitted_and_certified,
+)
+from margrove.surface.learners import LEARNERS
+from margrove.surface.meter import Meter
 from margrove.surface.preparation import Preparation
-from margrove.surface.reading import Facts, Reading, tell_facts
+from margrove.surface.reading import Facts, Reading
 from margrove.surface.regression import Deviation, NumberEstimate, cross_validate_numbers, plain_folds
 from margrove.surface.screen import Screen
-from margrove.surface.validation import Folds
+from margrove.surface.validation import Folds, ModelMaker
 
-
-@dataclass(frozen=True)
-class NumberContender:
-    """How one learner of numbers did, or why it could not."""
-
-    learner: Learner
-    estimate: NumberEstimate | None = None
-    seconds: float | None = None  # of the fit on all rows
-    certificate: Certificate | None = None
-    status: str | None = None
-    size: str = ""
-    failure: str | None = None
-
-    @property
-    def overall(self) -> Deviation | None:
-        """How far off it is, if there is an estimate."""
-        return None if self.estimate is None else self.estimate.overall
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return {
-            "learner": self.learner.name,
-            "cross_validation": None if self.estimate is None else self.estimate.to_dict(),
-            "seconds": self.seconds,
-            "certificate": None if self.certificate is None else self.certificate.to_dict(),
-            "status": self.status,
-            "size": self.size,
-            "failure": self.failure,
-        }
+NumberContender: TypeAlias = Contender[NumberEstimate]
 
 
 def compare_numbers(
@@ -70,65 +45,34 @@ def compare_numbers(
 ) -> None:
     """Cross-validate, fit and certify every learner that estimates numbers, on the same folds; say which is best."""
     learners = [learner.regression for learner in LEARNERS.values() if learner.regression is not None]
-    as_they_are = ", ".join(learner.name for learner in learners if learner.takes_tables)
-    tell_facts(screen, facts, reading, gaps=f"filled in ({as_they_are}: taken as they are)")
-    if preparation.text:
-        screen.say(f"{as_they_are}: without the text, which they do not take", indent=2)
-    rounds = plain_folds(table, folds, seed)
-    with metered(screen, "comparing", total=len(learners) * (len(rounds.tests) + 1)) as meter:
-        contenders = [
-            _contend(learner, table, rounds, meter, seed=seed, time_limit=time_limit, preparation=preparation)
-            for learner in learners
-        ]
-    screen.say()
+    rules = Rules(table, plain_folds(table, folds, seed), _judge, seed, time_limit, preparation)
+    contenders = contest(screen, reading, facts, learners, rules)
     best = best_of_numbers(contenders)
     screen.essential(_grid(contenders, best))
     _tell_best(screen, contenders, best, time_limit)
-    screen.document(
-        {
-            "command": "compare",
-            "table": facts.to_dict(),
-            "learners": [contender.to_dict() for contender in contenders],
-            "best": None if best is None else best.learner.name,
-        }
-    )
+    document(screen, facts, contenders, best)
 
 
-def _contend(
-    learner: Learner,
-    table: Table,
-    rounds: Folds,
-    meter: Meter,
-    *,
-    seed: int,
-    time_limit: float | None,
-    preparation: Preparation,
-) -> NumberContender:
-    prepared = preparation.for_table(learner, table)
+def _judge(make: ModelMaker, table: Table, rounds: Folds, meter: Meter, name: str) -> Judged[NumberEstimate]:
+    estimate = cross_validate_numbers(make, table, rounds, meter, name)
+    return fitted_and_certified(estimate, make, table, meter, name)
 
-    def make() -> Any:
-        return build_model(learner, {}, seed=seed, time_limit=time_limit, preparation=prepared)
 
-    try:
-        taken = table_for(learner, preparation.less_text(table) if learner.takes_tables else table)
-        estimate = cross_validate_numbers(make, taken, rounds, meter, learner.name)
-        judged = fitted_and_certified(estimate, make, taken, meter, learner.name)
-    except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
-        return NumberContender(learner, failure=error_in_shell(error) or type(error).__name__)
-    size, status = learned(judged.model).size_words, str(learner_of(judged.model).status_)
-    return NumberContender(learner, estimate, judged.seconds, judged.certificate, status, size)
+def deviation(contender: NumberContender) -> Deviation | None:
+    """How far off it is, if there is an estimate."""
+    return None if contender.estimate is None else contender.estimate.overall
 
 
 def best_of_numbers(contenders: list[NumberContender]) -> NumberContender | None:
     """The highest R², or where the target does not vary the smallest error; of equals the first, the simpler."""
 
     def worth(contender: NumberContender) -> tuple[float, float]:
-        if contender.overall is None:
+        overall = deviation(contender)
+        if overall is None:
             return -math.inf, -math.inf
-        r2 = contender.overall.r2
-        return (0.0 if r2 is None else round(r2, 12), -contender.overall.mean_absolute_error)
+        return (0.0 if overall.r2 is None else round(overall.r2, 12), -overall.mean_absolute_error)
 
-    return max((contender for contender in contenders if contender.overall is not None), key=worth, default=None)
+    return max((contender for contender in contenders if deviation(contender) is not None), key=worth, default=None)
 
 
 def _grid(contenders: list[NumberContender], best: NumberContender | None) -> Grid:
@@ -159,7 +103,7 @@ def _grid(contenders: list[NumberContender], best: NumberContender | None) -> Gr
 
 def _numbers(contender: NumberContender) -> tuple[str, str]:
     """R² and the mean absolute error, as the table has them."""
-    overall = contender.overall
+    overall = deviation(contender)
     if overall is None or contender.estimate is None:
         return "-", "-"
     r2 = "-" if overall.r2 is None else f"{overall.r2:.3f}"
@@ -192,8 +136,9 @@ def _tell_best(
 
 def _rivals(best: NumberContender, contenders: list[NumberContender]) -> list[str]:
     """The learners whose error is no further above that of the best than its spread."""
-    if best.overall is None or best.estimate is None:
+    least = deviation(best)
+    if least is None or best.estimate is None:
         return []
-    most = best.overall.mean_absolute_error + best.estimate.spread
-    others = [c for c in contenders if c is not best and c.overall is not None]
-    return [c.learner.name for c in others if c.overall is not None and c.overall.mean_absolute_error <= most]
+    most = least.mean_absolute_error + best.estimate.spread
+    others = [(c.learner.name, deviation(c)) for c in contenders if c is not best]
+    return [name for name, off in others if off is not None and off.mean_absolute_error <= most]
