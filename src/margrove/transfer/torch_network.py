@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors
+import safetensors.torch
 import torch
 from numpy.typing import NDArray
 from torch import nn
@@ -207,8 +209,6 @@ def read_weights(path: Any) -> dict[str, torch.Tensor]:
         raise InputError("there is no such file", file=name, cure=cure)
     try:
         if name.endswith(".safetensors"):
-            import safetensors.torch
-
             return dict(safetensors.torch.load_file(name))
         state = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, safetensors.SafetensorError) as error:
