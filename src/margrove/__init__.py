@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from margrove.svm.svc import SVC, NuSVC
     from margrove.svm.svr import SVR, NuSVR
     from margrove.transfer.features import ConvFeatures
+    from margrove.transfer.fine_tuned import FineTuned
     from margrove.transfer.pictures import read_picture_folder
+    from margrove.transfer.softmax import SoftmaxClassifier
     from margrove.tree.classifier import DecisionTreeClassifier
     from margrove.tree.regressor import DecisionTreeRegressor
     from margrove.tree.stump import DecisionStump
@@ -65,6 +67,8 @@ _PUBLIC = {
     "OneVsOneClassifier": "margrove.multiclass.one_vs_one",
     "BitStringClassifier": "margrove.multiclass.bit_string",
     "ConvFeatures": "margrove.transfer.features",
+    "FineTuned": "margrove.transfer.fine_tuned",
+    "SoftmaxClassifier": "margrove.transfer.softmax",
     "read_picture_folder": "margrove.transfer.pictures",
     "ImpuritySelector": "margrove.select.selector",
     "information_gain": "margrove.select.scores",
@@ -109,6 +113,7 @@ __all__ = [
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "FineTuned",
     "ImpuritySelector",
     "KernelPerceptron",
     "LeastSquaresClassifier",
@@ -122,6 +127,7 @@ __all__ = [
     "OneVsOneClassifier",
     "OneVsRestClassifier",
     "Perceptron",
+    "SoftmaxClassifier",
     "Status",
     "Table",
     "TableEncoder",

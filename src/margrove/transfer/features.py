@@ -11,9 +11,7 @@ attributes of a tree, whose tests then read ``map_17 > 0.42`` (X3).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,7 @@ from margrove.checkpoint import fingerprint
 from margrove.data import Table
 from margrove.errors import InputError, ParameterError, check_flag, check_whole, shown
 from margrove.progress import Progress, report
+from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.code_cache import CodeCache, settle_cache
 from margrove.transfer.networks import BUILT_IN, DEVICES, POOLINGS, PRECISIONS, Cut, Floats, Network, find_network
 from margrove.transfer.pictures import Picture, as_pictures
@@ -163,9 +162,9 @@ class ConvFeatures(TransformerMixin, BaseEstimator):
             cure = "Name a convolutional layer: ConvFeatures(layer=…)."
             raise InputError(f"no maps come out of {self.layer_!r}, but one number for each", cure=cure)
         pictures = as_pictures(X)
-        parts = _parts(np.arange(len(pictures)), self.batch_size)
+        parts = parts_of(np.arange(len(pictures)), self.batch_size)
         chosen = list(which)
-        with _ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
+        with ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
             return np.concatenate([network.maps(pixels)[:, chosen] for _, pixels in batches])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -188,9 +187,9 @@ class ConvFeatures(TransformerMixin, BaseEstimator):
         if not len(todo):
             return codes
         network = self._opened()
-        parts = _parts(todo, self.batch_size)
+        parts = parts_of(todo, self.batch_size)
         try:
-            with _ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
+            with ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
                 for part, pixels in batches:
                     codes[part] = self._of_batch(network, pixels)
                     if cache is not None:
@@ -283,23 +282,3 @@ class ConvFeatures(TransformerMixin, BaseEstimator):
         tags.input_tags.three_d_array = True
         tags.no_validation = True
         return tags
-
-
-def _parts(rows: NDArray[np.intp], size: int) -> list[NDArray[np.intp]]:
-    return [rows[start : start + size] for start in range(0, len(rows), size)]
-
-
-@contextmanager
-def _ahead(prepare: Any, parts: list[NDArray[np.intp]]) -> Iterator[Iterator[tuple[NDArray[np.intp], Any]]]:
-    """Each part with what ``prepare`` makes of it; the next one is made in a thread while this one is used."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-
-        def pairs() -> Iterator[tuple[NDArray[np.intp], Any]]:
-            waiting = pool.submit(prepare, parts[0])
-            for number, part in enumerate(parts):
-                prepared = waiting.result()
-                if number + 1 < len(parts):
-                    waiting = pool.submit(prepare, parts[number + 1])
-                yield part, prepared
-
-        yield pairs()

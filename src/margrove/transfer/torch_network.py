@@ -97,7 +97,7 @@ class TorchNetwork:
             if layer not in places or not layer:
                 raise ParameterError(f"layer is {shown(layer)}; the network has {_some(list(places)[1:])}.")
             return places[layer], False
-        with torch.inference_mode(), _heard(self._module) as calls:
+        with torch.inference_mode(), heard(self._module) as calls:
             self._module(self._input(noise))
         last = max((i for i, call in enumerate(calls) if isinstance(call[0], nn.Linear)), default=None)
         if last is None:
@@ -119,7 +119,7 @@ class TorchNetwork:
 
 
 @contextmanager
-def _heard(module: nn.Module) -> Iterator[list[tuple[nn.Module, torch.Tensor, torch.Tensor]]]:
+def heard(module: nn.Module) -> Iterator[list[tuple[nn.Module, torch.Tensor, torch.Tensor]]]:
     """Every call of a submodule inside the block, in the order of their ends: the module, its input, its answer."""
     calls: list[tuple[nn.Module, torch.Tensor, torch.Tensor]] = []
 
