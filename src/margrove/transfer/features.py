@@ -25,7 +25,18 @@ from margrove.errors import InputError, ParameterError, check_flag, check_whole,
 from margrove.progress import Progress, report
 from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.code_cache import CodeCache, settle_cache
-from margrove.transfer.networks import BUILT_IN, DEVICES, POOLINGS, PRECISIONS, Cut, Floats, Network, find_network
+from margrove.transfer.networks import (
+    BUILT_IN,
+    DEVICES,
+    POOLINGS,
+    PRECISIONS,
+    Cut,
+    Floats,
+    Network,
+    find_network,
+    refuse_lost,
+    refuse_other,
+)
 from margrove.transfer.pictures import Picture, as_pictures
 from margrove.transfer.preparation import Preparation
 
@@ -224,23 +235,13 @@ class ConvFeatures(TransformerMixin, BaseEstimator):
         if network is not None:
             return network
         _, network, _ = self._open(self.preparation_)
-        if network.digest != self.network_digest_:
-            raise InputError(
-                f"the network is not the one that this model was made with: its fingerprint is {network.digest}, and "
-                f"{self.network_digest_} ({self.network_name_}) was expected",
-                cure="Give that network: set_params(network=…).",
-            )
+        refuse_other(self, network.digest)
         self._network = network
         return network
 
     def _open(self, preparation: Preparation | None = None) -> tuple[str, Network, Preparation]:
         """The name of the network, the network, and what it sees of a picture."""
-        if self.network is None:
-            raise InputError(
-                f"the network is not here: this model wants {getattr(self, 'network_name_', 'one')} with the "
-                f"fingerprint {getattr(self, 'network_digest_', '')}",
-                cure="Give it: set_params(network=…), a module or the path of an .onnx file.",
-            )
+        refuse_lost(self)
         source = find_network(self.network, self.weights, download=self.download)
         if preparation is None:
             preparation = source.preparation.with_given(self.size, self.crop, self.mean, self.std)

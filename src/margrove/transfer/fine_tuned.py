@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -29,7 +28,7 @@ from margrove.errors import (
 )
 from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.certificate import as_the_fit_says, mean_loss
-from margrove.transfer.networks import BUILT_IN, DEVICES, PRECISIONS, find_network, needs
+from margrove.transfer.networks import BUILT_IN, DEVICES, PRECISIONS, find_network, needs, refuse_lost, refuse_other
 from margrove.transfer.pictures import Picture, as_pictures
 
 LOSSES = ("softmax", "hinge")
@@ -200,13 +199,16 @@ class FineTuned(ClassifierMixin, BaseEstimator):
     def _open(self, n_classes: int, *, is_again: bool = False) -> Any:
         """The network with its new last layer; ``is_again``: of a fitted model, whose weights come next."""
         needs("torch", "FineTuned", "torch")
+        refuse_lost(self)
         source = find_network(self.network, self.weights, download=self.download)
         if source.onnx is not None:
             raise ParameterError(f"network is {shown(self.network)}; an ONNX file cannot be trained. Give a module.")
         from margrove.transfer.fine_tuning import Tuner
         from margrove.transfer.torch_network import digest_of
 
-        if not is_again:
+        if is_again:
+            refuse_other(self, digest_of(source.module))
+        else:
             self.network_name_, self.network_digest_ = source.name, digest_of(source.module)
             self.preparation_ = source.preparation.with_given(self.size, self.crop, self.mean, self.std)
         return Tuner(source.module, n_classes, self.preparation_, self.n_blocks, self.device)
@@ -233,6 +235,8 @@ class FineTuned(ClassifierMixin, BaseEstimator):
                 f"the class {shown(rare)} has {counts.min()} pictures, too few to hold some out",
                 cure="Add pictures, or use early_stopping=False.",
             )
+        from sklearn.model_selection import StratifiedShuffleSplit
+
         splitter = StratifiedShuffleSplit(1, test_size=n_held, random_state=seed)
         fit_rows, held_out = next(splitter.split(rows, codes))
         return np.sort(fit_rows), np.sort(held_out)
@@ -279,6 +283,12 @@ class FineTuned(ClassifierMixin, BaseEstimator):
         for name in ("early_stopping", "flip", "download"):
             check_flag(name, getattr(self, name))
         return settle_checkpoint(self.checkpoint)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; the network is opened anew when it is next used."""
+        super().set_params(**params)
+        self.__dict__.pop("_tuner", None)
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the network as it runs; its weights are in ``weights_``."""

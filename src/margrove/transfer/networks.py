@@ -147,6 +147,29 @@ def _named(name: str, weights: Any, *, download: bool) -> Source:
     return Source(source.name, source.preparation, module=load_weights(source.module, weights))
 
 
+def refuse_lost(model: Any) -> None:
+    """Raise `InputError` where a model came out of a file, and the network that it names is not here."""
+    network = model.network
+    is_file = isinstance(network, os.PathLike) or (isinstance(network, str) and network.lower().endswith(".onnx"))
+    is_fitted = hasattr(model, "network_digest_")
+    if network is None or (is_fitted and is_file and not os.path.isfile(network)):
+        wanted = f"{model.network_name_}, fingerprint {model.network_digest_}" if is_fitted else "none was given"
+        raise InputError(
+            f"the network of this {type(model).__name__} is not here ({wanted})",
+            cure="Give it: set_params(network=…), a module or the path of an .onnx file.",
+        )
+
+
+def refuse_other(model: Any, digest: str) -> None:
+    """Raise `InputError` where the network is not the one that a fitted model was made with."""
+    if digest != model.network_digest_:
+        raise InputError(
+            f"the network is not the one that this model was made with: its fingerprint is {digest}, and "
+            f"{model.network_digest_} ({model.network_name_}) was expected",
+            cure="Give that network: set_params(network=…).",
+        )
+
+
 def needs(package: str, what: str, extra: str) -> None:
     """Raise `MissingExtraError` unless the package can be imported."""
     try:

@@ -22,7 +22,7 @@ from margrove.linear.classifier import LinearClassifier
 from margrove.status import Status
 from margrove.transfer.certificate import RELATIVE_GAP, certify_softmax
 
-_STEEPEST = 1e-6  # of the largest slope that scikit-learn leaves: far below what the gap asks for
+_STEEPEST = 1e-9  # of the largest slope, per unit of weight, that scikit-learn leaves: far below what the gap asks for
 
 _FEW_WEIGHTS = 1000  # up to here Newton's method, which takes their square in memory and ends nearer to the optimum
 
