@@ -10,6 +10,7 @@ plot_tree          a tree: its tests in words, the rows and classes of each node
 plot_regions       the rectangles into which a tree cuts the plane of two columns
 plot_code          a code matrix: the word of each class, what each machine asks
 plot_rounds        the course of AdaBoost: errors, loss and bound, ε and α of each round
+plot_feature_maps  what maps of a network respond to: the pictures that fire them most
 plot_vote_margins  how surely AdaBoost judges, after some of its rounds
 =================  =======================================================================
 
@@ -21,6 +22,7 @@ people can tell apart; classes have different markers too.
 from margrove.plots.boundary import plot_boundary
 from margrove.plots.code import plot_code
 from margrove.plots.compare import LINEAR_CLASSIFIERS, compare_linear
+from margrove.plots.feature_maps import plot_feature_maps
 from margrove.plots.margins import plot_margins
 from margrove.plots.path import plot_path
 from margrove.plots.regions import plot_regions
@@ -34,6 +36,7 @@ __all__ = [
     "compare_linear",
     "plot_boundary",
     "plot_code",
+    "plot_feature_maps",
     "plot_margins",
     "plot_path",
     "plot_regions",
