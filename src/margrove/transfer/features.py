@@ -178,6 +178,12 @@ class ConvFeatures(TransformerMixin, BaseEstimator):
         with ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
             return np.concatenate([network.maps(pixels)[:, chosen] for _, pixels in batches])
 
+    @property
+    def has_maps(self) -> bool:
+        """Whether maps come out where the network is cut, or a vector."""
+        check_is_fitted(self, "network_digest_")
+        return self._opened().has_maps
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """``map_0, map_1, …``."""
         check_is_fitted(self, "network_digest_")
