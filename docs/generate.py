@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import boost_results
 import calibration_results
 import codes_results
+import images_results
 import linear_results
 import linear_stream_results
 import search_results
@@ -40,6 +41,7 @@ RENDERERS: dict[str, Any] = {
     "boost": boost_results,
     "calibration": calibration_results,
     "codes": codes_results,
+    "images": images_results,
     "linear": linear_results,
     "linear_stream": linear_stream_results,
     "search": search_results,
