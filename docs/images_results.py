@@ -13,21 +13,15 @@ def section(result: dict[str, Any]) -> str:
     """How often each learner is right; the speed and the memory of codes; and every bar missed."""
     parts = {name: part["cases"] for name, part in result["parts"].items()}
     lines = [
-        "cifar10_small: 2,000 training and 600 test pictures of 32 × 32 pixels, ten classes, brought to 224 × 224 (128 ×"
-        " 128 for fine-tuning); codes of EfficientNet-Lite0, averaged over mirror images. Layer, scale and price are"
-        " chosen by 5-fold cross-validation on the training pictures. Fine-tuning was run once, its settings fixed"
+        "cifar10_small: 2,000 training and 600 test pictures of 32 × 32 pixels, ten classes, brought to 224 × 224"
+        " (128 × 128 for fine-tuning); codes of EfficientNet-Lite0, averaged over mirror images. Layer, scale and price"
+        " are chosen by 5-fold cross-validation on the training pictures. Fine-tuning was run once, its settings fixed"
         " beforehand; beside it stands its accuracy on the training pictures that it held out.",
     ]
     rows = [_row(case) for name in ("accuracy", "finetune") for case in parts.get(name, [])]
     if rows:
         lines.append(table(["", "model", "codes", "cross-validated", "test", "certificate"], rows))
-    for case in parts.get("speed", []):
-        lines.append(
-            f"{case['pictures']} codes in batches of {case['batch']}, {case['threads']} threads, the sides in turns:"
-            f" {case['margrove']:.3g} s by `ConvFeatures`, {case['plain_loop']:.3g} s by a plain torch loop,"
-            f" {case['times_as_fast']:.2g} times as fast; the largest difference is {case['largest_difference']:.1g} of"
-            " the largest code."
-        )
+    lines += [_speed(case) for case in parts.get("speed", [])]
     if parts.get("memory"):
         words = "; ".join(f"{case['pictures']} pictures: {case['peak_mb']:.0f} MB" for case in parts["memory"])
         lines.append(f"The largest memory of a process that computes codes of files in batches of 16: {words}.")
@@ -48,6 +42,15 @@ def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
         )
         for case in result["parts"].get("speed", {"cases": []})["cases"]
     ]
+
+
+def _speed(case: dict[str, Any]) -> str:
+    return (
+        f"{case['pictures']} codes in batches of {case['batch']}, {case['threads']} threads, the sides in turns:"
+        f" {case['margrove']:.3g} s by `ConvFeatures`, {case['plain_loop']:.3g} s by a plain torch loop,"
+        f" {case['times_as_fast']:.2g} times as fast; the largest difference is {case['largest_difference']:.1g} of"
+        " the largest code."
+    )
 
 
 def _row(case: dict[str, Any]) -> list[str]:

@@ -121,6 +121,17 @@ def test_a_fit_that_was_broken_off_goes_on_and_ends_the_same(stripes, tmp_path, 
         np.testing.assert_array_equal(model.weights_[name], weight)
 
 
+def test_ctrl_c_writes_what_the_interval_would_have_held_back(stripes, tmp_path):
+    path = tmp_path / "tuning.checkpoint"
+    model = tuned(checkpoint=Checkpoint(path, interval=3600))
+    with watched(StopAt(2.2)):
+        model.fit(*stripes)
+    seen = []
+    with watched(seen.append):
+        model.fit(*stripes)
+    assert seen[0].done > 2
+
+
 def test_the_checkpoint_of_other_pictures_is_refused(stripes, tmp_path):
     path = tmp_path / "tuning.checkpoint"
     with watched(StopAt(1.2)):

@@ -158,6 +158,7 @@ class Tuner:
         fit_rows, held_out = split
         optimiser = self._optimiser(plan)
         course = Course()
+        waiting: Arrays | None = None  # what the checkpoint should hold and does not yet
         if record is not None:
             self._go_on(record, optimiser, course)
         started = time.monotonic()
@@ -174,14 +175,19 @@ class Tuner:
                     course.status = Status.NONFINITE
                     break
                 self._judge(plan, course, loss, pixels_of, codes, held_out)
-                if record is not None and (record.is_due or epoch + 1 == plan.epochs):
-                    record.write(self._kept(optimiser, course))
+                if record is not None:
+                    waiting = self._kept(optimiser, course)
+                    if record.is_due:
+                        record.write(waiting)
+                        waiting = None
         except KeyboardInterrupt:
             course.status = Status.INTERRUPTED
         if course.best:
             self.load(course.best)
         if record is not None and course.status not in (Status.INTERRUPTED, Status.TIME_LIMIT):
             record.remove()
+        elif record is not None and waiting is not None:
+            record.write(waiting)  # the end of the last whole epoch: what came after it is done again
         return course
 
     def _epoch(

@@ -93,18 +93,41 @@ class FilePicture(Picture):
 
 
 class ArrayPicture(Picture):
-    """A picture as an array of shape (height, width) or (height, width, channels)."""
+    """A picture as an array of shape (height, width) or (height, width, channels): bytes, or floats from 0 to 1."""
 
-    def __init__(self, pixels: NDArray[np.uint8], name: str) -> None:
+    def __init__(self, pixels: NDArray[Any], name: str) -> None:
+        if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))) or 0 in pixels.shape:
+            raise InputError(
+                f"has the shape {pixels.shape}; (height, width) or (height, width, 3) was expected",
+                file=name,
+                cure="Put the channels last: X.transpose(0, 2, 3, 1), say.",
+            )
         self.pixels, self.name = pixels, name
 
     def digest(self) -> bytes:
         """BLAKE2b of shape and pixels."""
-        return _blake(f"array {self.pixels.shape};".encode(), np.ascontiguousarray(self.pixels).data)
+        pixels = self._bytes()
+        return _blake(f"array {pixels.shape};".encode(), np.ascontiguousarray(pixels).data)
 
     def image(self) -> Image.Image:
         """The array as PIL holds it."""
-        return Image.fromarray(self.pixels[..., 0] if self.pixels.shape[2:] == (1,) else self.pixels)
+        pixels = self._bytes()
+        return Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
+
+    def _bytes(self) -> NDArray[np.uint8]:
+        """Made when they are wanted: a copy of all pictures at once may not fit."""
+        pixels = self.pixels
+        if pixels.dtype == np.uint8:
+            return pixels
+        if pixels.dtype.kind in "iu" and pixels.min() >= 0 and pixels.max() <= 255:
+            return pixels.astype(np.uint8)
+        if pixels.dtype.kind == "f" and pixels.min() >= 0 and pixels.max() <= 1:  # NaN is neither
+            return np.asarray(np.rint(pixels * 255), np.uint8)
+        raise InputError(
+            f"has pixels of type {pixels.dtype} from {pixels.min():g} to {pixels.max():g}",
+            file=self.name,
+            cure="Give bytes (uint8, 0 to 255) or floats from 0 to 1.",
+        )
 
 
 class PilPicture(Picture):
@@ -178,29 +201,9 @@ def _picture(given: Any, number: int) -> Picture:
     if isinstance(given, Image.Image):
         return PilPicture(given, name)
     if isinstance(given, np.ndarray):
-        return ArrayPicture(_bytes_of(given, name), name)
+        return ArrayPicture(given, name)
     raise InputError(
         f"is {shown(given)}; a path, an array or a PIL image was expected", file=name, cure="Check what X holds."
-    )
-
-
-def _bytes_of(pixels: NDArray[Any], name: str) -> NDArray[np.uint8]:
-    if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))) or 0 in pixels.shape:
-        raise InputError(
-            f"has the shape {pixels.shape}; (height, width) or (height, width, 3) was expected",
-            file=name,
-            cure="Put the channels last: X.transpose(0, 2, 3, 1), say.",
-        )
-    if pixels.dtype == np.uint8:
-        return pixels
-    if pixels.dtype.kind in "iu" and pixels.min() >= 0 and pixels.max() <= 255:
-        return pixels.astype(np.uint8)
-    if pixels.dtype.kind == "f" and pixels.min() >= 0 and pixels.max() <= 1:  # NaN is neither
-        return np.asarray(np.rint(pixels * 255), np.uint8)
-    raise InputError(
-        f"has pixels of type {pixels.dtype} from {pixels.min():g} to {pixels.max():g}",
-        file=name,
-        cure="Give bytes (uint8, 0 to 255) or floats from 0 to 1.",
     )
 
 
