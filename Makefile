@@ -35,7 +35,7 @@ lint: $(VENV)/.lint  ## ruff, mypy, clang-format
 sanitize: $(VENV)/.test  ## the core's tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(BIN)/python -m tests.sanitize
 
-bench: $(VENV)/.test  ## every benchmark; each writes benchmarks/results/NAME.json
+bench: $(VENV)/.torch  ## every benchmark; each writes benchmarks/results/NAME.json
 	for script in $(filter-out benchmarks/measure.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script || exit 1; done
 
 docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
