@@ -1,6 +1,6 @@
 """Small real pictures: codes of EfficientNet-Lite0 under an SVM, softmax and a tree; fine-tuning; the speed of codes.
 
-    python benchmarks/images.py                      all parts (half an hour on 2 idle cores, most of it codes and fine-tuning)
+    python benchmarks/images.py                      all parts (half an hour on 2 idle cores)
     python benchmarks/images.py --only speed         one part: accuracy, finetune, speed or memory; the others stay
     python benchmarks/images.py --cache FOLDER       codes are kept there
 
