@@ -15,8 +15,8 @@ def section(result: dict[str, Any]) -> str:
     lines = [
         "cifar10_small: 2,000 training and 600 test pictures of 32 × 32 pixels, ten classes, brought to 224 × 224"
         " (96 × 96 for fine-tuning); codes of EfficientNet-Lite0, averaged over mirror images. Scale, price and"
-        " thresholds are chosen by 3-fold cross-validation on the training pictures. Fine-tuning was run once, its settings fixed"
-        " beforehand; beside it stands its accuracy on the training pictures that it held out.",
+        " thresholds are chosen by 3-fold cross-validation on the training pictures. Fine-tuning was run once,"
+        " its settings fixed beforehand; beside it stands its accuracy on the training pictures that it held out.",
     ]
     rows = [_row(case) for name in ("accuracy", "finetune") for case in parts.get(name, [])]
     if rows:

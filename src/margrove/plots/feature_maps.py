@@ -14,8 +14,8 @@ from margrove.transfer.maps import Response, strongest
 from margrove.transfer.pictures import as_pictures
 
 _CELL = 1.5  # inches of a picture
-_HEAT = "inferno"  # dark where a map is silent; alike to all eyes
-_VEIL = 0.55  # of the heat over the picture
+_HEAT = "inferno"  # from dark to bright, alike to all eyes
+_VEIL = 0.75  # how thick the veil is where a map fires most
 
 
 def plot_feature_maps(
@@ -80,7 +80,8 @@ def _draw_row(row: Any, response: Response, features: ConvFeatures, pictures: An
         seen = features.preparation_.fitted(pictures[place].in_mode("RGB"))
         extent = (0, seen.width, seen.height, 0)
         ax.imshow(np.asarray(seen), extent=extent)
-        ax.imshow(heat, cmap=_HEAT, vmin=0, vmax=largest, alpha=_VEIL, extent=extent, interpolation="bilinear")
+        veil = _VEIL * heat / largest  # clear where the map is silent
+        ax.imshow(heat, cmap=_HEAT, vmin=0, vmax=largest, alpha=veil, extent=extent, interpolation="bilinear")
         words = "" if labels is None else f"{labels[place]}, "
         ax.set_title(f"{words}{in_print(float(code))}", fontsize="small")
         ax.set_xticks([])
