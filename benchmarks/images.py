@@ -185,10 +185,11 @@ def main() -> None:
     parser.add_argument("--cache", default=os.environ.get("MARGROVE_BENCH_CACHE"))
     given = parser.parse_args()
     path = RESULTS / "images.json"
-    parts = json.loads(path.read_text("utf-8"))["parts"] if path.is_file() else {}
     for name, part in PARTS.items():
         if given.only in (None, name):
-            parts[name] = {"machine": machine("torch"), "cases": part(given.cache)}
+            found = part(given.cache)
+            parts = json.loads(path.read_text("utf-8"))["parts"] if path.is_file() else {}
+            parts[name] = {"machine": machine("torch"), "cases": found}
             keep({"benchmark": "images", "bar": BAR, "machine": parts[name]["machine"], "parts": parts, "cases": []})
             for case in parts[name]["cases"]:
                 print(case, flush=True)
