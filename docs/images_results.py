@@ -13,10 +13,10 @@ def section(result: dict[str, Any]) -> str:
     """How often each learner is right; the speed and the memory of codes; and every bar missed."""
     parts = {name: part["cases"] for name, part in result["parts"].items()}
     lines = [
-        "cifar10_small: 2,000 training and 600 test pictures of 32 × 32 pixels, ten classes, brought to 224 × 224"
-        " (96 × 96 for fine-tuning); codes of EfficientNet-Lite0, averaged over mirror images. Scale, price and"
-        " thresholds are chosen by 3-fold cross-validation on the training pictures. Fine-tuning was run once,"
-        " its settings fixed beforehand; beside it stands its accuracy on the training pictures that it held out.",
+        "cifar10_small: 2,000 training and 600 test pictures of 32 × 32 pixels, ten classes, enlarged to 224 × 224 (for"
+        " fine-tuning as `size` says); codes of EfficientNet-Lite0, averaged over mirror images. Scale, price and"
+        " thresholds are chosen by 3-fold cross-validation on the training pictures. Of fine-tuning nothing is"
+        " searched; in the place of cross-validation stands its accuracy on the training pictures that it held out.",
     ]
     rows = [_row(case) for name in ("accuracy", "finetune") for case in parts.get(name, [])]
     if rows:

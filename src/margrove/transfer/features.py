@@ -151,7 +151,7 @@ class ConvFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The codes of the pictures, (n, n_features_out_) float32; a `Table` of them with ``named``."""
+        """The codes of the pictures, (n, maps) float32; a `Table` of them with ``named``."""
         check_is_fitted(self, "network_digest_")
         self._check_parameters()
         codes = self._codes(as_pictures(X))
