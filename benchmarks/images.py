@@ -190,7 +190,7 @@ def main() -> None:
             found = part(given.cache)
             parts = json.loads(path.read_text("utf-8"))["parts"] if path.is_file() else {}
             parts[name] = {"machine": machine("torch"), "cases": found}
-            keep({"benchmark": "images", "bar": BAR, "machine": parts[name]["machine"], "parts": parts, "cases": []})
+            keep({"benchmark": "images", "bar": BAR, "machine": parts[name]["machine"], "parts": parts})
             for case in parts[name]["cases"]:
                 print(case, flush=True)
 

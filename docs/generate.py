@@ -49,6 +49,7 @@ RENDERERS: dict[str, Any] = {
     "tree": tree_results,
     "tree_accuracy": tree_accuracy_results,
 }
+IN_PARTS = (images_results, search_results, tree_results)  # whose results have no list of cases
 NOTICE = "<!-- Made by docs/generate.py; edit that, or the help of the command. -->"
 
 
@@ -94,7 +95,7 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
     results = []
     for path in sorted(folder.glob("*.json")):
         result = json.loads(path.read_text("utf-8"))
-        is_in_parts = isinstance(result, dict) and any(part.is_there(result) for part in (search_results, tree_results))
+        is_in_parts = isinstance(result, dict) and any(part.is_there(result) for part in IN_PARTS)
         if is_in_parts or (isinstance(result, dict) and result.get("cases")):
             results.append({"benchmark": path.stem, **result})
     return results

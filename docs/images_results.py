@@ -9,6 +9,11 @@ from result_tables import table
 LEAST, LEAD = 0.70, 0.25  # of the SVM on codes: accuracy, and how far above raw pixels
 
 
+def is_there(result: dict[str, Any]) -> bool:
+    """Whether a result is one of this kind: it comes in parts."""
+    return result.get("benchmark") == "images" and bool(result.get("parts"))
+
+
 def section(result: dict[str, Any]) -> str:
     """How often each learner is right; the speed and the memory of codes; and every bar missed."""
     parts = {name: part["cases"] for name, part in result["parts"].items()}
@@ -34,7 +39,7 @@ def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
     """The speed of codes, where it was measured."""
     return [
         (
-            f"images: {case['pictures']} codes of EfficientNet-Lite0",
+            f"{case['pictures']} codes of EfficientNet-Lite0",
             "a plain torch loop",
             f"{case['margrove']:.3g} s",
             f"{case['plain_loop']:.3g} s",
