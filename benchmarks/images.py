@@ -42,7 +42,7 @@ PRICES = (0.5, 2.0, 8.0)  # C of the SVM
 SOFT_PRICES = (0.01, 0.1)
 SPEED_PICTURES, BATCH, RUNS = 96, 32, 5
 MEMORY_PICTURES = (64, 640)
-TUNING: dict[str, Any] = {"n_blocks": 4, "epochs": 5, "size": 128, "batch_size": 32, "random_state": 0}
+TUNING: dict[str, Any] = {"n_blocks": 3, "epochs": 3, "size": 96, "batch_size": 32, "random_state": 0}
 
 
 def pictures() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
