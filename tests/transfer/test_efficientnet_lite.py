@@ -12,6 +12,8 @@ from torch.nn import functional  # noqa: E402
 from margrove import SVC, ConvFeatures  # noqa: E402
 from margrove.transfer.efficientnet_lite import EfficientNetLite0, Unit  # noqa: E402
 
+torch.set_num_threads(1)  # small networks, and cores that tests share: threads would wait for each other
+
 
 @pytest.mark.parametrize("side", [7, 8, 15, 16])
 @pytest.mark.parametrize("kernel", [3, 5])

@@ -16,6 +16,8 @@ from margrove.progress import watched  # noqa: E402
 from margrove.transfer.certificate import mean_loss  # noqa: E402
 from margrove.transfer.fine_tuning import Tuner, loss_of  # noqa: E402
 
+torch.set_num_threads(1)  # small networks, and cores that tests share: threads would wait for each other
+
 
 class Small(nn.Module):
     def __init__(self):

@@ -17,6 +17,8 @@ from margrove.errors import EngineError, InputError, ParameterError  # noqa: E40
 from margrove.transfer.pictures import as_pictures  # noqa: E402
 from margrove.transfer.torch_network import digest_of  # noqa: E402
 
+torch.set_num_threads(1)  # small networks, and cores that tests share: threads would wait for each other
+
 
 class Small(nn.Module):
     """Two convolutions, pooling, a classifier with a hidden layer of its own if asked."""
