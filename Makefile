@@ -48,18 +48,22 @@ clean:  ## remove everything made here
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Margrove needs Python 3.11 or later, and $(PYTHON) is not one. Say: make PYTHON=python3.12 ..."; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@echo "Making a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.build: $(VENV)/bin/python
-	$(PIP) $(foreach package,$(BUILD),'$(package)')
+	@echo "Fetching the build tools (compilers are your own): a minute or less"
+	@$(PIP) $(foreach package,$(BUILD),'$(package)')
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.build $(CORE) $(PACKAGES)
-	$(PIP) --no-build-isolation -e .
+	@echo "Compiling the C++ core and fetching what it needs: 3 to 7 minutes on two cores the first time, silent till the end"
+	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.installed
-	$(PIP) --no-build-isolation -e '.[test]'
+	@echo "Fetching what the tests need; the core is compiled again only where it has changed"
+	@$(PIP) --no-build-isolation -e '.[test]'
 	@touch $@
 
 # The CPU build where the index has one: the default one of PyPI brings gigabytes for GPUs.
@@ -68,9 +72,11 @@ $(VENV)/.torch: $(VENV)/.test
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.installed
-	$(PIP) --no-build-isolation -e '.[lint]'
+	@echo "Fetching ruff, mypy and clang-format"
+	@$(PIP) --no-build-isolation -e '.[lint]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.test
-	$(PIP) --no-build-isolation -e '.[test,docs]'
+	@echo "Fetching Sphinx"
+	@$(PIP) --no-build-isolation -e '.[test,docs]'
 	@touch $@

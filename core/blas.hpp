@@ -26,6 +26,7 @@ struct Blas {
 // What Newton's method needs, in double: a symmetric matrix of size d, of which only the triangle is kept that Fortran
 // calls the upper one: element (i, j), i <= j, lies at i + j d.
 struct SymmetricBlas {
+  Gemm<double> gemm = nullptr;
   void (*syrk)(const char*, const char*, const int*, const int*, const double*, const double*, const int*,
                const double*, double*, const int*) = nullptr;
   void (*potrf)(const char*, const int*, double*, const int*, int*) = nullptr;
@@ -35,6 +36,11 @@ struct SymmetricBlas {
   void add_outer_products(double* matrix, const double* vectors, int d, int count, double scale) const {
     const double one = 1;
     syrk("U", "N", &d, &count, &scale, vectors, &d, &one, matrix, &d);
+  }
+  // out (m, n) <- out + a (m, d) b (n, d)^T, rows contiguous.
+  void add_products(const double* a, const double* b, int m, int n, int d, double* out) const {
+    const double one = 1;
+    gemm("T", "N", &n, &m, &d, &one, b, &d, a, &d, &one, out, &n);
   }
   // matrix <- its Cholesky factor; false where it has none.
   bool factor(double* matrix, int d) const {

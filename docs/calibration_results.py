@@ -47,7 +47,7 @@ def section(result: dict[str, Any]) -> str:
         _at_odds(cases),
         f"What is said against what is so, all sets added up, bins of {LEAST_ROWS} rows or more. The step of Margrove's"
         " curve at ½ is the law: rows that it had to move are there.",
-        "![reliability curves](images/calibration.png)",
+        "![Reliability: how often what was said with a probability came true](images/calibration.png)",
     ]
     return "\n\n".join(lines)
 

@@ -32,3 +32,5 @@ html_theme = "furo"
 html_title = f"Margrove {release}"
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
+html_static_path = ["_static"]
+html_css_files = ["width.css"]

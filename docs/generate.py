@@ -3,7 +3,8 @@
 =================================  ==================================================================
 docs/reference/command-line.md     from the commands and their help
 docs/benchmarks.md, README.md      the tables between the markers, from benchmarks/results/*.json
-docs/images/*.png                  from examples of ours; drawn anew, and not compared by --check
+docs/images/*.png                  from the examples, and from the code of docs/guide/pictures.md; drawn anew, and
+                                   not compared by --check
 =================================  ==================================================================
 
 ``python docs/generate.py`` writes them. ``python docs/generate.py --check`` writes nothing, names what is stale
@@ -20,12 +21,15 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+import auto_results
 import boost_results
 import calibration_results
 import codes_results
+import gallery
 import images_results
 import linear_results
 import linear_stream_results
+import onnx_parity_results
 import search_results
 import svm_results
 import tree_accuracy_results
@@ -38,12 +42,14 @@ DPI = 80  # legible, and each picture well below 120 KB
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 # Benchmarks whose results are more than a list of times: what makes a section of them, and lines for the README.
 RENDERERS: dict[str, Any] = {
+    "auto": auto_results,
     "boost": boost_results,
     "calibration": calibration_results,
     "codes": codes_results,
     "images": images_results,
     "linear": linear_results,
     "linear_stream": linear_stream_results,
+    "onnx_parity": onnx_parity_results,
     "search": search_results,
     "svm": svm_results,
     "tree": tree_results,
@@ -274,6 +280,9 @@ def draw_figures() -> None:
         for name, figure in module.figures().items():
             figure.savefig(FIGURES / f"{name}.png", dpi=DPI, metadata={"Software": None})
             plt.close(figure)
+    for name, figure in gallery.figures(FIGURES):
+        figure.savefig(FIGURES / f"{name}.png", dpi=DPI, metadata={"Software": None})
+        plt.close("all")
     for result in read_results(RESULTS):
         if result.get("scaling"):
             svm_results.draw_scaling(result, FIGURES / "svm-scaling.png", DPI)

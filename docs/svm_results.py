@@ -37,7 +37,7 @@ def section(result: dict[str, Any]) -> str:
     if result.get("scaling"):
         lines += [
             "How time grows with rows and columns (MNIST, even against odd; columns: 10,000 rows, randomly projected):",
-            "![time against rows and columns](images/svm-scaling.png)",
+            "![Time of a fit against rows and against columns, Margrove and its peers](images/svm-scaling.png)",
             _exponents(result["scaling"], peers),
         ]
     return "\n\n".join(line for line in lines if line)

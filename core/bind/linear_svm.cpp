@@ -14,7 +14,8 @@ namespace {
 
 SymmetricBlas g_symmetric;
 
-void set_symmetric_blas(nb::capsule syrk, nb::capsule potrf, nb::capsule potrs) {
+void set_symmetric_blas(nb::capsule gemm, nb::capsule syrk, nb::capsule potrf, nb::capsule potrs) {
+  g_symmetric.gemm = reinterpret_cast<decltype(g_symmetric.gemm)>(gemm.data());
   g_symmetric.syrk = reinterpret_cast<decltype(g_symmetric.syrk)>(syrk.data());
   g_symmetric.potrf = reinterpret_cast<decltype(g_symmetric.potrf)>(potrf.data());
   g_symmetric.potrs = reinterpret_cast<decltype(g_symmetric.potrs)>(potrs.data());
@@ -29,7 +30,8 @@ class BoundLinearSet {
              {static_cast<LinearMethod>(method), static_cast<LinearMethod>(otherwise), patience, tol, most_steps, seed,
               keeps_pulls, violation},
              g_symmetric, threads) {
-    require(g_symmetric.syrk && g_symmetric.potrf && g_symmetric.potrs, "set_symmetric_blas has not been called");
+    require(g_symmetric.gemm && g_symmetric.syrk && g_symmetric.potrf && g_symmetric.potrs,
+            "set_symmetric_blas has not been called");
     require(points_.n < (std::int64_t{1} << 32), "a linear machine takes fewer than 2^32 rows");
     require(method != static_cast<int>(LinearMethod::newton) || points_.d < 46340, "too many columns for a matrix");
   }
@@ -83,7 +85,7 @@ class BoundLinearSet {
 }  // namespace
 
 void bind_linear_svm(nb::module_& m) {
-  m.def("set_symmetric_blas", &set_symmetric_blas, "syrk"_a, "potrf"_a, "potrs"_a);
+  m.def("set_symmetric_blas", &set_symmetric_blas, "gemm"_a, "syrk"_a, "potrf"_a, "potrs"_a);
   nb::class_<BoundLinearSet>(m, "LinearSet")
       .def(nb::init<Points, int, int, std::int64_t, double, std::int64_t, std::uint64_t, bool, double, int>(),
            "points"_a, "method"_a, "otherwise"_a, "patience"_a, "tol"_a, "most_steps"_a, "seed"_a, "keeps_pulls"_a,

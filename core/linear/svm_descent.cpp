@@ -178,6 +178,7 @@ class Descent final : public LinearSolver {
   double b() const override { return best_b_; }
   bool is_implied() const override { return false; }
   std::vector<double> beta() const override { return best_beta_; }
+  std::int64_t n_free() const override { return free_among(loss_, task_, best_beta_); }
 
   void rescale(double factor) override {
     if constexpr (!Loss::kIsSquared) climb(task_, factor, beta_);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "linear/row_hessian.hpp"
 #include "linear/row_sample.hpp"
 #include "linear/svm_hessian.hpp"
 #include "linear/svm_rows.hpp"
@@ -75,11 +76,12 @@ class Newton final : public LinearSolver {
     } else {
       kappa_ = 2;
     }
-    if (settings.by_gradients) {
-      product_ = std::make_unique<ProductHessian<Rows>>(rows, task, n_ranges_);
-    } else {
+    if (settings.hessian == NewtonHessian::columns) {
       gram_ = std::make_unique<GramHessian<Rows>>(rows, task, blas);
+    } else {
+      product_ = std::make_unique<ProductHessian<Rows>>(rows, task, n_ranges_);
     }
+    if (settings.hessian == NewtonHessian::rows) by_rows_ = std::make_unique<RowHessian<Rows>>(rows, task, blas);
     best_w_ = w_;
     best_b_ = b_;
     best_beta_.resize(f_.size());
@@ -140,7 +142,9 @@ class Newton final : public LinearSolver {
   //   |f - f'| ~ eps sum |w_j| rms_j,   |v - v'| <= |f - f'| 2 sum C_i |x_i|,   rms and |x| those of the free rows
   bool is_implied() const override {
     if (!kIsSquared || best_dual_ == 0) return false;
-    const std::vector<double> squares = gram_ ? gram_->squares() : product_->squares();
+    const std::vector<double> squares = gram_         ? gram_->squares()
+                                        : is_by_rows_ ? by_rows_->squares()
+                                                      : product_->squares();
     double mass = 0, size = 0, total = 0;
     for (std::size_t i = 0; i < is_free_.size(); ++i) mass += is_free_[i] ? task_.cost[i] : 0.0;
     if (mass == 0 || squares.empty()) return true;
@@ -154,6 +158,7 @@ class Newton final : public LinearSolver {
   }
 
   std::vector<double> beta() const override { return best_beta_; }
+  std::int64_t n_free() const override { return free_among(loss_, task_, best_beta_); }
 
   void rescale(double factor) override {
     if constexpr (!kIsSquared) climb(task_, factor, best_beta_);
@@ -417,8 +422,11 @@ class Newton final : public LinearSolver {
   void begin_direction() {
     for (std::size_t j = 0; j < w_.size(); ++j) p_[j] = v_[j] - w_[j];
     if (task_.has_intercept) p_.back() = total_.total - task_.rho * b_;
+    is_by_rows_ = by_rows_ && total_.n_free <= kMostFreeRows;
     if (gram_) {
       gram_->begin(is_free_, total_.n_free);
+    } else if (is_by_rows_) {
+      by_rows_->begin(is_free_);
     } else {
       const double share = std::min(kCgShare, std::sqrt(std::max(1e-12, standing().gap())));
       product_->begin(is_free_, own_.values(scale(), damping_), scale(), p_, share);
@@ -430,6 +438,9 @@ class Newton final : public LinearSolver {
     if (gram_) {
       if (!gram_->go_on(is_free_, until, threads_)) return false;
       slope_ = gram_->solve(own_.values(scale(), damping_), scale(), p_);
+    } else if (is_by_rows_) {
+      if (!by_rows_->go_on(until, threads_)) return false;
+      slope_ = by_rows_->solve(scale(), p_);
     } else {
       if (!product_->go_on(until, threads_)) return false;
       slope_ = product_->solve(p_);
@@ -483,7 +494,9 @@ class Newton final : public LinearSolver {
         t = guess > low && guess < high ? guess : low == 0 ? 0.1 * high : 0.5 * (low + high);
       }
     }
-    if (t < kShortStep) {
+    if (is_by_rows_) {
+      damping_ = 0;  // its steps need none: they are exact where the other matrices are nearly singular
+    } else if (t < kShortStep) {
       damping_ = std::max(10 * damping_, kFirstDamping);
     } else if (t > kLongStep) {
       damping_ = damping_ <= kLeastDamping ? 0.0 : damping_ / 10;
@@ -527,8 +540,10 @@ class Newton final : public LinearSolver {
   std::vector<double> best_w_, best_beta_;
   double best_b_ = 0;
   std::int64_t steps_ = 0, first_step_ = 0, since_best_ = 0;
-  std::unique_ptr<GramHessian<Rows>> gram_;  // one of these two
+  std::unique_ptr<GramHessian<Rows>> gram_;  // one of these two ...
   std::unique_ptr<ProductHessian<Rows>> product_;
+  std::unique_ptr<RowHessian<Rows>> by_rows_;  // ... and perhaps this, for the steps that few enough rows bend
+  bool is_by_rows_ = false;
   std::unique_ptr<RowSample<Rows>> sample_;
   std::unique_ptr<Newton> scout_;
   bool is_scouted_ = false;

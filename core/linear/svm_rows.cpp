@@ -4,26 +4,34 @@
 
 namespace margrove {
 
-#define MARGROVE_ROWS_FUNCTION(Rows)                                                                                \
-  MARGROVE_CLONES void values_of(const Rows& rows, std::int64_t from, std::int64_t to, const double* p, double p_b, \
-                                 double* q) {                                                                       \
-    for (std::int64_t i = from; i < to; ++i) q[i] = dot_row(rows, i, p) + p_b;                                      \
-  }                                                                                                                 \
-  MARGROVE_CLONES void add_rows(const Rows& rows, std::int64_t from, const double* step, std::int64_t count,        \
-                                double* v) {                                                                        \
-    for (std::int64_t k = 0; k < count; ++k)                                                                        \
-      if (step[k] != 0) add_row(rows, from + k, step[k], v);                                                        \
-  }                                                                                                                 \
-  MARGROVE_CLONES double add_curvature(const Rows& rows, const std::uint32_t* list, std::int64_t count,             \
-                                       const double* cost, const double* p, double p_b, double* out) {              \
-    double sum = 0;                                                                                                 \
-    for (std::int64_t k = 0; k < count; ++k) {                                                                      \
-      const std::int64_t i = list[k];                                                                               \
-      const double step = cost[i] * (dot_row(rows, i, p) + p_b);                                                    \
-      add_row(rows, i, step, out);                                                                                  \
-      sum += step;                                                                                                  \
-    }                                                                                                               \
-    return sum;                                                                                                     \
+#define MARGROVE_ROWS_FUNCTION(Rows)                                                                                   \
+  MARGROVE_CLONES void values_of(const Rows& rows, std::int64_t from, std::int64_t to, const double* p, double p_b,    \
+                                 double* q) {                                                                          \
+    for (std::int64_t i = from; i < to; ++i) q[i] = dot_row(rows, i, p) + p_b;                                         \
+  }                                                                                                                    \
+  MARGROVE_CLONES void add_rows(const Rows& rows, std::int64_t from, const double* step, std::int64_t count,           \
+                                double* v) {                                                                           \
+    for (std::int64_t k = 0; k < count; ++k)                                                                           \
+      if (step[k] != 0) add_row(rows, from + k, step[k], v);                                                           \
+  }                                                                                                                    \
+  MARGROVE_CLONES void values_of_listed(const Rows& rows, const std::uint32_t* list, std::int64_t count,               \
+                                        const double* p, double* q) {                                                  \
+    for (std::int64_t k = 0; k < count; ++k) q[k] = dot_row(rows, list[k], p);                                         \
+  }                                                                                                                    \
+  MARGROVE_CLONES void add_listed(const Rows& rows, const std::uint32_t* list, std::int64_t count, const double* step, \
+                                  double* v) {                                                                         \
+    for (std::int64_t k = 0; k < count; ++k) add_row(rows, list[k], step[k], v);                                       \
+  }                                                                                                                    \
+  MARGROVE_CLONES double add_curvature(const Rows& rows, const std::uint32_t* list, std::int64_t count,                \
+                                       const double* cost, const double* p, double p_b, double* out) {                 \
+    double sum = 0;                                                                                                    \
+    for (std::int64_t k = 0; k < count; ++k) {                                                                         \
+      const std::int64_t i = list[k];                                                                                  \
+      const double step = cost[i] * (dot_row(rows, i, p) + p_b);                                                       \
+      add_row(rows, i, step, out);                                                                                     \
+      sum += step;                                                                                                     \
+    }                                                                                                                  \
+    return sum;                                                                                                        \
   }
 MARGROVE_ROWS_FUNCTION(DenseRows<float>)
 MARGROVE_ROWS_FUNCTION(DenseRows<double>)

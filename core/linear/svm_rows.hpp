@@ -23,13 +23,17 @@ struct BlockView {
   double factor, kappa;
 };
 
-#define MARGROVE_DECLARE(Rows)                                                                                  \
-  /* q = X p + p_b */                                                                                           \
-  void values_of(const Rows& rows, std::int64_t from, std::int64_t to, const double* p, double p_b, double* q); \
-  /* v += sum of step_k x_{from + k} */                                                                         \
-  void add_rows(const Rows& rows, std::int64_t from, const double* step, std::int64_t count, double* v);        \
-  /* out += sum of C_i x_i (x_i·p + p_b) over listed rows; the sum without x_i is returned */                   \
-  double add_curvature(const Rows& rows, const std::uint32_t* list, std::int64_t count, const double* cost,     \
+#define MARGROVE_DECLARE(Rows)                                                                                        \
+  /* q = X p + p_b */                                                                                                 \
+  void values_of(const Rows& rows, std::int64_t from, std::int64_t to, const double* p, double p_b, double* q);       \
+  /* v += sum of step_k x_{from + k} */                                                                               \
+  void add_rows(const Rows& rows, std::int64_t from, const double* step, std::int64_t count, double* v);              \
+  /* q_k = x_list[k]·p */                                                                                             \
+  void values_of_listed(const Rows& rows, const std::uint32_t* list, std::int64_t count, const double* p, double* q); \
+  /* v += sum of step_k x_list[k] */                                                                                  \
+  void add_listed(const Rows& rows, const std::uint32_t* list, std::int64_t count, const double* step, double* v);    \
+  /* out += sum of C_i x_i (x_i·p + p_b) over listed rows; the sum without x_i is returned */                         \
+  double add_curvature(const Rows& rows, const std::uint32_t* list, std::int64_t count, const double* cost,           \
                        const double* p, double p_b, double* out);
 MARGROVE_DECLARE(DenseRows<float>)
 MARGROVE_DECLARE(DenseRows<double>)

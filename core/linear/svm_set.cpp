@@ -27,9 +27,10 @@ std::unique_ptr<LinearSolver> LinearSet::solver(const Machine& machine, std::spa
                                                 std::span<const double> beta) const {
   if (machine.method == LinearMethod::descent)
     return descent_solver(rows_, machine.task, {plan_.tol, plan_.seed}, beta);
-  return newton_solver(rows_, machine.task,
-                       {plan_.tol, machine.method == LinearMethod::gradients, true, plan_.violation}, blas_, w, b,
-                       beta);
+  const NewtonHessian hessian = machine.method == LinearMethod::gradients ? NewtonHessian::none
+                                : machine.method == LinearMethod::rows    ? NewtonHessian::rows
+                                                                          : NewtonHessian::columns;
+  return newton_solver(rows_, machine.task, {plan_.tol, hessian, true, plan_.violation}, blas_, w, b, beta);
 }
 
 LinearRung LinearSet::rung_of(const Machine& machine) const {
@@ -46,6 +47,11 @@ LinearRung LinearSet::rung_of(const Machine& machine) const {
   return rung;
 }
 
+LinearMethod LinearSet::successor(const Machine& machine) const {
+  if (plan_.otherwise != LinearMethod::rows || machine.solver->n_free() <= kMostFreeRows) return plan_.otherwise;
+  return machine.task.is_squared ? LinearMethod::gradients : LinearMethod::descent;
+}
+
 // True when the machine has climbed its last rung.
 bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point until, int threads) {
   if (!machine.solver) {
@@ -53,7 +59,8 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
     machine.solver = solver(machine, machine.w, machine.b, machine.beta);
   }
   while (true) {
-    const bool may_change = machine.method == LinearMethod::descent && plan_.otherwise != LinearMethod::descent;
+    const bool may_change =
+        machine.method == LinearMethod::descent && plan_.otherwise != LinearMethod::descent && !machine.stays;
     machine.solver->advance(until, threads, may_change ? std::min(plan_.patience, plan_.most_steps) : plan_.most_steps);
     const LinearEnding ending = machine.solver->ending();
     if (ending == LinearEnding::going) return false;
@@ -65,7 +72,8 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
       const std::vector<double> w(weights.begin(), is_of_use ? weights.end() : weights.begin());
       const std::vector<double> beta = is_of_use ? machine.solver->beta() : std::vector<double>{};
       const double b = is_of_use ? machine.solver->b() : 0.0;
-      machine.method = plan_.otherwise;
+      machine.method = successor(machine);
+      machine.stays = machine.method == LinearMethod::descent;
       machine.solver = solver(machine, w, b, beta);
       continue;
     }

@@ -16,11 +16,12 @@
 
 namespace margrove {
 
-enum class LinearMethod { newton = 0, gradients = 1, descent = 2 };
+enum class LinearMethod { newton = 0, gradients = 1, descent = 2, rows = 3 };
 
 struct LinearPlan {
   LinearMethod method = LinearMethod::newton;
   // What takes over where descent has not ended after `patience` passes; descent itself goes on if it is the same.
+  // Where too many rows are free for `rows`, conjugate gradients do, or, as a kink makes them crawl, descent goes on.
   LinearMethod otherwise = LinearMethod::newton;
   std::int64_t patience = 0;
   double tol = 1e-4;
@@ -67,11 +68,13 @@ class LinearSet {
     LinearMethod method = LinearMethod::newton;
     std::unique_ptr<LinearSolver> solver;
     std::int64_t steps_before = 0;  // of a solver that was given up on this rung, or of earlier rungs (below 0)
+    bool stays = false;             // with descent, though it is slow
     std::vector<LinearRung> rungs;
   };
 
   std::unique_ptr<LinearSolver> solver(const Machine& machine, std::span<const double> w, double b,
                                        std::span<const double> beta) const;
+  LinearMethod successor(const Machine& machine) const;
   bool advance(Machine& machine, std::chrono::steady_clock::time_point until, int threads);
   LinearRung rung_of(const Machine& machine) const;
 

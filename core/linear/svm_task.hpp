@@ -106,6 +106,17 @@ void take_excess(const Loss& loss, const LinearTask& task, std::span<const doubl
     }
 }
 
+// How many pulls lie strictly within their bounds, and not on the kink of an epsilon-insensitive loss.
+template <class Loss>
+std::int64_t free_among(const Loss& loss, const LinearTask& task, std::span<const double> beta) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < beta.size(); ++i) {
+    const double z = task.target[i], C = task.factor * task.cost[i];
+    count += beta[i] > loss.low(z, C) && beta[i] < loss.high(z, C) && (Loss::kIsOfSigns || beta[i] != 0);
+  }
+  return count;
+}
+
 // Where pulls begin when all costs are multiplied: one on its bound goes on standing there, the others stay as they
 // are. `task` has the costs of before. (A squared loss has no such bound.)
 inline void climb(const LinearTask& task, double factor, std::span<double> beta) {

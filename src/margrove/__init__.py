@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from margrove.linear_svm.svc import LinearSVC
     from margrove.linear_svm.svc_search import LinearSVCCV
     from margrove.linear_svm.svr import LinearSVR
+    from margrove.linear_svm.svr_search import LinearSVRCV
     from margrove.multiclass.bit_string import BitStringClassifier
     from margrove.multiclass.one_vs_one import OneVsOneClassifier
     from margrove.multiclass.one_vs_rest import OneVsRestClassifier
     from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
     from margrove.select.selector import ImpuritySelector
     from margrove.status import Status
-    from margrove.store import from_sklearn, load, save
+    from margrove.store import from_sklearn, load, save, write_onnx
     from margrove.svm.one_class import OneClassSVM
     from margrove.svm.svc import SVC, NuSVC
     from margrove.svm.svr import SVR, NuSVR
@@ -54,6 +55,7 @@ _PUBLIC = {
     "LinearSVC": "margrove.linear_svm.svc",
     "LinearSVCCV": "margrove.linear_svm.svc_search",
     "LinearSVR": "margrove.linear_svm.svr",
+    "LinearSVRCV": "margrove.linear_svm.svr_search",
     "SVR": "margrove.svm.svr",
     "SVRCV": "margrove.svm.svr_search",
     "NuSVR": "margrove.svm.svr",
@@ -93,6 +95,7 @@ _PUBLIC = {
     "from_sklearn": "margrove.store",
     "load": "margrove.store",
     "save": "margrove.store",
+    "write_onnx": "margrove.store",
 }
 _MODULES = ("data", "errors", "plots")
 
@@ -120,6 +123,7 @@ __all__ = [
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
     "Margins",
     "NuSVC",
     "NuSVR",
@@ -149,6 +153,7 @@ __all__ = [
     "read_table",
     "save",
     "skew_adjusted_gain",
+    "write_onnx",
 ]
 
 

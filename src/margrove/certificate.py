@@ -127,6 +127,8 @@ class Certificate:
     @property
     def verdict(self) -> str:
         """One sentence: what this certificate comes to."""
+        if self.holds is None and any(math.isnan(value) for claim in self.claims for value in claim.values):
+            return f"{self.learner}, {self.status}: the solver's own numbers, as far as they are known"
         if self.holds is None:
             return f"{self.learner}, {self.status}: the solver's own numbers; certify(model, X, y) recomputes them"
         word = "holds" if self.holds else "does NOT hold"

@@ -160,14 +160,20 @@ def check_number(
     least: float | None = None,
     most: float | None = None,
     cure: str = "",
+    beyond: str = "",
+    verb: str = "is",
 ) -> None:
-    """Raise `ParameterError` unless the parameter is a finite number in its range."""
+    """Raise `ParameterError` unless the parameter is a finite number in its range. ``beyond`` is the cure for a number
+    that is too large, infinity too; ``verb`` is what a list does with a value: it "holds" it."""
     wanted = "a number" + (f" > {above:g}" if above is not None else f" ≥ {least:g}" if least is not None else "")
-    is_number = not isinstance(value, bool) and isinstance(value, Real) and _is_finite(value)
-    if is_number and most is not None and value > most:
-        raise ParameterError(f"{name} is {_cut(shown(value))}; it must be {most:g} at most. {cure}".rstrip())
-    if not is_number or (above is not None and not value > above) or (least is not None and not value >= least):
-        raise ParameterError(f"{name} is {_cut(shown(value))}; it must be {wanted}. {cure}".rstrip())
+    is_number = not isinstance(value, bool) and isinstance(value, Real)
+    is_finite = is_number and _is_finite(value)
+    found = f"{name} {verb} {_cut(shown(value))}"
+    if is_finite and most is not None and value > most:
+        raise ParameterError(f"{found}; it must be {most:g} at most. {beyond or cure}".rstrip())
+    if not is_finite or (above is not None and not value > above) or (least is not None and not value >= least):
+        is_beyond = is_number and not is_finite and value > 0
+        raise ParameterError(f"{found}; it must be {wanted}. {(beyond if is_beyond else '') or cure}".rstrip())
 
 
 def _is_finite(value: Real) -> bool:

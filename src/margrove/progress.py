@@ -1,16 +1,23 @@
 """Word of how far a long piece of work has come, from whoever does it to whoever watches.
 
 A solver calls `report`; nothing happens unless somebody up the stack watches through `watched`. The command line draws
-a bar from it, a notebook may print it, a test may count it. `Pace` judges from it how long the rest takes.
+a bar from it, a notebook may print it, a test may count it. `Pace` judges from it how long the rest takes, `Course`
+keeps it to be drawn.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Self
+
+from margrove.errors import ParameterError
+
+_KEPT = 10  # points that a course may hold for each that it gives, before every other one is dropped
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,76 @@ def as_one_of(stage: str, number: int, total: int) -> Iterator[None]:
 
     with watched(None if watcher is None else share):
         yield
+
+
+class Course:
+    """The course of a fit: what its solver reported while it was at work, and when.
+
+    A solver reports about twenty times a second, so a fit that is done at once reports nothing. Whoever else watches
+    (the command line's bar) goes on watching.
+
+    Parameters
+    ----------
+    most : int, default=200
+        Points that are kept of a longer course, evenly spread; the first and the last are among them.
+
+    Attributes
+    ----------
+    goal : float or None
+        What the last report's number is to fall to, where the solver has a goal.
+
+    Examples
+    --------
+    >>> from margrove.progress import Course, Progress, report
+    >>> with Course() as course:
+    ...     report(Progress("svm", done=0, objective=0.5, objective_name="violation", goal=0.001))
+    ...     report(Progress("svm", done=1, objective=0.0008, objective_name="violation", goal=0.001))
+    >>> [(point["stage"], point["name"], point["value"]) for point in course.points]
+    [('svm', 'violation', 0.5), ('svm', 'violation', 0.0008)]
+    >>> course.goal
+    0.001
+    """
+
+    def __init__(self, most: int = 200) -> None:
+        if most < 2:
+            raise ParameterError(f"most is {most}; a course has two points at least.")
+        self.most = most
+        self.goal: float | None = None
+        self._points: list[dict[str, Any]] = []
+        self._listening: AbstractContextManager[None] | None = None
+        self._began = 0.0
+
+    def __enter__(self) -> Self:
+        self._points, self.goal, self._began = [], None, perf_counter()
+        self._listening = overheard(self._note)
+        self._listening.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        assert self._listening is not None
+        self._listening.__exit__(*error)
+        self._listening = None
+
+    def _note(self, progress: Progress) -> None:
+        if progress.objective is None:
+            return
+        self.goal = progress.goal
+        seconds, value = perf_counter() - self._began, float(progress.objective)
+        self._points.append(
+            {"seconds": seconds, "value": value, "name": progress.objective_name, "stage": progress.stage}
+        )
+        if len(self._points) > _KEPT * self.most:  # memory stays bounded however long it takes
+            self._points = self._points[::2]
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """One dictionary for each report, in order: ``seconds`` since the block was entered, the ``value`` of what the
+        solver brings down, its ``name`` (gap, violation, exponential loss) and the solver's ``stage``. Plain JSON."""
+        last = len(self._points) - 1
+        if last < self.most:
+            return list(self._points)
+        chosen = sorted({round(k * last / (self.most - 1)) for k in range(self.most)})
+        return [self._points[k] for k in chosen]
 
 
 class Pace:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import pickle
 import tracemalloc
 from itertools import chain
 from pathlib import Path
@@ -165,6 +167,42 @@ def test_an_encoder_learned_from_chunks_drops_what_says_nothing(tmp_path):
     assert list(encoder.get_feature_names_out()) == ["x"]
 
 
+@pytest.fixture
+def reviews(tmp_path):
+    rng = np.random.default_rng(0)
+    words = ["lovely", "stale", "broken", "tasty", "tea", "pot", "lid", "box", "shop", "was", "and", "the"]
+    lines = ["body,stars,happy"]
+    for row in range(120):
+        body = " ".join(rng.choice(words, 6))
+        lines.append(f"{body} {row},{rng.integers(1, 6)},{'yes' if 'lovely' in body else 'no'}")
+    return written(tmp_path, "\n".join(lines) + "\n", "reviews.csv")
+
+
+def test_words_of_a_stream_are_hashed_as_those_of_the_whole(reviews):
+    encoded = read_chunks(reviews, rows=50).encoded(text="body")
+    whole = read_table(reviews)
+    peer = TableEncoder(impute="mean", text="body", text_features="hashing").fit(whole)
+    X = sp.vstack([X for X, _ in encoded])
+    assert abs(X - peer.transform(whole)).max() < 1e-12
+    assert encoded.encoder.get_params() == peer.set_params(text=["body"]).get_params()
+    assert repr(encoded) == f"EncodedChunks({str(reviews)!r}: 120 rows of 131,073 numbers)"
+
+
+def test_text_that_is_left_out_is_told_with_the_cure(reviews):
+    with pytest.warns(DataWarning, match=r"'body' looks like free text, and is left out; .*encoded\(text='body'\)"):
+        encoded = read_chunks(reviews, rows=50).encoded()
+    assert [column["name"] for column in encoded.encoder.columns_] == ["stars"]
+
+
+def test_text_of_a_stream_is_checked(reviews):
+    chunks = read_chunks(reviews, rows=50)
+    for text, words in (("stars", "holds numbers, not text"), ("bod", "no column 'bod'"), ("happy", "is the target")):
+        with pytest.raises(InputError, match=words):
+            chunks.encoded(text=text)
+    with pytest.raises(ParameterError, match="encoder and text are both given"):
+        chunks.encoded(TableEncoder(), text="body")
+
+
 def test_memory_is_that_of_a_chunk(tmp_path):
     path = tmp_path / "long.csv"
     with path.open("w") as file:
@@ -177,6 +215,107 @@ def test_memory_is_that_of_a_chunk(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < path.stat().st_size / 4
+
+
+@pytest.fixture
+def parses(monkeypatch):
+    """How many blocks of text were parsed so far, as a list."""
+    counted, parse = [], chunks_module.parse_block
+
+    def counting(*given):
+        counted.append(1)
+        return parse(*given)
+
+    monkeypatch.setattr(chunks_module, "parse_block", counting)
+    return counted
+
+
+NUMBERS = "a,b,y\n" + "".join(f"{row / 8},{row % 5},{'no' if row % 3 else 'yes'}\n" for row in range(300))
+# Whole numbers that turn out to be fractions, cells that are all missing at first, text late in a column of numbers
+LATE = "a,b,c,y\n" + "".join(
+    f"{row if row < 200 else row / 8},{'' if row < 200 else 'late'},{f'0{row}' if row < 250 else 'x'},{row % 2}\n"
+    for row in range(300)
+)
+
+
+def test_text_is_parsed_once_however_often_it_is_walked_over(tmp_path, parses):
+    path = written(tmp_path, NUMBERS)
+    whole, chunks = cells(read_table(path)), read_chunks(path, rows=20)
+    n_blocks = len(parses)
+    assert n_blocks > 2
+    path.unlink()
+    for _ in range(3):
+        assert [[*chain.from_iterable(parts)] for parts in zip(*map(cells, chunks), strict=True)] == whole
+    assert len(parses) == n_blocks
+
+
+def test_kinds_that_change_late_cost_one_more_walk_and_no_cell(tmp_path, parses):
+    path = written(tmp_path, LATE)
+    assert_same(path, rows=20)
+    chunks = read_chunks(path, rows=20)
+    for _ in chunks:
+        pass
+    n_blocks = len(parses)
+    table = next(iter(chunks))
+    assert len(parses) == n_blocks
+    assert table["c"].levels[0] == "00"  # as it was written
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 5000])
+def test_without_room_every_walk_parses_the_text(cache_bytes, tmp_path, parses):
+    path = written(tmp_path, NUMBERS)
+    chunks = read_chunks(path, rows=20, cache_bytes=cache_bytes)
+    whole, before = cells(read_table(path)), len(parses)
+    for _ in range(2):
+        assert [[*chain.from_iterable(parts)] for parts in zip(*map(cells, chunks), strict=True)] == whole
+        assert len(parses) > before
+        before = len(parses)
+    with pytest.raises(ParameterError, match="cache_bytes is -1"):
+        read_chunks(path, cache_bytes=-1)
+
+
+def test_a_full_disk_is_told_and_no_obstacle(tmp_path, monkeypatch):
+    path = written(tmp_path, NUMBERS)
+
+    class Full:
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **how: Full())
+    with pytest.warns(DataWarning, match="no room to keep rows.*parses its text again"):
+        chunks = read_chunks(path, rows=20)
+    assert sum(table.n_rows for table in chunks) == 300
+
+
+def test_what_is_kept_has_no_name_and_is_gone_with_the_chunks(tmp_path, monkeypatch):
+    path, room = written(tmp_path, NUMBERS), tmp_path / "room"
+    room.mkdir()
+    monkeypatch.setenv("TMPDIR", str(room))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    chunks = read_chunks(path, rows=20)
+    assert chunks._blocks.n_bytes > 0
+    assert list(room.iterdir()) == []
+    walk = iter(chunks)
+    table = next(walk)
+    del chunks, walk
+    assert table["a"].values[1] == 0.125  # what was read outlives them
+
+
+def test_chunks_can_be_copied(tmp_path):
+    chunks = read_chunks(written(tmp_path, NUMBERS), rows=20)
+    other = pickle.loads(pickle.dumps(chunks))
+    assert list(map(cells, other)) == list(map(cells, chunks))
+
+
+def test_a_fault_is_told_with_its_line_in_later_walks_too(tmp_path):
+    path = written(tmp_path, NUMBERS + "inf,1,no\n")
+    chunks = read_chunks(path, rows=20)
+    for _ in range(2):
+        with pytest.raises(InputError, match="line 302"):
+            list(chunks)
 
 
 def test_sparse_chunks_have_all_columns(tmp_path):

@@ -14,7 +14,6 @@ from margrove.engine import Effort, slices
 from margrove.engine.native import solve
 from margrove.engine.native.core import core
 from margrove.linear_svm.problem import CrammerSingerProblem
-from margrove.progress import watched
 from margrove.status import Status
 
 
@@ -214,18 +213,9 @@ def test_a_time_limit_leaves_a_model_with_its_true_gap(long_problem):
     check_proof(long_problem, solution)
 
 
-def test_ctrl_c_leaves_a_model_with_its_true_gap(long_problem, monkeypatch):
-    monkeypatch.setattr(slices, "SLICE", 1e-3)
-    reports = []
-
-    def press(progress):
-        reports.append(progress)
-        if len(reports) == 3:
-            raise KeyboardInterrupt
-
-    with watched(press):
+def test_ctrl_c_leaves_a_model_with_its_true_gap(long_problem, ctrl_c):
+    with ctrl_c():
         solution = solve(long_problem, Effort())
-    slices.forget_interruption()
     assert solution.status is Status.INTERRUPTED
     check_proof(long_problem, solution)
 

@@ -25,7 +25,6 @@ from margrove.linear_svm.problem import (
     penalty_value,
     within_bounds,
 )
-from margrove.progress import watched
 from margrove.status import Status
 
 INTERCEPTS = (0.0, 1.0, 5.0, np.inf)
@@ -314,18 +313,9 @@ def test_a_time_limit_leaves_a_model_with_its_true_gap(long_problem):
         check_proof(long_problem, machine, solution)
 
 
-def test_ctrl_c_leaves_a_model_with_its_true_gap(long_problem, monkeypatch):
-    monkeypatch.setattr(slices, "SLICE", 1e-3)
-    reports = []
-
-    def press(progress):
-        reports.append(progress)
-        if len(reports) == 3:
-            raise KeyboardInterrupt
-
-    with watched(press):
+def test_ctrl_c_leaves_a_model_with_its_true_gap(long_problem, ctrl_c):
+    with ctrl_c():
         solutions = solve_l1(long_problem, Effort(n_jobs=1))
-    slices.forget_interruption()
     assert Status.INTERRUPTED in {solution.status for solution in solutions}
     for machine, solution in zip(long_problem.machines, solutions, strict=True):
         check_proof(long_problem, machine, solution)

@@ -55,6 +55,11 @@ def test_each_model_of_a_path_is_the_one_that_fit_finds(learner, three):
     assert path.margins.shape == path.coefs.shape[:2]
 
 
+def test_a_path_prints_in_a_line(three):
+    assert repr(LinearSVC().path(*three, CS)) == "LinearPath(3 LinearSVC, C = 0.01 … 1, converged)"
+    assert repr(LinearSVC().path(*three, [2.0])) == "LinearPath(1 LinearSVC, C = 2, converged)"
+
+
 def test_columns_come_in_along_a_path_of_penalty_l1(rng):
     X = rng.normal(size=(100, 8))
     y = X @ [4, 2, 1, 0, 0, 0, 0, 0] + rng.normal(size=100) > 0
@@ -74,7 +79,7 @@ def test_a_path_reads_names_of_columns_and_leaves_its_learner_alone(three):
 
 
 @pytest.mark.parametrize(
-    ("Cs", "words"), [([], "Cs is empty"), ([0], "Cs is 0"), ("C", "must be a list"), ([1e101], "1e\\+100 at most")]
+    ("Cs", "words"), [([], "Cs is empty"), ([0], "Cs holds 0"), ("C", "must be a list"), ([1e101], "1e\\+100 at most")]
 )
 def test_values_of_c_that_cannot_be_are_refused(Cs, words, three):
     with pytest.raises(ParameterError, match=words):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from margrove import LinearSVC, LinearSVCCV, LinearSVR, Table, certify
+from margrove import LinearSVC, LinearSVCCV, LinearSVR, LinearSVRCV, Table, certify
 from margrove.errors import ConvergenceWarning, EngineError, InputError, ParameterError
 
 # These two ask for w to 1e-7, which the reference, slow as it is, does not come to. That weights are repeated rows is
@@ -33,6 +35,7 @@ TOO_FINE = {
         LinearSVR(loss="squared_epsilon_insensitive", warm_start=True),
         LinearSVR(engine="reference", max_iter=50),
         LinearSVCCV(Cs=[0.1, 1.0], cv=2),
+        LinearSVRCV(Cs=[0.1, 1.0], cv=2),
     ],
     expected_failed_checks=lambda learner: TOO_FINE if learner.engine == "reference" else {},
 )
@@ -223,13 +226,57 @@ def test_prices_beyond_reckoning_are_refused():
         LinearSVR(C=1e60).fit(X, y, [1e60, 1])
 
 
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        (np.array([[1, "a"], [2, "b"]], dtype=object), [0, 1], r"X\[0, 1\] is text, 'a'. Put an encoder in front"),
+        (np.array([["1", "2"], ["3", "b"]]), [0, 1], r"X\[1, 1\] is text, 'b'"),
+        ([[1, 2], [b"c", 4]], [0, 1], r"X\[1, 0\] is text, b'c'"),
+        ([[datetime.date(2020, 1, 1)], [datetime.date(2020, 1, 2)]], [0, 1], r"X\[0, 0\] is a date.*Count days"),
+    ],
+    ids=repr,
+)
+def test_text_and_dates_are_named_by_their_cell(X, y, words):
+    with pytest.raises(InputError, match=f"LinearSVC takes numbers, and {words}"):
+        LinearSVC().fit(X, y)
+    with pytest.raises(InputError, match=f"LinearSVC takes numbers, and {words}"):
+        LinearSVC().partial_fit(X, y, classes=[0, 1])
+    model = LinearSVC().fit(np.eye(2, len(X[0])), y)
+    with pytest.raises(InputError, match=f"LinearSVC takes numbers, and {words}"):
+        model.predict(X)
+
+
+def test_labels_of_a_regression_are_named():
+    for y in (np.array(["a", "b"]), np.array([1, "b"], dtype=object), ["1", "b"]):
+        with pytest.raises(InputError, match=r"LinearSVR estimates numbers, and y\[[01]\] is text.*A classifier"):
+            LinearSVR().fit(np.eye(2), y)
+
+
+def test_numbers_as_text_are_numbers():
+    LinearSVC().fit(np.array([["1", "2"], ["3", "4"]], dtype=object), [0, 1])
+
+
+@pytest.mark.parametrize("verbose", ["x", -1, 0.5, None])
+def test_verbose_is_a_flag_or_a_count(verbose, three):
+    with pytest.raises(ParameterError, match="verbose is"):
+        LinearSVC(verbose=verbose).fit(*three)
+
+
+def test_a_price_that_is_no_number_is_not_told_of_hard_margins(three):
+    for learner in (LinearSVC(C="1"), LinearSVC(C=None), LinearSVC(C=-1.0)):
+        with pytest.raises(ParameterError, match=r"C is .*; it must be a number > 0\.$"):
+            learner.fit(*three)
+    with pytest.raises(ParameterError, match="hard margin"):
+        LinearSVC(C=np.inf).fit(*three)
+
+
 def test_bad_data_is_named():
     X, y = np.array([[0.0, 1.0], [1.0, np.nan]]), np.array([0, 1])
     with pytest.raises(InputError, match="contains NaN, first in row 1, column 1"):
         LinearSVC().fit(X, y)
     with pytest.raises(InputError, match="y holds one class only"):
         LinearSVC().fit(X[:, :1], [1, 1])
-    with pytest.raises(InputError, match="sample_weight leaves nothing of class 1"):
+    with pytest.raises(InputError, match="sample_weight or class_weight leaves nothing of class 1"):
         LinearSVC().fit(X[:, :1], y, [1, 0])
     with pytest.raises(InputError, match="Put an encoder in front"):
         LinearSVC().fit(Table(block=X, names=["a", "b"], source="array"), y)
@@ -255,7 +302,13 @@ def test_hostile_tables_are_learnt_and_certified(learner, engine):
 @pytest.mark.parametrize("y", [[0, 0, 1, 1], [0, 1, 1, 1]], ids=str)
 @pytest.mark.parametrize(
     ("engine", "solver"),
-    [("reference", "auto"), ("native", "newton"), ("native", "conjugate_gradients"), ("native", "descent")],
+    [
+        ("reference", "auto"),
+        ("native", "newton"),
+        ("native", "row_newton"),
+        ("native", "conjugate_gradients"),
+        ("native", "descent"),
+    ],
 )
 def test_a_table_of_zeros_is_no_obstacle(engine, solver, y):
     for parameters in ({}, {"fit_intercept": False}, {"regularize_intercept": False}):

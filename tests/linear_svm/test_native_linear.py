@@ -23,7 +23,7 @@ from margrove.linear_svm.problem import (
 )
 from margrove.status import Status
 
-METHODS = ("newton", "conjugate_gradients", "descent")
+METHODS = ("newton", "row_newton", "conjugate_gradients", "descent")
 EPSILON = 0.1
 
 
@@ -132,16 +132,29 @@ def test_descent_that_is_slow_hands_over(monkeypatch):
     monkeypatch.setattr("margrove.engine.native.linear_svm._LARGEST_MATRIX", 10)
     problem = problem_of("hinge", n=400, d=20, C=10.0, wrap=lambda X: X * np.logspace(-1, 1, X.shape[1]), tol=1e-6)
     choice = choose(problem)
-    assert (choice.method, choice.otherwise) == ("descent", "conjugate_gradients")
+    assert (choice.method, choice.otherwise) == ("descent", "row_newton")
     (solution,) = solve(problem, "native")
     assert solution.status is Status.CONVERGED
-    assert solution.solver == "conjugate_gradients"
+    assert solution.solver == "row_newton"
 
 
-def test_wide_rows_of_any_scale_are_solved_one_by_one():
+@pytest.mark.parametrize(
+    ("loss", "shared", "successor"), [("squared_hinge", 5.0, "conjugate_gradients"), ("hinge", 0.1, "descent")]
+)
+def test_too_many_free_rows_for_a_matrix_are_not_put_into_one(loss, shared, successor):
+    rng = np.random.default_rng(0)
+    n = 4000
+    X = sp.hstack([sp.eye_array(n), shared * sp.random_array((n, 2000), density=0.002, rng=rng)]).tocsr()
+    machine = LinearMachine(np.where(rng.integers(0, 2, n), 1.0, -1.0), np.full(n, 100.0))
+    problem = LinearSvmProblem(X, (machine,), loss=loss, tol=1e-13, max_iter=300)
+    assert choose(problem).otherwise == "row_newton"
+    assert solve(problem, "native")[0].solver == successor
+
+
+def test_wide_rows_of_any_scale_are_solved():
     problem = problem_of("hinge", n=300, d=4000, C=100.0, wrap=lambda X: X * np.logspace(-2, 2, X.shape[1]), tol=1e-4)
     (solution,) = solve(problem, "native")
-    assert (solution.status, solution.solver) == (Status.CONVERGED, "descent")
+    assert solution.status is Status.CONVERGED
 
 
 def test_wide_rows_of_wild_scales_are_taken_over_by_newton():
@@ -149,7 +162,7 @@ def test_wide_rows_of_wild_scales_are_taken_over_by_newton():
     X = (rng.random((130, 240)) < 0.3) * 10.0 ** rng.uniform(-3, 3, 240)
     machine = LinearMachine(np.where(rng.integers(0, 2, 130), 1.0, -1.0), np.full(130, 30.0))
     (solution,) = solve(LinearSvmProblem(X, (machine,), loss="hinge"), "native")
-    assert (solution.status, solution.solver) == (Status.CONVERGED, "newton")
+    assert (solution.status, solution.solver) == (Status.CONVERGED, "row_newton")
 
 
 def test_a_start_far_from_the_answer_finds_its_way_back():
@@ -228,3 +241,15 @@ def test_no_price_at_all_leaves_nothing_to_do():
         (solution,) = solve(LinearSvmProblem(**{**vars(problem), "machines": (free,), "solver": solver}), "native")
         assert solution.status is Status.CONVERGED
         assert solution.primal == 0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive"])
+@pytest.mark.parametrize("seed", range(4))
+def test_few_rows_of_wild_scales_need_few_steps_by_rows(loss, seed):
+    """Where a matrix of the columns is nearly singular, and its steps are damped until they crawl."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((100, 1000)) * np.logspace(-2, 2, 1000)
+    machine = LinearMachine(np.where(rng.integers(0, 2, 100), 1.0, -1.0), np.full(100, 100.0))
+    (solution,) = solve(LinearSvmProblem(X, (machine,), loss=loss, tol=1e-6, solver="row_newton"), "native")
+    assert solution.status is Status.CONVERGED
+    assert solution.n_iter <= 40

@@ -214,6 +214,20 @@ def test_very_many_columns_are_solved_by_blocks_of_rows(loss, intercept, monkeyp
     assert "descent" in streamed.solver_
     assert whole.primal_[0] * (1 - 1e-6) <= streamed.primal_[0] <= whole.primal_[0] * (1 + 1.1e-3)
     assert streamed.dual_[0] <= whole.primal_[0] * (1 + 1e-9)
+    proof = certify(streamed, cut(X, y, 70))
+    assert proof.holds
+    assert proof["dual value"] == pytest.approx(streamed.dual_[0], rel=1e-6)
+
+
+def test_pulls_of_too_many_rows_and_columns_are_not_kept_and_certify_says_so(monkeypatch):
+    monkeypatch.setattr(stream_engine, "MOST_COLUMNS", 3)
+    monkeypatch.setattr("margrove.engine.stream_descent.KEPT_PULLS", 299)
+    X, y = rows_of(8)
+    X = X[:, 1:]  # all of one scale
+    model = LinearSVC(loss="hinge", tol=0.5).fit_stream(cut(X, y, 100))
+    assert not hasattr(model, "dual_coef_")
+    with pytest.raises(InputError, match=r"pull of each was not kept.*squared_hinge.*gap_"):
+        certify(model, cut(X, y, 100))
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -470,7 +484,7 @@ def test_a_class_without_rows_is_told_as_such():
         LinearSVC().fit_stream(cut(X, y, 100), classes=[0, 1, 2])
     assert "weight" not in str(raised.value)
     nothing = [(X, y, (y == 0).astype(float))]
-    with pytest.raises(InputError, match="sample_weight leaves nothing of class 1"):
+    with pytest.raises(InputError, match="sample_weight or class_weight leaves nothing of class 1"):
         LinearSVC().fit_stream(nothing, classes=[0, 1])
     for classes in ([], [1]):
         with pytest.raises(ParameterError, match="at least two"):
@@ -486,6 +500,38 @@ def test_class_weights_that_fit_refuses_are_refused_with_the_same_words(class_we
     with pytest.raises(of_fit.type) as of_stream:
         model.fit_stream(cut(X, y, 100))
     assert str(of_stream.value) == str(of_fit.value)
+
+
+@pytest.mark.parametrize("class_weight", ["foo", 3, [1.0, 2.0], {"a": 2.0}, {0: 0.0}, {0: -1.0}, {0: "much"}])
+def test_class_weights_that_fit_refuses_are_refused_by_pieces_too(class_weight):
+    X, y = rows_of(23)
+    model = LinearSVC(class_weight=class_weight)
+    with pytest.raises((InputError, ParameterError)) as of_fit:
+        model.fit(X, y)
+    with pytest.raises(of_fit.type) as of_piece:
+        model.partial_fit(X, y, classes=[0, 1])
+    assert str(of_piece.value) == str(of_fit.value)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_after_pieces_the_gap_is_unknown_and_only_squares_can_tell_it(loss):
+    X, y = rows_of(24)
+    chunks = cut(X, y.astype(float), 100)
+    learner, given = (LinearSVC, {"classes": [0, 1]}) if loss in CLASS_LOSSES else (LinearSVR, {})
+    model = learner(loss=loss)
+    for piece in chunks:
+        model.partial_fit(*piece, **given)
+    told = str(model.certificate_)
+    assert "converged on the last piece: the solver's own numbers, as far as they are known" in told
+    assert "not known of rows that are forgotten" in told
+    assert np.isnan(model.gap_).all()
+    if loss.startswith("squared"):
+        assert "certify(model, chunks)" in model.certificate_.claim("relative duality gap").words
+        assert certify(model, chunks)["relative duality gap"] > model.tol
+    else:
+        assert "see fit_stream" in told
+        with pytest.raises(InputError, match=rf"left by partial_fit.*Use loss='squared_{loss}'.*fit_stream"):
+            certify(model, chunks)
 
 
 def test_what_is_no_class_weight_is_refused_before_any_walk():

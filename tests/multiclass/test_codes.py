@@ -217,3 +217,8 @@ def test_bits_that_no_code_has_are_refused(n_bits, words):
 def test_bits_beside_a_code_that_has_its_own_are_refused():
     with pytest.raises(ParameterError, match="n_bits is 5, and code is 'hadamard', which has its own length"):
         code_for("hadamard", LETTERS[:3], 5)
+
+
+def test_a_code_of_zeros_and_ones_is_told_what_sides_are():
+    with pytest.raises(ParameterError, match=r"code holds no −1.*make 2 \* code - 1"):
+        check_code([[0, 1], [1, 0], [1, 1]], np.array(["a", "b", "c"]))

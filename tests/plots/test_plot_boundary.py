@@ -209,6 +209,28 @@ def test_three_classes_have_regions_and_no_margin(decision_function_shape):
         assert "margin" not in ax.get_title()
 
 
+def test_many_classes_leave_room_for_the_picture():
+    y = np.arange(60) % 30
+    ax = plot_boundary(DecisionTreeClassifier(random_state=0).fit(X, y), X, y, resolution=20)
+    ax.figure.canvas.draw()  # a layout that finds no room for the axes warns, and warnings are errors
+    assert ax.get_legend()._ncols > 1
+    assert ax.get_window_extent().width > 150
+
+
+def test_crowds_are_drawn_fainter_and_without_edges():
+    crowd = RANDOM.normal(size=(2500, 2))
+    y = RANDOM.integers(0, 2, 2500)
+    model = margrove.SVC(C=0.01, kernel="linear").fit(crowd, y)
+    few, many = (
+        {c.get_label(): c for c in plot_boundary(model, crowd[:n], y[:n], resolution=20).collections}
+        for n in (40, 2500)
+    )
+    assert few["misclassified"].get_alpha() == 1.0
+    assert many["misclassified"].get_alpha() < 0.3
+    assert many["hard, α = C"].get_alpha() < 0.2
+    assert (few["0"].get_linewidth()[0], many["0"].get_linewidth()[0]) == (0.5, 0.0)
+
+
 def test_a_classifier_without_decisions_has_regions_only():
     ax = plot_boundary(DecisionTreeClassifier(random_state=0).fit(X, Y), X, Y)
     assert labels(ax) == ["no", "yes", "boundary"]
@@ -298,8 +320,10 @@ def test_what_is_no_plane_is_refused_in_words(points, features, message):
 
 def test_a_model_of_more_columns_is_refused_with_what_to_do():
     model = BasicLinearClassifier().fit(np.hstack([X, X]), Y)
-    with pytest.raises(InputError, match=r"fitted on 4 columns; a plane has two\. Fit the model on two"):
-        plot_boundary(model, np.hstack([X, X]), Y, features=(0, 1))
+    with pytest.raises(
+        InputError, match=r"fitted on 4 columns; a plane has two\. Say which two vary, features=\(a, b\)"
+    ):
+        plot_boundary(model, np.hstack([X, X]), Y)
 
 
 def test_a_model_of_other_columns_is_refused_by_name():

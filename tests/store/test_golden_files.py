@@ -40,3 +40,10 @@ def test_old_files_predict_what_they_predicted(file):
     assert last.certificate_.holds is told["holds"]
     if "words" in told:
         assert last.kkt_.tolist() == told["words"]
+
+
+def test_old_files_without_a_training_record_have_none_and_the_golden_one_has_its_own():
+    recorded = {file.stem for file in FILES if hasattr(load(file), "training_record_")}
+    assert recorded == {"format1-training-record"}
+    record = load(GOLDEN / "format1-training-record.margrove").training_record_
+    assert record == {"version": 1, "source": "golden", "leaderboard": [{"learner": "basic", "score": 1.0}]}

@@ -43,6 +43,17 @@ def test_a_model_of_text_comes_back_to_the_last_bit(frame, content, loaded, feat
     assert again[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
 
 
+def test_deviations_that_are_remembered_come_back(frame, content, loaded):
+    model = fitted(frame, min_df=1)
+    encoded = model[0].transform(frame)
+    model[0].remember_deviations(encoded)
+    again = loaded(content(model))
+    assert again[0].deviations_ == model[0].deviations_
+    dense = encoded.toarray() if sp.issparse(encoded) else encoded
+    np.testing.assert_allclose(again[0].deviations_, dense.std(axis=0), rtol=1e-3, atol=1e-12)
+    assert not hasattr(again[0].fit(frame), "deviations_")
+
+
 def test_words_and_weights_can_be_read_by_a_stranger(frame, content):
     record = describe(io.BytesIO(content(fitted(frame))))["model"]["steps"][0][1]
     text = record["columns"][1]

@@ -22,9 +22,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(folder: Path) -> Run:
-    """Type a command in the empty folder."""
+    """Type a command in the empty folder; ``train`` writes no report, unless it is asked to."""
 
     def typed(*words: str, stdin: bytes | None = None) -> Result:
+        if words[:1] == ("train",) and "--report" not in words:
+            words = (*words, "--no-report")
         return CliRunner().invoke(app, list(words), input=stdin, catch_exceptions=False)
 
     return typed

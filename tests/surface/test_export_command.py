@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from libsvm.svmutil import svm_load_model, svm_predict
 from typer.testing import Result
 
 import margrove
+from margrove.store import onnx_inputs
 
 Run = Callable[..., Result]
 
@@ -70,3 +72,36 @@ def test_what_a_program_has_not_is_refused(run: Run, machine: str) -> None:
         result = run("export", *words)
         assert result.exit_code == 2, words
         assert told in " ".join(result.output.split()), result.output
+
+
+def test_onnxruntime_predicts_what_the_exported_pipeline_does(run: Run, machine: str, folder: Path) -> None:
+    import onnxruntime
+
+    result = run("export", machine, "--to", "onnx", "-o", "p.onnx")
+    assert result.exit_code == 0, result.output
+    assert "island (text), bill_length_mm (number)" in " ".join(result.output.split())
+    penguins = margrove.load_penguins()
+    session = onnxruntime.InferenceSession(str(folder / "p.onnx"))
+    label, _ = session.run(None, onnx_inputs(folder / "p.onnx", penguins))
+    assert label.tolist() == margrove.load(folder / machine).predict(penguins).tolist()
+
+
+def test_inputs_and_outputs_of_onnx_are_in_the_document(run: Run, machine: str) -> None:
+    record = json.loads(run("export", machine, "--to", "onnx", "-o", "p.onnx", "--json").stdout)
+    assert record["inputs"][0] == {"name": "island", "kind": "text", "missing": ""}
+    assert record["outputs"] == ["label", "scores"]
+
+
+def test_standard_output_takes_the_graph_but_no_document(run: Run, machine: str, folder: Path) -> None:
+    run("export", machine, "--to", "onnx", "-o", "p.onnx")
+    assert run("export", machine, "--to", "onnx").stdout_bytes == (folder / "p.onnx").read_bytes()
+    result = run("export", machine, "--to", "onnx", "--json")
+    assert result.exit_code == 2
+    assert "an ONNX file is no text" in result.output
+
+
+def test_a_missing_package_is_told_in_a_line(run: Run, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    result = run("export", machine, "--to", "onnx", "-o", "p.onnx")
+    assert result.exit_code == 2
+    assert "pip install 'margrove[onnx]'" in " ".join(result.output.split())

@@ -21,6 +21,13 @@ def test_every_command_shows_an_example(command: str) -> None:
     assert f"Example:  margrove {command}" in result.stdout
 
 
+@pytest.mark.parametrize("words", [[], ["train"], ["compare"]])
+def test_flags_name_no_type_of_a_value(words: list[str]) -> None:
+    said = CliRunner().invoke(app, [*words, "--help"]).stdout
+    assert "--help" in said
+    assert "bool" not in said.lower()
+
+
 def test_the_version_is_the_library_s() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout == f"margrove {margrove.__version__}\n"
 
@@ -36,6 +43,8 @@ def test_learners_are_completed() -> None:
 
 def test_markup_in_labels_is_only_text(run: Run, flowers: str, flowers_text: str) -> None:
 
-    result = run("train", "-", "--folds", "0", stdin=flowers_text.replace("daisy", "[red]daisy[/]").encode())
+    result = run(
+        "train", "-", "--folds", "0", "--model", "svm", stdin=flowers_text.replace("daisy", "[red]daisy[/]").encode()
+    )
     assert result.exit_code == 0
     assert "[red]daisy[/] (4)" in result.stdout

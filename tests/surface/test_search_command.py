@@ -23,6 +23,17 @@ from margrove.surface.search import Cell, Found, sample_rows
 Run = Callable[..., Result]
 
 
+@pytest.fixture
+def run(run: Run) -> Run:
+    """Type a command; the learner is the support vector machine, unless another is named."""
+
+    def typed(*words: str) -> Result:
+        is_named = words[0] != "train" or "--model" in words
+        return run(*words) if is_named else run(*words, "--model", "svm")
+
+    return typed
+
+
 def document(result: Result) -> Any:
     assert result.exit_code == 0, result.output
     assert result.stderr == ""

@@ -60,7 +60,7 @@ def test_show_counts_the_rows_of_a_kernel_model(run: Run, flowers: str) -> None:
 
 
 def test_a_model_from_the_pipe_can_be_shown(run: Run, flowers: str) -> None:
-    trained = run("train", flowers, "--folds", "0", "-o", "-")
+    trained = run("train", flowers, "--model", "svm", "--folds", "0", "-o", "-")
     assert "HOLDS" in trained.stderr
     shown = run("show", "-", stdin=trained.stdout_bytes)
     assert shown.exit_code == 0
@@ -95,7 +95,7 @@ def test_certify_takes_another_target(run: Run, model: str, folder: Path, flower
 
 
 def test_certify_without_a_file_means_the_penguins(run: Run, model: str) -> None:
-    run("train", "--folds", "0", "--quiet")
+    run("train", "--model", "svm", "--folds", "0", "--quiet")
     assert run("certify", "penguins.margrove").exit_code == 0
     wrong = run("certify", model)
     assert wrong.exit_code == 2

@@ -11,7 +11,6 @@ import pytest
 from typer.testing import Result
 
 import margrove
-from margrove.surface import train as training
 from margrove.surface.screen import make_streams_safe
 
 Run = Callable[..., Result]
@@ -149,15 +148,6 @@ def test_a_solve_that_ended_early_bounds_nothing(run: Run, folder: Path) -> None
     assert "train with more: --param max_iter=…" in said
     assert "rows carry the decision (support vectors):" in said
     assert "would be misjudged" not in said
-
-
-def test_the_default_warns_of_its_time_where_rows_are_many(
-    run: Run, flowers: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "square of the rows" not in said_by(run("train", flowers, "--folds", "0"))
-    monkeypatch.setattr(training, "MANY_ROWS", 7)
-    assert "square of the rows, and 8 are many: --model linear" in said_by(run("train", flowers, "--folds", "0"))
-    assert "square of the rows" not in said_by(run("train", flowers, "--folds", "0", "--model", "svm"))
 
 
 def test_a_terminal_without_unicode_can_spell_every_claim() -> None:

@@ -293,7 +293,6 @@ def test_many_whole_numbers_are_classes_only_if_said_so(run: Run, folder: Path) 
             "svm tells classes apart. What estimates numbers: --model linear, --model tree, --model adaboost.",
         ),
         (("--model", "svm"), "Estimate it with `margrove train --model tree`"),
-        ((), "Estimate it with `margrove train --model tree`"),
         (("--model", "tree", "--task", "guess"), "--task is 'guess'; it must be one of classify, regress"),
         (("--model", "tree", "--task", "classify"), "is not a whole number), not a class"),
         (("--task", "regress", "--model", "tree", "--target", "town", "--drop-unlabelled"), "targets are no numbers"),

@@ -57,10 +57,10 @@ def test_values_of_c_in_any_order_and_defaults(two_classes):
     assert len(SVC().path(X, y).models) == 20
     for Cs, words in (
         ([], "Cs is empty"),
-        ([0], "Cs is 0; it must be a number > 0"),
+        ([0], "Cs holds 0; it must be a number > 0"),
         (1.0, "Cs is 1.0; it must be a list"),
         (np.ones((2, 2)), r"Cs is \[\[1.0, 1.0\], \[1.0, 1.0\]\]; it must be a list"),
-        ([1e101], r"Cs is 1e\+101; it must be 1e\+100 at most"),
+        ([1e101], r"Cs holds 1e\+101; it must be 1e\+100 at most"),
     ):
         with pytest.raises(ParameterError, match=words):
             SVC().path(X, y, Cs)

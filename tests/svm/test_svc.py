@@ -369,7 +369,7 @@ def test_refusals_come_before_any_work():
         SVC(kernel="chi2").fit(-X, y)
     with pytest.raises(InputError, match="one class only"):
         SVC().fit(X, [1, 1])
-    with pytest.raises(InputError, match="sample_weight leaves nothing of class 1"):
+    with pytest.raises(InputError, match="sample_weight or class_weight leaves nothing of class 1"):
         SVC().fit(X, y, sample_weight=[1.0, 0.0])
     with pytest.raises(InputError, match="must be square"):
         SVC(kernel="precomputed").fit(X, y)

@@ -8,7 +8,7 @@ Means and deviations are merged chunk by chunk: of two parts with n_a, n_b numbe
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +17,9 @@ import numpy as np
 from margrove.data.columns import Column, Kind, Level, named
 from margrove.data.encoder import TableEncoder
 from margrove.data.encoding import Description, numbers_of
-from margrove.data.inspection import LEAST_ROWS, MOSTLY_DISTINCT
+from margrove.data.inspection import LEAST_ROWS, MOSTLY_DISTINCT, is_free_text
 from margrove.data.table import Table
+from margrove.data.text import MOST_WORDS, check_text_columns, hashed_text, text_names
 from margrove.errors import DataWarning, InputError, level_of_caller
 
 MOST_LEVELS = 100_000  # of a category; one with more names its rows
@@ -37,12 +38,18 @@ class _Known:
     squares: float = 0.0  # Σ (x − mean)²
     least: float = np.inf
     most: float = -np.inf
+    is_text: bool = False  # whose words are to be numbers
+    looks_like_text: bool = False
 
     def see(self, column: Column) -> None:
         n_missing = column.n_missing
         self.n_missing += n_missing
         n = len(column) - n_missing
+        if self.is_text:
+            self.n_present += n
+            return
         if self.kind == "category":
+            self.looks_like_text = self.looks_like_text or is_free_text(column)
             if len(self.levels) <= MOST_LEVELS:
                 occurs = np.bincount(column.values[column.values >= 0], minlength=len(column.levels)) > 0
                 self.levels |= {level for level, is_there in zip(column.levels, occurs, strict=True) if is_there}
@@ -59,6 +66,8 @@ class _Known:
     def why_dropped(self) -> str | None:
         if self.n_present == 0:
             return "constant"
+        if self.is_text:
+            return None
         if self.kind != "category":
             return "constant" if self.least == self.most and self.n_missing == 0 else None
         if len(self.levels) == 1 and self.n_missing == 0:
@@ -67,6 +76,8 @@ class _Known:
         return "identifier" if is_many or len(self.levels) > MOST_LEVELS else None
 
     def description(self, index: int) -> Description:
+        if self.is_text:
+            return hashed_text(self.name, index, MOST_WORDS)
         told = {"name": self.name, "index": index, "kind": self.kind}
         if self.kind == "category":
             return {**told, "levels": sorted(self.levels, key=str), "missing_seen": self.n_missing > 0}
@@ -81,15 +92,19 @@ class _Known:
         }
 
 
-def learn_encoder(chunks: Iterable[Table]) -> TableEncoder:
-    """One walk over the chunks: levels, fills, means and scales."""
+def learn_encoder(chunks: Iterable[Table], text: str | Sequence[str] | None = None) -> TableEncoder:
+    """One walk over the chunks: levels, fills, means and scales. Words of ``text`` are hashed: weights of words by how
+    rare they are would take all of them at once."""
     known: list[_Known] = []
+    texts = text_names(text)
     source, target = "chunks", None
     for table in chunks:
         if table.sparse is not None:
             raise InputError("the table is sparse, numbers already", file=table.source, cure="Leave encoded() out.")
         source, target = table.source, table.target
-        known = known or [_Known(column.name, column.kind) for column in table]
+        if not known:
+            check_text_columns(table, texts)
+            known = [_Known(column.name, column.kind, is_text=column.name in texts) for column in table]
         for column, own in zip(table, known, strict=True):
             own.see(column)
     kept: list[Description] = []
@@ -102,13 +117,12 @@ def learn_encoder(chunks: Iterable[Table]) -> TableEncoder:
             dropped.append({"name": own.name, "index": index, "why": why})
     if not kept:
         raise InputError("no column is left to learn from: each is constant or an identifier", file=source)
-    if dropped:
-        names = named([column["name"] for column in dropped])
-        message = f"{source}: columns that are constant or name the rows are left out: {names}."
-        warnings.warn(message, DataWarning, stacklevel=level_of_caller())
+    _tell_dropped(source, [column["name"] for column in dropped], [own.name for own in known if own.looks_like_text])
     return TableEncoder.from_state(
         {
-            "parameters": TableEncoder(impute="mean").get_params(),
+            "parameters": TableEncoder(
+                impute="mean", text=list(texts) or None, text_features="hashing" if texts else "tfidf"
+            ).get_params(),
             "columns": kept,
             "dropped": dropped,
             "n_features_in": len(known),
@@ -116,3 +130,15 @@ def learn_encoder(chunks: Iterable[Table]) -> TableEncoder:
             "target": None if target is None else target.name,
         }
     )
+
+
+def _tell_dropped(source: str, names: list[str], texts: list[str]) -> None:
+    """Warn of columns that are left out, and of those that hold text, left out or not."""
+    others = [name for name in names if name not in texts]
+    if others:
+        message = f"{source}: columns that are constant or name the rows are left out: {named(others)}."
+        warnings.warn(message, DataWarning, stacklevel=level_of_caller())
+    for name in texts:
+        fate = "is left out" if name in names else "each whole text is taken for a category"
+        message = f"{source}: column {name!r} looks like free text, and {fate}; its words are used by "
+        warnings.warn(f"{message}encoded(text={name!r}).", DataWarning, stacklevel=level_of_caller())

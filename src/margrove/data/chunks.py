@@ -25,6 +25,7 @@ from margrove.data.delimited import DEFAULT_MISSING, carries_nothing, column_nam
 from margrove.data.dialect import Dialect, sniff, squeezed
 from margrove.data.fault import LineIndex
 from margrove.data.frames import check_finite, first_infinite, infinite_cell
+from margrove.data.parsed_blocks import ParsedBlocks
 from margrove.data.source import Content, Format, byte_order_mark, open_content, recognise
 from margrove.data.svmlight import first_index, parse_svmlight, svmlight_table
 from margrove.data.table import Table
@@ -87,14 +88,17 @@ class TableChunks(ABC):
         table = table.take(~table.target.is_missing)
         return table if table.n_rows else None
 
-    def encoded(self, encoder: Any = None) -> EncodedChunks:
+    def encoded(self, encoder: Any = None, *, text: str | Sequence[str] | None = None) -> EncodedChunks:
         """The same rows as numbers, in pairs (X, y), through a `TableEncoder`.
 
         Parameters
         ----------
         encoder : TableEncoder, optional
-            A fitted one. None learns one from all rows, by a walk of its own: as ``TableEncoder(impute="mean")`` would,
-            for the median of a stream is not to be had.
+            A fitted one, such as that of a table of some of the rows. None learns one from all rows, by a walk of its
+            own: as ``TableEncoder(impute="mean")`` would, for the median of a stream is not to be had.
+        text : str or list of str, optional
+            Columns of free text, where an encoder is learned: their words are hashed (``text_features="hashing"``),
+            for to weigh them by how rare they are takes all rows at once.
 
         Returns
         -------
@@ -103,7 +107,9 @@ class TableChunks(ABC):
         """
         from margrove.data.chunk_encoder import learn_encoder
 
-        return EncodedChunks(self, learn_encoder(self) if encoder is None else encoder)
+        if encoder is not None and text is not None:
+            raise ParameterError("encoder and text are both given; an encoder has its text already. Leave one out.")
+        return EncodedChunks(self, learn_encoder(self, text) if encoder is None else encoder)
 
 
 class EncodedChunks:
@@ -111,6 +117,10 @@ class EncodedChunks:
 
     def __init__(self, chunks: TableChunks, encoder: Any) -> None:
         self.chunks, self.encoder = chunks, encoder
+
+    def __repr__(self) -> str:
+        columns = len(self.encoder.get_feature_names_out())
+        return f"EncodedChunks({self.chunks.source!r}: {self.chunks.n_rows:,} rows of {columns:,} numbers)"
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """The chunks, from the first row on."""
@@ -136,11 +146,13 @@ def read_chunks(
     encoding: str = "auto",
     missing: Sequence[str] = DEFAULT_MISSING,
     drop_unlabelled: bool = False,
+    cache_bytes: int = 1 << 34,
 ) -> TableChunks:
     """Read a file a chunk of rows at a time, as often as needed, for files larger than memory.
 
     Delimited text, LIBSVM (both may be compressed), Parquet, Arrow and Feather are read, by the rules of `read_table`.
-    Text is walked over once at the start, to settle the kinds of the columns for all chunks and to find faults.
+    Text is walked over once at the start, to settle the kinds of the columns for all chunks and to find faults. What is
+    parsed of delimited text is kept in a temporary file, so that later walks need not parse it again.
 
     Parameters
     ----------
@@ -149,6 +161,10 @@ def read_chunks(
         The most rows of a chunk.
     target, header, delimiter, encoding, missing, drop_unlabelled
         As in `read_table`.
+    cache_bytes : int
+        The most that the temporary file may take on disk (16 GiB; never more than half of what is free); a table that
+        needs more is parsed in every walk, and 0 keeps nothing. It lies in the folder TMPDIR names, else in
+        ``/var/tmp``, and is gone with the chunks or the process, after Ctrl-C too.
 
     Returns
     -------
@@ -166,6 +182,7 @@ def read_chunks(
     ([(2, 2), (1, 2)], [['yes', 'no'], ['yes']])
     """
     check_whole("rows", rows, least=1)
+    check_whole("cache_bytes", cache_bytes, least=0)
     if isinstance(missing, str):
         raise ParameterError(f"missing is {missing!r}; it must be a list of words, such as [{missing!r}].")
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
@@ -175,7 +192,7 @@ def read_chunks(
     chunks: TableChunks
     if form == "delimited" or (form == "svmlight" and delimiter != "auto"):
         settled = sniff(file.head, delimiter=delimiter, header=header, missing=missing)
-        chunks = DelimitedChunks(file, settled, header, tuple(missing), rows, target, drop_unlabelled)
+        chunks = DelimitedChunks(file, settled, header, tuple(missing), rows, target, drop_unlabelled, cache_bytes)
     elif form == "svmlight":
         if target not in (None, False, "label"):
             raise InputError(
@@ -319,9 +336,10 @@ class DelimitedChunks(TableChunks):
         rows: int,
         target: Target,
         drop_unlabelled: bool,
+        cache_bytes: int,
     ) -> None:
         super().__init__(file.head, rows, target, drop_unlabelled)
-        head = file.head
+        head, self._cache_bytes = file.head, cache_bytes
         if dialect.delimiter == " ":
             head = head.replaced(squeezed(head.data))
             dialect = sniff(head, delimiter=" ", header=header, missing=missing)
@@ -331,12 +349,14 @@ class DelimitedChunks(TableChunks):
         self._names = column_names(dialect, self.source)
         self._types: dict[str, Any] | None = None
         self._kept: list[str] | None = None
+        self._blocks: ParsedBlocks | None = None  # all of them, once a walk has been to the end
         self._settle()
 
     def _settle(self) -> None:
         """The first walk: kinds of columns, those that carry nothing, faults."""
         import pyarrow as pa
 
+        blocks = ParsedBlocks(self._cache_bytes)
         found: dict[str, Any] = {}
         useless = {
             name for place, name in enumerate(self._names) if self._dialect.names and not self._dialect.names[place]
@@ -353,6 +373,7 @@ class DelimitedChunks(TableChunks):
                     if carries_nothing(column, is_first=column.name == self._names[0], before=n)
                 }
             n += arrow.num_rows
+            blocks.add(arrow)
             report(Progress("looking through the file", n))
         if n == 0:
             raise InputError(
@@ -362,6 +383,9 @@ class DelimitedChunks(TableChunks):
                 cure="If the first line is a row and not names, say header=False.",
             )
         self._types = found
+        # Text in a column of numbers makes words of all of them, as they were written: that takes another walk.
+        self._blocks = blocks if blocks.can_become(found) else None
+        self._cache_bytes = 0 if blocks.is_given_up else self._cache_bytes
         if len(useless) < len(self._names):
             self._kept = [name for name in self._names if name not in useless]
         self.n_rows = sum(table.n_rows for table in self._tables()) if self._drop_unlabelled else n
@@ -376,8 +400,35 @@ class DelimitedChunks(TableChunks):
             if arrow.num_rows:
                 yield line, block, arrow
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_blocks": None}  # a copy parses the text itself, once
+
     def _tables(self) -> Iterator[Table]:
+        if self._blocks is None:
+            yield from self._parsed_tables()
+            return
+        assert self._types is not None
+        try:
+            for arrow in self._blocks.read(self._types):
+                table = self._less_useless(table_from_arrow(arrow, source=self.source))
+                check_finite(table)
+                chosen = self._with_target(table)
+                if chosen is not None:
+                    yield chosen
+        except InputError:
+            for _ in self._parsed_tables():  # the text tells the line of the fault
+                pass
+            raise
+
+    def _less_useless(self, table: Table) -> Table:
+        is_whole = self._kept is None or len(self._kept) == len(self._names)
+        return table if is_whole or self._kept is None else table.select(self._kept)
+
+    def _parsed_tables(self) -> Iterator[Table]:
+        """From the text; a walk that comes to its end leaves the rows for the next one."""
+        blocks = ParsedBlocks(self._cache_bytes)
         for line, block, arrow in self._parsed():
+            blocks.add(arrow)
             table = table_from_arrow(arrow, source=self.source)
             body = Dialect(self._dialect.delimiter, ".", (), self._dialect.n_columns, 1, 0)
             lines = LineIndex(block, body)
@@ -385,8 +436,7 @@ class DelimitedChunks(TableChunks):
             if infinite is not None:
                 name, row, value = infinite
                 raise infinite_cell(value, file=self.source, column=name, line=line + lines.of_row(row))
-            if self._kept is not None and len(self._kept) < len(self._names):
-                table = table.select(self._kept)
+            table = self._less_useless(table)
 
             def line_of(row: int, line: int = line, lines: LineIndex = lines) -> int:
                 return line + lines.of_row(row)
@@ -394,6 +444,8 @@ class DelimitedChunks(TableChunks):
             chosen = self._with_target(table, line_of)
             if chosen is not None:
                 yield chosen
+        if self._types is not None and blocks.can_become(self._types):
+            self._blocks = blocks
 
 
 def _wider(first: Any, second: Any) -> Any:

@@ -99,6 +99,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where the training table had names.
+    deviations_ : list of float
+        The standard deviation of each output column over the training rows, to four digits: what makes weights
+        comparable. Only after `remember_deviations`, which the command line calls; model files keep it.
 
     Examples
     --------
@@ -120,6 +123,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     dropped_: list[dict[str, Any]]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+    deviations_: list[float]
 
     def __init__(
         self,
@@ -158,6 +162,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Of a target within a `Table` only the name is kept.
         """
         self._check_parameters()
+        self.__dict__.pop("deviations_", None)  # those of an earlier fit
         table = self._read(X, reset=True)
         check_text_columns(table, text_names(self.text))
         if table.sparse is not None:
@@ -226,6 +231,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return origins(self.columns_)
 
+    def remember_deviations(self, encoded: Any) -> Self:
+        """Keep the standard deviation of each output column; ``encoded`` is what `transform` made of the training rows,
+        sparse or not."""
+        n = encoded.shape[0]
+        ones = np.ones(n)
+        mean = np.asarray(encoded.T @ ones, np.float64) / n
+        squares = encoded.multiply(encoded) if hasattr(encoded, "multiply") else np.square(encoded)
+        deviations = np.sqrt(np.maximum(np.asarray(squares.T @ ones, np.float64) / n - mean**2, 0.0))
+        self.deviations_ = [float(f"{deviation:.4g}") for deviation in deviations.tolist()]
+        return self
+
     def state(self) -> dict[str, Any]:
         """All that was set and learned, as plain JSON; `from_state` makes the same encoder of it."""
         check_is_fitted(self)
@@ -236,6 +252,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "n_features_in": self.n_features_in_,
             "has_names": hasattr(self, "feature_names_in_"),
             "target": self.target_,
+            "deviations": getattr(self, "deviations_", None),
         }
 
     @classmethod
@@ -245,6 +262,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder.columns_, encoder.dropped_ = state["columns"], state["dropped"]
         encoder.n_features_in_ = state["n_features_in"]
         encoder.target_ = state["target"]
+        if state.get("deviations") is not None:
+            encoder.deviations_ = state["deviations"]
         if state["has_names"]:
             everything = sorted((*encoder.columns_, *encoder.dropped_), key=lambda column: column["index"])
             encoder.feature_names_in_ = np.array([column["name"] for column in everything], dtype=object)

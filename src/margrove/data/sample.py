@@ -3,6 +3,7 @@ any work."""
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -106,7 +107,8 @@ def read_values(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Va
     try:
         values = np.asarray(y, dtype=np.float64)
     except ValueError as error:
-        raise InputError(f"y is not a number everywhere: {error}", cure="A classifier takes labels.") from error
+        fault = _no_number(type(estimator).__name__, np.empty((0, 1)), y)
+        raise fault or InputError(f"y is not a number everywhere: {error}") from error
     return Values(X, values, weight)
 
 
@@ -125,11 +127,55 @@ def _validated(estimator: Any, *given: Any, **how: Any) -> Any:
     """scikit-learn's checks; a cell that is NaN or infinite is told with its place."""
     try:
         return validate_data(estimator, *given, accept_sparse="csr", dtype=FLOATS, order="C", **how)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         if "contains NaN" not in str(error) and "contains infinity" not in str(error):
-            raise
+            fault = _no_number(type(estimator).__name__, *given[:2])
+            if fault is None:
+                raise
+            raise fault from error
         name = "X" if len(given) == 1 or "Input X" in str(error) else "y"  # of labels as objects it tells no name
         raise _not_a_number(type(estimator).__name__, name, given[1] if name == "y" else given[0]) from error
+
+
+def _no_number(learner: str, X: Any, y: Any = None) -> InputError | None:
+    """The complaint about the first cell of X, or of y, that is text or a date; None where there is none."""
+    for row, cells in enumerate(_as_objects(X, 2)):
+        for column, cell in enumerate(cells):
+            what = _what_is(cell)
+            if what is not None:
+                names = getattr(X, "columns", None)
+                where = f"X[{row}, {column}]" if names is None else f"row {row}, column {shown(names[column])},"
+                cure = f"Put an encoder in front: make_pipeline(TableEncoder(), {learner}())."
+                if what == "a date":
+                    cure = "Count days: X.astype('datetime64[D]').astype(float), or read_table does it."
+                return InputError(f"{learner} takes numbers, and {where} is {what}, {shown(cell)}", cure=cure)
+    for row, label in enumerate(_as_objects(y, 1)):
+        if _what_is(label) == "text":
+            cure = "A classifier takes labels."
+            return InputError(f"{learner} estimates numbers, and y[{row}] is text, {shown(label)}", cure=cure)
+    return None
+
+
+def _as_objects(values: Any, ndim: int) -> NDArray[Any]:
+    """An array whose cells may be text or dates, of so many dimensions; an empty one for all others."""
+    nothing = np.empty((0,) * ndim, dtype=object)
+    if values is None or sp.issparse(values):
+        return nothing
+    cells = np.asarray(values, dtype=None if hasattr(values, "dtype") or hasattr(values, "columns") else object)
+    return cells if cells.dtype.kind in "OUS" and cells.ndim == ndim else nothing
+
+
+def _what_is(cell: Any) -> str | None:
+    """Text, or a date, that no number can be read from."""
+    if isinstance(cell, datetime.date | np.datetime64):
+        return "a date"
+    if not isinstance(cell, str | bytes):
+        return None
+    try:
+        float(cell)
+    except ValueError:
+        return "text"
+    return None
 
 
 def _not_a_number(learner: str, name: str, values: Any) -> InputError:
@@ -335,7 +381,7 @@ def check_classes(classes: NDArray[Any], mass: NDArray[Any]) -> None:
     if (mass == 0).any():
         empty = classes[int(np.argmin(mass))]
         raise InputError(
-            f"sample_weight leaves nothing of class {shown(empty)}; a classifier needs some of each class",
+            f"sample_weight or class_weight leaves nothing of class {shown(empty)}; a classifier needs some of each",
             cure="Give some of its rows a weight > 0, or leave the class out of y.",
         )
 

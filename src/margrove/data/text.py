@@ -105,15 +105,7 @@ def describe_text(
     InputError
         If no word is left.
     """
-    description: dict[str, Any] = {
-        "name": column.name,
-        "index": index,
-        "kind": "text",
-        "features": features,
-        "n_columns": max_features,
-        "words": [],
-        "idf": [],
-    }
+    description = hashed_text(column.name, index, max_features)
     if features == "hashing":
         return description
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -130,7 +122,26 @@ def describe_text(
             cure="Leave it out of text, or lower min_df." if min_df > 1 else "Leave it out of text.",
         ) from error
     words = vectoriser.get_feature_names_out().tolist()
-    return {**description, "n_columns": len(words), "words": words, "idf": vectoriser.idf_.tolist()}
+    return {
+        **description,
+        "features": "tfidf",
+        "n_columns": len(words),
+        "words": words,
+        "idf": vectoriser.idf_.tolist(),
+    }
+
+
+def hashed_text(name: str, index: int, width: int) -> dict[str, Any]:
+    """What is learned of a column of text whose words are hashed: nothing but where it is."""
+    return {
+        "name": name,
+        "index": index,
+        "kind": "text",
+        "features": "hashing",
+        "n_columns": width,
+        "words": [],
+        "idf": [],
+    }
 
 
 def encode_text(column: Column, description: Mapping[str, Any], dtype: Any) -> Any:

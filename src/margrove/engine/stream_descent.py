@@ -1,6 +1,8 @@
 """Linear SVMs over a stream of rows of very many columns: dual descent block by block (Yu et al., 2010).
 
-The pulls β of all rows lie in a temporary file, 8 bytes for each row and machine, which is gone when the solve is. A
+The pulls β of all rows lie in a temporary file, 8 bytes for each row and machine, which is gone when the solve is. Of
+a loss that is not squared those of the dual value are kept in memory as well, up to `KEPT_PULLS` of them, for nothing
+else can prove the gap later. A
 block of rows B is read, its rows' products K = X_B X_Bᵀ are formed, and D is made larger over β_B alone, one β_i after
 the other (Hsieh et al., 2008), while f of the block's rows is kept up to date through K; then w = c + Σ β x follows.
 
@@ -23,7 +25,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.linear_svm.problem import bounds_of, implied_pull, is_of_signs, is_squared, losses, relative_gap
+from margrove.linear_svm.problem import (
+    balanced,
+    bounds_of,
+    implied_pull,
+    is_of_signs,
+    is_squared,
+    losses,
+    relative_gap,
+)
 from margrove.linear_svm.pulls import balancing_shares
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
 from margrove.status import Status
@@ -31,6 +41,7 @@ from margrove.status import Status
 Array = NDArray[np.float64]
 
 ROWS = 512  # of a block: K has 2 MB, and 30 visits cost less than to read the rows
+KEPT_PULLS = 1 << 23  # of all machines together: 64 MB
 SWEEPS = 3  # over a block's rows before the next block comes; more than a few serve this block and no other
 
 
@@ -88,6 +99,7 @@ class _Machine:
     w_first: Array = field(default_factory=lambda: np.zeros(0))
     b_first: float = 0.0
     loss: float = 0.0
+    beta: Array | None = None  # (n,), of the dual value, where it is kept
     implied: _Pulls | None = None  # for a squared loss, what w itself implies there: w alone must prove its gap
 
     @property
@@ -103,6 +115,7 @@ class BlockDescent:
         self.n_passes = 0
         self.sides = 2 if problem.is_free else 1
         self.is_squared = is_squared(problem.loss)
+        self.keeps_pulls = not self.is_squared and problem.n_machines * problem.n_rows <= KEPT_PULLS
         self.eta = 0.0  # how far b may go in a pass; settled by the first block
         self.machines = [self._begin(number) for number in range(problem.n_machines)]
         self.rng = np.random.default_rng(0)
@@ -122,6 +135,7 @@ class BlockDescent:
             b=float(centre[-1]),
             w_dual=centre[:d].copy(),
             b_dual=float(centre[-1]),
+            beta=np.zeros(problem.n_rows) if self.keeps_pulls else None,
         )
 
     def gap(self) -> float:
@@ -138,11 +152,10 @@ class BlockDescent:
                 yield from self._pass(live, beta)
                 self.n_passes += 1
                 for number in live:
-                    self._judge(self.machines[number])
+                    self._judge(self.machines[number], beta[number])
                 yield
 
     def solutions(self, status: Status | None) -> tuple[StreamSolution, ...]:
-        d = self.problem.n_columns
         found = []
         for machine in self.machines:
             is_converged = machine.gap <= self.problem.tol
@@ -153,7 +166,7 @@ class BlockDescent:
                 StreamSolution(
                     machine.w,
                     machine.b,
-                    np.zeros((0, d + 2)),
+                    None,
                     machine.primal,
                     machine.dual,
                     self.n_passes,
@@ -161,6 +174,7 @@ class BlockDescent:
                     "dual descent over passes",
                     machine.w_dual,
                     machine.b_dual,
+                    balanced(machine.beta) if machine.beta is not None and self.problem.is_free else machine.beta,
                 )
             )
         return tuple(found)
@@ -246,7 +260,7 @@ class BlockDescent:
             if not moved:
                 return
 
-    def _judge(self, machine: _Machine) -> None:
+    def _judge(self, machine: _Machine, beta: Array) -> None:
         problem = self.problem
         moved = machine.w_first - machine.centre
         penalty = 0.5 * float(moved @ moved)
@@ -265,5 +279,7 @@ class BlockDescent:
             machine.dual, machine.w_dual = dual, machine.centre + pulls.pull.sum(axis=0)
             if not problem.is_free:
                 machine.b_dual = machine.centre_b + problem.intercept**2 * float(pulls.total.sum())
+            if machine.beta is not None:
+                machine.beta = np.array(beta)
         machine.is_done = machine.gap <= problem.tol
         machine.b0 = self._weights(machine)[1]

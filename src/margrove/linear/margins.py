@@ -124,7 +124,7 @@ def weight_norms(model: Any) -> NDArray[np.float64]:
     """‖w‖ of each machine: from w itself, as the model keeps it, or as √(βᵀKβ) from the dual coefficients β."""
     if hasattr(model, "norm_"):
         return np.asarray(model.norm_, np.float64)
-    if not hasattr(model, "dual_coef_"):
+    if not hasattr(model, "kernel"):  # a LinearSVC may keep dual coefficients beside w, of no kernel
         return np.asarray(np.linalg.norm(np.atleast_2d(np.asarray(model.coef_, np.float64)), axis=1))
     beta = coefficients_of(model) if hasattr(model, "n_support_") else dense(model.dual_coef_)
     return kernel_norms(kernel_of(model), model.support_vectors_, beta)

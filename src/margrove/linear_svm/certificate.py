@@ -43,6 +43,7 @@ from margrove.linear_svm.problem import (
     is_squared,
     losses,
     relative_gap,
+    rounding_of_losses,
 )
 from margrove.linear_svm.pulls import balancing_shares, pull_after
 
@@ -85,6 +86,7 @@ class _Tally:
     """Sums over the rows, of each machine; those of β for each side (β > 0, β < 0) of a free intercept by itself."""
 
     loss: NDArray[np.float64]  # (machines,), Σ C ℓ
+    rounding: NDArray[np.float64]  # (machines,), by how much float64 may be wrong about it; of a regression
     pull: NDArray[np.float64]  # (sides, machines, d), Σ β x
     total: NDArray[np.float64]  # (sides, machines), Σ β
     linear: NDArray[np.float64]  # (sides, machines), Σ z β − ε|β|
@@ -174,11 +176,7 @@ def _evidence(
     w = weights_of(model)
     dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
     if not is_squared(model.loss) and dual_coef is None and dual_steps is None:
-        raise InputError(
-            f"this {type(model).__name__} keeps no dual coefficients, and loss={model.loss!r} has no certificate "
-            "without them",
-            cure="Fit Margrove's, or use the squared loss.",
-        )
+        raise _without_pulls(model)
     return _Evidence(
         X,
         target,
@@ -192,6 +190,27 @@ def _evidence(
         epsilon,
         names,
         dual_steps,
+    )
+
+
+def _without_pulls(model: Any) -> InputError:
+    """Why w alone proves no gap of a loss that is not squared, and what to do about it."""
+    name, squared = type(model).__name__, f"squared_{model.loss}"
+    if hasattr(model, "n_seen_"):
+        return InputError(
+            f"this {name} was left by partial_fit, which forgets its rows and the pull of each, and with loss="
+            f"{model.loss!r} w alone does not tell them: there is no certificate",
+            cure=f"Use loss={squared!r}, which w alone proves, or fit_stream over all rows.",
+        )
+    if getattr(model, "engine_", "") == "stream":
+        return InputError(
+            f"this {name} saw so many rows of so many columns that the pull of each was not kept, and loss="
+            f"{model.loss!r} has no certificate without them",
+            cure=f"Use loss={squared!r}, which w alone proves. The gap that the solver reached is in gap_.",
+        )
+    return InputError(
+        f"this {name} keeps no dual coefficients, and loss={model.loss!r} has no certificate without them",
+        cure="Fit Margrove's, or use the squared loss.",
     )
 
 
@@ -232,6 +251,7 @@ def _empty_tally(evidence: _Evidence) -> _Tally:
     sides = 2 if evidence.is_free else 1
     return _Tally(
         loss=np.zeros(machines),
+        rounding=np.zeros(machines),
         pull=np.zeros((sides, machines, d)),
         total=np.zeros((sides, machines)),
         linear=np.zeros((sides, machines)),
@@ -255,6 +275,8 @@ def _add_rows(tally: _Tally, evidence: _Evidence) -> None:
         loss = losses(evidence.loss, z, f, evidence.epsilon)
         counted = cost > 0
         tally.loss += np.where(counted, cost * loss, 0).sum(axis=1)
+        if not is_of_signs(evidence.loss):
+            tally.rounding += rounding_of_losses(evidence.loss, z, f, cost, evidence.epsilon).sum(axis=1)
         tally.margin_errors += (counted & (loss > 0)).sum(axis=1)
         tally.errors += (counted & ~(z * f > 0)).sum(axis=1)
         tally.largest = np.maximum(tally.largest, cost.max(axis=1, initial=0))
@@ -310,7 +332,7 @@ def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
     u = 0.0 if evidence.is_free else s * (share * tally.total).sum(axis=0)
     if evidence.penalty == "l2":
         dual = dual - 0.5 * (v**2).sum(axis=1) - 0.5 * u**2
-    claims = gap_claims(primal, dual, float(model.tol))
+    claims = gap_claims(primal, dual, float(model.tol), tally.rounding)
     if evidence.dual_coef is not None:
         claims.append(_bound_claim(tally.outside, tally.largest))
         if evidence.is_free:
@@ -320,10 +342,14 @@ def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
     return claims
 
 
-def gap_claims(primal: NDArray[np.float64], dual: NDArray[np.float64], tol: float) -> list[Claim]:
-    """The gap, which must be within tol, and what it is made of. No pull at all, β = 0, is worth D = 0."""
+def gap_claims(
+    primal: NDArray[np.float64], dual: NDArray[np.float64], tol: float, rounding: NDArray[np.float64] | float = 0.0
+) -> list[Claim]:
+    """The gap, which must be within tol, and what it is made of. No pull at all, β = 0, is worth D = 0; a difference
+    that is no more than ``rounding`` of P is none."""
     dual = np.maximum(dual, 0)
-    gap = np.array([relative_gap(P, D) for P, D in zip(primal, dual, strict=True)])
+    unsure = np.broadcast_to(rounding, len(primal))
+    gap = np.array([relative_gap(P, D, r) for P, D, r in zip(primal, dual, unsure, strict=True)])
     limits = np.full(len(gap), tol)
     holds = bool((gap <= tol * (1 + _ROUNDING) + _DIGITS).all())
     return [

@@ -29,8 +29,8 @@ from margrove.data.stream import Chunk, walker
 from margrove.errors import InputError, ParameterError, shown
 from margrove.linear.margins import codes_of
 from margrove.linear.problem import machine_names, one_vs_rest_signs
-from margrove.linear_svm.layout import check_prices, class_weights, prices_by_class
-from margrove.linear_svm.problem import Loss, losses
+from margrove.linear_svm.layout import check_prices, class_weights, prices_by_class, scale_of_intercept
+from margrove.linear_svm.problem import Loss, is_within_tube, losses
 from margrove.linear_svm.stream_problem import Block
 from margrove.progress import Progress, report
 
@@ -43,9 +43,10 @@ class Stream:
     n_rows: int
     n_columns: int
     machines: tuple[str, ...]
-    primal_at_zero: NDArray[np.float64]  # (machines,)
+    primal_at_centre: NDArray[np.float64]  # (machines,)
     spread: NDArray[np.float64]  # (machines,)
     classes: NDArray[Any]  # (K,), none for a regression
+    centre: NDArray[np.float64] | None = None  # (machines, d + 1), where a solve begins; None is 0
 
 
 def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first: bool) -> Stream:
@@ -91,23 +92,29 @@ def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first:
 def stream_of_values(model: Any, chunks: Any, loss: Loss, epsilon: float, *, is_first: bool) -> Stream:
     """Chunks whose y are numbers."""
     start = walker(chunks)
-    n, squares, at_zero = 0, 0.0, 0.0
+    n, squares, at_zero, least, largest = 0, 0.0, 0.0, math.inf, -math.inf
     for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first, is_numeric=True), start=1):
         with _in_chunk(number):
             z = np.asarray(y, dtype=np.float64)
         squares += float(z @ z)
         at_zero += float(own @ losses(loss, z, np.zeros(len(z)), epsilon))
         n += X.shape[0]
+        counted = z[own > 0]
+        least, largest = min(least, counted.min(initial=least)), max(largest, counted.max(initial=largest))
     n_rows, d = _extent(model, n)
+    if least > largest:
+        raise InputError("every row of every chunk has the weight 0", cure="Give some rows a weight > 0.")
 
     def block(X: Any, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
         return Block(X, np.asarray(y, dtype=np.float64)[None], check_prices(float(model.C) * own)[None])
 
     spread = math.sqrt(squares / n_rows) or 1.0
     walk = _walk(start, block, n_rows, d)
-    return Stream(
-        walk, n_rows, d, ("regression",), np.array([float(model.C) * at_zero]), np.array([spread]), np.empty(0)
-    )
+    at_centre, centre = float(model.C) * at_zero, None
+    if math.isinf(scale_of_intercept(model)) and is_within_tube(least, largest, epsilon):
+        at_centre, centre = 0.0, np.zeros((1, d + 1))  # w = 0 and a b in the middle lose nothing: the best there is
+        centre[0, -1] = (least + largest) / 2
+    return Stream(walk, n_rows, d, ("regression",), np.array([at_centre]), np.array([spread]), np.empty(0), centre)
 
 
 def _looked_through(

@@ -49,7 +49,7 @@ from margrove.status import Status, worst
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
 
 _GRAM_COLUMNS = 2000  # up to this many dual=False takes Newton's method with its d × d matrix
-_PRIMAL = ("newton", "conjugate_gradients")
+_PRIMAL = ("newton", "row_newton", "conjugate_gradients")
 # A recomputation takes about as long as ten passes of a solver. Small tables always get it, in a few milliseconds;
 # large ones where it costs less than a tenth of the fit: by counting, so that the answer is the same every time.
 _SMALL_CELLS = 1 << 18
@@ -100,11 +100,13 @@ class LinearSupportVectorMachine(BaseEstimator):
 
     def _check_shared(self, losses: tuple[Loss, ...]) -> Effort:
         """The parameters that all have; the effort they allow."""
-        check_number("C", self.C, above=0, most=MOST_BOUND, cure=HARD_MARGIN)
+        check_number("C", self.C, above=0, most=MOST_BOUND, beyond=HARD_MARGIN)
         check_number("tol", self.tol, above=0, cure="It is the relative duality gap, P − D relative to P.")
         check_whole("max_iter", self.max_iter, least=1)
         for name in ("fit_intercept", "regularize_intercept", "warm_start"):
             check_flag(name, getattr(self, name))
+        if not isinstance(self.verbose, bool | np.bool_):
+            check_whole("verbose", self.verbose, least=0, cure="True and False will do.")
         if self.fit_intercept:
             check_number(
                 "intercept_scaling", self.intercept_scaling, above=0, cure="fit_intercept=False is no intercept."

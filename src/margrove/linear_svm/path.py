@@ -23,7 +23,7 @@ from margrove.svm.grid import prices
 _DEFAULT = 10.0 ** np.linspace(-3, 2, 20)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinearPath:
     """Models along C, ascending.
 
@@ -38,6 +38,13 @@ class LinearPath:
     Cs: NDArray[np.float64]
     models: tuple[Any, ...]
     status: Status
+
+    def __repr__(self) -> str:
+        if not self.models:
+            return f"LinearPath(no models, {self.status})"
+        count, kind = len(self.models), type(self.models[0]).__name__
+        along = f"C = {self.Cs[0]:g}" if count == 1 else f"C = {self.Cs[0]:g} … {self.Cs[-1]:g}"
+        return f"LinearPath({count} {kind}, {along}, {self.status})"
 
     @property
     def coefs(self) -> NDArray[np.float64]:

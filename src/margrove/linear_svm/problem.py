@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -41,8 +41,11 @@ Loss = Literal["hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon
 LOSSES: tuple[Loss, ...] = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
 Penalty = Literal["l2", "l1"]
 PENALTIES: tuple[Penalty, ...] = ("l2", "l1")
-Solver = Literal["auto", "newton", "conjugate_gradients", "descent"]
-SOLVERS: tuple[Solver, ...] = ("auto", "newton", "conjugate_gradients", "descent")
+Solver = Literal["auto", "newton", "row_newton", "conjugate_gradients", "descent"]
+SOLVERS: tuple[Solver, ...] = ("auto", "newton", "row_newton", "conjugate_gradients", "descent")
+
+_SURE = 1e-12  # of P and D, sums over all rows: a gap that is negative by less is 0
+_ULPS = 8 * float(np.finfo(np.float64).eps)  # of z − f, relative to the larger of the two
 
 
 def is_squared(loss: Loss) -> bool:
@@ -158,11 +161,63 @@ class CrammerSingerSolution:
         return relative_gap(self.primal, self.dual)
 
 
-def relative_gap(primal: float, dual: float) -> float:
-    """(P − D)/P. P is never below 0, and D = 0 is always to be had (β = 0), so P = 0 has no gap."""
-    if primal <= 0:
+def relative_gap(primal: float, dual: float, rounding: float = 0.0) -> float:
+    """(P − D)/P; 0 where the two differ by no more than ``rounding``, or D is above P by less than such sums are sure
+    of. P is never below 0, and D = 0 is always to be had (β = 0), so P = 0 has no gap."""
+    apart = primal - dual
+    if primal <= 0 or abs(apart) <= rounding or -_SURE * primal <= apart <= 0:
         return 0.0
-    return (primal - dual) / primal
+    return apart / primal
+
+
+def centred(problem: LinearSvmProblem) -> tuple[LinearSvmProblem, list[float]]:
+    """The same problem where rounding is least, and the number by which b of each machine's solutions must be raised.
+
+    With a free intercept some b may leave no loss at all: P = 0 there, and relative to 0 every gap but 0 is endless. So
+    such a machine is raised by that b, and its rows are given away for nothing: a solve ends before it begins. Other
+    regressions are the same wherever 0 lies, but for rounding, in which targets far from 0 that differ by little would
+    be lost: they are counted from the median of the rows that count.
+    """
+    middles = [0.0] * len(problem.machines)
+    if not math.isinf(problem.intercept):
+        return problem, middles
+    machines = list(problem.machines)
+    for k, machine in enumerate(machines):
+        counted = machine.target[machine.cost > 0]
+        best = _lossless(counted, problem)
+        if best is not None:
+            machines[k], middles[k] = LinearMachine(machine.target, np.zeros_like(machine.cost)), best
+        elif not is_of_signs(problem.loss):
+            middles[k] = float(np.median(counted))
+            start = 0.0 if machine.w is None else machine.b - middles[k]
+            machines[k] = replace(machine, target=machine.target - middles[k], b=start)
+    return replace(problem, machines=tuple(machines)), middles
+
+
+def _lossless(targets: NDArray[np.float64], problem: LinearSvmProblem) -> float | None:
+    """The b that leaves no loss where w = 0, if there is one."""
+    if len(targets) == 0:
+        return 0.0
+    least, largest = float(targets.min()), float(targets.max())
+    if is_of_signs(problem.loss):
+        return least if least == largest else None  # a class that a fold has no rows of
+    return (least + largest) / 2 if is_within_tube(least, largest, problem.epsilon) else None
+
+
+def is_within_tube(least: float, largest: float, epsilon: float) -> bool:
+    """Whether some b leaves targets from ``least`` to ``largest`` without a loss, to within rounding."""
+    return (largest - least) / 2 - epsilon <= _ULPS * max(abs(least), abs(largest))
+
+
+def rounding_of_losses(
+    loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float
+) -> NDArray[np.float64]:
+    """How far C ℓ(z, f) of each row of a regression may be wrong in float64: z − f is sure to an ulp or a few of the
+    larger of the two, and only a row at the edge of the tube or outside it has a loss that this changes."""
+    excess = np.abs(target - values) - epsilon
+    unsure = _ULPS * np.maximum(np.abs(target), np.abs(values))
+    change = unsure * (2 * np.maximum(excess, 0) + unsure) if is_squared(loss) else unsure
+    return np.asarray(np.where(excess > -unsure, cost * change, 0.0))
 
 
 def losses(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:

@@ -28,6 +28,7 @@ from margrove.linear_svm.problem import (
     balanced,
     bounds_of,
     brought,
+    centred,
     crammer_singer_losses,
     implied_pull,
     is_of_signs,
@@ -52,7 +53,9 @@ def linear_svm(problem: LinearSvmProblem) -> tuple[LinearSvmSolution, ...]:
             f"engine='reference' has no solver for penalty='l1' with loss={problem.loss!r}. Use a squared loss."
         )
     one = _sparse_weights if problem.penalty == "l1" else _descent
-    return tuple(one(problem, machine) for machine in problem.machines)
+    problem, middles = centred(problem)
+    found = [one(problem, machine) for machine in problem.machines]
+    return tuple(replace(solution, b=solution.b + middle) for solution, middle in zip(found, middles, strict=True))
 
 
 def linear_path(problem: LinearPathProblem) -> tuple[tuple[LinearSvmSolution, ...], ...]:

@@ -75,7 +75,9 @@ class StreamSolution:
 
     w: NDArray[np.float64]  # (d,)
     b: float
-    steps: NDArray[np.float64]  # (steps, d + 2): (w_j, b_j, κ_j), which tell β (see `pulls`); none for a squared loss
+    # (steps, d + 2): (w_j, b_j, κ_j), which tell β (see `pulls`); none at all where β is 0, or the loss squared. None
+    # where β is not made of steps.
+    steps: NDArray[np.float64] | None
     primal: float
     dual: float
     n_iter: int  # passes over the rows
@@ -83,6 +85,7 @@ class StreamSolution:
     solver: str
     w_dual: NDArray[np.float64]  # (d,), the weights that β of the dual value gives
     b_dual: float
+    beta: NDArray[np.float64] | None = None  # (n,), of the dual value, within its bounds, where it was kept
 
     @property
     def gap(self) -> float:

@@ -48,13 +48,14 @@ class Streaming(LinearSupportVectorMachine):
             stream.walk,
             stream.n_rows,
             stream.n_columns,
-            stream.primal_at_zero,
+            stream.primal_at_centre,
             stream.spread,
             loss=self.loss,
             intercept=scale_of_intercept(self),
             epsilon=epsilon,
             tol=float(self.tol),
             max_passes=max_passes,
+            centre=stream.centre,
         )
         if effort.time_limit is not None:  # the first look counts
             left = effort.time_limit - (time.monotonic() - began)
@@ -78,14 +79,23 @@ class Streaming(LinearSupportVectorMachine):
         self._forget_rows()
         self.coef_ = np.array([solution.w for solution in solutions])
         self.intercept_ = np.array([solution.b for solution in solutions])
-        most = max(len(solution.steps) for solution in solutions)
-        if not is_squared(self.loss) and most:
-            self.dual_steps_ = np.zeros((len(solutions), most, solutions[0].steps.shape[1]))
-            for own, solution in zip(self.dual_steps_, solutions, strict=True):
-                own[: len(solution.steps)] = solution.steps
+        if not is_squared(self.loss):
+            self._keep_pulls(solutions)
         self._keep_solutions(solutions, names, limit="max_passes")
         self.engine_ = "stream"
         self.certificate_ = solver_certificate(self, n, names)
+
+    def _keep_pulls(self, solutions: Sequence[StreamSolution]) -> None:
+        """What tells β, so that the gap can be proved later: the steps that led to it, or β itself, or, of very many
+        rows of very many columns, neither."""
+        steps = [solution.steps for solution in solutions if solution.steps is not None]
+        pulls = [solution.beta for solution in solutions if solution.beta is not None]
+        if steps:
+            self.dual_steps_ = np.zeros((len(steps), max(map(len, steps)), steps[0].shape[1]))
+            for own, given in zip(self.dual_steps_, steps, strict=True):
+                own[: len(given)] = given
+        elif pulls:
+            self.dual_coef_ = np.array(pulls)
 
     def _check_streamed(self, max_passes: int) -> None:
         check_whole("max_passes", max_passes, least=1)
@@ -154,12 +164,28 @@ class Streaming(LinearSupportVectorMachine):
         self.solver_ = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
         self.engine_ = "stream"
         self.status_ = worst(solution.status for solution in solutions)
-        claim = Claim(
-            "dual value",
-            per_machine(self.dual_),
-            words="D of the rows seen by partial_fit, w and b counted from where it began: no others have a P below it",
-        )
-        self.certificate_ = Certificate(type(self).__name__, str(self.status_), "solver", self.n_seen_, names, (claim,))
+        self.certificate_ = self._certificate_of_pieces(names)
         if self.status_ is not Status.CONVERGED:
             message = f"{type(self).__name__} ended a piece with status {str(self.status_)!r}; {self.status_.advice}."
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+
+    def _certificate_of_pieces(self, names: tuple[str, ...]) -> Certificate:
+        """What is known of all rows seen, and how more can be."""
+        cure = (
+            "certify(model, chunks) over all rows seen tells it"
+            if is_squared(self.loss)
+            else f"nor can it be, for w alone does not tell the pulls of loss {self.loss}: see fit_stream"
+        )
+        claims = (
+            Claim(
+                "relative duality gap", per_machine(self.gap_), words=f"not known of rows that are forgotten; {cure}"
+            ),
+            Claim(
+                "dual value",
+                per_machine(self.dual_),
+                words="D of the rows seen by partial_fit, w and b counted from where it began: no others have a P "
+                "below it",
+            ),
+        )
+        status = f"{self.status_} on the last piece"
+        return Certificate(type(self).__name__, status, "solver", self.n_seen_, names, claims)

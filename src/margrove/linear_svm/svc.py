@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +15,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
-from margrove.data.sample import Sample, merged, read_piece, read_sample, settle_weights
+from margrove.data.sample import (
+    Sample,
+    check_class_weights,
+    check_classes,
+    merged,
+    read_piece,
+    read_sample,
+    settle_weights,
+)
 from margrove.errors import ParameterError, listed, shown
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.chunks import stream_of_classes
-from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
+from margrove.linear_svm.layout import class_weights, is_joint, prices_of_classes, scale_of_intercept
 from margrove.linear_svm.machine import carried, needs_pulls
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
@@ -78,9 +87,10 @@ class LinearSVC(ClassifierMixin, Streaming):
         Steps of Newton's method, or passes over the rows, of each machine at most.
     regularize_intercept : bool
         False leaves b out of the penalty, as `SVC` has it: s = ∞, and the same machine wherever the origin lies.
-    solver : {"auto", "newton", "conjugate_gradients", "descent"}
-        For penalty l2: Newton's method with a d × d matrix, or by conjugate gradients; or descent on the dual. "auto"
-        chooses by shape and loss, and ``solver_`` says what was taken.
+    solver : {"auto", "newton", "row_newton", "conjugate_gradients", "descent"}
+        For penalty l2: Newton's method with a d × d matrix, or with one of the rows that bend (up to 3,000 of them), or
+        by conjugate gradients; or descent on the dual. "auto" chooses by shape and loss, and ``solver_`` says what was
+        taken.
     warm_start : bool
         Whether ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at
         the end.
@@ -240,8 +250,9 @@ class LinearSVC(ClassifierMixin, Streaming):
         -------
         self
             Ends on a relative duality gap ≤ ``tol``, on ``max_passes``, ``time_limit`` or Ctrl-C, with the best model
-            of all whole passes and its gap. ``dual_steps_`` (hinge, up to 2,000 columns) tell β of any row, so that
-            ``certify(model, chunks)`` can recompute the gap. Penalty l2, one machine per class.
+            of all whole passes and its gap. Penalty l2, one machine per class. For the hinge ``dual_steps_`` (up to
+            2,000 columns) tell β of any row, or ``dual_coef_`` (more columns, up to 8 million rows times machines) is
+            β, so that ``certify(model, chunks)`` can recompute the gap; the squared hinge needs neither.
 
         Examples
         --------
@@ -272,8 +283,10 @@ class LinearSVC(ClassifierMixin, Streaming):
 
         w becomes the least of ½‖w − w_before‖² + C Σ ℓ over the piece. Later pieces leave the pulls of earlier rows as
         they are, so each piece adds to the dual value: ``dual_`` grows with each, and is at any time a lower bound of
-        the objective on all ``n_seen_`` rows. How far above it w is nobody knows without a walk over all of them:
-        ``certify(model, chunks)``; `fit_stream` closes the gap.
+        the objective on all ``n_seen_`` rows. How far above it w is nobody knows without a walk over all of them, so
+        ``gap_`` and ``primal_`` are NaN, and ``status_`` tells how the solve of the last piece ended. Of the squared
+        hinge ``certify(model, chunks)`` over all rows seen tells the gap; it will rarely be within ``tol``. Of the
+        hinge it cannot: the pulls of rows are forgotten, and w alone does not tell them. `fit_stream` closes the gap.
 
         The first call of a new model needs ``classes``, all that will ever come. After ``fit`` or `fit_stream` it goes
         on from their w, and begins to count: ``n_seen_`` and ``dual_`` are then of the pieces alone, and the objective
@@ -290,6 +303,9 @@ class LinearSVC(ClassifierMixin, Streaming):
             raise ParameterError(f"classes is {shown(classes)}; the model has begun with {listed(known)}.")
         if len(known) < 2:
             raise ParameterError(f"classes is {shown(classes)}; a classifier needs at least two.")
+        check_class_weights(self.class_weight, known)
+        if isinstance(self.class_weight, Mapping):
+            check_classes(known, class_weights(self.class_weight, known, np.arange(len(known)), np.ones(len(known))))
         balanced = self.class_weight if isinstance(self.class_weight, str) else None
         sample = read_piece(self, X, y, known, sample_weight, balanced, is_first=is_first)
         own = np.ones(len(sample.codes)) if sample.weight is None else sample.weight

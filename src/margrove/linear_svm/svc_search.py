@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 from sklearn.base import ClassifierMixin
 
 from margrove.data.sample import Sample, read_sample
 from margrove.engine import Effort, settle_engine, solve
-from margrove.errors import ConvergenceWarning, DataWarning, check_flag, level_of_caller
+from margrove.errors import check_flag
 from margrove.linear.problem import one_vs_rest_signs
 from margrove.linear_svm.layout import check_prices, is_joint, prices_of_classes
 from margrove.linear_svm.machine import tell_problem
@@ -26,18 +24,17 @@ from margrove.linear_svm.problem import (
     Penalty,
     Solver,
 )
+from margrove.linear_svm.search import CellTable, LinearSearch, default_cs
 from margrove.linear_svm.svc import LinearSVC
 from margrove.progress import towards
 from margrove.status import Status
-from margrove.svm.cross_validation import CrossValidatedSearch, Judge, check_folds
+from margrove.svm.cross_validation import Judge, check_folds
 from margrove.svm.folds import Splits, weight_in_fold
 from margrove.svm.grid import prices
 from margrove.svm.scorers import Told
 
-_CS = 10.0 ** np.arange(-3, 2.5, 0.5)  # 0.001 … 100
 
-
-class LinearSVCCV(ClassifierMixin, CrossValidatedSearch):
+class LinearSVCCV(ClassifierMixin, LinearSearch):
     """`LinearSVC` with C chosen by cross-validation, in one computation.
 
     What ``GridSearchCV(LinearSVC(), {"C": Cs})`` finds, many times faster: all folds and classes are machines on the
@@ -144,7 +141,7 @@ max_iter, regularize_intercept, solver, n_jobs, engine
         template._check()
         check_flag("refit", self.refit)
         self._check_scoring()
-        Cs = _CS.copy() if self.Cs is None else prices(self.Cs)
+        Cs = default_cs() if self.Cs is None else prices(self.Cs)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         self.classes_ = sample.classes
         self._settle_scorer(template)
@@ -161,87 +158,15 @@ max_iter, regularize_intercept, solver, n_jobs, engine
         told = _Told(multi_class=self.multi_class)
         judge = Judge(told, self, sample, (X, y, sample_weight), splits, is_by_class=not is_joint(self))
         self.status_ = table.status
-        self._keep_table(table, judge, seconds)
+        self._keep_table(table, judge.scores, seconds)
         self._refit(template, X, y, sample_weight)
         return self
 
-    score = CrossValidatedSearch.score  # by ``scoring``; the mixin's is accuracy, whatever was asked
+    score = LinearSearch.score  # by ``scoring``; the mixin's is accuracy, whatever was asked
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """By the refitted model."""
         return np.asarray(self._fitted.decision_function(X))
-
-    @property
-    def coef_(self) -> Any:
-        """Of the refitted model."""
-        return self._fitted.coef_
-
-    @property
-    def intercept_(self) -> NDArray[np.float64]:
-        """Of the refitted model."""
-        intercept: NDArray[np.float64] = self._fitted.intercept_
-        return intercept
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _keep_table(self, table: _Table, judge: Judge, seconds: float) -> None:
-        k, folds = table.gap.shape[:2]
-        scores, score_time = np.full((k, folds), np.nan), np.zeros((k, folds))
-        for fold in range(folds):
-            reached = np.flatnonzero(table.is_reached[:, fold])
-            start = time.perf_counter()
-            scores[reached, fold] = judge.scores(fold, table.values[fold][reached])
-            score_time[reached, fold] = (time.perf_counter() - start) / max(1, len(reached))
-        mean = scores.mean(axis=1)
-        self.cv_results_ = {
-            "mean_fit_time": np.full(k, seconds / (k * folds)),
-            "std_fit_time": np.zeros(k),
-            "mean_score_time": score_time.mean(axis=1),
-            "std_score_time": score_time.std(axis=1),
-            "param_C": np.ma.MaskedArray(table.Cs, mask=np.zeros(k, np.bool_)),
-            "params": [{"C": float(C)} for C in table.Cs],
-            **{f"split{fold}_test_score": scores[:, fold] for fold in range(folds)},
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=1),
-            "rank_test_score": rankdata(-np.nan_to_num(mean, nan=-np.inf), method="min").astype(np.int32),
-            "max_gap": table.gap.max(axis=(1, 2)),
-            "is_converged": table.is_converged.all(axis=(1, 2)),
-        }
-        self.n_splits_ = folds
-        is_complete = ~np.isnan(mean)
-        self._keep_best(is_complete)
-        self._warn(is_complete)
-
-    def _warn(self, is_complete: NDArray[np.bool_]) -> None:
-        name, early = type(self).__name__, int((is_complete & ~self.cv_results_["is_converged"]).sum())
-        if self.status_ in (Status.INTERRUPTED, Status.TIME_LIMIT):
-            message = (
-                f"{name} ended with status {str(self.status_)!r}: {int(is_complete.sum())} of {len(is_complete)} "
-                f"values of C are scored; {self.status_.advice.replace('model', 'table')}."
-            )
-        elif early:
-            message = (
-                f"{name}: with {early} of {len(is_complete)} values of C the gap did not come within tol={self.tol:g}; "
-                "cv_results_['max_gap'] says how far. Raise max_iter or tol, or leave out the largest of Cs."
-            )
-        elif not is_complete.any():
-            message = f"{name}: every score is NaN, so no C is the best and there is no model; check scoring and cv."
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
-
-    def _refit(self, template: LinearSVC, X: Any, y: Any, sample_weight: Any) -> None:
-        """The best C on all rows; not after Ctrl-C, and not without a best one."""
-        if not self.refit or self.status_ is Status.INTERRUPTED or not hasattr(self, "best_params_"):
-            return
-        start = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the search has told it
-            self.best_estimator_ = template.set_params(time_limit=None, **self.best_params_).fit(X, y, sample_weight)
-        self.refit_time_ = time.perf_counter() - start
 
 
 class _Told(Told, LinearSVC):
@@ -252,8 +177,8 @@ class _Told(Told, LinearSVC):
         return self._values
 
 
-class _Table:
-    """What the machines of each fold say of the rows it holds out, for each C."""
+class _Table(CellTable):
+    """The machines of classes along C."""
 
     def __init__(
         self,
@@ -272,18 +197,8 @@ class _Table:
             for price in self._prices[-1]:
                 check_prices(Cs[-1] * price)
         self._machines = 1 if n_classes == 2 else n_classes
-        shape = (len(Cs), len(splits), 1 if is_joint(template) else self._machines)
-        self.gap, self.is_converged = np.full(shape, np.nan), np.zeros(shape, np.bool_)
-        self._is_reached = np.zeros(shape, np.bool_)
-        # (Cs, machines, held out) of each fold
-        self.values = [np.full((len(Cs), self._machines, len(test)), np.nan) for _, test in splits]
-        self._held_out = [sample.X[test] for _, test in splits]
-        self.status = Status.CONVERGED
-
-    @property
-    def is_reached(self) -> NDArray[np.bool_]:
-        """Which C of which fold is solved, shape (Cs, folds)."""
-        return np.asarray(self._is_reached.all(axis=2))
+        solved = 1 if is_joint(template) else self._machines
+        super().__init__(sample.X, splits, [{"C": float(C)} for C in Cs], solved, self._machines)
 
     def fill(self, engine: str, effort: Effort) -> None:
         """Solve all machines."""
@@ -299,12 +214,11 @@ class _Table:
 
         def take(rung: int, number: int, solution: LinearSvmSolution) -> None:
             fold, machine = divmod(number, self._machines)
-            self.values[fold][rung, machine] = self._held_out[fold] @ solution.w + solution.b
-            self._enter(rung, fold, machine, solution)
+            self.values[fold][rung, machine] = self.held_out[fold] @ solution.w + solution.b
+            self.enter(rung, fold, machine, solution)
 
         solve(LinearPathProblem(problem, self.Cs, take), engine, effort)
-        if not self._is_reached.all() and self.status is Status.CONVERGED:
-            self.status = Status.INTERRUPTED
+        self.close()
 
     def _fill_jointly(self, engine: str, effort: Effort) -> None:
         """Crammer and Singer's machine of each fold goes up by itself."""
@@ -315,9 +229,9 @@ class _Table:
                 left = None if until is None else max(1e-3, until - time.monotonic())
                 problem = self._joint(C * price, beta)
                 solution = solve(problem, engine, replace(effort, time_limit=left))
-                values = np.asarray(self._held_out[fold] @ solution.w.T + solution.b).T
+                values = np.asarray(self.held_out[fold] @ solution.w.T + solution.b).T
                 self.values[fold][rung] = values[1:] - values[:1] if len(values) == 2 else values
-                self._enter(rung, fold, 0, solution)
+                self.enter(rung, fold, 0, solution)
                 if self.status is not Status.CONVERGED:
                     return
                 beta = solution.beta * (self.Cs[min(rung + 1, len(self.Cs) - 1)] / C)
@@ -325,11 +239,3 @@ class _Table:
     def _joint(self, price: NDArray[np.float64], beta: NDArray[np.float64] | None) -> CrammerSingerProblem:
         problem = self._template._joint_problem(self._sample, np.ones(len(price)))
         return replace(problem, cost=price, beta=beta)
-
-    def _enter(self, rung: int, fold: int, machine: int, solution: Any) -> None:
-        if solution.status in (Status.INTERRUPTED, Status.TIME_LIMIT):  # half a model is not scored as a whole one
-            self.status = solution.status
-            return
-        place = rung, fold, machine
-        self.gap[place], self.is_converged[place] = solution.gap, solution.status is Status.CONVERGED
-        self._is_reached[place] = True

@@ -41,7 +41,7 @@ class LinearSVR(RegressorMixin, Streaming):
     C : float
         The price of leaving the tube: min ½‖w‖² + C Σ ℓ. 1e100 at most, times its weights too.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
-        max(0, |y − f(x)| − ε), the loss of `SVR`, or its square.
+        ``max(0, |y − f(x)| − ε)``, the loss of `SVR`, or its square.
     fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter
         As in `LinearSVC`.
     regularize_intercept, solver, warm_start, time_limit, n_jobs, engine

@@ -387,6 +387,11 @@ def check_code(code: Any, classes: NDArray[Any]) -> Code:
         raise ParameterError(
             f"code has {len(matrix)} rows; y has {len(classes)} classes, and each needs one: {listed(classes[:8])}."
         )
+    if not (matrix < 0).any():
+        raise ParameterError(
+            "code holds no −1; the two sides of a machine are +1 and −1, and 0 leaves a class out of it. Of a code of "
+            "zeros and ones make 2 * code - 1."
+        )
     words = matrix.astype(np.int8)
     places = _named_places(code, classes)
     fault = _fault(words, classes if places is None else classes[places])

@@ -35,13 +35,13 @@ from margrove.svm.probability import coupled, with_law
 
 Values = NDArray[np.float64]
 
-_MOST = 600.0  # of an exponent: beyond, e^z has no room left to be added up in
-_CERTAIN = 1e-12  # no machine's probability is nearer to 0 or 1: certainties that differ could not be weighed
+MOST = 600.0  # of an exponent: beyond, e^z has no room left to be added up in
+CERTAIN = 1e-12  # no machine's probability is nearer to 0 or 1: certainties that differ could not be weighed
 
 LOSSES: dict[str, Callable[[Values], Values]] = {
     "hamming": lambda z: (1 - np.sign(z)) / 2,
     "hinge": lambda z: np.maximum(0, 1 - z),
-    "exponential": lambda z: np.exp(np.clip(-z, -_MOST, _MOST)),
+    "exponential": lambda z: np.exp(np.clip(-z, -MOST, MOST)),
     "linear": lambda z: -z,
 }
 DECODINGS = tuple(LOSSES)
@@ -112,13 +112,13 @@ def rest_probabilities(q: Values, predicted: NDArray[np.intp]) -> Values:
 
 def pair_probabilities(q: Values, n_classes: int, predicted: NDArray[np.intp]) -> Values:
     """One-vs-one: shape (n, K), from what each pair (i, j) gives to j."""
-    first = 1 - np.clip(q, _CERTAIN, 1 - _CERTAIN)
+    first = 1 - np.clip(q, CERTAIN, 1 - CERTAIN)
     p = np.concatenate([first, 1 - first], axis=1) if n_classes == 2 else coupled(first, n_classes)
     return with_law(p, predicted)
 
 
 def code_probabilities(q: Values, code: NDArray[np.int8], predicted: NDArray[np.intp]) -> Values:
     """Any code: shape (n, K), from what each machine gives to its positive side."""
-    log_odds = logit(np.clip(q, _CERTAIN, 1 - _CERTAIN))
+    log_odds = logit(np.clip(q, CERTAIN, 1 - CERTAIN))
     # −log σ(z) is a loss too, and the product is e to the minus its sum.
     return with_law(softmax(-_losses(log_odds, code, lambda z: -log_expit(z)), axis=1), predicted)

@@ -1,18 +1,30 @@
-"""The plane of two columns: what a classifier says everywhere, and the points it was asked about."""
+"""A plane: what a classifier says everywhere in it, and the points it was asked about."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.errors import ParameterError
+from margrove.errors import InputError, ParameterError
+from margrove.plots.components import component_plane
 from margrove.plots.judgement import Judgement, class_scores, judge, learner_of
-from margrove.plots.plane import Plane, check_fitted_on_two, plane_for
-from margrove.plots.style import colour_of, ink, legend_outside, line_share, marker_area, marker_of, new_axes
+from margrove.plots.plane import Plane, check_names, plane_for
+from margrove.plots.slices import slice_plane
+from margrove.plots.style import (
+    colour_of,
+    edge_width,
+    ink,
+    legend_outside,
+    line_share,
+    marker_area,
+    marker_of,
+    new_axes,
+)
 from margrove.plots.words import MEANINGS
 
 if TYPE_CHECKING:
@@ -20,8 +32,9 @@ if TYPE_CHECKING:
 
 
 RINGS = {"marginal": 0.9, "hard": 1.8}  # around support vectors: widths of the lines in points
-_CROWD = 200  # rings that a picture bears; more of them are drawn fainter, so that the points stay visible
-_FAINTEST = 0.3  # their opacity, at least
+_CELLS = 2_000_000  # of the points of the grid that are judged at a time
+_CROWD = 200  # rings, or crosses, that a picture bears; more are drawn fainter, so that the points stay visible
+_FAINTEST = 0.1  # their opacity, at least
 
 
 def plot_boundary(
@@ -30,13 +43,17 @@ def plot_boundary(
     y: Any = None,
     *,
     ax: Axes | None = None,
-    features: Sequence[str | int] | None = None,
+    features: Sequence[str | int] | Literal["pca"] | None = None,
+    at: Mapping[str, Any] | None = None,
     margins: bool | float = True,
     regions: bool = True,
     legend: bool = True,
     resolution: int = 300,
 ) -> Axes:
-    """Draw the regions, the boundary and the margins of a classifier of two columns, with its points.
+    """Draw the regions, the boundary and the margins of a classifier in a plane, with its points.
+
+    The plane is that of the two columns of the model; of a model of more columns that of two that are chosen, the
+    others held at their typical cell, or that of the two first principal components. The title says which.
 
     The class of a point is shown by colour and by marker. Misclassified points are crossed out; of two classes that are
     separated, the nearest point of each stands in a square. The title gives the errors and the margin on these points.
@@ -47,18 +64,23 @@ def plot_boundary(
 
     Parameters
     ----------
-    model : a fitted classifier of two numeric columns, or a ``Pipeline`` that ends in one
+    model : a fitted classifier, or a ``Pipeline`` that ends in one
         Margrove's or scikit-learn's. Without ``decision_function`` it has regions only. A one-class machine has one
         region: inside.
     X : array, sparse matrix, data frame or Table
-        The points. A row with a missing cell is judged but has no place in the plane; the title says so.
+        The points, judged by all of their cells. One of which a cell that the plane shows is missing has no place in
+        it; the title says so.
     y : labels of shape (n,)
         Left out for a one-class machine.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if left out.
-    features : pair of column names or positions, optional
-        The two columns of ``X`` that the model was fitted on, in that order; the first along the x-axis. May
-        be left out if ``X`` has just two.
+    features : pair of column names or positions, or "pca", optional
+        The two columns that vary, the first along the x-axis. May be left out if ``X`` has just two. ``"pca"`` is
+        the plane of the two first principal components of the rows as the classifier sees them, after a pipeline's
+        encoder.
+    at : mapping of column names to cells, optional
+        Where a model of more than two columns has the others held. Those that are not named: at their median, or their
+        most frequent level.
     margins : bool or float, default=True
         Draw the lines f = ±m for two classes. True takes for m the smallest functional margin y f(x) where
         that is > 0, so that the nearest point is on a line and nothing lies between them; it takes 1 for
@@ -77,13 +99,17 @@ def plot_boundary(
     Raises
     ------
     InputError
-        If the model was fitted on other than two columns, or a column is not numeric.
+        If the two columns are not said, or one of them is not numeric.
+    ParameterError
+        If ``at`` names a column that cannot be held, or a level that no row has.
 
     Notes
     -----
     The margin is a distance in the space the classifier sees: after a pipeline's encoder, and for a kernel in
     its feature space. Only for a linear classifier without a pipeline is it what a ruler finds in the
-    picture; its axes have one scale then, unless their ranges differ much.
+    picture; its axes have one scale then, unless their ranges differ much. In a slice of many columns the margin lines
+    are where f = ±m in that slice; a point beside it may be on the other side of them. The title counts those that the
+    model judges otherwise than the slice at the place where they are drawn: the fewer, the more the slice tells.
 
     Examples
     --------
@@ -95,21 +121,59 @@ def plot_boundary(
     >>> ax = plot_boundary(BasicLinearClassifier().fit(X, y), X, y)
     >>> ax.get_title().splitlines()
     ['BasicLinearClassifier', 'no errors, margin 1.7']
+
+    Of the 4 columns of iris two are chosen:
+
+    >>> from sklearn.datasets import load_iris
+    >>> from margrove import SVC
+    >>> iris = load_iris(as_frame=True)
+    >>> model = SVC().fit(iris.data, iris.target)
+    >>> ax = plot_boundary(model, iris.data, iris.target, features=["petal length (cm)", "petal width (cm)"])
+    >>> ax.get_title().splitlines()[3:]
+    ['at sepal length (cm) = 5.8, sepal width (cm) = 3', '2 are judged otherwise than this slice shows']
     """
     check_is_fitted(model)
     if resolution < 2:
         raise ParameterError(f"resolution is {resolution}; it must be at least 2 grid points.")
-    plane = plane_for(model, X, features)
-    check_fitted_on_two(model, plane.names)
+    plane = _plane_of(model, X, features, at or {})
     judgement = judge(model, plane.rows, y)
     ax = new_axes(6.8 if legend else 5.2, 4.4) if ax is None else ax
     draw_points(ax, plane, judgement)
     draw_model(ax, model, plane, judgement, margins=margins, regions=regions, resolution=resolution)
     draw_marks(ax, plane, judgement)
+    plane = replace(plane, words=plane.words + _beside(model, plane))
     draw_frame(ax, model, plane, f"{type(learner_of(model)).__name__}\n{judgement.in_words()}")
     if legend:
         legend_outside(ax)
     return ax
+
+
+def _beside(model: Any, plane: Plane) -> str:
+    """How many points of a slice do not lie in it as far as the model can tell, for the title."""
+    if not plane.words:
+        return ""
+    there = plane.is_complete
+    asked = learner_of(model) if plane.is_encoded else model
+    in_slice = np.concatenate([np.asarray(asked.predict(rows)) for rows in _in_blocks(plane, plane.points[there])])
+    n = int((np.asarray(model.predict(plane.rows))[there] != in_slice).sum())
+    return f"\n{n:,} {'is' if n == 1 else 'are'} judged otherwise than this slice shows" if n else ""
+
+
+def _plane_of(model: Any, X: Any, features: Any, at: Mapping[str, Any]) -> Plane:
+    """The plane of two columns, of two out of more, or of two principal components."""
+    if getattr(learner_of(model), "kernel", None) == "precomputed":
+        raise InputError("a model with kernel='precomputed' knows no points", cure="Fit it with a kernel by name.")
+    if isinstance(features, str) and features == "pca":
+        if at:
+            raise ParameterError("at holds columns, and features='pca' has none to hold; leave one of the two out.")
+        return component_plane(model, X)
+    if getattr(model, "n_features_in_", 2) != 2:
+        return slice_plane(model, X, features, at)
+    if at:
+        raise ParameterError("at holds columns, and the model was fitted on two; leave it out.")
+    plane = plane_for(model, X, features)
+    check_names(model, plane.names)
+    return plane
 
 
 def draw_points(ax: Axes, plane: Plane, judgement: Judgement) -> None:
@@ -120,7 +184,7 @@ def draw_points(ax: Axes, plane: Plane, judgement: Judgement) -> None:
             "color": colour_of(code),
             "marker": marker_of(code),
             "edgecolors": ink(),
-            "linewidths": 0.5,
+            "linewidths": edge_width(len(plane.points)),
         }
         ax.scatter(x[:, 0], x[:, 1], s=marker_area(len(plane.points)), label=str(label), zorder=2, **look)
 
@@ -138,7 +202,8 @@ def draw_model(
     """Regions, boundary f = 0 and margin lines f = ±m, from the scores of a grid."""
     (left, right), (bottom, top) = plane.limits
     across, up = np.meshgrid(np.linspace(left, right, resolution), np.linspace(bottom, top, resolution))
-    scores = class_scores(model, plane.like_rows(np.column_stack([across.ravel(), up.ravel()])))
+    asked = learner_of(model) if plane.is_encoded else model
+    scores = class_scores(asked, _in_blocks(plane, np.column_stack([across.ravel(), up.ravel()])))
     maps = scores.T.reshape(-1, resolution, resolution)  # one per class, > 0 inside its region
     if regions:
         for code, score in enumerate(maps):
@@ -155,6 +220,13 @@ def draw_model(
     if level and is_one_machine and hasattr(model, "decision_function"):
         _draw_levels(ax, across, up, maps[1], [-level, level], linewidths=1.0, linestyles="dashed")
         ax.plot([], [], color=ink(), linewidth=1.0, linestyle="dashed", label=f"margin, f = ±{level:.3g}")
+
+
+def _in_blocks(plane: Plane, grid: NDArray[np.float64]) -> Iterator[Any]:
+    """The points of a grid as rows of the table, a block at a time: with thousands of columns they are many numbers."""
+    n = max(1, _CELLS // plane.width)
+    for first in range(0, len(grid), n):
+        yield plane.like_rows(grid[first : first + n])
 
 
 def _draw_levels(
@@ -176,11 +248,11 @@ def draw_marks(ax: Axes, plane: Plane, judgement: Judgement) -> None:
     misclassified one."""
     area = marker_area(len(plane.points))
     outline: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "zorder": 3}
+    opacity = _opacity(int(np.isin(judgement.words, list(RINGS)).sum()) if judgement.words is not None else 0)
     for word, width in RINGS.items() if judgement.words is not None else ():
         x = plane.points[(judgement.words == word) & plane.is_complete]
         if len(x):
             look: dict[str, Any] = {"s": 3.2 * area, "marker": "o", "linewidths": width * line_share(area)}
-            opacity = max(_FAINTEST, min(1.0, _CROWD / len(x)))
             ax.scatter(x[:, 0], x[:, 1], label=f"{word}, {MEANINGS[word]}", alpha=opacity, **look, **outline)
     x = plane.points[judgement.nearest() if judgement.words is None else []]
     if len(x):
@@ -189,17 +261,22 @@ def draw_marks(ax: Axes, plane: Plane, judgement: Judgement) -> None:
     x = plane.points[judgement.is_wrong & plane.is_complete]
     if len(x):
         look = {"s": 2.4 * area, "marker": "x", "linewidths": 1.2 * line_share(area), "color": ink(), "zorder": 4}
-        ax.scatter(x[:, 0], x[:, 1], label="misclassified", **look)
+        ax.scatter(x[:, 0], x[:, 1], label="misclassified", alpha=_opacity(len(x)), **look)
+
+
+def _opacity(n_marks: int) -> float:
+    return max(_FAINTEST, min(1.0, _CROWD / max(1, n_marks)))
 
 
 def draw_frame(ax: Axes, model: Any, plane: Plane, title: str) -> None:
     """Limits, scale, names of the axes and title."""
     ax.set_xlim(*plane.limits[0])
     ax.set_ylim(*plane.limits[1])
-    if plane.has_one_scale and not hasattr(model, "steps"):
+    if plane.has_one_scale and (plane.is_encoded or not hasattr(model, "steps")):
         ax.set_aspect("equal", adjustable="box")
     ax.set_xlabel(plane.names[0])
     ax.set_ylabel(plane.names[1])
+    title += plane.words
     absent = int((~plane.is_complete).sum())
     if absent:
         title += f"\n{absent:,} {'row' if absent == 1 else 'rows'} with a missing cell not drawn"

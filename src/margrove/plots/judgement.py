@@ -13,6 +13,7 @@ The *margin lines* of a two-class model are the level lines f = ±m:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,15 +136,16 @@ def has_margins(model: Any) -> bool:
     return any(hasattr(learner, mark) for mark in ("norm_", "coef_", "dual_coef_"))
 
 
-def class_scores(model: Any, rows: Any) -> NDArray[np.float64]:
-    """For each class a number that is > 0 where the model predicts it, 0 on its border; (n, classes)."""
+def class_scores(model: Any, blocks: Iterable[Any]) -> NDArray[np.float64]:
+    """For each class a number that is > 0 where the model predicts it, 0 on its border; (n, classes). The rows come in
+    blocks."""
+    has_decision = hasattr(model, "decision_function")
+    said = [(model.predict(rows), model.decision_function(rows) if has_decision else []) for rows in blocks]
+    predicted, decision = (np.concatenate([np.asarray(part) for part in parts]) for parts in zip(*said, strict=True))
     if is_one_class(learner_of(model)):
-        decision = np.asarray(model.decision_function(rows), dtype=np.float64)
         return np.column_stack([decision, -decision])
     n_classes = len(model.classes_)
-    predicted = np.asarray(model.predict(rows))
-    if hasattr(model, "decision_function"):
-        decision = np.asarray(model.decision_function(rows), dtype=np.float64)
+    if has_decision:
         if decision.ndim == 1:
             return np.column_stack([-decision, decision])
         # Some machines of K classes decide otherwise than by the largest f: then only their word counts.

@@ -20,7 +20,6 @@ from margrove.errors import InputError
 
 _PAD = 0.08  # of the range of the points, left free on every side
 _ONE_SCALE = 2.5  # ranges that differ by at most this factor are drawn to one scale: right angles look right
-_FIT_ON_TWO = "Fit the model on two columns to see its boundary; plot_margins takes any number of them."
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,9 @@ class Plane:
     names: tuple[str, str]
     rows: Any  # the same two columns in the form they came in
     like_rows: Callable[[NDArray[np.float64]], Any]  # new points in that form
+    words: str = ""  # what else a title has to say of it: where other columns are held
+    width: int = 2  # numbers of a new point in that form
+    is_encoded: bool = False  # new points are rows as the last step of a pipeline takes them, not as the first does
 
     @property
     def is_complete(self) -> NDArray[np.bool_]:
@@ -69,7 +71,7 @@ def read_plane(X: Any, features: Sequence[str | int] | None) -> Plane:
     """The two columns named by ``features``, or the only two of X; or an error that says what to do."""
     if isinstance(X, Table):
         plane = _from_table(X, features)
-    elif is_frame(X) and _has_text_names(X):
+    elif is_frame(X) and has_text_names(X):
         plane = _from_frame(X, features)
     else:
         plane = _from_array(X, features)
@@ -78,13 +80,8 @@ def read_plane(X: Any, features: Sequence[str | int] | None) -> Plane:
     return plane
 
 
-def check_fitted_on_two(model: Any, names: Sequence[str]) -> None:
-    """Refuse a model that asks for more than the plane can show, or for other columns than these."""
-    if getattr(model, "kernel", None) == "precomputed":
-        raise InputError("a model with kernel='precomputed' knows no points", cure="Fit it with a kernel by name.")
-    wanted = getattr(model, "n_features_in_", 2)
-    if wanted != 2:
-        raise InputError(f"the model was fitted on {wanted} columns; a plane has two", cure=_FIT_ON_TWO)
+def check_names(model: Any, names: Sequence[str]) -> None:
+    """Refuse a model of two other columns than these."""
     fitted_on = [str(name) for name in getattr(model, "feature_names_in_", names)]
     if sorted(fitted_on) != sorted(names) and not set(names) <= set(array_names(2)):
         raise InputError(
@@ -94,7 +91,7 @@ def check_fitted_on_two(model: Any, names: Sequence[str]) -> None:
 
 
 def _from_table(table: Table, features: Sequence[str | int] | None) -> Plane:
-    names = _chosen(table.names, features)
+    names = chosen_two(table.names, features)
     for name in names:
         if table[name].kind != "numeric":
             raise _not_numeric(name, f"a {table[name].kind} column")
@@ -106,7 +103,7 @@ def _from_frame(X: Any, features: Sequence[str | int] | None) -> Plane:
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(X, eager_only=True)
-    names = _chosen(frame.columns, features)
+    names = chosen_two(frame.columns, features)
     chosen = frame.select(names)
     for name, dtype in chosen.schema.items():
         if not dtype.is_numeric():
@@ -128,7 +125,7 @@ def _from_array(X: Any, features: Sequence[str | int] | None) -> Plane:
         if X.ndim != 2:
             raise InputError(f"X is {X.ndim}-dimensional; a table has rows and columns")
     known = array_names(X.shape[1])
-    names = _chosen(known, features)
+    names = chosen_two(known, features)
     rows = X[:, [known.index(name) for name in names]]
     rows = rows.toarray() if sp.issparse(rows) else rows  # two columns: small
     try:
@@ -138,12 +135,12 @@ def _from_array(X: Any, features: Sequence[str | int] | None) -> Plane:
     return Plane(points, names, rows, lambda grid: grid)
 
 
-def _chosen(names: Sequence[str], features: Sequence[str | int] | None) -> tuple[str, str]:
+def chosen_two(names: Sequence[str], features: Sequence[str | int] | None) -> tuple[str, str]:
     """Two column names, from names or positions."""
     if features is None:
         if len(names) != 2:
             what = "one column" if len(names) == 1 else f"{len(names)} columns"
-            cure = f"Say which two the model was fitted on: features=(a, b). {_FIT_ON_TWO}"
+            cure = "Say which two: features=(a, b)."
             raise InputError(f"X has {what}; a plane has two", cure=cure)
         features = names
     if isinstance(features, str) or len(features) != 2:
@@ -161,6 +158,6 @@ def _not_numeric(name: str, what: str) -> InputError:
     return InputError(f"{name!r} is {what}; an axis needs numbers", cure="Choose two numeric columns.")
 
 
-def _has_text_names(X: Any) -> bool:
+def has_text_names(X: Any) -> bool:
     """A frame whose columns have numbers for names is an array to scikit-learn, and so it is here."""
     return all(isinstance(name, str) for name in getattr(X, "column_names", X.columns))

@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.columns import Column
 from margrove.data.frames import as_table
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError
 from margrove.plots.boundary import draw_frame, draw_marks, draw_points
 from margrove.plots.judgement import judge, learner_of
 from margrove.plots.plane import Plane, read_plane
+from margrove.plots.slices import held_in_words, typical_cell
 from margrove.plots.style import colour_of, ink, legend_outside, marker_area, new_axes
 from margrove.plots.tree import tree_of
 from margrove.tree.model import TreeModel
-from margrove.tree.problem import MISSING, Cells, TreeColumn
+from margrove.tree.problem import MISSING, Cells
 from margrove.tree.words import branch_of_codes, level_text, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_NAMED = 3  # columns held that the title names
 _COLOURS = "viridis"  # of values; readable without colours too
 
 Rectangle = tuple[int, tuple[float, float], tuple[float, float]]  # leaf, from and to along x, along y
@@ -71,6 +70,16 @@ def plot_regions(
     ------
     InputError
         If a column is not numeric, or ``at`` names none of the tree's other columns.
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeClassifier, load_penguins
+    >>> from margrove.plots import plot_regions
+    >>> penguins = load_penguins()
+    >>> tree = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
+    >>> ax = plot_regions(tree, penguins, penguins.labels(), features=["bill_length_mm", "flipper_length_mm"])
+    >>> ax.get_title().splitlines()
+    ['DecisionTreeClassifier', '13 of 344 wrong', 'at island = Biscoe', '2 rows with a missing cell not drawn']
     """
     if hasattr(model, "steps"):
         raise InputError(
@@ -157,20 +166,9 @@ def _held_cells(tree: TreeModel, table: Table, axes: tuple[int, int], at: dict[s
     held = {}
     for j in asked:
         column = tree.columns[j]
-        cell = at[column.name] if column.name in at else _usual(table[column.name], column)
+        cell = at[column.name] if column.name in at else typical_cell(table[column.name])
         held[j] = _one_cell(tree, j, cell)
     return held
-
-
-def _usual(cells: Column, column: TreeColumn) -> Any:
-    """The median, or the most frequent level; None if no cell is there."""
-    present = cells.take(~cells.is_missing)
-    if not len(present):
-        return None
-    if column.test in ("threshold", "intervals"):
-        return float(np.median(present.values))
-    labels, counts = np.unique(np.asarray(present.labels()), return_counts=True)
-    return labels[counts.argmax()].item()
 
 
 def _one_cell(tree: TreeModel, j: int, cell: Any) -> Cells:
@@ -188,18 +186,16 @@ def _one_cell(tree: TreeModel, j: int, cell: Any) -> Cells:
 
 def _in_words(tree: TreeModel, held: dict[int, Cells]) -> str:
     """Where the other columns are held, for the title."""
-    said = []
+    said = {}
     for j, cells in held.items():
         column, cell = tree.columns[j], cells.column(j)[0]
         if column.test in ("threshold", "intervals"):
-            shown = "missing" if np.isnan(cell) else rounded(float(cell))
+            said[column.name] = "missing" if np.isnan(cell) else rounded(float(cell))
         else:
             levels = column.levels
             shown = "missing" if cell == MISSING else "other" if cell >= len(levels) else level_text(levels[int(cell)])
-        said.append(f"{column.name} = {shown}")
-    more = len(said) - _MOST_NAMED
-    said = [*said[:_MOST_NAMED], *([f"{more} more held"] if more > 0 else [])]
-    return f"\nat {', '.join(said)}" if said else ""
+            said[column.name] = shown
+    return held_in_words(said)
 
 
 def _shade(

@@ -11,6 +11,9 @@ OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "
 WORD_COLOURS = {"": "#BBBBBB", "easy": "#56B4E9", "marginal": "#F0E442", "hard": "#D55E00"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")  # eight beside seven colours: 56 different classes
 
+_EDGE = 0.5  # width of the line around a marker, in points
+_CROWDED = 500, 2000  # rows at which these lines begin to fade and are gone: they would cover everything
+_TALL = 14  # entries of a legend beside axes of the usual height
 _LARGE, _SMALL = 36.0, 8.0  # marker areas in points²
 _FEW, _MANY = 200, 5000  # rows at which the markers begin and end to shrink
 
@@ -29,6 +32,12 @@ def marker_area(n: int) -> float:
     """Smaller markers for more points."""
     share = (min(max(n, _FEW), _MANY) - _FEW) / (_MANY - _FEW)
     return _LARGE + share * (_SMALL - _LARGE)
+
+
+def edge_width(n: int) -> float:
+    """Of the line around each of n markers."""
+    few, many = _CROWDED
+    return _EDGE * (many - min(max(n, few), many)) / (many - few)
 
 
 def line_share(area: float) -> float:
@@ -51,8 +60,10 @@ def new_axes(width: float, height: float) -> Any:
 
 
 def legend_outside(ax: Any) -> None:
-    """The legend to the right of the data, never over it."""
-    ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, frameon=False)
+    """The legend to the right of the data, never over it; in smaller letters and several columns where it is long."""
+    n = len(ax.get_legend_handles_labels()[1])
+    look = {"ncols": -(-n // _TALL), "fontsize": "small", "columnspacing": 1.0} if n > _TALL else {}
+    ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, frameon=False, **look)
 
 
 def in_print(number: float) -> str:

@@ -20,6 +20,11 @@ def words_of(learner: Any, rows: Any) -> NDArray[np.str_] | None:
     """
     if not hasattr(learner, "kkt_") or not _are_its_own(learner, read_points(learner, rows)):
         return None
+    return hardest_words(learner)
+
+
+def hardest_words(learner: Any) -> NDArray[np.str_]:
+    """The word of each row that a support vector machine was fitted on, the hardest of all machines."""
     words = learner.kkt_
     if words.ndim == 1:
         return np.asarray(words)

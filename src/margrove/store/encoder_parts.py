@@ -33,6 +33,7 @@ def take_encoder_apart(encoder: Any, taken: Taken) -> dict[str, Any]:
     """The record of a fitted encoder."""
     check_is_fitted(encoder)
     state = encoder.state()
+    deviations = {} if state["deviations"] is None else {"deviations": state["deviations"]}
     return {
         "class": "TableEncoder",
         "parameters": parameters_to_json(encoder, taken),
@@ -43,12 +44,13 @@ def take_encoder_apart(encoder: Any, taken: Taken) -> dict[str, Any]:
         "target": state["target"],
         # Where scikit-learn's set_output keeps its word; a learner fitted on named columns expects them again.
         "output": getattr(encoder, "_sklearn_output_config", {}).get("transform"),
+        **deviations,
     }
 
 
 def put_encoder_together(record: dict[str, Any]) -> Any:
     """The encoder that the record describes."""
-    check_fields(record, _FIELDS, "the record of TableEncoder")
+    check_fields(record, _FIELDS | ({"deviations"} & set(record)), "the record of TableEncoder")
     if type(record["has_names"]) is not bool or record["output"] not in TRANSFORM_OUTPUTS:
         raise FaultError("the record of TableEncoder does not say whether columns have names, or what comes out")
     state = {
@@ -58,9 +60,11 @@ def put_encoder_together(record: dict[str, Any]) -> Any:
         "n_features_in": check_whole(record["n_features_in"], 1, "n_features_in", MOST_COLUMNS),
         "has_names": record["has_names"],
         "target": record["target"],
+        "deviations": record.get("deviations"),
     }
     _check_columns(state)
     encoder = ENCODER.from_state(state)
+    _check_deviations(record, len(encoder.output_origins()))
     return encoder if record["output"] is None else encoder.set_output(transform=record["output"])
 
 
@@ -98,6 +102,17 @@ def _check_columns(state: dict[str, Any]) -> None:
         raise FaultError(
             f"the target is {shown(target)}; the name of a column that is not among the others was expected"
         )
+
+
+def _check_deviations(record: dict[str, Any], width: int) -> None:
+    """One for each output column, where they are kept."""
+    if "deviations" not in record:
+        return
+    found = record["deviations"]
+    if not isinstance(found, list) or len(found) != width:
+        raise FaultError(f"the deviations are {shown(found)}; a list of {width} numbers was expected")
+    if not all(type(deviation) in (int, float) and 0 <= deviation < math.inf for deviation in found):
+        raise FaultError("the deviations are not all finite numbers from 0 on")
 
 
 def _check_texts(state: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from margrove.store.fault import FaultError, shown
 from margrove.store.versions import Tensors
 
 LONG = 1 << 20  # bytes of JSON
-_FIELDS = ("feature_names", "columns", "dropped", "labels", "certificate", "parameters")
+_FIELDS = ("feature_names", "columns", "dropped", "labels", "certificate", "parameters", "deviations")
 _MARK = "$tensor"
 
 

@@ -16,6 +16,7 @@ from margrove.store.fault import FaultError
 from margrove.store.files import Target, name_of, open_for_reading, write
 from margrove.store.learner_parts import Taken
 from margrove.store.parts import put_together, take_apart
+from margrove.store.training_record import FIELD, give_record, move_in, take_record
 from margrove.store.versions import FORMAT, Header, Tensors, bring_up_to_date
 
 
@@ -23,8 +24,10 @@ def save(model: Any, path: Target) -> None:
     """Write a fitted model to a file that `load` reads: a safetensors file, by convention ``.margrove``.
 
     The file at ``path`` is replaced in one step: whatever happens meanwhile, there is the old one or the new one. The
-    same model always gives the same bytes. What a file cannot hold is refused. Two things that no prediction needs are
-    saved as None, with a `MargroveWarning`: a ``random_state`` that is a generator, and a pipeline's ``memory``.
+    same model always gives the same bytes. A ``training_record_``, which ``margrove train`` hangs on its models, is
+    kept: how the model came about, as plain JSON values. What a file cannot hold is refused. Two things that no
+    prediction needs are saved as None, with a `MargroveWarning`: a ``random_state`` that is a generator, and a
+    pipeline's ``memory``.
 
     Parameters
     ----------
@@ -59,7 +62,9 @@ def save(model: Any, path: Target) -> None:
         record = take_apart(model, taken)
         put_together(record, dict(taken.tensors))  # never write what `load` would refuse
         long_lists.move_out(record, taken.tensors)
-        content = pack({"format": FORMAT, "margrove": version("margrove"), "model": record}, taken.tensors)
+        header = {"format": FORMAT, "margrove": version("margrove"), "model": record}
+        take_record(model, header, taken.tensors)
+        content = pack(header, taken.tensors)
         for words in taken.left_out:
             warnings.warn(words, MargroveWarning, stacklevel=2)
         write(path, content)
@@ -98,6 +103,7 @@ def load(path: Target) -> Any:
         model = put_together(header["model"], tensors)
         if tensors:
             raise FaultError(f"it holds the array {min(tensors)!r}, for which the model has no use")
+        give_record(model, header)
         return model
 
 
@@ -115,7 +121,7 @@ def describe(path: Target) -> dict[str, Any]:
     dict
         ``format``, ``margrove`` (the version that wrote it), ``sha256``, ``model`` (a record: ``class``,
         ``parameters``, ``labels``, ``certificate``, …; a pipeline's has ``steps``) and ``tensors`` (name → ``dtype``
-        and ``shape``).
+        and ``shape``); of a model that ``margrove train`` made also ``record``, how it came about.
 
     Examples
     --------
@@ -145,7 +151,8 @@ def _read(path: Target) -> tuple[Header, Tensors]:
     with open_for_reading(path) as stream:
         header, tensors = unpack(stream)
     header, tensors = bring_up_to_date(header, tensors)
-    check_fields(header, {"sha256", "format", "margrove", "model"}, "its header")
+    check_fields(header, {"sha256", "format", "margrove", "model"} | (header.keys() & {FIELD}), "its header")
+    move_in(header, tensors)
     long_lists.move_in(header["model"], tensors)
     return header, tensors
 

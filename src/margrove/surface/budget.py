@@ -48,12 +48,18 @@ def budget_words(seconds: float) -> str:
 
 
 class Budget:
-    """Seconds that run down from when it is made."""
+    """Seconds that run down from when it is made, or from a time by `time.monotonic`."""
 
-    def __init__(self, seconds: float) -> None:
-        self._until = time.monotonic() + seconds
+    def __init__(self, seconds: float, began: float | None = None) -> None:
+        self.seconds = seconds
+        self._began = time.monotonic() if began is None else began
+
+    @property
+    def gone(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._began
 
     @property
     def left(self) -> float:
         """Seconds, at least 0."""
-        return max(0.0, self._until - time.monotonic())
+        return max(0.0, self.seconds - self.gone)

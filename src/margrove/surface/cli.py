@@ -11,7 +11,7 @@ import typer
 
 from margrove.surface.budget import DEFAULT_BUDGET, parse_budget
 from margrove.surface.failures import ExitCode, GuardedGroup
-from margrove.surface.learners import DEFAULT, LEARNERS, completed_names, parse_params
+from margrove.surface.learners import AUTO, DEFAULT, LEARNERS, completed_choices, completed_names, parse_params
 
 app = typer.Typer(
     name="margrove",
@@ -74,9 +74,17 @@ TextFeatures = Annotated[
 Model = Annotated[
     str | None,
     typer.Option(
-        help=f"One of {', '.join(LEARNERS)}. None: {DEFAULT}.",
-        autocompletion=completed_names,
+        help=f"One of {AUTO} (tries several, takes the best), {', '.join(LEARNERS)}. None: {AUTO}.",
+        autocompletion=completed_choices,
         show_default=False,
+        rich_help_panel=_LEARNING,
+    ),
+]
+Prefer = Annotated[
+    str,
+    typer.Option(
+        metavar="best|simple",
+        help="Of auto: the best score, or the simplest learner within one standard error of it.",
         rich_help_panel=_LEARNING,
     ),
 ]
@@ -84,7 +92,7 @@ Task = Annotated[
     str | None,
     typer.Option(
         metavar="classify|regress",
-        help="Whether the target is a class or a number (--model linear, tree, adaboost). None: as it looks.",
+        help="Whether the target is a class or a number (--model auto, linear, tree, adaboost). None: as it looks.",
         show_default=False,
         rich_help_panel=_LEARNING,
     ),
@@ -108,7 +116,7 @@ BudgetTime = Annotated[
     typer.Option(
         "--budget",
         metavar="TIME",
-        help="For the search of C (linear, svm) and gamma (svm), such as 60s, 5m, 1h; 0 for no search.",
+        help="For everything auto does, or the search of C (linear, svm) and gamma (svm): 60s, 5m, 1h; 0: no search.",
         rich_help_panel=_LEARNING,
     ),
 ]
@@ -133,7 +141,7 @@ def about(
     """Classifiers that come with their proof: a table goes in, a model and its certificate come out."""
 
 
-@app.command(epilog="Example:  margrove train adult.csv --target income --model svm --param C=10 -o income.margrove")
+@app.command(epilog="Example:  margrove train adult.csv --target income --budget 2m -o income.margrove")
 def train(
     file: File = None,
     target: Target = None,
@@ -148,6 +156,10 @@ def train(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
+    report: Annotated[
+        bool, typer.Option(help="Write a report beside the model: FILE.html.", rich_help_panel=_OUTPUT)
+    ] = True,
+    prefer: Prefer = "best",
     task: Task = None,
     param: Param = None,
     seed: Seed = 0,
@@ -165,13 +177,13 @@ def train(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from a table: search, estimate, fit, certify, explain and save."""
+    """Learn from a table: try learners, take the best, estimate, fit, certify, explain and save."""
     from margrove.errors import ParameterError
     from margrove.surface.preparation import Preparation
     from margrove.surface.reading import Reading
     from margrove.surface.screen import Screen
-    from margrove.surface.train import Training
     from margrove.surface.train import train as work
+    from margrove.surface.training import Training
 
     if as_json and output == "-":
         raise ParameterError("--json and -o - both want standard output. Give the model a file: -o model.margrove.")
@@ -180,10 +192,10 @@ def train(
     )
     preparation = Preparation(tuple(text or ()), text_features)
     training = Training(
-        model, parse_params(param or ()), seed, folds, time_limit, parse_budget(budget), task, preparation
+        model, parse_params(param or ()), seed, folds, time_limit, parse_budget(budget), task, preparation, prefer
     )
     screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-", outlives_reader=True)
-    work(screen, reading, training, output)
+    work(screen, reading, training, output, has_report=report)
 
 
 @app.command(epilog="Example:  margrove predict income.margrove people.csv -o answers.csv")
@@ -259,14 +271,14 @@ def show(
         work(screen, model)
 
 
-@app.command(epilog="Example:  margrove export income.margrove --to libsvm -o income.model")
+@app.command(epilog="Example:  margrove export income.margrove --to onnx -o income.onnx")
 def export(
     model: ModelFile,
     to: Annotated[
         str,
         typer.Option(
-            metavar="python|sql|c|libsvm",
-            help="A tree as code; a support vector machine as LIBSVM's model file.",
+            metavar="onnx|libsvm|python|sql|c",
+            help="Any model as an ONNX graph; a support vector machine as LIBSVM's model file; a tree as code.",
             show_default=False,
             rich_help_panel=_OUTPUT,
         ),
@@ -283,6 +295,51 @@ def export(
 
     screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-")
     work(screen, model, to, output)
+
+
+@app.command(epilog="Example:  margrove report income.margrove people.csv --open")
+def report(
+    model: ModelFile,
+    file: File = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file; '-' is standard output. None: MODEL.report.html, here.",
+            show_default=False,
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    format: Annotated[
+        str,
+        typer.Option(
+            metavar="html|json|md",
+            help="One page that needs nothing else, plain data, or Markdown.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = "html",
+    is_opened: Annotated[
+        bool, typer.Option("--open", help="Open the page in a browser.", rich_help_panel=_OUTPUT)
+    ] = False,
+    missing: Missing = None,
+    no_header: NoHeader = False,
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a page about a model that anybody can read: what it predicts, how well, why."""
+    from margrove.errors import ParameterError
+    from margrove.surface.reading import Reading
+    from margrove.surface.report.command import report as work
+    from margrove.surface.screen import Screen
+
+    if as_json and output == "-":
+        raise ParameterError("--json and -o - both want standard output. Give the report a file: -o report.html.")
+    reading = Reading(file, None, tuple(missing or ()), not no_header, delimiter, encoding)
+    screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-")
+    work(screen, model, reading, output, format, is_opened=is_opened)
 
 
 @app.command(epilog="Example:  margrove certify income.margrove adult.csv   (exit code 0: it holds; 1: it does not)")
@@ -312,6 +369,7 @@ def certify(
 def compare(
     file: File = None,
     target: Target = None,
+    task: Task = None,
     seed: Seed = 0,
     folds: Folds = 5,
     time_limit: Annotated[float, typer.Option(help="Seconds for each fit.", rich_help_panel=_LEARNING)] = 20.0,
@@ -343,7 +401,7 @@ def compare(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Try every learner on a table: accuracy, time, certificate, side by side."""
+    """Try every learner on a table: accuracy (or how far off), time, certificate, side by side."""
     from margrove.errors import ParameterError
     from margrove.surface.compare import compare as work
     from margrove.surface.preparation import Preparation
@@ -355,6 +413,10 @@ def compare(
     )
     screen = Screen(is_json=as_json, is_quiet=quiet)
     preparation = Preparation(tuple(text or ()), text_features)
+    if schemes and task == "regress":
+        raise ParameterError(
+            "--task is 'regress', and --schemes are ways to tell classes apart. Leave one of them out."
+        )
     if schemes:
         from margrove.surface.learners import learner_named
         from margrove.surface.schemes import compare_schemes
@@ -366,7 +428,7 @@ def compare(
         return
     if model is not None:
         raise ParameterError("--model of compare goes with --schemes; without it all learners are compared.")
-    work(screen, reading, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation)
+    work(screen, reading, task=task, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation)
 
 
 @app.command(epilog="Example:  margrove images pets/ --model svm --cache codes -o pets.margrove")

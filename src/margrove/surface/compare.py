@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from rich import box
 from rich.table import Table as Grid
@@ -17,7 +17,7 @@ from margrove.status import Status
 from margrove.surface.cures import error_in_shell
 from margrove.surface.display import accuracy_text, decimals_of, percent
 from margrove.surface.learned import learned
-from margrove.surface.learners import LEARNERS, Learner
+from margrove.surface.learners import LEARNERS, Learner, check_task
 from margrove.surface.meter import Meter, metered
 from margrove.surface.models import build_model, fit_model, learner_of, table_for
 from margrove.surface.preparation import AS_USUAL, Preparation
@@ -32,13 +32,15 @@ from margrove.surface.validation import (
     stratified_folds,
 )
 
+AnyEstimate = TypeVar("AnyEstimate")
+
 
 @dataclass(frozen=True)
 class Contender:
     """How one learner did, or why it could not."""
 
     learner: Learner
-    estimate: Estimate | None = None
+    estimate: Estimate | None = None  # of classes; `compare_numbers` has its own
     seconds: float | None = None  # of the fit on all rows
     certificate: Certificate | None = None
     status: str | None = None
@@ -59,18 +61,24 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(Generic[AnyEstimate]):
     """A model of all rows, how well its kind does on rows not seen, and what can be certified of it."""
 
-    estimate: Estimate
+    estimate: AnyEstimate
     model: Any
     seconds: float  # of the fit on all rows
     certificate: Certificate
 
 
-def judge(make: ModelMaker, table: Table, rounds: Folds, meter: Meter, name: str) -> Judged:
+def judge(make: ModelMaker, table: Table, rounds: Folds, meter: Meter, name: str) -> Judged[Estimate]:
     """Cross-validate, fit on all rows and certify."""
-    estimate = cross_validate(make, table, rounds, meter, name)
+    return fitted_and_certified(cross_validate(make, table, rounds, meter, name), make, table, meter, name)
+
+
+def fitted_and_certified(
+    estimate: AnyEstimate, make: ModelMaker, table: Table, meter: Meter, name: str
+) -> Judged[AnyEstimate]:
+    """Beside an estimate, a model of all rows and its certificate."""
     meter.begin(f"{name}, all rows")
     model = make()
     started = time.perf_counter()
@@ -86,16 +94,26 @@ def compare(
     screen: Screen,
     reading: Reading,
     *,
+    task: str | None = None,
     folds: int,
     seed: int,
     time_limit: float | None,
     preparation: Preparation = AS_USUAL,
 ) -> None:
-    """Cross-validate, fit and certify every learner on the same folds, and say which is best."""
+    """Cross-validate, fit and certify every learner on the same folds, and say which is best. ``task`` is one of TASKS;
+    None: as the target looks."""
+    check_task(task)
     with metered(screen, "reading"):
-        table = reading.labelled()
+        table, is_estimated = reading.learnable(task, can_estimate=True)
         preparation.check_table(table, reading.without)
-        facts = facts_of(table, text=preparation.text)
+        facts = facts_of(table, is_estimated=is_estimated, text=preparation.text)
+    if is_estimated:
+        from margrove.surface.compare_numbers import compare_numbers
+
+        compare_numbers(
+            screen, reading, table, facts, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation
+        )
+        return
     as_they_are = ", ".join(learner.name for learner in LEARNERS.values() if learner.takes_tables)
     tell_facts(screen, facts, reading, gaps=f"filled in ({as_they_are}: taken as they are)")
     if preparation.text:

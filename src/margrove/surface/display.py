@@ -289,7 +289,11 @@ def _weights_line(lesson: Lesson) -> Text:
     line = Text.assemble((lesson.about, "bold"), f"{rival}: ")
     if not lesson.evidence:
         return line.append("no column matters")
-    return line.append(", ".join(f"{fact.words} ({fact.weight:+.2f})" for fact in lesson.evidence))
+    for_it, against = (
+        ", ".join(f"{fact.words} ({fact.weight:+.2f})" for fact in lesson.evidence if fact.is_against == side)
+        for side in (False, True)
+    )
+    return line.append("; against it ".join(part for part in (for_it or "nothing", against) if part))
 
 
 def _other_line(lesson: Lesson) -> Text:

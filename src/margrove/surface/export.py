@@ -10,27 +10,33 @@ from typing import Any
 
 from margrove.atomic import replace_file
 from margrove.errors import InputError, ParameterError
-from margrove.store import write_libsvm_model
+from margrove.store import write_libsvm_model, write_onnx
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.models import check_folder, encoder_of, learner_of, read_model
 from margrove.surface.reading import STANDARD_STREAM
 from margrove.surface.screen import Screen
 from margrove.surface.show import CODE, tree_code
 
-FORMATS = (*CODE, "libsvm")
+FORMATS = (*CODE, "libsvm", "onnx")
 _SHOWN_COLUMNS = 12
-_ENDINGS = {"python": "py", "sql": "sql", "c": "c", "libsvm": "model"}
+_ENDINGS = {"python": "py", "sql": "sql", "c": "c", "libsvm": "model", "onnx": "onnx"}
 
 
 def export(screen: Screen, path: str, to: str, output: str) -> None:
-    """Write the model for another program: a tree as code, a support vector machine as LIBSVM's model file."""
+    """Write the model for another program: a tree as code, a support vector machine as LIBSVM's model file, any model
+    as an ONNX graph."""
     if to not in FORMATS:
         raise ParameterError(f"--to is {to!r}; it must be one of {', '.join(FORMATS)}.")
     if output != STANDARD_STREAM:
         check_folder(output, f"model.{_ENDINGS[to]}")
+    elif to == "onnx" and (screen.is_json or sys.stdout.isatty()):
+        raise InputError("an ONNX file is no text", file="-o -", cure="Name a file: -o model.onnx.")
     record: dict[str, Any] = {"command": "export", "model": path, "to": to, "output": output}
     if to == "libsvm":
         content, facts = _libsvm(screen, path)
+        record |= facts
+    elif to == "onnx":
+        content, facts = _onnx(path)
         record |= facts
     else:
         content = f"{tree_code(path, to, '--to ' + to)}\n".encode()
@@ -43,6 +49,8 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
     else:
         _write(output, content)
         screen.essential(f"{path} for {to}: {output}")
+        if to == "onnx":
+            _say_ends(screen, record["inputs"], record["outputs"])
     screen.document(record)
 
 
@@ -65,6 +73,24 @@ def _libsvm(screen: Screen, path: str) -> tuple[bytes, dict[str, Any]]:
         )
     labels = learner.classes_.tolist() if hasattr(learner, "classes_") else None
     return file.getvalue(), {"columns": names, "labels": labels}
+
+
+def _onnx(path: str) -> tuple[bytes, dict[str, Any]]:
+    """The graph, and what goes in and comes out."""
+    file = io.BytesIO()
+    made = write_onnx(read_model(path), file)
+    return file.getvalue(), {"inputs": made.inputs, "outputs": made.outputs}
+
+
+def _say_ends(screen: Screen, inputs: list[dict[str, Any]], outputs: list[str]) -> None:
+    """What goes into the graph, and what comes out."""
+    few = ", ".join(f"{fact['name']} ({fact['kind']})" for fact in inputs[:_SHOWN_COLUMNS])
+    more = f" and {len(inputs) - _SHOWN_COLUMNS:,} more (--json lists them)" if len(inputs) > _SHOWN_COLUMNS else ""
+    screen.say(f"in: {few}{more}", indent=2)
+    screen.say(f"out: {', '.join(outputs)}", indent=2)
+    words = sorted({repr(fact["missing"]) for fact in inputs if "missing" in fact})
+    of_text = f", of text {' or '.join(words)}" if words else ""
+    screen.say(f"A missing cell is NaN{of_text}.", indent=2)
 
 
 def _write(output: str, content: bytes) -> None:

@@ -39,10 +39,29 @@ class GuardedGroup(TyperGroup):
                 raise SystemExit(ExitCode.BROKEN_PIPE) from error
             raise
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options of all commands."""
+        return _flags_without_type(super().get_params(ctx))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            _flags_without_type(command.get_params(ctx))
+        return command
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed."""
         with failures_told():
             return super().invoke(ctx)
+
+
+def _flags_without_type(params: list[Any]) -> list[Any]:
+    """Options that take no value, so that their help names no type of one."""
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params
 
 
 @contextmanager

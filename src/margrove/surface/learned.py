@@ -32,11 +32,13 @@ _NOUNS = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """One column that speaks for a class: which, in words, and how strongly (1 is the strongest of that class)."""
+    """One column that speaks for a class: which, in words, and how strongly (1 is the strongest of that class). A word
+    of a text may speak against it."""
 
     column: str
     words: str
     weight: float
+    is_against: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,9 @@ def _without_gaps(record: dict[str, Any]) -> dict[str, Any]:
 def learned(model: Any, table: Table | None = None) -> Learned:
     """Read what a fitted model, or a pipeline that ends in one, has learned.
 
-    With the table it was fitted on, a column's weight is that of one standard deviation over its rows, so that a rare
-    category counts for little. The model file does not know how often a category occurs; without the table a category's
-    weight is that of yes against no.
+    A column's weight is that of one standard deviation over the training rows, so that a rare category counts for
+    little. Given the table it was fitted on, the encoder is made to remember these, and a file that is written later
+    tells the same. Where it does not, and no table is given, a category's weight is that of yes against no.
     """
     learner = learner_of(model)
     if is_tree(model):
@@ -235,20 +237,12 @@ def _of_weights(model: Any, learner: Any, sides: list[tuple[str, str]], table: T
     encoder = encoder_of(model)
     if encoder is not None and not encoder.standardise:
         unit = ""
-    if encoder is not None and table is not None:
-        unit, weights = " of one standard deviation", weights * _deviations(encoder.transform(table))
+    if encoder is not None and table is not None and not hasattr(encoder, "deviations_"):
+        encoder.remember_deviations(encoder.transform(table))
+    if encoder is not None and hasattr(encoder, "deviations_"):
+        unit, weights = " of one standard deviation", weights * np.asarray(encoder.deviations_)
     lessons = [Lesson(*side, evidence=_evidence(w, names)) for side, w in zip(sides, weights, strict=True)]
     return Learned("weights", tuple(lessons), len(names), unit=unit)
-
-
-def _deviations(encoded: Any) -> NDArray[np.float64]:
-    """The standard deviation of each encoded column, sparse or not."""
-    n = encoded.shape[0]
-    ones = np.ones(n)
-    mean = np.asarray(encoded.T @ ones, np.float64) / n
-    squares = encoded.multiply(encoded) if hasattr(encoded, "multiply") else np.square(encoded)
-    deviations: NDArray[np.float64] = np.sqrt(np.maximum(np.asarray(squares.T @ ones, np.float64) / n - mean**2, 0.0))
-    return deviations
 
 
 def _sides(learner: Any) -> list[tuple[str, str]]:
@@ -280,7 +274,7 @@ class _Encoded:
 
     def words(self, weight: float) -> str:
         if self.is_word:
-            return f"{'' if weight > 0 else 'no '}{self.level!r} in {self.column}"
+            return f"{self.level!r} in {self.column}"
         if self.level is None:
             return f"{'high' if weight > 0 else 'low'} {self.column}"
         return f"{self.column} {'is' if weight > 0 else 'is not'} {self.level}"
@@ -307,9 +301,11 @@ def _evidence(w: NDArray[np.float64], names: list[_Encoded]) -> tuple[Evidence, 
     if strongest == 0 or not np.isfinite(strongest):
         return ()
     shares = w / strongest
-    order = np.argsort(-np.abs(shares), kind="stable")[:SHOWN_PER_CLASS]
-    return tuple(
-        Evidence(names[j].column, names[j].words(shares[j]), float(shares[j]))
-        for j in order
-        if abs(shares[j]) >= LEAST_SHOWN
-    )
+    # Words that speak against it are listed by themselves, or those that speak for it could leave no room for them.
+    is_against = np.array([name.is_word for name in names]) & (shares < 0)
+    found = []
+    for side in (False, True):
+        own = np.flatnonzero((is_against == side) & (np.abs(shares) >= LEAST_SHOWN))
+        order = own[np.argsort(-np.abs(shares[own]), kind="stable")][:SHOWN_PER_CLASS]
+        found += [Evidence(names[j].column, names[j].words(shares[j]), float(shares[j]), side) for j in order]
+    return tuple(found)

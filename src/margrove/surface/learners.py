@@ -12,12 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-# By 5-fold cross-validation on 23 real tables (all numbers are in docs/guide/command-line.md) the support vector
-# machine has the best mean and the best mean rank, and no fit of them takes 3 s.
+AUTO = "auto"  # of ``train``: try several, and take the best
+# Of ``compare --schemes``: by 5-fold cross-validation on 23 real tables (all numbers are in docs/guide/command-line.md)
+# the support vector machine has the best mean rank, and no fit of them takes 3 s.
 DEFAULT = "svm"
-# Its time grows with the square of the rows: 13 s for 93,000 of covtype, on one core. From here on the averaged
-# perceptron, whose time does not, is worth a word.
-MANY_ROWS = 200_000
 
 
 TASKS = ("classify", "regress")
@@ -119,10 +117,10 @@ LEARNERS: dict[str, Learner] = {
                 "LinearSVR",
                 "a weight for each column",
                 {"loss": "squared_epsilon_insensitive", "regularize_intercept": False},
+                is_searched=True,
                 keeps_sparse=True,
                 remark="Its loss is squared (loss=squared_epsilon_insensitive) and its intercept free "
-                "(regularize_intercept=false), so that the unit and the zero of the target do not matter. C is 1; "
-                "--param C=… sets another.",
+                "(regularize_intercept=false), so that the unit and the zero of the target do not matter.",
             ),
         ),
         Learner("kernel-perceptron", "KernelPerceptron", "corrects its mistakes, with a boundary that bends"),
@@ -183,8 +181,8 @@ LEARNERS: dict[str, Learner] = {
 }
 
 
-def learner_named(name: str) -> Learner:
-    """The learner of that name.
+def learner_named(name: str, also: Sequence[str] = ()) -> Learner:
+    """The learner of that name; ``also`` are words that may stand in its place.
 
     Raises
     ------
@@ -194,8 +192,16 @@ def learner_named(name: str) -> Learner:
     from margrove.errors import ParameterError
 
     if name not in LEARNERS:
-        raise ParameterError(f"--model is {name!r}; it must be one of {', '.join(LEARNERS)}.")
+        raise ParameterError(f"--model is {name!r}; it must be one of {', '.join((*also, *LEARNERS))}.")
     return LEARNERS[name]
+
+
+def check_task(task: str | None) -> None:
+    """Raise `ParameterError` unless it is one of TASKS, or None: as the target looks."""
+    from margrove.errors import ParameterError
+
+    if task is not None and task not in TASKS:
+        raise ParameterError(f"--task is {task!r}; it must be one of {', '.join(TASKS)}.")
 
 
 def learner_of_numbers(learner: Learner) -> Learner:
@@ -219,6 +225,11 @@ def learner_of_numbers(learner: Learner) -> Learner:
 def completed_names(incomplete: str) -> list[str]:
     """The learners that a shell may complete this beginning to."""
     return [name for name in LEARNERS if name.startswith(incomplete)]
+
+
+def completed_choices(incomplete: str) -> list[str]:
+    """The same, where the choice may also be left to us."""
+    return [name for name in (AUTO, *LEARNERS) if name.startswith(incomplete)]
 
 
 def parse_params(texts: Sequence[str]) -> dict[str, Any]:

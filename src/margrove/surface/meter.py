@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from margrove.progress import Pace, in_short, watched
@@ -118,6 +119,13 @@ def metered(screen: Screen, title: str, total: int = 1) -> Iterator[Meter]:
         redirect_stderr=False,
     )
     meter = Meter(bar, title, total)
+    with appearing(bar), watched(meter.watch):
+        yield meter
+
+
+@contextmanager
+def appearing(bar: Progress | Live) -> Iterator[None]:
+    """Show the bar once the block has run for `PATIENCE` seconds, and take it away in the end."""
     # A timer, since not every learner reports: LAPACK is silent until it is done.
     lock, is_over = threading.Lock(), False
 
@@ -130,8 +138,7 @@ def metered(screen: Screen, title: str, total: int = 1) -> Iterator[Meter]:
     timer.daemon = True
     timer.start()
     try:
-        with watched(meter.watch):
-            yield meter
+        yield
     finally:
         timer.cancel()
         with lock:

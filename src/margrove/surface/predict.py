@@ -163,7 +163,7 @@ def _scores(model: Any, features: Any) -> NDArray[np.float64]:
     if is_tree(model) and is_classifier(learner_of(model)):
         return np.asarray(model.predict_proba(features))
     if is_boosted(model) and is_classifier(learner_of(model)):
-        return _vote_shares(np.asarray(model.decision_function(features)))
+        return vote_shares(np.asarray(model.decision_function(features)))
     if not hasattr(model, "decision_function"):
         raise ParameterError(f"--scores: {type(learner_of(model)).__name__} predicts values and has no others.")
     learner, rows = at_the_end(model, features)
@@ -173,7 +173,7 @@ def _scores(model: Any, features: Any) -> NDArray[np.float64]:
     return decision[:, None] if decision.ndim == 1 else decision
 
 
-def _vote_shares(decision: NDArray[np.float64]) -> NDArray[np.float64]:
+def vote_shares(decision: NDArray[np.float64]) -> NDArray[np.float64]:
     """s_k, of f_k = (K s_k − 1)/(K − 1); of two classes f = 2 (s_1 − s_0)."""
     if decision.ndim == 1:
         second = (2 + decision) / 4

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,10 @@ from margrove.boost.learners import is_plain_tree
 from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import Table
 from margrove.errors import ParameterError
+from margrove.surface.answers import Answers, joined
 from margrove.surface.display import part_of
 from margrove.surface.meter import Meter
+from margrove.surface.models import learner_of
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Folds, ModelMaker, refuse_interrupted
 
@@ -57,27 +59,43 @@ def deviation_of(truth: NDArray[np.float64], estimates: NDArray[np.float64], mea
 class NumberEstimate:
     """What cross-validation says of a regression, each row estimated by a model that has not seen it.
 
-    ``baseline`` is the mean absolute error of always answering the median of the other rows. No folds: no estimate, and
-    why.
+    ``baseline`` is the mean absolute error of always answering the median of the other rows. ``method`` is as in
+    `Estimate`; of a hold-out ``standard_error`` is that of the mean absolute error. No folds: no estimate, and why.
     """
 
     overall: Deviation | None
     errors: tuple[float, ...]  # the mean absolute error of each fold
     baseline: float | None
     notes: tuple[str, ...] = ()
+    method: str = "cross-validation"
+    n_tested: int = 0  # rows
+    standard_error: float = 0.0
+    answers: Answers | None = None  # of the rows tested
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the mean absolute error over the folds; of a hold-out its standard error."""
+        return self.standard_error if self.method == "hold-out" else float(np.std(self.errors))
 
     @property
     def words(self) -> str:
         """In one line; a dash without an estimate."""
         if self.overall is None:
             return "-"
-        return f"{self.overall.words} ± {np.std(self.errors):.2g}"
+        return f"{self.overall.words} ± {self.spread:.2g}"
+
+    @property
+    def is_of_use(self) -> bool:
+        """Whether it is off by less than the median is, and explains something; True without an estimate."""
+        if self.overall is None or self.baseline is None:
+            return True
+        return self.overall.mean_absolute_error < self.baseline and (self.overall.r2 is None or self.overall.r2 > 0)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         overall = self.overall
         return {
-            "method": "none" if overall is None else "cross-validation",
+            "method": "none" if overall is None else self.method,
             "folds": len(self.errors),
             "r2": None if overall is None else overall.r2,
             "mean_absolute_error": None if overall is None else overall.mean_absolute_error,
@@ -130,47 +148,111 @@ def plain_folds(table: Table, wanted: int, seed: int) -> Folds:
     return Folds(tuple(test for _, test in splitter.split(np.zeros(table.n_rows))), tuple(notes))
 
 
-def cross_validate_numbers(make_model: ModelMaker, table: Table, folds: Folds, meter: Meter) -> NumberEstimate:
+def cross_validate_numbers(
+    make_model: ModelMaker, table: Table, folds: Folds, meter: Meter, title: str = "cross-validation"
+) -> NumberEstimate:
     """Train on all folds but one, estimate that one, for each fold."""
-    if not folds.tests:
-        return NumberEstimate(None, (), None, folds.notes)
     truth = np.asarray(table.labels(), np.float64)
-    estimates, means, medians = np.empty(len(truth)), np.empty(len(truth)), np.empty(len(truth))
+    rounds = []
     for number, test in enumerate(folds.tests, start=1):
-        meter.begin(f"cross-validation, fold {number} of {len(folds.tests)}")
+        meter.begin(f"{title}, fold {number} of {len(folds.tests)}")
         train = np.setdiff1d(np.arange(len(truth)), test, assume_unique=True)
         model = make_model()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
             model.fit(table.take(train), truth[train])
             refuse_interrupted(model)
-            estimates[test] = model.predict(table.take(test))
-        means[test], medians[test] = truth[train].mean(), np.median(truth[train])
+            rounds.append(NumberRound.of(model, table, train, test))
         meter.advance()
-    off = np.abs(truth - estimates)
+    return estimate_of(rounds, folds.notes)
+
+
+@dataclass(frozen=True)
+class NumberRound:
+    """What one round said of its rows, and the numbers that it had learned from."""
+
+    rows: NDArray[np.int64]  # of the table
+    truth: NDArray[np.float64]
+    estimates: NDArray[np.float64]
+    learned_from: NDArray[np.float64]
+    learner: str  # that estimated
+
+    @classmethod
+    def of(cls, model: Any, table: Table, train: NDArray[np.int64], test: NDArray[np.int64]) -> Self:
+        """What a model, fitted to the rows ``train``, says of the rows ``test``."""
+        truth = np.asarray(table.labels(), np.float64)
+        estimates = np.asarray(model.predict(table.take(test)))
+        return cls(test, truth[test], estimates, truth[train], type(learner_of(model)).__name__)
+
+    @property
+    def answers(self) -> Answers:
+        """As whoever judges it keeps them."""
+        means = np.full(len(self.rows), self.learned_from.mean())
+        return Answers(self.rows, self.estimates, None, self.learner, means)
+
+    @property
+    def off(self) -> NDArray[np.float64]:
+        """How far each estimate is from the truth."""
+        return np.abs(self.truth - self.estimates)
+
+
+def estimate_of(
+    rounds: Sequence[NumberRound], notes: tuple[str, ...], method: str = "cross-validation"
+) -> NumberEstimate:
+    """What the rounds come to."""
+    if not rounds:
+        return NumberEstimate(None, (), None, notes, "none")
+    truth, estimates, off = (
+        np.concatenate([getattr(each, name) for each in rounds]) for name in ("truth", "estimates", "off")
+    )
+    sizes = [len(each.truth) for each in rounds]
+    means = np.repeat([each.learned_from.mean() for each in rounds], sizes)
+    medians = np.repeat([np.median(each.learned_from) for each in rounds], sizes)
     return NumberEstimate(
         overall=deviation_of(truth, estimates, means),
-        errors=tuple(float(off[test].mean()) for test in folds.tests),
+        errors=tuple(float(each.off.mean()) for each in rounds),
         baseline=float(np.abs(truth - medians).mean()),
-        notes=folds.notes,
+        notes=notes,
+        method=method,
+        n_tested=len(truth),
+        standard_error=float(off.std() / np.sqrt(len(off))),
+        answers=joined([each.answers for each in rounds]),
     )
 
 
 def tell_number_estimate(screen: Screen, estimate: NumberEstimate) -> None:
     """Print how far off the model is, what that means, and how far off knowing nothing would be."""
     screen.heading("How far off it is on rows it has not seen")
-    overall, n = estimate.overall, len(estimate.errors)
+    overall = estimate.overall
     if overall is not None:
-        how = (
-            f"± standard deviation of {n} rounds: each learns from the other rows and is tested on its own {part_of(n)}"
-        )
-        screen.say(Text.assemble((estimate.words, "bold"), f"  ({how})"), indent=2)
+        screen.say(Text.assemble((estimate.words, "bold"), f"  ({_how(estimate)})"), indent=2)
     for note in estimate.notes:
         screen.say(note, indent=2)
     if overall is None or estimate.baseline is None:
         return
     screen.say("R² is the share of the squared deviations from the mean that it explains: 1 is perfect", indent=2)
     screen.say(f"{estimate.baseline:.4g} would be the error of always answering the median", indent=2)
-    if overall.r2 is not None and overall.r2 <= 0:
-        text = "It is no better than the mean: this learner finds nothing in these columns."
-        screen.say(text, style="yellow", indent=2)
+    if not estimate.is_of_use:
+        screen.say(f"{_no_use(estimate)} Try `margrove compare`.", style="yellow", indent=2)
+
+
+def _how(estimate: NumberEstimate) -> str:
+    """What was done to get the numbers, so that nobody takes them for others."""
+    n = len(estimate.errors)
+    if estimate.method == "hold-out":
+        rows = f"{estimate.n_tested:,} row{'' if estimate.n_tested == 1 else 's'}"
+        return f"a final hold-out: {rows} that neither the search nor the fit tested here saw; ± standard error"
+    rounds = f"± standard deviation of {n} rounds"
+    if estimate.method == "nested":
+        return f"nested, {rounds}: each searches the other rows anew, learns from them and is tested on its own " + (
+            part_of(n)
+        )
+    return f"{rounds}: each learns from the other rows and is tested on its own {part_of(n)}"
+
+
+def _no_use(estimate: NumberEstimate) -> str:
+    """Which of two simple answers it does not beat."""
+    assert estimate.overall is not None
+    if estimate.overall.r2 is not None and estimate.overall.r2 <= 0:
+        return "It is no better than the mean: this learner finds nothing in these columns."
+    return "It is further off than the median, though it follows the large deviations, which R² counts most."

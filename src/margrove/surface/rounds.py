@@ -16,12 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.engine.slices import forget_interruption
 from margrove.status import Status
+from margrove.surface.answers import Answers, answered, joined
 from margrove.surface.budget import Budget, budget_words
 from margrove.surface.meter import Meter
+from margrove.surface.regression import NumberEstimate, NumberRound, estimate_of
 from margrove.surface.search import Found, Question, search
 from margrove.surface.validation import Estimate, Folds, baseline_of
 
@@ -33,7 +36,7 @@ class Tuned:
     """The search whose best cell is fitted, what that is worth, and the C and γ that each round found."""
 
     found: Found
-    estimate: Estimate
+    estimate: Estimate | NumberEstimate
     rounds: tuple[dict[str, float], ...] = ()
     is_interrupted: bool = False
 
@@ -76,7 +79,8 @@ class Tuning:
         self._statuses: list[Status] = []
         self._notes = list(folds.notes)
         self._params: list[dict[str, float]] = []
-        self._accuracies: list[float] = []
+        self._worth: list[Any] = []  # of each round: its accuracy
+        self._answers: list[Answers] = []
 
     def run(self) -> Tuned:
         """Search, and estimate; Ctrl-C keeps what there is."""
@@ -88,7 +92,7 @@ class Tuning:
         took = time.monotonic() - started
         n_rounds = len(self._folds.tests)
         needed = _SPARE * n_rounds * took
-        if self._was_interrupted() or not self._accuracies:
+        if self._was_interrupted() or not self._worth:
             return self._tuned(first, "hold-out")
         if first.status is not Status.CONVERGED or needed > self._budget.left:
             if first.status is Status.CONVERGED:
@@ -102,7 +106,7 @@ class Tuning:
             if self._was_interrupted():
                 break
             self._round(number, self._budget.left / (n_rounds - number))
-        n_done = len(self._accuracies)
+        n_done = len(self._worth)
         if n_done < n_rounds:
             self._notes.append(f"interrupted: {n_done} of {n_rounds} rounds")
         # Of two searches the whole one; with a hold-out it is also the one whose worth was asked.
@@ -110,17 +114,26 @@ class Tuning:
         return self._tuned(found if is_whole else first, "nested" if n_done > 1 else "hold-out")
 
     def _tuned(self, found: Found, method: str) -> Tuned:
-        if self._folds.tests and not self._accuracies and self._was_interrupted():
+        if self._folds.tests and not self._worth and self._was_interrupted():
             self._notes.append("not estimated: interrupted")
-        n_tested = len(self._folds.tests[0]) if method == "hold-out" else 0
-        baseline = baseline_of(self._labels)
         n_bare = sum(not params for params in self._params)
         if n_bare:
             names = " and ".join(self._question.names)
             self._notes.append(f"{n_bare} of the rounds had nothing to choose by and took {names} as by default")
-        method = method if self._accuracies else "none"
-        estimate = Estimate(tuple(self._accuracies), *baseline, tuple(self._notes), method, n_tested)
+        estimate = self._estimate(method if self._worth else "none")
         return Tuned(found, estimate, tuple(self._params), self._was_interrupted())
+
+    def _judged(self, model: Any, rest: NDArray[np.int64], test: NDArray[np.int64]) -> Any:
+        """What a model, fitted to the rows ``rest``, is worth on the rows ``test``."""
+        asked = self._table.take(test)
+        said = model.predict(asked)
+        self._answers.append(answered(model, asked, test, said, self._labels))
+        return float(np.mean(said == self._labels[test]))
+
+    def _estimate(self, method: str) -> Estimate | NumberEstimate:
+        n_tested = len(self._folds.tests[0]) if method == "hold-out" else 0
+        kept = joined(self._answers) if self._answers else None
+        return Estimate(tuple(self._worth), *baseline_of(self._labels), tuple(self._notes), method, n_tested, kept)
 
     def _search(self, table: Table, title: str, seconds: float) -> Found:
         found = search(
@@ -149,8 +162,7 @@ class Tuning:
             model.fit(learned_from, self._labels[rest])
             if self._heed(model[-1].status_):
                 return found
-            right = model.predict(self._table.take(test)) == self._labels[test]
-        self._accuracies.append(float(np.mean(right)))
+            self._worth.append(self._judged(model, rest, test))
         self._params.append(found.params)
         return found
 
@@ -163,3 +175,13 @@ class Tuning:
 
     def _was_interrupted(self) -> bool:
         return Status.INTERRUPTED in self._statuses
+
+
+class NumberTuning(Tuning):
+    """The rounds of a table whose target is a number."""
+
+    def _judged(self, model: Any, rest: NDArray[np.int64], test: NDArray[np.int64]) -> NumberRound:
+        return NumberRound.of(model, self._table, rest, test)
+
+    def _estimate(self, method: str) -> NumberEstimate:
+        return estimate_of(self._worth, tuple(self._notes), method)

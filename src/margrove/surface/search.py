@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.linear_svm.svc_search import LinearSVCCV
+from margrove.linear_svm.svr_search import LinearSVRCV
 from margrove.status import Status
 from margrove.surface.budget import Budget
 from margrove.surface.learners import Learner
@@ -33,13 +34,16 @@ MOST_ROWS = 6000
 # A linear machine's time grows with the rows alone.
 MOST_ROWS_LINEAR = 50_000
 FOLDS = 5
+_LEAST_NUMBERS = 2  # rows of a fold of numbers: one alone has no R²
 _WITHOUT_GAMMA = ("linear", "intersection")
 _OF_THE_FIT = {"verbose", "time_limit", "checkpoint"}  # if typed
 _OF_THE_SEARCH = set(SVCCV().get_params()) - _OF_THE_FIT
 _OF_THE_LINEAR_SEARCH = set(LinearSVCCV().get_params()) - _OF_THE_FIT
+_OF_THE_NUMBER_SEARCH = set(LinearSVRCV().get_params()) - _OF_THE_FIT
 _C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0  # those of the grids of SVCCV and LinearSVCCV
 _C_MORE, _GAMMA_MORE = 4, 3  # values that widening adds
 _DEARER = 3.0  # how much a cell beyond the edge may cost: a larger C takes more steps
+_SAME_R2 = 5e-4  # R² are told to three digits
 _LEAST = 1e-3  # seconds: a time limit must be above 0
 
 
@@ -52,13 +56,17 @@ class Question:
     names : tuple of str
         "C", "gamma" or both.
     Cs, gammas : tuple, optional
-        The one value that is fixed. None: searched, or a kernel without γ.
+        The values there are, often one that is fixed. None: the usual ones, or a kernel without γ.
     settings : mapping
         The machine's other parameters.
     preparation : Preparation
         How the table becomes numbers.
     is_linear : bool
         Whether the machine is linear, with w explicit.
+    limit : int, optional
+        Of more rows than these a sample is searched; None: as many as the usual budget takes.
+    is_of_numbers : bool
+        Whether it is a regression, scored by R².
     """
 
     names: tuple[str, ...]
@@ -67,10 +75,14 @@ class Question:
     settings: Mapping[str, Any]
     preparation: Preparation = AS_USUAL
     is_linear: bool = False
+    limit: int | None = None
+    is_of_numbers: bool = False
 
     @property
     def most_rows(self) -> int:
         """More are not searched, but a sample of them."""
+        if self.limit is not None:
+            return self.limit
         return MOST_ROWS_LINEAR if self.is_linear else MOST_ROWS
 
 
@@ -122,6 +134,7 @@ class Found:
     status: Status = Status.CONVERGED
     widened: tuple[str, ...] = ()  # edges that the grid was widened at
     n_added: int = 0  # cells that widening added
+    is_of_numbers: bool = False  # scored by R²
     why_not: str = ""  # searched
 
     @property
@@ -135,10 +148,11 @@ class Found:
         """Those that score as the best one does, the smallest C first, then the smallest γ.
 
         Scores within half a row are equal: folds differ in size by a row, so that the same number of mistakes gives
-        means that differ a little.
+        means that differ a little. So are R² that read the same.
         """
         scored = self.scored
-        near = [cell for cell in scored if scored[0].score - cell.score < 0.5 / max(1, self.n_rows)]
+        apart = _SAME_R2 if self.is_of_numbers else 0.5 / max(1, self.n_rows)
+        near = [cell for cell in scored if scored[0].score - cell.score < apart]
         return sorted(near, key=lambda cell: (cell.C, cell.gamma or 0.0))
 
     @property
@@ -203,12 +217,13 @@ def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any) -> 
 
     A value that the learner will refuse is none of ours: its own words are better.
     """
-    if learner.class_name == "LinearSVC":
-        return (
-            None
-            if "C" in params
-            else Question(("C",), None, None, _settings(estimator, _OF_THE_LINEAR_SEARCH), is_linear=True)
-        )
+    if learner.class_name in ("LinearSVC", "LinearSVR"):
+        if "C" in params:
+            return None
+        is_of_numbers = learner.class_name == "LinearSVR"
+        known = _OF_THE_NUMBER_SEARCH if is_of_numbers else _OF_THE_LINEAR_SEARCH
+        settings = _settings(estimator, known)
+        return Question(("C",), None, None, settings, is_linear=True, is_of_numbers=is_of_numbers)
     C, sigma, kernel = params.get("C"), params.get("sigma"), params.get("kernel", "rbf")
     is_hard = "C" in params and (not isinstance(C, int | float) or isinstance(C, bool) or not 0 < C < math.inf)
     is_odd = sigma is not None and (not isinstance(sigma, int | float) or sigma <= 0 or "gamma" in params)
@@ -238,17 +253,19 @@ def search(question: Question, table: Table, *, seed: int, seconds: float, meter
     may tilt the choice of a cell; rows outside the table take no part in it.
     """
     labels = table.labels()
-    rows = sample_rows(labels, question.most_rows, seed)
+    rows = sample_rows(labels, question.most_rows, seed, is_of_classes=not question.is_of_numbers)
     y = labels[rows]
-    n_folds = min(FOLDS, _second_largest(y))
+    n_folds = min(FOLDS, len(y) // _LEAST_NUMBERS if question.is_of_numbers else _second_largest(y))
     if n_folds < 2:
-        return Found(why_not="all classes but one have a single row")
+        why_not = "there are too few rows" if question.is_of_numbers else "all classes but one have a single row"
+        return Found(why_not=why_not)
     meter.begin(title)
     budget, started = Budget(seconds), time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
         X = question.preparation.encoder().fit(table).transform(table.take(rows))
-        run = _Run(question, X, y, _splits(y, n_folds, seed), budget)
+        splits = _splits(y, n_folds, seed, is_of_classes=not question.is_of_numbers)
+        run = _Run(question, X, y, splits, budget)
         found = run.scored(question.Cs, question.gammas)
         added = _beyond(found)
         cost = _DEARER * (time.monotonic() - started) * len(added) / max(1, len(found.cells))
@@ -274,7 +291,9 @@ class _Run:
         grid: dict[str, Any] = {"Cs": None if Cs is None else list(Cs)}
         if not self.question.is_linear:
             grid["gammas"] = None if gammas is None else list(gammas)
-        search_of = LinearSVCCV if self.question.is_linear else SVCCV
+        search_of: Any = LinearSVCCV if self.question.is_linear else SVCCV
+        if self.question.is_of_numbers:
+            search_of = LinearSVRCV
         machine = search_of(
             **grid,
             cv=self.splits,
@@ -285,7 +304,10 @@ class _Run:
         results = machine.cv_results_
         scores = zip(results["params"], results["mean_test_score"].tolist(), strict=True)
         cells = tuple(Cell(params["C"], params.get("gamma"), score) for params, score in scores)
-        return Found(self.question.names, cells, n_rows=len(self.y), status=machine.status_)
+        is_of_numbers = self.question.is_of_numbers
+        return Found(
+            self.question.names, cells, n_rows=len(self.y), status=machine.status_, is_of_numbers=is_of_numbers
+        )
 
 
 def _merged(first: Found, *others: Found) -> Found:
@@ -317,8 +339,8 @@ def _blocks(found: Found, more: dict[str, list[float]]) -> list[tuple[list[float
     return blocks
 
 
-def sample_rows(labels: NDArray[Any], most: int, seed: int) -> NDArray[np.int64]:
-    """All rows, in order; of more than ``most`` about that many, drawn at random from each class in its proportion.
+def sample_rows(labels: NDArray[Any], most: int, seed: int, *, is_of_classes: bool = True) -> NDArray[np.int64]:
+    """All rows, in order; of more than ``most`` about that many, drawn at random, from each class in its proportion.
 
     Of each class at least two rows, if it has them: one to learn from, one to ask.
     """
@@ -326,6 +348,8 @@ def sample_rows(labels: NDArray[Any], most: int, seed: int) -> NDArray[np.int64]
     if n <= most:
         return np.arange(n)
     rng = np.random.default_rng(seed)
+    if not is_of_classes:
+        return np.sort(rng.choice(n, most, replace=False))
     chosen = []
     for label in np.unique(labels):
         own = np.flatnonzero(labels == label)
@@ -339,7 +363,10 @@ def _second_largest(labels: NDArray[Any]) -> int:
     return sizes[1] if len(sizes) > 1 else 0
 
 
-def _splits(y: NDArray[Any], n_folds: int, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    from sklearn.model_selection import StratifiedKFold
+def _splits(
+    y: NDArray[Any], n_folds: int, seed: int, *, is_of_classes: bool = True
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    from sklearn.model_selection import KFold, StratifiedKFold
 
-    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
+    splitter = StratifiedKFold if is_of_classes else KFold
+    return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))

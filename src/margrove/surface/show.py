@@ -24,6 +24,7 @@ from margrove.surface.models import (
     read_model,
     target_of,
 )
+from margrove.surface.record_words import history_of, in_short, tell_history
 from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters
 from margrove.tree.problem import TreeColumn
@@ -66,6 +67,7 @@ def show(screen: Screen, path: str) -> None:
         "certificate": learner.certificate_.to_dict(),
         "certificate_is": AS_SAVED,
         "learned": lessons.to_dict(),
+        "record": in_short(history_of(model)),
     }
     screen.essential(f"{path}: {record['class']}, {record['status']}, engine {record['engine']}", style="bold")
     screen.say(_purpose(learner, record["target"]), indent=2)
@@ -77,6 +79,7 @@ def show(screen: Screen, path: str) -> None:
         screen.say(f"kernel: {_kernel_words(learner)}", indent=2)
     if record["solve"] is not None:
         _tell_solve(screen, record["solve"])
+    tell_history(screen, history_of(model))
     tell_saved_certificate(screen, learner.certificate_)
     tell_learned(screen, lessons)
     screen.document(record)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import shlex
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,8 +15,14 @@ import numpy as np
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.engine import Effort
-from margrove.errors import ParameterError
+from margrove.progress import Course
 from margrove.status import Status
+from margrove.surface import record
+from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS
+from margrove.surface.auto_estimate import Chosen, Point, Search
+from margrove.surface.auto_words import tell_contest, tell_curve, tell_plan, tell_worth, worth_text
+from margrove.surface.budget import Budget
+from margrove.surface.countdown import counted_down
 from margrove.surface.display import (
     accuracy_text,
     tell_certificate,
@@ -22,18 +30,9 @@ from margrove.surface.display import (
     tell_learned,
 )
 from margrove.surface.learned import learned
-from margrove.surface.learners import (
-    DEFAULT,
-    MANY_ROWS,
-    TASKS,
-    Learner,
-    learner_named,
-    learner_of_numbers,
-    parameters_blamed,
-)
-from margrove.surface.meter import metered
+from margrove.surface.learners import parameters_blamed
+from margrove.surface.meter import Meter, metered
 from margrove.surface.models import (
-    build_model,
     check_destination,
     fit_model,
     has_rules,
@@ -41,8 +40,7 @@ from margrove.surface.models import (
     table_for,
     write_model,
 )
-from margrove.surface.preparation import AS_USUAL, Preparation
-from margrove.surface.reading import STANDARD_STREAM, Reading, facts_of, tell_facts
+from margrove.surface.reading import STANDARD_STREAM, Facts, Reading, facts_of, tell_facts
 from margrove.surface.regression import (
     NumberEstimate,
     check_vote_of_numbers,
@@ -50,137 +48,182 @@ from margrove.surface.regression import (
     plain_folds,
     tell_number_estimate,
 )
-from margrove.surface.rounds import Tuned, Tuning
+from margrove.surface.reported import check_report, report_path, write_report
+from margrove.surface.rounds import NumberTuning, Tuned, Tuning
 from margrove.surface.screen import Screen
-from margrove.surface.search import Question, question_of
+from margrove.surface.search import Question
 from margrove.surface.search_words import search_words, tell_question, tell_search
+from margrove.surface.training import Training
 from margrove.surface.validation import Estimate, cross_validate, stratified_folds
+
+_OVERRUN = 0.5  # of the budget, at most, if the last fit takes longer than was predicted
 
 
 @dataclass(frozen=True)
-class Training:
-    """What the options say about the learning."""
+class Decision:
+    """What is fitted in the end, what that is worth in a line, and what there is to tell of how it came about."""
 
-    model: str | None = None
-    params: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    folds: int = 5
-    time_limit: float | None = None
-    budget: float = 0.0  # seconds for the search; 0 for none
-    task: str | None = None  # one of TASKS; None: as the target looks
-    preparation: Preparation = AS_USUAL
-
-    def __post_init__(self) -> None:
-        if self.task is not None and self.task not in TASKS:
-            raise ParameterError(f"--task is {self.task!r}; it must be one of {', '.join(TASKS)}.")
-
-    @property
-    def learner(self) -> Learner:
-        """The learner asked for, or the default."""
-        learner = learner_named(self.model or DEFAULT)
-        return learner_of_numbers(learner) if self.task == "regress" else learner
-
-    def check(self) -> None:
-        """Raise for a parameter that the learner does not have, whatever the target will be, or for text that it does
-        not take."""
-        self.preparation.check_learner(self.learner)
-        try:
-            self.question()
-        except ParameterError as refused:
-            if self.task is not None or self.learner.regression is None:
-                raise
-            try:
-                replace(self, task="regress").question()
-            except ParameterError:  # of neither: its classes are what most people mean
-                raise refused from None
-
-    def build(self, found: Mapping[str, Any] | None = None) -> Any:
-        """An unfitted model, with the parameters that a search found besides those that were typed."""
-        params = {**self.params, **(found or {})}
-        return build_model(
-            self.learner, params, seed=self.seed, time_limit=self.time_limit, preparation=self.preparation
-        )
-
-    def question(self) -> Question | None:
-        """What there is to search."""
-        estimator = learner_of(self.build())
-        question = question_of(self.learner, self.params, estimator) if self.budget > 0 else None
-        return None if question is None else replace(question, preparation=self.preparation)
+    training: Training
+    worth: str
+    document: dict[str, Any]  # parts of the JSON document
+    history: dict[str, Any]  # parts of the training record
+    found: Mapping[str, Any] = field(default_factory=dict)  # parameters besides those that were typed
+    chosen: Chosen | None = None  # by ``--model auto``
+    search: Search | None = None
 
 
-def train(screen: Screen, reading: Reading, training: Training, output: str | None) -> None:
-    """Read, estimate, fit, certify, save, and tell of each."""
+def train(screen: Screen, reading: Reading, training: Training, output: str | None, *, has_report: bool = True) -> None:
+    """Read, estimate, fit, certify, save, report, and tell of each."""
+    began = time.monotonic()
     training.check()  # so that a wrong parameter is told before a large file is read
     Effort(training.time_limit)
     destination = output or f"{reading.stem}.margrove"
     is_replaced = check_destination(destination)
-    can_estimate = training.task is None and training.learner.regression is not None
+    report = report_path(destination) if has_report else None
+    if report is not None:
+        check_report(report)
     with metered(screen, "reading"):
-        table, is_estimated = reading.learnable(training.task, can_estimate=can_estimate)
+        table, is_estimated = reading.learnable(training.task, can_estimate=training.can_estimate)
         training.preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=training.preparation.text)
+    can_estimate = training.can_estimate
     training = replace(training, task="regress" if is_estimated else "classify")
-    training = replace(training, preparation=training.preparation.for_table(training.learner, table))
-    learner, question = training.learner, training.question()
-    tell_facts(screen, facts, reading, gaps="taken as they are" if learner.takes_tables else "filled in")
+    _tell_table(screen, training, reading, facts)
     if can_estimate and facts.is_number and not is_estimated:
         screen.say("whole numbers that repeat are taken as classes; --task regress estimates them", indent=2)
-    table = table_for(learner, table)
-    check_vote_of_numbers(learner_of(training.build()), table, training.params)
-    _tell_learner(screen, training, facts.n_rows)
-    if not training.preparation.is_scaled:
-        screen.say("The numbers are sparse and taken as they are, not scaled.", indent=2)
-    tuned = None
+    budget = Budget(training.budget, began)
     with parameters_blamed(training.params):
-        estimate: Estimate | NumberEstimate
-        if is_estimated:
-            estimate = _estimate_numbers(screen, training, table)
-        elif question is None:
-            estimate = _estimate(screen, training, table)
-        else:
-            tell_question(screen, question, training.budget, facts.n_rows)
-            tuned = _tune(screen, training, question, table)
-            tell_search(screen, tuned.found, is_interrupted=tuned.is_interrupted)
-            estimate = tuned.estimate
-        if isinstance(estimate, Estimate):
-            tell_estimate(screen, estimate)
-        else:
-            tell_number_estimate(screen, estimate)
-        model, certificate, warnings = _fit(screen, training, table, {} if tuned is None else tuned.found.params)
-    lessons = learned(model, table)
+        decide = _decide_among_many if training.is_auto else _decide_on_one
+        decision = decide(screen, training, table, facts, budget)
+        training = decision.training
+        course = Course()
+        model, certificate, warnings = _fit(screen, decision, table, budget, course)
+    curve = _curve(screen, decision, budget)
+    lessons = learned(model, table_for(training.learner, table))
     for warning in warnings:
         screen.warn(warning)
     tell_certificate(screen, certificate)
     tell_learned(screen, lessons)
+    tell_curve(screen, curve, is_number=is_estimated)
+    model.training_record_ = record.plain(
+        {
+            "version": record.VERSION,
+            "source": facts.source,
+            "target": facts.target,
+            "seconds": round(time.monotonic() - began, 3),
+            "table": facts.to_dict(),
+            **decision.history,
+            "learning_curve": [vars(point) for point in curve],
+            "course": record.course_part(course),
+            "warnings": [*facts.warnings, *warnings],
+        }
+    )
     write_model(model, destination)
-    _tell_saved(screen, reading, destination, is_replaced=is_replaced, has_rules=has_rules(model))
+    if report is not None:
+        write_report(screen, model, table, report)
+    _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules(model))
     if screen.is_quiet:
-        chosen = "" if tuned is None else f" ({tuned.estimate.method}); {search_words(tuned.found)}"
-        worth = f"accuracy {accuracy_text(estimate)}" if isinstance(estimate, Estimate) else estimate.words
-        screen.essential(f"{learner.name}: {worth}{chosen}; {destination}")
+        screen.essential(f"{training.learner.name}: {decision.worth}; {destination}")
     screen.document(
         {
             "command": "train",
             "table": facts.to_dict(),
-            "learner": learner.name,
+            "learner": training.learner.name,
             "parameters": plain_parameters(learner_of(model)),
-            "search": None if tuned is None else {"budget": training.budget, **tuned.to_dict()},
-            "estimate": estimate.to_dict(),
+            "search": None,
+            **decision.document,
             "status": str(learner_of(model).status_),
             "engine": learner_of(model).engine_,
             "certificate": certificate.to_dict(),
             "learned": lessons.to_dict(),
+            "learning_curve": [vars(point) for point in curve],
             "warnings": warnings,
+            "seconds": round(time.monotonic() - began, 3),
             "model": destination,
+            "report": report,
         }
     )
     screen.finish()
 
 
+def _tell_table(screen: Screen, training: Training, reading: Reading, facts: Facts) -> None:
+    if training.is_auto:
+        gaps = "filled in (trees: taken as they are)"
+    else:
+        gaps = "taken as they are" if training.learner.takes_tables else "filled in"
+    tell_facts(screen, facts, reading, gaps=gaps)
+
+
+def _decide_among_many(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
+    """Try several learners, take the best, and ask rows that were set aside what that is worth."""
+    asked = training.asked()
+    tell_plan(screen, asked, training.budget, facts.n_rows)
+    with counted_down(screen, budget) as meter:
+        search = Search(asked, table, budget, meter)
+        chosen = search.run()
+    tell_contest(screen, chosen)
+    tell_worth(screen, chosen.worth)
+    trial = chosen.trial
+    candidate = (REGRESSORS if asked.is_estimated else CLASSIFIERS)[0] if trial is None else trial.candidate
+    params = {**candidate.params, **({} if trial is None else trial.params)}
+    history = record.auto_part(chosen, table)
+    training = replace(training, taken=candidate.learner, params=params)
+    preparation = training.preparation.for_table(training.learner, table)
+    return Decision(
+        replace(training, preparation=preparation),
+        f"{worth_text(chosen.worth)} ({chosen.worth.method}); {candidate.titled(params)}",
+        {
+            "model": "auto",
+            "search": history["search"],
+            "subsample": history["subsample"],
+            "leaderboard": history["leaderboard"],
+            "choice": history["choice"],
+            "is_interrupted": chosen.is_interrupted,
+            "estimate": chosen.worth.to_dict(),
+        },
+        history,
+        chosen=chosen,
+        search=search,
+    )
+
+
+def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
+    """The learner that was named: what is open is searched, and what it is worth is estimated."""
+    training = replace(training, preparation=training.preparation.for_table(training.learner, table))
+    learner, question = training.learner, training.question()
+    table = table_for(learner, table)
+    check_vote_of_numbers(learner_of(training.build()), table, training.params)
+    _tell_learner(screen, training)
+    tuned = None
+    estimate: Estimate | NumberEstimate
+    if question is None:
+        estimate = (_estimate_numbers if training.task == "regress" else _estimate)(screen, training, table)
+    else:
+        tell_question(screen, question, training.budget, facts.n_rows)
+        tuned = _tune(screen, training, question, table)
+        tell_search(screen, tuned.found, is_interrupted=tuned.is_interrupted)
+        estimate = tuned.estimate
+    if isinstance(estimate, Estimate):
+        tell_estimate(screen, estimate)
+        worth = f"accuracy {accuracy_text(estimate)}"
+    else:
+        tell_number_estimate(screen, estimate)
+        worth = estimate.words
+    chosen = "" if tuned is None else f" ({tuned.estimate.method}); {search_words(tuned.found)}"
+    searched = None if tuned is None else {"budget": training.budget, **tuned.to_dict()}
+    return Decision(
+        training,
+        worth + chosen,
+        {"search": searched, "estimate": estimate.to_dict()},
+        record.one_part(learner, estimate, None if tuned is None else tuned.found, table),
+        {} if tuned is None else tuned.found.params,
+    )
+
+
 def _estimate(screen: Screen, training: Training, table: Table) -> Estimate:
     folds = stratified_folds(table, training.folds, training.seed)
     with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
-        return cross_validate(training.build, table, folds, meter, "cross-validation")
+        return cross_validate(training.build, table, folds, meter, "cross-validation", keeps_answers=True)
 
 
 def _estimate_numbers(screen: Screen, training: Training, table: Table) -> NumberEstimate:
@@ -190,55 +233,70 @@ def _estimate_numbers(screen: Screen, training: Training, table: Table) -> Numbe
 
 
 def _tune(screen: Screen, training: Training, question: Question, table: Table) -> Tuned:
-    folds = stratified_folds(table, training.folds, training.seed)
+    folds = (plain_folds if question.is_of_numbers else stratified_folds)(table, training.folds, training.seed)
     with metered(screen, "search", total=1 + len(folds.tests)) as meter:
-        rounds = Tuning(
+        rounds = (NumberTuning if question.is_of_numbers else Tuning)(
             question, training.build, table, folds, seed=training.seed, seconds=training.budget, meter=meter
         )
         return rounds.run()
 
 
 def _fit(
-    screen: Screen, training: Training, table: Table, found: Mapping[str, Any]
+    screen: Screen, decision: Decision, table: Table, budget: Budget, course: Course
 ) -> tuple[Any, Certificate, list[str]]:
     """The model fitted on all rows, its certificate recomputed, and warnings."""
-    model = training.build(found)
-    with metered(screen, "fit on all rows") as meter:
-        warnings = fit_model(model, table)
+    training = decision.training
+    limit = training.time_limit
+    if decision.chosen is not None:
+        limit = min(limit or math.inf, budget.left + _OVERRUN * budget.seconds)
+    model = replace(training, time_limit=limit).build(decision.found)
+    table = table_for(training.learner, table)
+    with _watched(screen, decision, budget, "fit on all rows") as meter:
+        with course:
+            warnings = fit_model(model, table)
         meter.begin("recomputing the certificate")
         certificate = certify(model, table, table.labels())
-    learner_of(
-        model
-    ).certificate_ = certificate  # the file keeps what was recomputed, not what the solver says of itself
-    if learner_of(model).status_ is Status.INTERRUPTED:
+    learner = learner_of(model)
+    if "time_limit" in learner.get_params():
+        learner.set_params(time_limit=training.time_limit)  # what is left of a budget is no setting of the model's
+    learner.certificate_ = certificate  # the file keeps what was recomputed, not what the solver says of itself
+    if learner.status_ is Status.INTERRUPTED:
         screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
     return model, certificate, warnings
 
 
-def _tell_learner(screen: Screen, training: Training, n_rows: int) -> None:
+def _watched(screen: Screen, decision: Decision, budget: Budget, title: str) -> AbstractContextManager[Meter]:
+    """The display of a contest goes on to its end; else there is a bar for each piece of work."""
+    if decision.chosen is None:
+        return metered(screen, title)
+    return counted_down(screen, budget, title)
+
+
+def _curve(screen: Screen, decision: Decision, budget: Budget) -> list[Point]:
+    """The learning curve, if the budget allows; after Ctrl-C nobody waits for it."""
+    if decision.chosen is None or decision.search is None or decision.chosen.is_interrupted:
+        return []
+    with counted_down(screen, budget) as meter:
+        return decision.search.curve(decision.chosen, meter)
+
+
+def _tell_learner(screen: Screen, training: Training) -> None:
     learner = training.learner
-    if training.model is None:
-        screen.say(
-            f"No --model given: using {learner.name} ({learner.words}), the best all-round learner there is yet; "
-            "`margrove compare` tries them all.",
-            indent=2,
-        )
-        if n_rows > MANY_ROWS:
-            screen.say(
-                f"Its time grows with the square of the rows, and {n_rows:,} are many: --model linear is quick at any "
-                "size, and --time-limit ends each fit.",
-                indent=2,
-            )
-    else:
-        screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
+    screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
     if learner.remark and learner.is_as_it_comes(training.params):
         screen.say(learner.remark, indent=2)
+    if not training.preparation.is_scaled:
+        screen.say("The numbers are sparse and taken as they are, not scaled.", indent=2)
 
 
-def _tell_saved(screen: Screen, reading: Reading, destination: str, *, is_replaced: bool, has_rules: bool) -> None:
+def _tell_saved(
+    screen: Screen, reading: Reading, destination: str, report: str | None, *, is_replaced: bool, has_rules: bool
+) -> None:
     if destination == STANDARD_STREAM:
         return
     screen.heading(f"Saved {destination}{' (replacing the model that was there)' if is_replaced else ''}")
+    if report is not None:
+        screen.say(f"Report: {report}", indent=2)
     if reading.file == STANDARD_STREAM:
         screen.say(shlex.join(["margrove", "show", destination]), indent=2)
         return

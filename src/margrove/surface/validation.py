@@ -13,6 +13,7 @@ import numpy as np
 from margrove.data import Table
 from margrove.errors import InfeasibleError, ParameterError
 from margrove.status import Status
+from margrove.surface.answers import Answers, answered, joined
 from margrove.surface.meter import Meter
 from margrove.surface.models import learner_of
 
@@ -33,6 +34,7 @@ class Estimate:
     notes: tuple[str, ...] = ()
     method: str = "cross-validation"
     n_tested: int = 0
+    answers: Answers | None = None  # of all rows that were tested, where they were kept
 
     @property
     def mean(self) -> float:
@@ -101,10 +103,13 @@ def stratified_folds(table: Table, wanted: int, seed: int) -> Folds:
     return Folds(tests, tuple(notes))
 
 
-def cross_validate(make_model: ModelMaker, table: Table, folds: Folds, meter: Meter, title: str) -> Estimate:
+def cross_validate(
+    make_model: ModelMaker, table: Table, folds: Folds, meter: Meter, title: str, *, keeps_answers: bool = False
+) -> Estimate:
     """Train on all folds but one, test on that one, for each fold."""
     labels = table.labels()
-    accuracies = []
+    accuracies: list[float] = []
+    answers: list[Answers] = []
     for number, test in enumerate(folds.tests, start=1):
         meter.begin(f"{title}, fold {number} of {len(folds.tests)}")
         train = np.setdiff1d(np.arange(len(labels)), test, assume_unique=True)
@@ -117,9 +122,14 @@ def cross_validate(make_model: ModelMaker, table: Table, folds: Folds, meter: Me
                 notes = (*folds.notes, f"not estimated: without fold {number} the problem has no solution")
                 return Estimate((), *baseline_of(labels), notes)
             refuse_interrupted(model)
-            accuracies.append(float(np.mean(model.predict(table.take(test)) == labels[test])))
+            asked = table.take(test)
+            said = model.predict(asked)
+            accuracies.append(float(np.mean(said == labels[test])))
+            if keeps_answers:
+                answers.append(answered(model, asked, test, said, labels))
         meter.advance()
-    return Estimate(tuple(accuracies), *baseline_of(labels), folds.notes)
+    kept = joined(answers) if answers else None
+    return Estimate(tuple(accuracies), *baseline_of(labels), folds.notes, answers=kept)
 
 
 def baseline_of(labels: np.ndarray) -> tuple[float, Any]:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, r2_score
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
-from margrove.data.sample import Sample
+from margrove.data.sample import Sample, Values
 from margrove.errors import InputError, ParameterError, shown
 from margrove.status import Status
 from margrove.svm.folds import Splits
@@ -175,6 +175,31 @@ class Judge:
 
     def _weight_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
         return None if self._weight is None else self._weight[rows]
+
+
+class JudgeOfNumbers:
+    """As `Judge`, for regressions: R², or what ``scoring`` says. ``given`` is X and y as the search was."""
+
+    def __init__(
+        self, told: Any, search: CrossValidatedSearch, values: Values, given: tuple[Any, Any], splits: Splits
+    ) -> None:
+        self._told, self._values, self._splits = told, values, splits
+        self._scorer = None if search.scoring is None else search.scorer_
+        self._X, self._y = given
+
+    def scores(self, fold: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of some cells, whose machines said ``values``, shape (cells, 1, held out)."""
+        test = self._splits[fold][1]
+        weight = None if self._values.weight is None else self._values.weight[test]
+        if self._scorer is None:
+            return np.array([r2_score(self._values.z[test], said[0], sample_weight=weight) for said in values])
+        X, y = _safe_indexing(self._X, test), _safe_indexing(self._y, test)
+        self._told._rows = X
+        found = np.empty(len(values))
+        for c, said in enumerate(values):
+            self._told._values = said.T
+            found[c] = asked(self._scorer, self._told, X, y, weight)
+        return found
 
 
 def check_folds(sample: Sample, splits: Splits) -> None:

@@ -93,13 +93,13 @@ def rung(ladder: Ladder, fold: Fold, C: float, epsilon: float) -> Dual:
 
 def prices(Cs: Any) -> NDArray[np.float64]:
     """The values of C, checked, sorted, each once."""
-    return ascending("Cs", listed_values("Cs", Cs), above=0, most=MOST_BOUND, cure=HARD_MARGIN)
+    return ascending("Cs", listed_values("Cs", Cs), above=0, most=MOST_BOUND, beyond=HARD_MARGIN)
 
 
 def ascending(name: str, values: list[Any], **limits: Any) -> NDArray[np.float64]:
     """Checked by `check_number`, sorted, each once."""
     for value in values:
-        check_number(name, value, **limits)
+        check_number(name, value, verb="holds", **limits)
     return np.unique(np.asarray(values, dtype=np.float64))
 
 

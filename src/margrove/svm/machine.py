@@ -377,7 +377,7 @@ def rows_that_count(weight: NDArray[np.float64] | None, n: int) -> NDArray[np.in
 def bounds(C: float, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """C times the weight of each of the rows."""
     if weight is None:
-        check_number("C", C, most=MOST_BOUND, cure=HARD_MARGIN)
+        check_number("C", C, most=MOST_BOUND, beyond=HARD_MARGIN)
         return np.full(len(rows), float(C))
     with np.errstate(over="ignore"):
         upper = np.asarray(float(C) * weight[rows])

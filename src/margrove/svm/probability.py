@@ -21,7 +21,8 @@ from sklearn.model_selection import StratifiedKFold
 from margrove.errors import InputError, shown
 
 FOLDS = 5
-_ON_TOP = 1e-9  # by how much the predicted class leads where it had to be lifted
+ON_TOP = 1e-9  # by how much the predicted class leads where it had to be lifted
+RIDGE = 1e-12  # on the diagonal of the coupling, so that it always has a solution
 _NEWTON_STEPS = 100
 _ROWS = 4096  # coupled at once
 
@@ -88,7 +89,7 @@ def coupled(pairs: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
         r[:, first, second], r[:, second, first] = part, 1 - part
         Q = -r * r.transpose(0, 2, 1)
         Q[:, np.arange(n_classes), np.arange(n_classes)] = (r**2).sum(axis=1)
-        Q += 1e-12 * np.eye(n_classes)
+        Q += RIDGE * np.eye(n_classes)
         p = np.linalg.solve(Q, np.ones((len(part), n_classes, 1)))[:, :, 0]
         p = np.maximum(p, 0)
         found[start : start + _ROWS] = p / p.sum(axis=1, keepdims=True)
@@ -118,6 +119,6 @@ def with_law(p: NDArray[np.float64], predicted: NDArray[np.intp]) -> NDArray[np.
     following = np.concatenate([ranked[:, 1:], np.full((len(wrong), 1), -np.inf)], axis=1)
     shared = mean[rows, np.argmax(following <= mean, axis=1)]
     part = np.minimum(part, shared[:, None])
-    part[rows, chosen] = shared * (1 + _ON_TOP)
+    part[rows, chosen] = shared * (1 + ON_TOP)
     p[wrong] = part / part.sum(axis=1, keepdims=True)
     return p

@@ -6,17 +6,16 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.utils import _safe_indexing
 
 from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_values
+from margrove.svm.cross_validation import JudgeOfNumbers
 from margrove.svm.folds import weight_in_fold
 from margrove.svm.grid import Fold, Ladder, ascending, listed_values, prices
 from margrove.svm.problem import regression
-from margrove.svm.scorers import Told, asked
+from margrove.svm.scorers import Told
 from margrove.svm.search import SupportVectorSearch, default_cs
 from margrove.svm.svr import SVR
 
@@ -126,19 +125,7 @@ engine_, certificate_
             "epsilon": spread * _EPSILONS if epsilons is None else epsilons,
             "gamma": self._gammas(values.X),
         }
-        told = _Told()
-
-        def scores(fold: int, found: NDArray[np.float64]) -> NDArray[np.float64]:
-            test = splits[fold][1]
-            weight = None if values.weight is None else values.weight[test]
-            if self.scoring is None:
-                scores = [r2_score(values.z[test], machines[0], sample_weight=weight) for machines in found]
-            else:
-                rows, wanted = _safe_indexing(X, test), _safe_indexing(y, test)
-                told._rows = rows
-                scores = [asked(self.scorer_, told.saying(machines[0]), rows, wanted, weight) for machines in found]
-            return np.array(scores)
-
+        scores = JudgeOfNumbers(_Told(), self, values, (X, y), splits).scores
         searched = ("C", "epsilon") if self._is_without_gamma else ("C", "epsilon", "gamma")
         ladder = Ladder(dual.y, dual.p, dual.point)
         self._fill(template, values.X, np.arange(n), (ladder,), folds, grid, scores, searched, sample_weight)
@@ -150,12 +137,8 @@ engine_, certificate_
 
 
 class _Told(Told, SVR):
-    """Of its values (rows,)."""
-
-    def saying(self, values: NDArray[np.float64]) -> Self:
-        self._values = values
-        return self
+    """Of its values (rows, 1)."""
 
     def predict(self, X: ArrayLike) -> Any:
         self._check_rows(X)
-        return self._values
+        return self._values.ravel()

@@ -93,6 +93,5 @@ def _by_channel(name: str, given: Any, n_channels: int) -> tuple[float, ...]:
     if len(values) != n_channels:
         raise ParameterError(f"{name} is {shown(given)}; {n_channels} numbers were expected, one for each channel.")
     for value in values:
-        limits = {"above": 0.0} if name == "std" else {}
-        check_number(name, value, cure="It is on the scale from 0 to 1.", **limits)
+        check_number(name, value, above=0.0 if name == "std" else None, cure="It is on the scale from 0 to 1.")
     return tuple(float(value) for value in values)

@@ -39,7 +39,10 @@ with _passive_waiting():
 core: Any = _core  # compiled, so without types
 core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm"])
 core.set_symmetric_blas(
-    cython_blas.__pyx_capi__["dsyrk"], cython_lapack.__pyx_capi__["dpotrf"], cython_lapack.__pyx_capi__["dpotrs"]
+    cython_blas.__pyx_capi__["dgemm"],
+    cython_blas.__pyx_capi__["dsyrk"],
+    cython_lapack.__pyx_capi__["dpotrf"],
+    cython_lapack.__pyx_capi__["dpotrs"],
 )
 
 

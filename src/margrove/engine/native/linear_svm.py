@@ -21,6 +21,7 @@ from margrove.linear_svm.problem import (
     LinearPathProblem,
     LinearSvmProblem,
     LinearSvmSolution,
+    centred,
     is_of_signs,
     is_squared,
     losses,
@@ -29,11 +30,15 @@ from margrove.linear_svm.problem import (
 from margrove.progress import Progress, report
 from margrove.status import Status
 
-_METHODS = {"newton": 0, "conjugate_gradients": 1, "descent": 2}
+_METHODS = {"newton": 0, "conjugate_gradients": 1, "descent": 2, "row_newton": 3}
 _NAMES = {number: name for name, number in _METHODS.items()}
 
 _LARGEST_MATRIX = 3000  # columns of a Hessian that is held
-_PATIENCE = 200  # passes of descent before another method takes over, where it may
+# Passes of descent before another method takes over, where it may: about as long as that will take.
+_PATIENCE = 200
+_LEAST_PATIENCE = 20
+_ROW_STEPS = {True: 6, False: 12}  # of row_newton, that descent is given time for; by whether the loss is squared
+_FREE_SHARE = 1 / 12  # of sparse rows that are free when descent is slow, as it was counted on texts
 # What a method costs, in multiplications: steps (or passes) as they were counted on real tables.
 _NEWTON_STEPS = {True: 12, False: 30}  # by whether the loss is squared
 _CG_ROUNDS = 20  # of each step
@@ -49,6 +54,7 @@ class Choice:
     method: str
     otherwise: str
     why: str
+    patience: int = _PATIENCE
 
 
 def choose(problem: LinearSvmProblem) -> Choice:
@@ -67,14 +73,19 @@ def choose(problem: LinearSvmProblem) -> Choice:
     shape = f"{n:,} rows, {d:,} columns, {width:.3g} numbers in a row"
     if newton <= min(gradients, 4 * descent):
         return Choice("newton", "newton", f"{shape}: a Hessian of {d + 1:,} columns is cheap")
-    if n <= d and not is_squared(problem.loss):  # where conjugate gradients crawl
-        otherwise = "newton" if is_held else "descent"
-    else:
-        otherwise = "newton" if is_held and newton <= gradients else "conjugate_gradients"
+    otherwise = "newton" if d < n and is_held and newton <= gradients else "row_newton"
     if is_squared(problem.loss) and n > 50 * d and gradients < descent:
         return Choice("conjugate_gradients", "conjugate_gradients", f"{shape}: the Hessian is dear, its products not")
-    then = "" if otherwise == "descent" else f", at most {_PATIENCE} passes; then {otherwise}"
-    return Choice("descent", otherwise, f"{shape}: coordinate descent{then}")
+    patience = _PATIENCE
+    if otherwise == "row_newton":
+        n_free = n * _FREE_SHARE if sp.issparse(problem.X) else min(n, d)
+        work = _ROW_STEPS[is_squared(problem.loss)] * n_free**3 / 3 / _BLAS_GAIN
+        if not sp.issparse(problem.X):
+            work += n_free**2 * d / 2 / _BLAS_GAIN
+        wait = work / (_WALK * stored)
+        patience = int(np.clip(wait, _LEAST_PATIENCE, _PATIENCE))
+    why = f"{shape}: coordinate descent, at most {patience} passes; then {otherwise}"
+    return Choice("descent", otherwise, why, patience)
 
 
 @solve.register
@@ -129,13 +140,14 @@ def climb(
 ) -> list[list[LinearSvmSolution]]:
     """Each machine along factors of its costs; of each the rungs that were reached, the last perhaps broken off. Where
     a ``violation`` is given, the pulls must also meet the KKT conditions within it."""
+    problem, middles = centred(problem)
     choice = choose(problem)
     threads = threads_for(effort.n_jobs)
     machines = core.LinearSet(
         points_of(problem.X),
         _METHODS[choice.method],
         _METHODS[choice.otherwise],
-        _PATIENCE,
+        choice.patience,
         problem.tol,
         problem.max_iter,
         problem.seed,
@@ -169,10 +181,14 @@ def climb(
 
     with blas_held_back():
         reason = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
-    return [
+    found = [
         [_solution(rung, reason) for rung in machines.rungs(k) if math.isfinite(rung["primal"]) or rung["ending"]]
         or [_unbegun(problem, machine, reason, choice)]
         for k, machine in enumerate(problem.machines)
+    ]
+    return [
+        [replace(solution, b=solution.b + middle) for solution in rungs] if middle else rungs
+        for rungs, middle in zip(found, middles, strict=True)
     ]
 
 

@@ -1,0 +1,182 @@
+"""An ONNX graph under construction: operators, constants, and the model that comes of them.
+
+All arithmetic is float64: a Python float or an array of floats that is handed to an operator becomes a constant of
+doubles, a whole number one of int64. What no output needs is left out in the end, so that those who build a graph may
+offer more than is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from margrove.errors import MissingExtraError
+from margrove.store.fault import FaultError
+
+Operand: TypeAlias = Any  # the name of a tensor (str), or a number or array that becomes a constant
+
+ML = "ai.onnx.ml"
+OPSET = 18  # reductions take their axes as inputs
+ML_OPSET = 5  # TreeEnsemble, whose thresholds and leaves are doubles
+IR_VERSION = 10  # the oldest that has both
+MOST_BYTES = 2**31 - 2**20  # of all constants: a protobuf message holds less than 2 GiB
+ROWS = "rows"  # the name of the dimension that is free
+
+
+def onnx_package() -> Any:
+    """The package ``onnx``.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed; names the line that installs it.
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise MissingExtraError("ONNX files need the package onnx: pip install 'margrove[onnx]'") from error
+    return onnx
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output of a graph: its name, its type in ONNX's words, and its columns (None: it is a vector)."""
+
+    name: str
+    type: str  # "double", "int64", "string" or "bool"
+    width: int | None
+
+
+@dataclass
+class Graph:
+    """Operators in the order in which they run, and their constants by name.
+
+    Examples
+    --------
+    >>> from margrove.store.onnx_graph import Graph, Tensor
+    >>> graph = Graph()
+    >>> doubled = graph.op("Mul", "X", 2.0)
+    >>> model = graph.model("doubled", [Tensor("X", "double", 3)], {doubled: Tensor("Y", "double", 3)})
+    >>> [node.op_type for node in model.graph.node]
+    ['Mul', 'Identity']
+    """
+
+    taken: set[str] = field(default_factory=set)  # names that are not to be given to a tensor of ours
+    nodes: list[Any] = field(default_factory=list)
+    constants: dict[str, Any] = field(default_factory=dict)
+    prefix: str = "/"
+    n_names: int = 0
+
+    def fresh(self, word: str) -> str:
+        """A name that nothing has."""
+        while True:
+            self.n_names += 1
+            name = f"{self.prefix}{word}_{self.n_names}"
+            if name not in self.taken:
+                return name
+
+    def op(self, kind: str, *operands: Operand, **attributes: Any) -> str:
+        """Add an operator with one result; the name of that."""
+        (name,) = self.ops(kind, 1, *operands, **attributes)
+        return name
+
+    def ops(self, kind: str, n_results: int, *operands: Operand, **attributes: Any) -> list[str]:
+        """Add an operator; the names of its results."""
+        names = [each if isinstance(each, str) else self.constant(each) for each in operands]
+        results = [self.fresh(kind) for _ in range(n_results)]
+        self.nodes.append(onnx_package().helper.make_node(kind, names, results, name=results[0], **attributes))
+        return results
+
+    def constant(self, value: Any) -> str:
+        """Add a constant: doubles, whole numbers as int64, truth values or text."""
+        array = np.asarray(value)
+        if array.dtype.kind == "f":
+            array = array.astype(np.float64)
+        elif array.dtype.kind in "iu":
+            array = array.astype(np.int64)
+        elif array.dtype.kind == "U":
+            array = array.astype(object)
+        name = self.fresh("constant")
+        self.constants[name] = array
+        return name
+
+    def cast(self, tensor: str, to: str) -> str:
+        """The tensor in another type, such as "double"."""
+        return self.op("Cast", tensor, to=_type_number(to))
+
+    def columns(self, tensor: str, places: Sequence[int]) -> str:
+        """Some columns of a matrix."""
+        return self.op("Gather", tensor, np.asarray(places, dtype=np.int64), axis=1)
+
+    def flat(self, tensor: str) -> str:
+        """A matrix of one column as a vector."""
+        return self.op("Squeeze", tensor, np.array([1]))
+
+    def joined(self, tensors: Sequence[str]) -> str:
+        """Matrices side by side."""
+        return tensors[0] if len(tensors) == 1 else self.op("Concat", *tensors, axis=1)
+
+    def body(self, word: str) -> Graph:
+        """A graph for the inside of a loop, whose names are not those of this one."""
+        return Graph(self.taken, prefix=f"{self.fresh(word)}/")
+
+    def proto(self, name: str, inputs: Iterable[Any], outputs: Iterable[Any]) -> Any:
+        """The graph as ONNX has it."""
+        onnx = onnx_package()
+        constants = [_tensor(onnx, name, array) for name, array in self.constants.items()]
+        return onnx.helper.make_graph(self.nodes, name, list(inputs), list(outputs), initializer=constants)
+
+    def model(self, name: str, inputs: Sequence[Tensor], outputs: dict[str, Tensor]) -> Any:
+        """The finished model, checked; ``outputs`` says under which names its results leave the graph."""
+        onnx = onnx_package()
+        for tensor, output in outputs.items():
+            self.nodes.append(onnx.helper.make_node("Identity", [tensor], [output.name], name=output.name))
+        self._leave_out_what_nobody_needs({output.name for output in outputs.values()})
+        size = sum(array.nbytes for array in self.constants.values())
+        check_size(size)
+        graph = self.proto(name, map(_described, inputs), map(_described, outputs.values()))
+        domains = [onnx.helper.make_opsetid("", OPSET)]
+        if any(node.domain == ML for node in self.nodes):
+            domains.append(onnx.helper.make_opsetid(ML, ML_OPSET))
+        return onnx.helper.make_model(graph, opset_imports=domains, ir_version=IR_VERSION)
+
+    def _leave_out_what_nobody_needs(self, needed: set[str]) -> None:
+        kept = []
+        for node in reversed(self.nodes):
+            if needed.intersection(node.output):
+                needed.update(node.input)
+                kept.append(node)
+        self.nodes = kept[::-1]
+        self.constants = {name: array for name, array in self.constants.items() if name in needed}
+
+
+def check_size(n_bytes: int) -> None:
+    """Refuse what no ONNX file holds, before it is made."""
+    if n_bytes > MOST_BYTES:
+        raise FaultError(
+            f"its numbers take {n_bytes / 2**30:.1f} GiB, and an ONNX file holds less than 2",
+            "Use a model with fewer support vectors or columns, such as LinearSVC.",
+        )
+
+
+def described(name: str, type_name: str, shape: Sequence[Any]) -> Any:
+    """A tensor's name, type and shape as ONNX has it."""
+    return onnx_package().helper.make_tensor_value_info(name, _type_number(type_name), list(shape))
+
+
+def _described(tensor: Tensor) -> Any:
+    return described(tensor.name, tensor.type, [ROWS] if tensor.width is None else [ROWS, tensor.width])
+
+
+def _type_number(name: str) -> int:
+    return int(getattr(onnx_package().TensorProto, name.upper()))
+
+
+def _tensor(onnx: Any, name: str, array: Any) -> Any:
+    if array.dtype == object:
+        words = [str(each).encode() for each in array.ravel()]
+        return onnx.helper.make_tensor(name, onnx.TensorProto.STRING, array.shape, words)
+    return onnx.numpy_helper.from_array(array, name)

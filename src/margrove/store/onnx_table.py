@@ -1,0 +1,232 @@
+"""The table that comes into an ONNX graph: one input for each column by its name, or one matrix X.
+
+A number is a double, NaN where it is missing; so is a truth value, 1 or 0. Text is a string, and a missing cell the
+word that stands for it: "" unless that is a level, see `missing_word`.
+
+Where training had no names and all columns are numbers, or where names are many (`MOST_INPUTS`), the input is a matrix
+X with a column for each.
+
+Codes of a category, the same for text and numbers, are 0 where training did not know the level, 1 where the cell is
+missing, and k + 2 for level k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from margrove.errors import shown
+from margrove.store.fault import FaultError
+from margrove.store.onnx_graph import ML, Graph, Tensor, onnx_package
+
+MATRIX = "X"
+MOST_INPUTS = 512  # of named columns that are all numbers: beyond, they are one matrix
+
+UNSEEN, MISSING, FIRST_LEVEL = 0, 1, 2
+
+
+class Columns(Protocol):
+    """Columns that a learner or an encoder asks for, by their places."""
+
+    width: int
+
+    def numbers(self, places: Sequence[int] | None = None) -> str:
+        """Some or all of them as a matrix of doubles."""
+        ...
+
+    def codes(self, place: int, levels: Sequence[Any]) -> str:
+        """The codes of a category, (rows, 1) int64."""
+        ...
+
+    def select(self, places: Sequence[int]) -> Columns:
+        """Some of them, as all that there are."""
+        ...
+
+
+class MatrixColumns:
+    """What an encoder has made: a matrix of numbers."""
+
+    def __init__(self, graph: Graph, matrix: str, width: int) -> None:
+        self.graph, self.matrix, self.width = graph, matrix, width
+
+    def numbers(self, places: Sequence[int] | None = None) -> str:
+        """Some or all columns."""
+        if places is None or list(places) == list(range(self.width)):
+            return self.matrix
+        return self.graph.columns(self.matrix, places)
+
+    def codes(self, place: int, levels: Sequence[Any]) -> str:
+        """The codes of numbers that are categories."""
+        return codes_of_numbers(self.graph, self.numbers([place]), levels)
+
+    def select(self, places: Sequence[int]) -> MatrixColumns:
+        """Some columns."""
+        return MatrixColumns(self.graph, self.numbers(places), len(places))
+
+
+class Inputs:
+    """The inputs of the graph. What is asked for is noted, and the inputs are made of it in the end: only then it is
+    known which columns are text."""
+
+    def __init__(self, graph: Graph, names: Sequence[str] | None, n_columns: int) -> None:
+        self.graph = graph
+        self.is_named = names is not None
+        self.names = [f"x{j}" for j in range(n_columns)] if names is None else [str(name) for name in names]
+        self.kinds: dict[int, str] = {}
+        self._levels: dict[int, list[str]] = {}
+        self._numbers: dict[tuple[int, ...], str] = {}
+        self._codes: dict[tuple[int, tuple[str, ...]], str] = {}
+        self._empty: dict[int, str] = {}  # codes of categories without a level
+        if any(not name for name in self.names):
+            raise FaultError("a column has no name, and an input of an ONNX graph needs one", "Name it, and fit again.")
+        graph.taken.update(self.names, {MATRIX})
+
+    def numbers(self, places: Sequence[int]) -> str:
+        """These columns as a matrix."""
+        for j in places:
+            self._note(j, "number")
+        key = tuple(places)
+        if key not in self._numbers:
+            self._numbers[key] = self.graph.fresh("numbers")
+        return self._numbers[key]
+
+    def codes(self, j: int, levels: Sequence[Any]) -> str:
+        """The codes of a category."""
+        if not levels:  # every cell was missing; to another machine, that saw other rows, it may be text or numbers
+            return self._empty.setdefault(j, self.graph.fresh("codes"))
+        if not isinstance(levels[0], str):
+            kind = "truth value" if isinstance(levels[0], bool) else "number"
+            codes = codes_of_numbers(self.graph, self.numbers([j]), levels)
+            self.kinds[j] = kind
+            return codes
+        self._note(j, "text")
+        self._levels.setdefault(j, []).extend(levels)
+        key = j, tuple(levels)
+        if key not in self._codes:
+            self._codes[key] = self.graph.fresh("codes")
+        return self._codes[key]
+
+    def note_truth(self, j: int) -> None:
+        """Say that a column of numbers holds truth values."""
+        self.kinds[j] = "truth value"
+
+    def _note(self, j: int, kind: str) -> None:
+        known = self.kinds.setdefault(j, kind)
+        if (known == "text") != (kind == "text"):
+            raise FaultError(
+                f"its machines do not agree on the column {self.names[j]!r}: to some it is text, to others numbers",
+                "Make it one of them before you fit.",
+            )
+
+    def make(self) -> tuple[list[Tensor], list[dict[str, Any]]]:
+        """The inputs, and what a person has to know of each; the operators that read them come first in the graph."""
+        asked, self.graph.nodes = self.graph.nodes, []
+        for j, name in self._empty.items():
+            if self.kinds.setdefault(j, "text") == "text":
+                self._levels.setdefault(j, [])
+                self._codes[j, ()] = name
+            else:
+                self.numbers([j])
+        used = sorted(self.kinds)
+        has_text = "text" in self.kinds.values()
+        if not has_text and (not self.is_named or len(used) > MOST_INPUTS):
+            tensors, facts = self._matrix()
+        else:
+            tensors, facts = self._by_name(used)
+        for j, name in self._empty.items():
+            if self.kinds[j] != "text":
+                is_missing = self.graph.op("IsNaN", self.numbers([j]))
+                self._named(name, "Cast", is_missing, to=onnx_package().TensorProto.INT64)  # UNSEEN or MISSING
+        self.graph.nodes += asked
+        return tensors, facts
+
+    def _matrix(self) -> tuple[list[Tensor], list[dict[str, Any]]]:
+        everything = tuple(range(len(self.names)))
+        for places, name in self._numbers.items():
+            if places == everything:
+                self._named(name, "Identity", MATRIX)
+            else:
+                self._named(name, "Gather", MATRIX, np.array(places), axis=1)
+        fact = {"name": MATRIX, "kind": "numbers", "columns": self.names}
+        return [Tensor(MATRIX, "double", len(self.names))], [fact]
+
+    def _by_name(self, used: list[int]) -> tuple[list[Tensor], list[dict[str, Any]]]:
+        for places, name in self._numbers.items():
+            self._named(name, "Concat", *(self.names[j] for j in places), axis=1)
+        words = {j: missing_word(self._levels[j]) for j in self._levels}
+        for (j, levels), name in self._codes.items():
+            keys = [words[j], *levels]
+            codes = [MISSING, *range(FIRST_LEVEL, FIRST_LEVEL + len(levels))]
+            self._named(
+                name,
+                "LabelEncoder",
+                self.names[j],
+                keys_strings=keys,
+                values_int64s=codes,
+                default_int64=UNSEEN,
+                domain=ML,
+            )
+        tensors, facts = [], []
+        for j in used:
+            kind = self.kinds[j]
+            tensors.append(Tensor(self.names[j], "string" if kind == "text" else "double", 1))
+            missing = {"missing": words[j]} if kind == "text" else {}
+            facts.append({"name": self.names[j], "kind": kind, **missing})
+        return tensors, facts
+
+    def _named(self, name: str, kind: str, *operands: Any, **attributes: Any) -> None:
+        """An operator whose result has a name already."""
+        self.graph.op(kind, *operands, **attributes)
+        self.graph.nodes[-1].output[0] = name
+
+
+class TableColumns:
+    """Some columns of the table that comes in."""
+
+    def __init__(self, inputs: Inputs, places: Sequence[int]) -> None:
+        self.inputs, self._places, self.width = inputs, list(places), len(places)
+
+    def numbers(self, places: Sequence[int] | None = None) -> str:
+        """Some or all columns."""
+        return self.inputs.numbers(self._places if places is None else [self._places[j] for j in places])
+
+    def codes(self, place: int, levels: Sequence[Any]) -> str:
+        """The codes of a category."""
+        return self.inputs.codes(self._places[place], levels)
+
+    def note_truth(self, place: int) -> None:
+        """Say that a column of numbers holds truth values."""
+        self.inputs.note_truth(self._places[place])
+
+    def select(self, places: Sequence[int]) -> TableColumns:
+        """Some columns."""
+        return TableColumns(self.inputs, [self._places[j] for j in places])
+
+
+def missing_word(levels: Sequence[str]) -> str:
+    """What a missing cell of text is: "", or where that is a level a word that is none.
+
+    Examples
+    --------
+    >>> from margrove.store.onnx_table import missing_word
+    >>> missing_word(["no", "yes"]), missing_word(["", "yes"])
+    ('', '(missing)')
+    """
+    word, known = "", set(levels)
+    while word in known:
+        word = f"({word})" if word else "(missing)"
+    return word
+
+
+def codes_of_numbers(graph: Graph, column: str, levels: Sequence[Any]) -> str:
+    """The codes of a category whose levels are numbers or truth values, from a column of doubles."""
+    if any(isinstance(level, str) for level in levels):
+        raise FaultError(f"the level {shown(levels[0])} is text, and its column comes as numbers", "Fit it again.")
+    missing = graph.cast(graph.op("IsNaN", column), "int64")  # × MISSING, which is 1
+    if not levels:
+        return missing
+    is_level = graph.cast(graph.op("Equal", column, np.array([levels], dtype=np.float64)), "int64")
+    codes = np.arange(FIRST_LEVEL, FIRST_LEVEL + len(levels))[None]
+    return graph.op("Add", graph.op("ReduceSum", graph.op("Mul", is_level, codes), np.array([1])), missing)

@@ -1,0 +1,191 @@
+"""Decision trees as ``TreeEnsemble``, whose thresholds and leaves are doubles.
+
+Every test is x ≤ θ, and NaN goes where the tree says. Where x is a number, that is the tree's own test. A test of the
+levels of a category, or of intervals, first becomes a number: a table has the branch of each code (`onnx_table`; an
+interval counts as a level), so that missing cells and codes that the node has not seen are entries like others. Its
+branches are then told apart by halves.
+
+Sets of codes have a test of their own in ONNX, BRANCH_MEMBER, which is not used: onnxruntime (1.31) takes leaves of
+equal weight for the same leaf there, whatever class they are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.store.onnx_answer import Answer
+from margrove.store.onnx_graph import ML, Graph, onnx_package
+from margrove.store.onnx_table import FIRST_LEVEL, MISSING, Columns
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import TreeColumn
+from margrove.tree.words import branch_of_codes
+
+_LEQ = 0  # of nodes_modes
+_SUM, _NONE = 1, 0  # aggregate_function, post_transform
+# Leaves that no node leads to: where the one child of a root is a leaf and the other a node of the same number, some
+# versions of onnxruntime (1.21 to 1.23) take the root for a leaf, its issue 24679. Leaves after these have higher
+# numbers than the nodes below their root.
+_IDLE_LEAVES = 2
+
+Slot = tuple[int, bool]  # a node and its side, true or false, that something is to be hung below
+Asked = tuple[int, tuple[int, ...]]  # a column, and of a test of codes the branch of each: unseen, missing, levels
+
+
+@dataclass
+class Ensemble:
+    """Trees on their way into a ``TreeEnsemble``: node by node, leaf by leaf."""
+
+    columns: Sequence[TreeColumn]
+    roots: list[int] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)  # of each node
+    splits: list[float] = field(default_factory=list)
+    missing_is_true: list[int] = field(default_factory=list)
+    below: list[list[int]] = field(default_factory=list)  # the true and the false child of each node
+    is_leaf: list[list[int]] = field(default_factory=list)  # whether these are leaves
+    targets: list[int] = field(default_factory=lambda: [0] * _IDLE_LEAVES)
+    weights: list[float] = field(default_factory=lambda: [0.0] * _IDLE_LEAVES)
+
+    def add(self, tree: TreeModel, targets: NDArray[Any], weights: NDArray[Any]) -> None:
+        """A tree, and to which target each of its nodes, as a leaf, adds how much."""
+        self.roots.append(len(self.asked))
+        waiting: list[tuple[int, Slot | None]] = [(0, None)]
+        while waiting:
+            node, slot = waiting.pop()
+            j = int(tree.feature[node])
+            if j < 0:
+                # A tree that is one leaf needs a node all the same, whose branches say the same.
+                for each in [slot] if slot is not None else self._idle_node():
+                    self._hang_leaf(each, int(targets[node]), float(weights[node]))
+            elif self.columns[j].test == "threshold":
+                is_true = int(tree.missing_branch[node]) == 0
+                number = self._node((j, ()), float(tree.threshold[node]), is_true=is_true)
+                self._hang_node(slot, number)
+                yes, no = tree.children(node).tolist()
+                waiting += [(no, (number, False)), (yes, (number, True))]
+            else:
+                waiting += self._branches(tree, node, slot)
+
+    def _branches(self, tree: TreeModel, node: int, slot: Slot | None) -> list[tuple[int, Slot | None]]:
+        """The nodes that part the branches of a test of codes; what hangs below them."""
+        children = tree.children(node).tolist()
+        others = int(tree.default_branch[node]), int(tree.missing_branch[node])  # UNSEEN, MISSING
+        asked = int(tree.feature[node]), (*others, *branch_of_codes(tree, node))
+        below: list[tuple[int, Slot | None]] = []
+        parting: list[tuple[int, int, Slot | None]] = [(0, len(children), slot)]
+        while parting:
+            first, end, slot = parting.pop()
+            if end - first == 1:
+                below.append((children[first], slot))
+                continue
+            half = (first + end) // 2
+            number = self._node(asked, half - 0.5, is_true=False)
+            self._hang_node(slot, number)
+            parting += [(half, end, (number, False)), (first, half, (number, True))]
+        return below
+
+    def _node(self, asked: Asked, split: float, *, is_true: bool) -> int:
+        self.asked.append(asked)
+        self.splits.append(split)
+        self.missing_is_true.append(int(is_true))
+        self.below.append([0, 0])
+        self.is_leaf.append([0, 0])
+        return len(self.asked) - 1
+
+    def _idle_node(self) -> list[Slot]:
+        only = self._node((0, ()), 0.0, is_true=False)
+        return [(only, True), (only, False)]
+
+    def _hang_node(self, slot: Slot | None, number: int) -> None:
+        if slot is not None:
+            self.below[slot[0]][int(not slot[1])] = number
+
+    def _hang_leaf(self, slot: Slot, target: int, weight: float) -> None:
+        self.below[slot[0]][int(not slot[1])] = len(self.targets)
+        self.is_leaf[slot[0]][int(not slot[1])] = 1
+        self.targets.append(target)
+        self.weights.append(weight)
+
+    def into(self, graph: Graph, columns: Columns, n_targets: int) -> str:
+        """The sums of what the leaves of each row add, (n, targets)."""
+        tensor = onnx_package().numpy_helper.from_array
+        cells, places = self._cells(graph, columns)
+        below, is_leaf = np.array(self.below), np.array(self.is_leaf)
+        return graph.op(
+            "TreeEnsemble",
+            cells,
+            domain=ML,
+            n_targets=n_targets,
+            aggregate_function=_SUM,
+            post_transform=_NONE,
+            tree_roots=self.roots,
+            nodes_modes=tensor(np.full(len(self.asked), _LEQ, dtype=np.uint8)),
+            nodes_featureids=[places.get(asked, 0) for asked in self.asked],
+            nodes_splits=tensor(np.array(self.splits)),
+            nodes_missing_value_tracks_true=self.missing_is_true,
+            nodes_truenodeids=below[:, 0].tolist(),
+            nodes_trueleafs=is_leaf[:, 0].tolist(),
+            nodes_falsenodeids=below[:, 1].tolist(),
+            nodes_falseleafs=is_leaf[:, 1].tolist(),
+            leaf_targetids=self.targets,
+            leaf_weights=tensor(np.array(self.weights)),
+        )
+
+    def _cells(self, graph: Graph, columns: Columns) -> tuple[str, dict[Asked, int]]:
+        """What the nodes ask as doubles, (n, asked), and where each stands there: numbers as they are, then of each
+        other column the branches that its tables give, each table once."""
+        tables: dict[int, dict[Asked, None]] = {}
+        for asked in self.asked:
+            if asked[1]:
+                tables.setdefault(asked[0], {})[asked] = None
+        numbers = [j for j, column in enumerate(self.columns) if column.test == "threshold"]
+        places: dict[Asked, int] = {(j, ()): place for place, j in enumerate(numbers)}
+        parts = [columns.numbers(numbers)] if numbers else []
+        for j, column in enumerate(self.columns):
+            if column.test == "threshold":
+                continue
+            codes = interval_codes(graph, column, columns, j) if column.cuts else columns.codes(j, column.levels)
+            if j in tables or (not parts and j == len(self.columns) - 1):  # one at least, for a tree that asks nothing
+                own = list(tables.get(j, {(j, (0,) * (FIRST_LEVEL + column.n_codes)): None}))
+                places |= {asked: len(places) + number for number, asked in enumerate(own)}
+                branches = np.array([branches for _, branches in own], dtype=np.float64).T
+                parts.append(graph.op("Gather", branches, graph.flat(codes), axis=0))
+        return graph.joined(parts), places
+
+
+def interval_codes(graph: Graph, column: TreeColumn, columns: Columns, j: int) -> str:
+    """The code of the interval that a number is in, (n, 1): how many cut points are at or below it."""
+    number = columns.numbers([j])
+    above = graph.cast(graph.op("GreaterOrEqual", number, np.array([column.cuts])), "int64")
+    count = graph.op("Add", graph.op("ReduceSum", above, np.array([1])), FIRST_LEVEL)
+    return graph.op("Where", graph.op("IsNaN", number), MISSING, count)
+
+
+def tree_classifier(graph: Graph, model: Any, columns: Columns) -> Answer:
+    """`DecisionTreeClassifier` and `DecisionStump`: the number of the leaf, and what is known of it."""
+    tree: TreeModel = model.tree_
+    leaf = _leaf(graph, tree, columns)
+    smoothed = tree.value + model.smoothing
+    return Answer(
+        model.classes_,
+        graph.op("Gather", tree.value.argmax(axis=1), leaf),
+        probabilities=graph.op("Gather", smoothed / smoothed.sum(axis=1, keepdims=True), leaf, axis=0),
+    )
+
+
+def tree_regression(graph: Graph, model: Any, columns: Columns) -> Answer:
+    """`DecisionTreeRegressor`."""
+    leaf = _leaf(graph, model.tree_, columns)
+    return Answer(value=graph.op("Gather", model.tree_.value[:, :1], leaf, axis=0))
+
+
+def _leaf(graph: Graph, tree: TreeModel, columns: Columns) -> str:
+    """The number of each row's leaf, (n,) int64: a sum of one whole number, which a double holds exactly."""
+    ensemble = Ensemble(tree.columns)
+    ensemble.add(tree, np.zeros(tree.n_nodes, dtype=np.int64), np.arange(tree.n_nodes))
+    leaf = ensemble.into(graph, columns, 1)
+    return graph.flat(graph.cast(leaf, "int64"))

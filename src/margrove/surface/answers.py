@@ -1,0 +1,80 @@
+"""What a model says of rows that it has not seen, kept for whoever judges it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.data import Table
+from margrove.surface.models import learner_of
+
+WITHIN = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model said of rows that it had not seen."""
+
+    rows: NDArray[np.int64]  # of the table
+    answers: NDArray[Any]
+    scores: NDArray[np.float64] | None  # (rows, classes): decision values, or probabilities
+    learner: str  # that gave them
+    means: NDArray[np.float64] | None = None  # of numbers: the mean of what was learned from, for each row
+
+
+def wilson(n_right: int, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share of which ``n_right`` of ``n`` were seen (Wilson): it never leaves 0 … 1, and has a
+    width where all were right.
+
+    Examples
+    --------
+    >>> from margrove.surface.answers import wilson
+    >>> [round(end, 3) for end in wilson(95, 100)], [round(end, 3) for end in wilson(20, 20)]
+    ([0.888, 0.978], [0.839, 1.0])
+    """
+    p, z2 = n_right / n, WITHIN * WITHIN
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = WITHIN / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def joined(answers: Sequence[Answers]) -> Answers:
+    """Those of several rounds as one, by row. Scores only where each round gave them on the same scale: of the same
+    learner."""
+    order = np.argsort(np.concatenate([part.rows for part in answers]), kind="stable")
+    scores = [part.scores for part in answers if part.scores is not None]
+    means = [part.means for part in answers if part.means is not None]
+    learners = sorted({part.learner for part in answers})
+    has_scores = len(scores) == len(answers) and len(learners) == 1
+    return Answers(
+        np.concatenate([part.rows for part in answers])[order],
+        np.concatenate([part.answers for part in answers])[order],
+        np.concatenate(scores)[order] if has_scores else None,
+        ", ".join(learners),
+        np.concatenate(means)[order] if means else None,
+    )
+
+
+def scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """How much each class has for it, a column for each: probabilities of a tree, else decision values; of a class that
+    the model has not met, the least there is."""
+    own = learner_of(model).classes_
+    if hasattr(learner_of(model), "tree_"):
+        values = model.predict_proba(table)
+    else:
+        values = np.asarray(model.decision_function(table), np.float64)
+        if values.ndim == 1:
+            values = np.column_stack([-values, values])
+    scores = np.full((len(values), len(classes)), float(values.min(initial=0.0)))
+    scores[:, np.searchsorted(classes, own)] = values
+    return scores
+
+
+def answered(model: Any, asked: Table, rows: NDArray[np.int64], said: NDArray[Any], labels: NDArray[Any]) -> Answers:
+    """What a classifier said of these rows of a table with these labels, and how much each class had for it."""
+    return Answers(rows, said, scores_of(model, asked, np.unique(labels)), type(learner_of(model)).__name__)

@@ -1,0 +1,62 @@
+"""``margrove report``: the report of a saved model on a table."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+import webbrowser
+from pathlib import Path
+
+from margrove.errors import InputError, ParameterError
+from margrove.surface.cures import warnings_in_shell
+from margrove.surface.meter import metered
+from margrove.surface.models import check_folder, read_model
+from margrove.surface.reading import STANDARD_STREAM, Reading
+from margrove.surface.report.writing import FORMATS, check_format, report_content, write_content
+from margrove.surface.screen import Screen
+
+
+def report(
+    screen: Screen, model_path: str, reading: Reading, output: str | None, format: str, *, is_opened: bool
+) -> None:
+    """Read model and table, gather, write, and perhaps open."""
+    check_format(format)
+    if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
+        raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
+    destination = output or _usual_name(model_path, format)
+    if is_opened and (destination == STANDARD_STREAM or format != "html"):
+        raise ParameterError("--open is for a page in a file: leave out -o - and --format.")
+    _check_output(destination, format, model_path, reading.file)
+    model = read_model(model_path)
+    with metered(screen, "gathering the report"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        content = report_content(model, reading.unlabelled(), format)
+    for message in warnings_in_shell(caught):
+        screen.warn(message)
+    if destination == STANDARD_STREAM:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    write_content(content, destination)
+    screen.essential(f"Wrote {destination} ({len(content) / 1e6:.1f} MB)")
+    if is_opened:
+        webbrowser.open(Path(destination).resolve().as_uri())
+    screen.document(
+        {"command": "report", "model": model_path, "format": format, "output": destination, "bytes": len(content)}
+    )
+
+
+def _usual_name(model_path: str, format: str) -> str:
+    stem = "model" if model_path == STANDARD_STREAM else Path(model_path).stem
+    return f"{stem}.report.{FORMATS[format]}"
+
+
+def _check_output(output: str, format: str, *inputs: str | None) -> None:
+    """Refuse, before any work, a place that cannot be written to, or that is the model or table being read."""
+    if output == STANDARD_STREAM:
+        return
+    check_folder(output, f"report.{FORMATS[format]}")
+    for path in inputs:
+        is_there = path is not None and path != STANDARD_STREAM and Path(path).exists() and Path(output).exists()
+        if path is not None and is_there and Path(path).samefile(output):
+            raise InputError("is what is being read, so it is not overwritten", file=output, cure="Choose another: -o.")

@@ -1,0 +1,143 @@
+"""The part "three decisions explained": examples in words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from margrove.surface.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words
+from margrove.surface.report.explain import Example, examples
+from margrove.surface.report.subject import Subject
+
+_TITLES = {
+    "sure": "One it is sure of",
+    "borderline": "A borderline one: right, but the least sure",
+    "wrong": "One it gets wrong",
+    "other": "One of another class",
+    "near": "One it estimates well",
+    "usual": "A usual one: half of the rows are closer, half further off",
+    "far": "The one it is furthest off",
+}
+_MOST_CELLS = 40
+
+
+def decisions_section(subject: Subject) -> Section | None:
+    """Up to three examples; None where the model judges nothing that could be explained."""
+    found = examples(subject)
+    if not found:
+        return None
+    blocks: list[Block] = [Words(_introduction(subject, found))]
+    blocks += [Card(_TITLES[example.kind], _blocks(subject, example)) for example in found]
+    judged = subject.judged
+    if judged is not None and judged.classes is not None and not any(e.kind == "wrong" for e in found):
+        rows = f"{len(judged.truth):,} rows"
+        unfair = " But it has seen them in training: on new rows it will make mistakes." if subject.is_training else ""
+        blocks.append(
+            Words(f"None of the {rows} looked at is judged wrongly, so there is no mistake to explain.{unfair}", "note")
+        )
+    return Section("examples", "Decisions explained", blocks, {"examples": [_data(example) for example in found]})
+
+
+def _introduction(subject: Subject, found: list[Example]) -> str:
+    rows = "this table" if subject.is_whole else f"a sample of {len(subject.rows):,} rows of this table"
+    n = {1: "One row", 2: "Two rows", 3: "Three rows"}[len(found)]
+    return f"{n} of {rows}, and how the model came to its answer."
+
+
+def _data(example: Example) -> dict[str, Any]:
+    record = asdict(example)
+    record["row"] += 1  # as everywhere in the report, the first row is row 1
+    record["cells"] = dict(example.cells)
+    record["shares"] = dict(example.shares)
+    for neighbour in record["neighbours"]:
+        neighbour["row"] += 1
+    return record
+
+
+def _blocks(subject: Subject, example: Example) -> list[Block]:
+    blocks: list[Block] = [Words(_verdict(subject, example), "lead")]
+    if example.questions:
+        blocks += _questions(example)
+    if example.shares:
+        blocks += _votes(example)
+    if example.pushes:
+        blocks.append(_pushes(subject, example))
+        if example.base is not None and not example.is_linear:
+            blocks.append(Words(_ordinary(subject, example), "note"))
+    if example.neighbours:
+        blocks.append(_neighbours(example))
+    cells = example.cells[:_MOST_CELLS]
+    if cells:
+        more = len(example.cells) - len(cells)
+        caption = "" if not more else f"and {more:,} more columns"
+        blocks.append(Folded("The whole row", [Grid(["column", "cell"], [list(cell) for cell in cells], caption)]))
+    return blocks
+
+
+def _verdict(subject: Subject, example: Example) -> str:
+    row = f"Row {example.row + 1:,}"
+    if subject.classes is None:
+        return f"{row}: estimated {example.predicted}, truly {example.truth}."
+    sure = "" if example.probability is None else f" ({100 * example.probability:.0f} % sure)"
+    if example.kind == "wrong":
+        return f"{row} is {example.truth!r}, but the model says {example.predicted!r}{sure}."
+    known = " It is right." if example.truth is not None else ""
+    close = f", next comes {example.rival!r}" if example.kind == "borderline" else ""
+    return f"{row}: the model says {example.predicted!r}{sure}{close}.{known}"
+
+
+def _questions(example: Example) -> list[Block]:
+    rows = [[str(i), q.asked, q.cell, q.after] for i, q in enumerate(example.questions, start=1)]
+    header = ["", "what holds for this row", "its cell", "training rows like it, and their largest share"]
+    words = "The tree asks one question after the other; these answers lead to its leaf:"
+    return [Words(words), Grid(header, rows, numeric=frozenset({0}), long=frozenset({1}))]
+
+
+def _votes(example: Example) -> list[Block]:
+    bars = [Bar(name, share, f"{100 * share:.1f} %") for name, share in example.shares]
+    return [Bars(bars, "Share of the votes of all trees for each class")]
+
+
+def _ordinary(subject: Subject, example: Example) -> str:
+    """What the model would say of a row without anything special."""
+    base = example.base or 0.0
+    if subject.classes is None:
+        return f"A row with every column as usual would be estimated {base:.4g}."
+    if base > 0:
+        said, other = f"also be called {example.predicted!r}", example.rival
+    else:
+        said, other = f"be called {example.rival!r}", example.predicted
+    return f"A row with every column as usual would {said} rather than {other!r}."
+
+
+def _pushes(subject: Subject, example: Example) -> Bars:
+    start = [example.base] if example.is_linear and example.base is not None and subject.classes is not None else []
+    most = max(abs(amount) for amount in [*start, *(push.amount for push in example.pushes)])
+    bars = [Bar("an average row starts with", amount / most, f"{amount:+.3g}") for amount in start]
+    for push in example.pushes:
+        usual = f" (usually {push.usual})" if push.usual and push.usual != push.cell else ""
+        cell = f" = {push.cell}" if push.cell else ""
+        bars.append(Bar(f"{push.column}{cell}{usual}", push.amount / most, f"{push.amount:+.3g}"))
+    right = "raises it" if subject.classes is None else f"for {example.predicted!r}"
+    left = "lowers it" if subject.classes is None else f"for {example.rival!r}"
+    if example.is_linear:
+        caption = "What each column adds to what an average row has; the sum decides"
+        if subject.classes is None:
+            caption = f"What each column adds to the {example.base:.4g} of an average row"
+    else:
+        caption = "How much of the lead would be lost, were the column as usual"
+        if subject.classes is None:
+            caption = "By how much the estimate would change, were the column as usual"
+    return Bars(bars, caption, left=left, right=right)
+
+
+def _neighbours(example: Example) -> Folded:
+    header = ["training row", "its answer", "likeness", "pull"]
+    rows = [[f"{n.row + 1:,}", n.answer, f"{n.likeness:.3g}", f"{n.pull:+.3g}"] for n in example.neighbours]
+    words = (
+        "The machine compares the row with training rows it remembers (support vectors). These pull hardest; a pull "
+        f"above 0 is for {example.predicted!r}."
+    )
+    return Folded(
+        "Training rows it was compared with", [Words(words), Grid(header, rows, numeric=frozenset({0, 2, 3}))]
+    )

@@ -1,0 +1,85 @@
+"""On which rows the model is to be believed: those it has not seen, wherever they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from margrove.surface.report.history import Estimate
+from margrove.surface.report.honest import Folds
+from margrove.surface.report.measures import Quality, quality_of
+from margrove.surface.report.plain_words import sentence
+from margrove.surface.report.subject import Judged, Subject
+
+Origin = Literal["table", "record", "folds", "training"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """How good the model is, on which rows, and how that was found.
+
+    ``origin`` is "table" where the rows of the table are new to the model, "record" and "folds" where rows were held
+    out in training or for this report, and "training" where there is nothing better than the rows it learned from.
+    """
+
+    origin: Origin
+    quality: Quality
+    words: str
+    judged: Judged | None  # the rows themselves, where they are known
+    on_training: Quality | None = None  # for comparison: the same on the rows it was trained on
+
+    @property
+    def is_honest(self) -> bool:
+        """Whether the rows were new to the model that was tested."""
+        return self.origin != "training"
+
+
+def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
+    """The best evidence there is; None where neither the table nor the training record has any."""
+    on_table = None if subject.judged is None else quality_of(subject.judged)
+    recorded = subject.history.estimate
+    if on_table is not None and subject.judged is not None and not subject.is_training:
+        return Evidence("table", on_table, _table_words(subject), subject.judged)
+    if recorded is not None:
+        return _recorded(subject, recorded, on_table)
+    if on_table is None or subject.judged is None:
+        return None
+    found = folds.judged()
+    quality = None if found is None else quality_of(found)
+    if found is not None and quality is not None:
+        return Evidence("folds", quality, folds.words, found, on_table)
+    words = (
+        "These are the rows that the model was trained on, and no others were held out. On new rows it will be worse, "
+        "and nobody can say how much."
+    )
+    return Evidence("training", on_table, words, subject.judged)
+
+
+def _table_words(subject: Subject) -> str:
+    n = 0 if subject.judged is None else len(subject.judged.truth)
+    trained = subject.n_training_rows
+    than = "" if trained is None else f" of the {trained:,} it was trained on"
+    sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table"
+    return (
+        f"Judged on {n:,} rows{sample}. They are not the same table as that{than}; should some of its rows be among "
+        "them, the score is a little too good."
+    )
+
+
+def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Evidence:
+    held_out, judged = found.held_out, None
+    if held_out is not None and held_out.classes == subject.classes:  # else the record is of another model
+        judged = Judged(held_out.classes, held_out.truth, held_out.predicted, held_out.scores, held_out.rows)
+    ours = None if judged is None else quality_of(judged)
+    quality = Quality(
+        found.measure,
+        found.value,
+        found.low if found.low is not None or ours is None else ours.low,
+        found.high if found.high is not None or ours is None else ours.high,
+        found.baseline if found.baseline is not None or ours is None else ours.baseline,
+        found.baseline_class if found.baseline_class is not None or ours is None else ours.baseline_class,
+        None if ours is None else ours.typical_error,
+        None if ours is None else ours.baseline_error,
+    )
+    words = sentence(found.words) or "Found in training, on rows that the tested model had not seen."
+    return Evidence("record", quality, words, judged, on_table)

@@ -1,0 +1,129 @@
+"""The certificate in plain words, and with all its numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from margrove.certificate import Certificate, Claim
+from margrove.surface.display import saved_verdict_words
+from margrove.surface.report.blocks import Block, Grid, Listing, Section, Words
+from margrove.surface.report.plain_words import counted, share_words
+from margrove.surface.report.subject import Subject
+
+_MOST_MACHINES = 4  # whose numbers stand side by side
+_MARKS = {True: "✓", False: "✗", None: "·"}
+_LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
+# Kernels whose matrices are never indefinite: for them the gap bounds what any other machine could do better.
+_SOUND_KERNELS = ("linear", "rbf", "laplacian", "chi2", "intersection")
+
+
+def proof_section(subject: Subject) -> Section:
+    """What is proven, and what is not."""
+    certificate = subject.learner.certificate_
+    verdict, said = saved_verdict_words(certificate), certificate_words(subject.learner)
+    blocks: list[Block] = [Words(verdict), *map(Words, said)]
+    blocks.append(
+        Words("It does not prove that the answers are right: how often they are, is said above.", "note"),
+    )
+    return Section("proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "words": said})
+
+
+def certificate_words(learner: Any) -> list[str]:
+    """What the certificate means, for a reader without mathematics; nothing for what did not hold."""
+    certificate: Certificate = learner.certificate_
+    if not certificate.holds:
+        return []
+    claims = {claim.name: claim for claim in certificate.claims}
+    words = []
+    gap = _relative_gap(learner, claims)
+    if gap is not None:
+        words.append(
+            "The model is the best of its kind for its settings and rows: its objective, which weighs a wide margin "
+            f"against mistakes, could be improved by {100 * gap:.2g} % at most."
+        )
+    if "a better column" in claims and "vote of each learner" not in claims:
+        words.append(
+            "Every question of the tree was searched anew among all columns: at its place no other would have told "
+            "more."
+        )
+    error = claims.get("training error")
+    if error is not None and error.limits is not None:
+        words.append(
+            f"The vote gets {share_words(error.values[0])} of its training rows wrong; the theory promises at most "
+            f"{share_words(min(1.0, error.limits[0]))}, and that was checked."
+        )
+    if "w is the difference of the class means" in claims:
+        words.append("The boundary lies exactly halfway between the means of the classes.")
+    if {"easy points", "hard points"} <= claims.keys() and len(certificate.machines) == 1:
+        easy, hard = (int(claims[name].values[0]) for name in ("easy points", "hard points"))
+        words.append(
+            f"{counted(easy, 'training row')} could be left out without any change; {counted(hard, 'row')} "
+            f"{'is' if hard == 1 else 'are'} inside the margin or on the wrong side."
+        )
+    return words
+
+
+def _relative_gap(learner: Any, claims: dict[str, Claim]) -> float | None:
+    """By which share no other model of this kind could be better; None where nothing says so."""
+    if "relative duality gap" in claims:
+        return max(0.0, *claims["relative duality gap"].values)
+    if not {"duality gap", "primal"} <= claims.keys() or getattr(learner, "kernel", None) not in _SOUND_KERNELS:
+        return None
+    pairs = zip(claims["duality gap"].values, claims["primal"].values, strict=True)
+    shares = [gap / abs(primal) if primal else math.inf for gap, primal in pairs]
+    return max(0.0, *shares) if all(map(math.isfinite, shares)) else None
+
+
+def certificate_section(subject: Subject) -> Section:
+    """Every claim with its numbers."""
+    certificate = subject.learner.certificate_
+    machines = list(certificate.machines)
+    is_split = 1 < len(machines) <= _MOST_MACHINES
+    rows = [[_MARKS[claim.holds], _said(claim), *_cells(claim, machines, is_split)] for claim in certificate.claims]
+    header = ["", "claim", *(machines if is_split else ["value"])]
+    blocks: list[Block] = [
+        Grid(
+            header,
+            rows,
+            "✓ holds, ✗ does not, · is for information",
+            frozenset(range(2, len(header))),
+            long=frozenset({1}),
+        ),
+        Words("Anybody can recompute it from the model and the rows it was trained on:"),
+        Listing("margrove certify MODEL FILE"),
+    ]
+    return Section("certificate", "The certificate", blocks, certificate.to_dict())
+
+
+def _said(claim: Claim) -> str:
+    return f"{claim.name}: {claim.words}" if claim.words else claim.name
+
+
+def _cells(claim: Claim, machines: list[str], is_split: bool) -> list[str]:
+    """The numbers of a claim: one for each machine where they fit, else the least and the largest."""
+    if is_split and len(claim.values) == len(machines):
+        return [_value(claim, i) for i in range(len(machines))]
+    if not claim.values:
+        text = "none"
+    elif len(claim.values) == 1:
+        text = _value(claim, 0)
+    else:
+        low, high = min(claim.values), max(claim.values)
+        text = number_words(low) if low == high else f"{number_words(low)} … {number_words(high)}"
+        if claim.limits is not None:
+            text += f" ≤ {number_words(max(claim.limits))}"
+    return [text, *([""] * (len(machines) - 1))] if is_split else [text]
+
+
+def _value(claim: Claim, place: int) -> str:
+    text = number_words(claim.values[place])
+    if claim.limits is None or not math.isfinite(claim.limits[place]):
+        return text
+    return f"{text} ≤ {number_words(claim.limits[place])}"
+
+
+def number_words(value: float) -> str:
+    """Counts in full, measures to three digits."""
+    is_count = math.isfinite(value) and value.is_integer() and abs(value) < _LARGEST_COUNT
+    return f"{value:,.0f}" if is_count else f"{value:.3g}"

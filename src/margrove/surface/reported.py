@@ -1,0 +1,58 @@
+"""The report that ``margrove train`` writes beside the model: the one place that calls it."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from margrove.data import Table
+from margrove.errors import InputError
+from margrove.surface.meter import metered
+from margrove.surface.models import check_folder
+from margrove.surface.reading import STANDARD_STREAM
+from margrove.surface.screen import Screen
+
+_SUFFIX = ".html"
+# What tells a report of ours from another page, within its first bytes.
+_MARK = b'name="generator" content="Margrove"'
+_HEAD = 4096
+
+
+def report_path(destination: str) -> str | None:
+    """Where the report of a model goes: beside it, with another ending. None: the model goes to no file.
+
+    Examples
+    --------
+    >>> from margrove.surface.reported import report_path
+    >>> report_path("-") is None
+    True
+    """
+    is_file = destination != STANDARD_STREAM and (not Path(destination).exists() or Path(destination).is_file())
+    return str(Path(destination).with_suffix(_SUFFIX)) if is_file else None
+
+
+def check_report(path: str) -> None:
+    """Refuse, before any work is done, to write over a page that is no report of ours.
+
+    Raises
+    ------
+    InputError
+    """
+    check_folder(path, "model.html")
+    if not Path(path).is_file():
+        return
+    with Path(path).open("rb") as stream:
+        is_ours = _MARK in stream.read(_HEAD)
+    if not is_ours:
+        problem = "there is such a page already and it is no Margrove report, so it is not overwritten"
+        raise InputError(problem, file=path, cure="Choose another name for the model: -o; or say --no-report.")
+
+
+def write_report(screen: Screen, model: Any, table: Table, path: str) -> None:
+    """Write it."""
+    from margrove.surface import report
+
+    with metered(screen, "gathering the report"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to warn of the table and the model was told before
+        report.write_report(model, table, path)
