@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 
 from margrove import ConvFeatures, DecisionTreeClassifier
 from margrove.errors import InputError
-from margrove.plots import plot_feature_maps
+from margrove.plots.feature_maps import plot_feature_maps
 from margrove.transfer.maps import strongest, used_maps
 from margrove.transfer.tiny import write_tiny_network
 

@@ -46,7 +46,7 @@ def plot_feature_maps(
     --------
     >>> import numpy as np
     >>> from margrove import ConvFeatures
-    >>> from margrove.plots import plot_feature_maps
+    >>> from margrove.plots.feature_maps import plot_feature_maps
     >>> from margrove.transfer.tiny import write_tiny_network
     >>> write_tiny_network("edges.onnx")
     >>> pictures = np.zeros((3, 8, 8, 3), np.uint8)

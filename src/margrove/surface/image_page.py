@@ -215,7 +215,7 @@ def _of_tree(model: Any, pictures: PictureFolder) -> tuple[str, bytes]:
         return str(tree.rules()), b""
     import matplotlib.pyplot as plt
 
-    from margrove.plots import plot_feature_maps
+    from margrove.plots.feature_maps import plot_feature_maps
 
     with plt.rc_context():
         plt.switch_backend("Agg")
