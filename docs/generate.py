@@ -26,6 +26,7 @@ import boost_results
 import calibration_results
 import codes_results
 import gallery
+import images_results
 import linear_results
 import linear_stream_results
 import onnx_parity_results
@@ -45,6 +46,7 @@ RENDERERS: dict[str, Any] = {
     "boost": boost_results,
     "calibration": calibration_results,
     "codes": codes_results,
+    "images": images_results,
     "linear": linear_results,
     "linear_stream": linear_stream_results,
     "onnx_parity": onnx_parity_results,
@@ -53,6 +55,7 @@ RENDERERS: dict[str, Any] = {
     "tree": tree_results,
     "tree_accuracy": tree_accuracy_results,
 }
+IN_PARTS = (images_results, search_results, tree_results)  # whose results have no list of cases
 NOTICE = "<!-- Made by docs/generate.py; edit that, or the help of the command. -->"
 
 
@@ -98,7 +101,7 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
     results = []
     for path in sorted(folder.glob("*.json")):
         result = json.loads(path.read_text("utf-8"))
-        is_in_parts = isinstance(result, dict) and any(part.is_there(result) for part in (search_results, tree_results))
+        is_in_parts = isinstance(result, dict) and any(part.is_there(result) for part in IN_PARTS)
         if is_in_parts or (isinstance(result, dict) and result.get("cases")):
             results.append({"benchmark": path.stem, **result})
     return results

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from margrove.svm.one_class import OneClassSVM
     from margrove.svm.svc import SVC, NuSVC
     from margrove.svm.svr import SVR, NuSVR
+    from margrove.transfer.features import ConvFeatures
+    from margrove.transfer.fine_tuned import FineTuned
+    from margrove.transfer.pictures import read_picture_folder
+    from margrove.transfer.softmax import SoftmaxClassifier
     from margrove.tree.classifier import DecisionTreeClassifier
     from margrove.tree.regressor import DecisionTreeRegressor
     from margrove.tree.stump import DecisionStump
@@ -64,6 +68,10 @@ _PUBLIC = {
     "OneVsRestClassifier": "margrove.multiclass.one_vs_rest",
     "OneVsOneClassifier": "margrove.multiclass.one_vs_one",
     "BitStringClassifier": "margrove.multiclass.bit_string",
+    "ConvFeatures": "margrove.transfer.features",
+    "FineTuned": "margrove.transfer.fine_tuned",
+    "SoftmaxClassifier": "margrove.transfer.softmax",
+    "read_picture_folder": "margrove.transfer.pictures",
     "ImpuritySelector": "margrove.select.selector",
     "information_gain": "margrove.select.scores",
     "gini_gain": "margrove.select.scores",
@@ -104,9 +112,11 @@ __all__ = [
     "Checkpoint",
     "Claim",
     "Column",
+    "ConvFeatures",
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "FineTuned",
     "ImpuritySelector",
     "KernelPerceptron",
     "LeastSquaresClassifier",
@@ -121,6 +131,7 @@ __all__ = [
     "OneVsOneClassifier",
     "OneVsRestClassifier",
     "Perceptron",
+    "SoftmaxClassifier",
     "Status",
     "Table",
     "TableEncoder",
@@ -138,6 +149,7 @@ __all__ = [
     "margins",
     "plots",
     "read_chunks",
+    "read_picture_folder",
     "read_table",
     "save",
     "skew_adjusted_gain",

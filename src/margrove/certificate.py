@@ -234,6 +234,8 @@ _CERTIFIERS = {
     "DecisionTreeClassifier": "margrove.tree.certificate:certify_tree",
     "DecisionTreeRegressor": "margrove.tree.certificate:certify_tree",
     "DecisionStump": "margrove.tree.certificate:certify_tree",
+    "SoftmaxClassifier": "margrove.transfer.certificate:certify_softmax",
+    "FineTuned": "margrove.transfer.certificate:certify_fine_tuned",
     "AdaBoostClassifier": "margrove.boost.certificate:certify_boost",
     "AdaBoostRegressor": "margrove.boost.certificate:certify_boost_of_numbers",
     "OneVsRestClassifier": "margrove.multiclass.certificate:certify_coded",

@@ -63,6 +63,8 @@ def test_an_objective_without_a_goal_is_shown_as_it_is(bar: Bar) -> None:
     assert bar.tasks[0].completed == 0.25
     assert bar.tasks[0].fields["objective"] == "7 mistakes in the pass"
     assert in_words(Progress("reading", 1)) == ""
+    assert in_words(Progress("pictures", 1600, 2000)) == "1,600 of 2,000 pictures"
+    assert in_words(Progress("fine-tuning", 2.5, 10, 0.4321, "loss")) == "2.5 of 10 epochs, loss 0.432"
 
 
 def test_a_goal_that_is_met_from_the_start_is_no_trouble(bar: Bar) -> None:

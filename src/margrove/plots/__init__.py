@@ -19,6 +19,8 @@ Each has its display beside it, in scikit-learn's way (`BoundaryDisplay.from_est
 `margrove.plots.displays`). Confusion matrices, ROC and precision-recall curves, calibration curves and learning curves
 are scikit-learn's own displays, which take Margrove's estimators as they are.
 
+What the maps of a network respond to is drawn by `margrove.plots.feature_maps.plot_feature_maps`.
+
 matplotlib is imported when a picture is drawn, not before. Every function draws on the axes it is given, or
 makes a figure of its own; none calls ``plt.show``. Colours are those of Okabe and Ito, which colour-blind
 people can tell apart; classes have different markers too.

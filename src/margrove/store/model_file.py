@@ -35,7 +35,8 @@ def save(model: Any, path: Target) -> None:
         A `BasicLinearClassifier`, `LeastSquaresClassifier`, `Perceptron`, `KernelPerceptron`, `SVC`, `NuSVC`, `SVR`,
         `NuSVR`, `OneClassSVM`, `DecisionTreeClassifier`, `DecisionTreeRegressor`, `DecisionStump`, an
         `AdaBoostClassifier` or `AdaBoostRegressor` over these trees, a `OneVsRestClassifier`, `OneVsOneClassifier` or
-        `BitStringClassifier` of these, `TableEncoder`, `ImpuritySelector`, or a scikit-learn ``Pipeline`` of these.
+        `BitStringClassifier` of these, `SoftmaxClassifier`, `FineTuned`, `TableEncoder`, `ImpuritySelector`,
+        `ConvFeatures` (its network by name and fingerprint), or a scikit-learn ``Pipeline`` of these.
     path : str, path or binary file
         Where to. A binary file is written to and left open.
 

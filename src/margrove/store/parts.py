@@ -14,8 +14,14 @@ from margrove.store.encoder_parts import put_encoder_together, take_encoder_apar
 from margrove.store.fault import FaultError, shown
 from margrove.store.learner_parts import Taken, put_learner_together, take_learner_apart
 from margrove.store.plain import from_json, to_json
-from margrove.store.schema import BOOSTS, CODED, ENCODER, LEARNERS, SELECTOR, TREES
+from margrove.store.schema import BOOSTS, CODED, ENCODER, FEATURES, LEARNERS, SELECTOR, TREES, TUNED
 from margrove.store.selector_parts import put_selector_together, take_selector_apart
+from margrove.store.transfer_parts import (
+    put_features_together,
+    put_tuned_together,
+    take_features_apart,
+    take_tuned_apart,
+)
 from margrove.store.tree_parts import put_tree_together, take_tree_apart
 from margrove.store.versions import Tensors
 
@@ -41,12 +47,16 @@ def take_apart(model: Any, taken: Taken, prefix: str = "") -> dict[str, Any]:
         return take_encoder_apart(model, taken)
     if type(model) is SELECTOR:
         return take_selector_apart(model, taken, prefix)
+    if type(model) is FEATURES:
+        return take_features_apart(model, taken)
+    if type(model) is TUNED:
+        return take_tuned_apart(model, taken, prefix)
     if type(model) is Pipeline:
         return _take_pipeline_apart(model, taken, prefix)
     kind = type(model)
     cure = (
-        f"Those are Margrove's learners, its {ENCODER.__name__} and {SELECTOR.__name__}, and a Pipeline of these; "
-        "prepare data outside of it."
+        f"Those are Margrove's learners, its {ENCODER.__name__}, {SELECTOR.__name__} and {FEATURES.__name__}, and a "
+        "Pipeline of these; prepare data outside of it."
     )
     raise FaultError(
         f"a model file holds no code, so only classes it knows, and {kind.__module__}.{kind.__qualname__} is none",
@@ -69,6 +79,10 @@ def put_together(record: Any, tensors: Tensors, prefix: str = "") -> Any:
         return put_encoder_together(record)
     if name == SELECTOR.__name__:
         return put_selector_together(record, tensors, prefix)
+    if name == FEATURES.__name__:
+        return put_features_together(record)
+    if name == TUNED.__name__:
+        return put_tuned_together(record, tensors, prefix)
     if name == "Pipeline":
         return _put_pipeline_together(record, tensors, prefix)
     raise FaultError(f"it holds a {shown(name)}, which is not a class that this version of Margrove knows")
@@ -122,4 +136,6 @@ def _passed_on(step: Any) -> int | None:
     """How many columns come out of a step; None of the last one."""
     if type(step) is ENCODER:
         return sum(map(width, step.columns_))
+    if type(step) is FEATURES:
+        return int(step.n_features_out_)
     return int(step.support_.sum()) if type(step) is SELECTOR else None

@@ -54,6 +54,11 @@ from margrove.svm.kernels import NATIVE_KERNELS
 from margrove.svm.one_class import OneClassSVM
 from margrove.svm.svc import SVC, NuSVC
 from margrove.svm.svr import SVR, NuSVR
+from margrove.transfer.features import ConvFeatures
+from margrove.transfer.fine_tuned import LOSSES as TUNING_LOSSES
+from margrove.transfer.fine_tuned import SCHEDULES, FineTuned
+from margrove.transfer.networks import DEVICES, POOLINGS, PRECISIONS
+from margrove.transfer.softmax import SoftmaxClassifier
 from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.problem import CLASS_CRITERIA, VALUE_CRITERIA
 from margrove.tree.regressor import DecisionTreeRegressor
@@ -239,6 +244,12 @@ _TUBE = Scalar(float, least=-sys.float_info.max, is_optional=True)
 LEARNERS: dict[str, Learner] = {
     "BasicLinearClassifier": Learner(BasicLinearClassifier, _PLANE, _SOLVE),
     "LeastSquaresClassifier": Learner(LeastSquaresClassifier, _PLANE, _SOLVE),
+    "SoftmaxClassifier": Learner(
+        SoftmaxClassifier,
+        _PLANE,
+        {**_SOLVE, "engine_": Scalar(str, choices=("scikit-learn",))},
+        ranges={"C": _PRICE, "tol": Range(least=0)},
+    ),
     "Perceptron": Learner(
         Perceptron,
         (
@@ -397,6 +408,34 @@ CODED: dict[str, Learner] = {
     "OneVsRestClassifier": Learner(OneVsRestClassifier, (), ranges=_SCHEME_RANGES),
     "OneVsOneClassifier": Learner(OneVsOneClassifier, (), ranges=_SCHEME_RANGES),
     "BitStringClassifier": Learner(BitStringClassifier, (), choices={"decoding": DECODINGS}, ranges=_SCHEME_RANGES),
+}
+
+# Pictures: a network is named, never held; see `transfer_parts`.
+FEATURES = ConvFeatures
+FEATURES_CHOICES: dict[str, tuple[Any, ...]] = {
+    "pooling": POOLINGS,
+    "device": DEVICES,
+    "precision": PRECISIONS,
+    "flip": (True, False),
+    "named": (True, False),
+    "download": (False,),
+}
+_BATCH = Range(1, 1 << 20, (int,))
+FEATURES_RANGES = {"batch_size": _BATCH, "cache": _NOTHING}
+TUNED = FineTuned
+TUNED_CHOICES: dict[str, tuple[Any, ...]] = {
+    "loss": TUNING_LOSSES,
+    "schedule": SCHEDULES,
+    "device": DEVICES,
+    "precision": PRECISIONS,
+    "download": (False,),
+}
+TUNED_RANGES = {"batch_size": _BATCH, "checkpoint": _NOTHING, "n_blocks": Range(0, 1 << 20, (int, NoneType))}
+TUNED_SCALARS = {
+    "status_": _ENDED["status_"],
+    "engine_": Scalar(str, choices=("torch",)),
+    "n_iter_": Scalar(int, least=0),
+    "training_loss_": Scalar(float, least=0.0),
 }
 
 ENCODER = TableEncoder

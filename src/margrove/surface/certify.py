@@ -11,6 +11,7 @@ from margrove.data import Table
 from margrove.errors import ParameterError
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import tell_certificate
+from margrove.surface.image_models import pictures_for
 from margrove.surface.meter import metered
 from margrove.surface.models import features_of, is_classifier, learner_of, read_model, target_of
 from margrove.surface.reading import STANDARD_STREAM, Reading
@@ -22,17 +23,21 @@ def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
     if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
     model = read_model(model_path)
+    pictures = pictures_for(model, model_path, reading.file)
     if reading.target is None:
         reading = replace(reading, target=target_of(model))
     with metered(screen, "recomputing the certificate"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        table, answers = _rows_for(model, reading)
-        certificate = recompute(model, features_of(model, table), answers)
+        if pictures is None:
+            table, answers = _rows_for(model, reading)
+            source, certificate = table.source, recompute(model, features_of(model, table), answers)
+        else:
+            source, certificate = str(pictures.root), recompute(model, pictures, pictures.labels)
     for message in warnings_in_shell(caught):
         screen.warn(message)
-    screen.say(f"{model_path} on {table.source}")
+    screen.say(f"{model_path} on {source}")
     tell_certificate(screen, certificate)
-    screen.document({"command": "certify", "model": model_path, "table": table.source, **certificate.to_dict()})
+    screen.document({"command": "certify", "model": model_path, "table": source, **certificate.to_dict()})
     return certificate.holds is True
 
 

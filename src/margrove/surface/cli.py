@@ -431,6 +431,94 @@ def compare(
     work(screen, reading, task=task, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation)
 
 
+@app.command(epilog="Example:  margrove images pets/ --model svm --cache codes -o pets.margrove")
+def images(
+    folder: Annotated[str, typer.Argument(help="A folder that holds a folder of pictures for each class.")],
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="svm|softmax|tree|finetune",
+            help="What learns: on the network's codes, on its maps, or the network itself.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = "svm",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where the model goes. None: FOLDER.margrove, here.",
+            show_default=False,
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the page with examples goes. None: FOLDER.html, here.",
+            show_default=False,
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    network: Annotated[
+        str | None,
+        typer.Option(
+            help="An .onnx file, torchvision:NAME or timm:NAME. None: efficientnet_lite0, which is built in.",
+            show_default=False,
+            rich_help_panel=_LEARNING,
+        ),
+    ] = None,
+    layer: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose answer is the code. None: what the last linear layer is given.",
+            show_default=False,
+            rich_help_panel=_LEARNING,
+        ),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            help="Pixels of each side of what the network sees. None: its own.",
+            show_default=False,
+            min=1,
+            rich_help_panel=_LEARNING,
+        ),
+    ] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            help="A folder that keeps codes, so that a second run is quick.",
+            show_default=False,
+            rich_help_panel=_LEARNING,
+        ),
+    ] = None,
+    device: Annotated[
+        str, typer.Option(metavar="cpu|cuda|auto", help="Where the network runs.", rich_help_panel=_LEARNING)
+    ] = "cpu",
+    download: Annotated[
+        bool,
+        typer.Option("--download", help="Let torchvision or timm fetch weights.", rich_help_panel=_LEARNING),
+    ] = False,
+    param: Param = None,
+    seed: Seed = 0,
+    folds: Folds = 5,
+    time_limit: TimeLimit = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn from a folder of pictures: a network's codes, a certified model, a page with examples."""
+    from margrove.surface.image_models import ImageTraining
+    from margrove.surface.images import train_on_images
+    from margrove.surface.screen import Screen
+
+    training = ImageTraining(
+        model, parse_params(param or ()), network, layer, size, device, download, cache, seed, folds, time_limit
+    )
+    screen = Screen(is_json=as_json, is_quiet=quiet, outlives_reader=True)
+    train_on_images(screen, folder, training, output, report)
+
+
 def main() -> None:
     """Run the command line."""
     app()

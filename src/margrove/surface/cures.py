@@ -27,6 +27,15 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its 
         r"because of '\1'\2 among its numbers; if such a word means a missing cell, say --missing '\1'.",
     ),
     (r"\bEstimate it with a regression,", "Estimate it with `margrove train --model tree` or linear,"),
+    # Of pictures.
+    (r"Give it: set_params\(network=…\), .*$", "Put its .onnx file beside the model, or into the folder you are in."),
+    (r"\bGive that network: set_params\(network=…\)", "Put the right .onnx file beside the model"),
+    (r"\bName (another layer|the layer whose answer is wanted): layer=…", r"Name \1: --layer"),
+    (r"\bGive the size that it wants: size=…", "Give the size that it wants: --size"),
+    (r"Give a file of weights \(weights='….pth'\), or say download=True", "Say --download"),
+    (r"^(network|layer|size|device|cache) is ", r"--\1 is "),
+    (r"\bdevice='(cpu|cuda|auto)'( or '(cpu|cuda|auto)')?", r"--device \1"),
+    (r"\bor use early_stopping=False", "or use --param early_stopping=false"),
     # Of the learning.
     (r"^time_limit is ", "--time-limit is "),
     (r"\bNone is no limit", "leave it out for no limit"),

@@ -87,10 +87,14 @@ def in_words(report: Report) -> str:
         return f"{report.done:,.0f} of {report.total:,.0f} rows in leaves"
     if report.stage == "machines" and report.total:
         return f"{report.done:.0f} of {report.total:.0f} machines"
+    if report.stage == "pictures" and report.total:
+        return f"{report.done:,.0f} of {report.total:,.0f} pictures"
     if report.objective is None or not math.isfinite(report.objective):
         return ""
     if report.stage == "boost" and report.total:
         return f"{report.done:,.0f} of {report.total:,.0f} rounds, {report.objective_name} {report.objective:.3g}"
+    if report.stage == "fine-tuning" and report.total:
+        return f"{report.done:,.1f} of {report.total:,.0f} epochs, {report.objective_name} {report.objective:.3g}"
     if report.goal is None:
         return f"{report.objective:g} {report.objective_name}"
     so_far = f"{report.done:g} of {report.total:g}, " if report.total and report.total > 1 else ""

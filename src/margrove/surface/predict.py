@@ -20,6 +20,7 @@ from margrove.data import Table
 from margrove.errors import InputError, ParameterError
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import percent
+from margrove.surface.image_models import pictures_for
 from margrove.surface.meter import metered
 from margrove.surface.models import (
     check_folder,
@@ -34,6 +35,7 @@ from margrove.surface.models import (
 from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.regression import Deviation, deviation_of
 from margrove.surface.screen import Screen
+from margrove.transfer.pictures import PictureFolder
 
 UNNAMED_TARGET = "prediction"  # the column's name where the model does not know its target's
 
@@ -49,17 +51,24 @@ class Predictions:
     accuracy: float | None  # where the table holds the right answers
     deviation: Deviation | None  # the same where they are numbers
     n_labelled: int
+    files: tuple[str, ...] | None = None  # of pictures, where they are
 
     @property
     def header(self) -> list[str]:
         """The names of the output's columns."""
-        return [self.target, *(self.score_names if self.scores is not None else ())]
+        return [
+            *(["file"] if self.files is not None else []),
+            self.target,
+            *(self.score_names if self.scores is not None else ()),
+        ]
 
     def rows(self) -> list[list[Any]]:
         """The cells, row by row."""
-        if self.scores is None:
-            return [[label] for label in self.labels.tolist()]
-        return [[label, *scores] for label, scores in zip(self.labels.tolist(), self.scores.tolist(), strict=True)]
+        scores = self.scores.tolist() if self.scores is not None else [[]] * len(self.labels)
+        rows = [[label, *values] for label, values in zip(self.labels.tolist(), scores, strict=True)]
+        if self.files is None:
+            return rows
+        return [[file, *row] for file, row in zip(self.files, rows, strict=True)]
 
     def to_csv(self) -> bytes:
         """The CSV file, in UTF-8."""
@@ -76,9 +85,13 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, *, w
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
     _check_output(output, model_path, reading.file)
     model = read_model(model_path)
+    pictures = pictures_for(model, model_path, reading.file)
     with metered(screen, "predicting"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        predictions = _predicted(model, reading.unlabelled(), with_scores=with_scores)
+        if pictures is None:
+            predictions = _predicted(model, reading.unlabelled(), with_scores=with_scores)
+        else:
+            predictions = _predicted_pictures(model, pictures, with_scores=with_scores)
     told = warnings_in_shell(caught)
     for message in told:
         screen.warn(message)
@@ -123,6 +136,17 @@ def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
     return Predictions(target or UNNAMED_TARGET, labels, scores, _score_names(model), accuracy, deviation, n_labelled)
 
 
+def _predicted_pictures(model: Any, pictures: PictureFolder, *, with_scores: bool) -> Predictions:
+    """The class of each picture, beside the folder it lies in where that is the name of a class."""
+    labels = np.asarray(model.predict(pictures))
+    scores = _scores(model, pictures) if with_scores else None
+    is_known = np.isin(pictures.labels, learner_of(model).classes_.astype(str))
+    accuracy = float(np.mean(labels[is_known].astype(str) == pictures.labels[is_known])) if is_known.any() else None
+    files = tuple(str(path.relative_to(pictures.root)) for path in pictures)
+    n_known = int(is_known.sum())
+    return Predictions("class", labels, scores, _score_names(model), accuracy, None, n_known, files)
+
+
 def _score_names(model: Any) -> tuple[str, ...]:
     learner = learner_of(model)
     if is_tree(model) or is_boosted(model):
@@ -161,7 +185,12 @@ def vote_shares(decision: NDArray[np.float64]) -> NDArray[np.float64]:
 def _tell(screen: Screen, predictions: Predictions, output: str) -> None:
     if output != STANDARD_STREAM:
         screen.say(f"Wrote {len(predictions.labels):,} predictions of {predictions.target!r} to {output}")
-    if predictions.accuracy is not None:
+    if predictions.accuracy is not None and predictions.files is not None:
+        screen.say(
+            f"{predictions.n_labelled:,} pictures lie in folders of classes: {percent(predictions.accuracy)} of them "
+            "are predicted to be of theirs"
+        )
+    elif predictions.accuracy is not None:
         screen.say(
             f"The table has the column {predictions.target!r}: {percent(predictions.accuracy)} of "
             f"{predictions.n_labelled:,} predictions agree with it"

@@ -11,6 +11,8 @@ from rich.text import Text
 from margrove.errors import InputError, ParameterError
 from margrove.linear.margins import kernel_of
 from margrove.surface.display import AS_SAVED, tell_learned, tell_saved_certificate
+from margrove.surface.image_models import takes_pictures
+from margrove.surface.image_show import show_image_model
 from margrove.surface.learned import Vote, learned
 from margrove.surface.models import (
     encoder_of,
@@ -45,6 +47,9 @@ CODE = {"python": "to_python", "sql": "to_sql", "c": "to_c"}
 def show(screen: Screen, path: str) -> None:
     """Print parameters, columns, classes, certificate and lessons of a saved model."""
     model = read_model(path)
+    if takes_pictures(model):
+        show_image_model(screen, path, model)
+        return
     learner, lessons = learner_of(model), learned(model)
     columns = _columns(model)
     record = {

@@ -1,0 +1,133 @@
+"""Codes kept on disk, so that a second run costs nothing.
+
+Under the cache's folder each *question* (the weights, the cut, the preparation: all that decides a code but the
+picture) has a folder of its own, and in it safetensors files of two arrays:
+
+========  ==========================================================================
+keys      (n, 16) bytes: BLAKE2b of each picture's bytes
+codes     (n, maps) float32
+========  ==========================================================================
+
+A file is named after its content and put in its place in one step; it is never changed, so that several processes may
+share a folder, and what was computed before a Ctrl-C is there the next time.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from margrove.atomic import replace_file
+from margrove.checkpoint import fingerprint
+from margrove.errors import InputError, MargroveWarning, ParameterError, level_of_caller, shown
+from margrove.transfer.networks import Floats
+from margrove.transfer.pictures import DIGEST_BYTES
+
+ROWS_PER_FILE = 256  # a few files for thousands of pictures, and little lost when the process is killed
+
+
+def settle_cache(given: Any) -> Path | None:
+    """The parameter ``cache``: a folder, made where it is not there, or None.
+
+    Raises
+    ------
+    ParameterError
+        If there can be no such folder.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, str | os.PathLike):
+        raise ParameterError(f"cache is {shown(given)}; it must be a folder or None.")
+    folder = Path(given)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise ParameterError(f"cache is {os.fspath(given)!r}; there can be no such folder ({problem}).") from error
+    return folder
+
+
+class CodeCache:
+    """The codes of one question.
+
+    Parameters
+    ----------
+    folder : path
+    question : str
+        The fingerprint of all that decides a code but the picture.
+    n_maps : int
+    """
+
+    def __init__(self, folder: Path, question: str, n_maps: int) -> None:
+        self._folder, self._n_maps = folder / question, n_maps
+        self._waiting: dict[bytes, Floats] = {}
+        self._known: dict[bytes, tuple[Path, int]] = {}
+        for path in sorted(self._folder.glob("*.safetensors")):
+            keys = self._keys_of(path)
+            self._known |= {key: (path, row) for row, key in enumerate(keys)}
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._known or key in self._waiting
+
+    def fill(self, keys: Sequence[bytes], into: Floats) -> None:
+        """The codes of pictures that are here; file by file, each opened once."""
+        rows_of: dict[Path, list[tuple[int, int]]] = {}
+        for place, key in enumerate(keys):
+            if key in self._waiting:
+                into[place] = self._waiting[key]
+            elif key in self._known:
+                path, row = self._known[key]
+                rows_of.setdefault(path, []).append((place, row))
+        for path, pairs in rows_of.items():
+            places, rows = np.array(pairs).T
+            with safetensors.safe_open(path, framework="numpy") as file:
+                into[places] = file.get_tensor("codes")[rows]
+
+    def keep(self, keys: Sequence[bytes], codes: Floats) -> None:
+        """Add codes; they reach the disk in files of `ROWS_PER_FILE` rows, the rest with `flush`."""
+        self._waiting |= dict(zip(keys, codes, strict=True))
+        if len(self._waiting) >= ROWS_PER_FILE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if not self._waiting:
+            return
+        keys = np.frombuffer(b"".join(self._waiting), np.uint8).reshape(-1, DIGEST_BYTES)
+        codes = np.stack(list(self._waiting.values()))
+        path = self._folder / f"{fingerprint(keys, codes)}.safetensors"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            replace_file(path, safetensors.numpy.save({"keys": keys, "codes": codes}))
+        except OSError as error:
+            cure = "Make room, choose another folder (cache=…), or do without (cache=None)."
+            raise InputError(f"the cache cannot be written ({error.strerror})", file=str(path), cure=cure) from error
+        self._known |= {key: (path, row) for row, key in enumerate(self._waiting)}
+        self._waiting = {}
+
+    def _keys_of(self, path: Path) -> list[bytes]:
+        """The keys of a file; none, with a warning, of one that is damaged: its codes are computed anew."""
+        try:
+            with safetensors.safe_open(path, framework="numpy") as file:
+                keys, shape = file.get_tensor("keys"), file.get_slice("codes").get_shape()
+                is_whole = keys.dtype == np.uint8 and keys.shape == (shape[0], DIGEST_BYTES)
+                is_whole = is_whole and list(shape) == [len(keys), self._n_maps]
+                # The name is the digest of the content: a flipped bit is found.
+                is_whole = is_whole and path.stem == fingerprint(keys, file.get_tensor("codes"))
+        except (safetensors.SafetensorError, OSError) as error:
+            is_whole, problem = False, str(error)
+        else:
+            problem = "not as it was written"
+        if is_whole:
+            return [row.tobytes() for row in keys]
+        message = f"{path}: this file of the cache is damaged ({problem}); its codes are computed anew."
+        warnings.warn(message, MargroveWarning, stacklevel=level_of_caller())
+        path.unlink(missing_ok=True)
+        return []

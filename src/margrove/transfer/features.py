@@ -1,0 +1,291 @@
+"""`ConvFeatures`: the codes of a pretrained network (THEORY X1).
+
+For a picture x and a network with maps a₁(x) … a_d(x) before its classifier, the code is
+
+    cₖ(x) = mean over the pixels of max(0, aₖ(x)),   k = 1 … d;
+
+with ``flip`` the mean of the codes of x and of its mirror image; with ``normalise="l2"`` divided by its length.
+Nothing is learned here: any classifier may follow, in a pipeline. As named columns (``named=True``) the cₖ are numeric
+attributes of a tree, whose tests then read ``map_17 > 0.42`` (X3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.checkpoint import fingerprint
+from margrove.data import Table
+from margrove.errors import InputError, ParameterError, check_flag, check_whole, shown
+from margrove.progress import Progress, report
+from margrove.transfer.batches import ahead, parts_of
+from margrove.transfer.code_cache import CodeCache, settle_cache
+from margrove.transfer.networks import (
+    BUILT_IN,
+    DEVICES,
+    POOLINGS,
+    PRECISIONS,
+    Cut,
+    Floats,
+    Network,
+    find_network,
+    refuse_lost,
+    refuse_other,
+)
+from margrove.transfer.pictures import Picture, as_pictures
+from margrove.transfer.preparation import Preparation
+
+NORMALISATIONS = (None, "l2")
+STAGE = "pictures"  # of progress reports
+
+
+class ConvFeatures(TransformerMixin, BaseEstimator):
+    """Pictures in, codes of a pretrained convolutional network out.
+
+    Pictures are read, decoded and run in batches: the memory is that of two batches and of the codes. Ctrl-C ends it
+    between two batches, and a cache keeps what was computed by then.
+
+    Parameters
+    ----------
+    network : str, path or torch.nn.Module, default="efficientnet_lite0"
+        The built-in network; ``"torchvision:NAME"`` or ``"timm:NAME"`` where those are installed; the path of an
+        ``.onnx`` file; or any module, of which a copy is taken.
+    layer : str, optional
+        The layer whose answer is the code. None: what the last linear layer is given.
+    pooling : {"mean", "max"}
+        What becomes of a map.
+    flip : bool
+        Average the codes of the picture and of its mirror image: twice the time.
+    normalise : {None, "l2"}
+        Divide each code by its length.
+    size : int, optional
+        Pixels of each side of what the network sees. None: what it was trained on.
+    crop : float, optional
+        The share of the shorter side that is kept, from the middle.
+    mean, std : float or sequence of float, optional
+        Of each channel, on the scale from 0 to 1. None: the network's own; of a module that says nothing, ImageNet's.
+    weights : path, optional
+        A file of weights for the network: safetensors, or a state dict of torch's, read with ``weights_only=True``.
+    download : bool
+        Whether torchvision or timm may fetch weights. Nothing else ever asks the net.
+    device : {"cpu", "cuda", "auto"}
+    precision : {"float32", "bfloat16"}
+        In which the network is run; codes are always float32.
+    batch_size : int
+    cache : folder, optional
+        Codes are kept there, by the bytes of the picture and the weights of the network: see `CodeCache`.
+    named : bool
+        Whether a `Table` with columns ``map_0, map_1, …`` comes out instead of an array.
+
+    Attributes
+    ----------
+    network_name_, network_digest_ : str
+        The network, and the fingerprint of its structure and weights.
+    layer_ : str
+        Where it is cut.
+    preparation_ : Preparation
+        What the network sees of a picture.
+    n_features_out_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import ConvFeatures
+    >>> from margrove.transfer.tiny import write_tiny_network
+    >>> write_tiny_network("edges.onnx")  # two maps: edges that stand, and edges that lie
+    >>> picture = np.zeros((1, 8, 8, 3), np.uint8)
+    >>> picture[:, :, 4:] = 255
+    >>> ConvFeatures("edges.onnx", size=8).fit_transform(picture).round(1)
+    array([[0.7, 0. ]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        network: Any = BUILT_IN,
+        *,
+        layer: str | None = None,
+        pooling: str = "mean",
+        flip: bool = False,
+        normalise: str | None = None,
+        size: int | None = None,
+        crop: float | None = None,
+        mean: Any = None,
+        std: Any = None,
+        weights: Any = None,
+        download: bool = False,
+        device: str = "cpu",
+        precision: str = "float32",
+        batch_size: int = 32,
+        cache: Any = None,
+        named: bool = False,
+    ) -> None:
+        self.network = network
+        self.layer = layer
+        self.pooling = pooling
+        self.flip = flip
+        self.normalise = normalise
+        self.size = size
+        self.crop = crop
+        self.mean = mean
+        self.std = std
+        self.weights = weights
+        self.download = download
+        self.device = device
+        self.precision = precision
+        self.batch_size = batch_size
+        self.cache = cache
+        self.named = named
+
+    def fit(self, X: Any, y: Any = None) -> ConvFeatures:
+        """Find the network and cut it. Nothing is learned, and the pictures are not opened."""
+        self._check_parameters()
+        as_pictures(X)
+        self.network_name_, network, self.preparation_ = self._open()
+        self.network_digest_, self.layer_, self.n_features_out_ = network.digest, network.layer, network.n_maps
+        self._network = network
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The codes of the pictures, (n, maps) float32; a `Table` of them with ``named``."""
+        check_is_fitted(self, "network_digest_")
+        self._check_parameters()
+        codes = self._codes(as_pictures(X))
+        return (
+            Table(block=codes, names=self.get_feature_names_out().tolist(), source="pictures") if self.named else codes
+        )
+
+    def maps(self, X: Any, which: Sequence[int]) -> Floats:
+        """Some maps of the pictures, ReLU'd but not pooled: (n, len(which), height, width).
+
+        Raises
+        ------
+        InputError
+            If a vector comes out where the network is cut, and no maps.
+        """
+        check_is_fitted(self, "network_digest_")
+        network = self._opened()
+        if not network.has_maps:
+            cure = "Name a convolutional layer: ConvFeatures(layer=…)."
+            raise InputError(f"no maps come out of {self.layer_!r}, but one number for each", cure=cure)
+        pictures = as_pictures(X)
+        parts = parts_of(np.arange(len(pictures)), self.batch_size)
+        chosen = list(which)
+        with ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
+            return np.concatenate([network.maps(pixels)[:, chosen] for _, pixels in batches])
+
+    @property
+    def has_maps(self) -> bool:
+        """Whether maps come out where the network is cut, or a vector."""
+        check_is_fitted(self, "network_digest_")
+        return self._opened().has_maps
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """``map_0, map_1, …``."""
+        check_is_fitted(self, "network_digest_")
+        return np.array([f"map_{k}" for k in range(self.n_features_out_)], dtype=object)
+
+    def _codes(self, pictures: list[Picture]) -> Floats:
+        n = len(pictures)
+        codes = np.empty((n, self.n_features_out_), np.float32)
+        cache, keys, todo = None, [], np.arange(n)
+        folder = settle_cache(self.cache)
+        if folder is not None:
+            cache = CodeCache(folder, self._question(), self.n_features_out_)
+            keys = [picture.digest() for picture in pictures]
+            todo = np.array([i for i, key in enumerate(keys) if key not in cache], dtype=np.intp)
+            cache.fill(keys, codes)
+        done = n - len(todo)
+        report(Progress(STAGE, done, n))
+        if not len(todo):
+            return codes
+        network = self._opened()
+        parts = parts_of(todo, self.batch_size)
+        try:
+            with ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
+                for part, pixels in batches:
+                    codes[part] = self._of_batch(network, pixels)
+                    if cache is not None:
+                        cache.keep([keys[i] for i in part], codes[part])
+                    done += len(part)
+                    report(Progress(STAGE, done, n))
+        finally:  # Ctrl-C too: what was computed is there the next time
+            if cache is not None:
+                cache.flush()
+        return codes
+
+    def _of_batch(self, network: Network, pixels: NDArray[np.uint8]) -> Floats:
+        codes = network.codes(pixels)
+        if self.flip:
+            codes = np.float32(0.5) * (codes + network.codes(np.ascontiguousarray(pixels[:, :, ::-1])))
+        if self.normalise == "l2":
+            lengths = np.linalg.norm(codes, axis=1, keepdims=True)
+            codes = np.asarray(codes / np.where(lengths > 0, lengths, 1), np.float32)
+        return codes
+
+    def _question(self) -> str:
+        """All that decides a code but the picture."""
+        seen = self.preparation_
+        return fingerprint(
+            self.network_digest_, self.layer_, self.pooling, self.flip, str(self.normalise), self.precision,
+            [seen.size, seen.crop, seen.mean, seen.std],
+        )  # fmt: skip
+
+    def _opened(self) -> Network:
+        """The network, opened again where this is a copy from a file; it must be the same."""
+        network: Network | None = getattr(self, "_network", None)
+        if network is not None:
+            return network
+        _, network, _ = self._open(self.preparation_)
+        refuse_other(self, network.digest)
+        self._network = network
+        return network
+
+    def _open(self, preparation: Preparation | None = None) -> tuple[str, Network, Preparation]:
+        """The name of the network, the network, and what it sees of a picture."""
+        refuse_lost(self)
+        source = find_network(self.network, self.weights, download=self.download)
+        if preparation is None:
+            preparation = source.preparation.with_given(self.size, self.crop, self.mean, self.std)
+        cut = Cut(self.layer, self.pooling, self.device, self.precision)
+        return source.name, source.cut(cut, preparation), preparation
+
+    def set_params(self, **params: Any) -> ConvFeatures:
+        """Set parameters; the network is opened anew when it is next used."""
+        super().set_params(**params)
+        self.__dict__.pop("_network", None)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the network as it runs: a session of ONNX Runtime cannot be copied."""
+        state = dict(super().__getstate__())
+        state.pop("_network", None)
+        return state
+
+    def _check_parameters(self) -> None:
+        for name, allowed in (
+            ("pooling", POOLINGS),
+            ("normalise", NORMALISATIONS),
+            ("device", DEVICES),
+            ("precision", PRECISIONS),
+        ):
+            value = getattr(self, name)
+            if value not in allowed:
+                words = ", ".join(repr(each) for each in allowed)
+                raise ParameterError(f"{name} is {shown(value)}; it must be one of {words}.")
+        if self.layer is not None and not isinstance(self.layer, str):
+            raise ParameterError(f"layer is {shown(self.layer)}; it must be the name of a layer, or None.")
+        check_whole("batch_size", self.batch_size, least=1)
+        for name in ("flip", "download", "named"):
+            check_flag(name, getattr(self, name))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.no_validation = True
+        return tags

@@ -1,0 +1,304 @@
+"""`FineTuned`: a pretrained network goes on learning (THEORY X2).
+
+The last linear layer is replaced by one for the classes at hand, and the network is trained on: all of it, or its last
+blocks only. The loss is that of softmax, −log p(y), or the hinge, max(0, 1 + max_{k≠y} z_k − z_y).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
+from margrove.data.sample import number_classes, plain_labels
+from margrove.errors import (
+    InputError,
+    ParameterError,
+    check_flag,
+    check_number,
+    check_whole,
+    shown,
+)
+from margrove.transfer.batches import ahead, parts_of
+from margrove.transfer.certificate import as_the_fit_says, mean_loss
+from margrove.transfer.networks import BUILT_IN, DEVICES, PRECISIONS, find_network, needs, refuse_lost, refuse_other
+from margrove.transfer.pictures import Picture, as_pictures
+
+LOSSES = ("softmax", "hinge")
+SCHEDULES = ("cosine", "constant", "step")
+_LEAST_PER_CLASS = 2  # pictures: one to learn from and one to hold out
+
+
+class FineTuned(ClassifierMixin, BaseEstimator):
+    """A pretrained network with a new last layer, trained on (THEORY X2). Needs torch.
+
+    Ctrl-C and a time limit keep the best weights so far. With ``checkpoint`` the fit goes on, in a later process too,
+    where it was broken off, and ends with the same weights.
+
+    Parameters
+    ----------
+    network : str or torch.nn.Module
+        As in `ConvFeatures`, but no ONNX file: those cannot be trained.
+    loss : {"softmax", "hinge"}
+    n_blocks : int, optional
+        How many blocks, the last ones, are trained beside the new layer; 0 trains that layer alone. None: all.
+    epochs : int
+        Passes over the pictures.
+    learning_rate : float
+        Of the new layer, at the start.
+    body_rate : float
+        The rate of the older layers, as a share of that.
+    weight_decay : float
+    schedule : {"cosine", "constant", "step"}
+        How the rate falls: to 0 along a cosine; not at all; by ten after half and after four fifths of the way.
+    early_stopping : bool
+        Hold pictures out, keep the weights that are best on them, and stop when ``patience`` epochs were no better.
+    validation_fraction : float
+        The share of the pictures that is held out.
+    patience : int
+    flip : bool
+        Whether pictures are mirrored, each time with probability ½.
+    size, crop, mean, std, weights, download, device, batch_size
+        As in `ConvFeatures`.
+    precision : {"float32", "bfloat16"}
+        In which the network is run; weights are always float32.
+    time_limit : float, optional
+        Seconds; looked at between epochs.
+    checkpoint : path or Checkpoint, optional
+        Where the training is kept after an epoch, at intervals; see `Checkpoint`.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    classes_ : array
+    course_ : list of dict
+        Of each epoch ``loss`` and, with early stopping, ``held_out_loss`` and ``held_out_accuracy``.
+    weights_ : dict of arrays
+        Of the whole network.
+    training_loss_ : float
+        Over all pictures, with the weights that were kept.
+    status_, certificate_, n_iter_
+
+    Examples
+    --------
+    A network of your own and pictures as arrays; torch is needed::
+
+        model = FineTuned(network, n_blocks=2, epochs=5).fit(pictures, labels)
+        model.predict(pictures)
+    """
+
+    def __init__(
+        self,
+        network: Any = BUILT_IN,
+        *,
+        loss: str = "softmax",
+        n_blocks: int | None = None,
+        epochs: int = 10,
+        learning_rate: float = 1e-3,
+        body_rate: float = 0.1,
+        weight_decay: float = 1e-4,
+        schedule: str = "cosine",
+        early_stopping: bool = True,
+        validation_fraction: float = 0.1,
+        patience: int = 3,
+        flip: bool = True,
+        size: int | None = None,
+        crop: float | None = None,
+        mean: Any = None,
+        std: Any = None,
+        weights: Any = None,
+        download: bool = False,
+        device: str = "cpu",
+        precision: str = "float32",
+        batch_size: int = 32,
+        time_limit: float | None = None,
+        checkpoint: CheckpointLike | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.network = network
+        self.loss = loss
+        self.n_blocks = n_blocks
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.body_rate = body_rate
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.flip = flip
+        self.size = size
+        self.crop = crop
+        self.mean = mean
+        self.std = std
+        self.weights = weights
+        self.download = download
+        self.device = device
+        self.precision = precision
+        self.batch_size = batch_size
+        self.time_limit = time_limit
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on labelled pictures."""
+        checkpoint = self._check_parameters()
+        pictures, codes = self._read(X, y)
+        tuner = self._open(len(self.classes_))
+        plan = self._plan()
+        split = self._split(codes, plan.seed)
+        record = None
+        if checkpoint is not None:
+            asked = [self.network_digest_, str(plan), str(self.preparation_), str(self.n_blocks), codes, *split]
+            record = Record(checkpoint, fingerprint("fine-tuning", asked, [each.digest().hex() for each in pictures]))
+        course = tuner.train(
+            plan, lambda rows: self.preparation_.pixels([pictures[i] for i in rows]), codes, split, record
+        )
+        self.course_, self.status_, self.engine_ = course.lines, course.status, "torch"
+        self.n_iter_ = len(course.lines)
+        self.weights_, self._tuner = tuner.weights(), tuner
+        scores = self._scores(pictures)
+        self.training_loss_ = mean_loss(scores, codes, self.loss)
+        n_wrong = int((scores.argmax(axis=1) != codes).sum())
+        self.certificate_ = as_the_fit_says(self, len(codes), self.training_loss_, n_wrong)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The scores of the classes, (n, classes); for two classes the second's less the first's, (n,)."""
+        check_is_fitted(self, "weights_")
+        scores = self._scores(as_pictures(X))
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each picture."""
+        check_is_fitted(self, "weights_")
+        return np.asarray(self.classes_[self._scores(as_pictures(X)).argmax(axis=1)])
+
+    @available_if(lambda self: self.loss == "softmax")
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class; with the loss of softmax only, since a hinge's scores are none."""
+        check_is_fitted(self, "weights_")
+        return np.asarray(softmax(self._scores(as_pictures(X)), axis=1))
+
+    def _scores(self, pictures: list[Picture]) -> NDArray[np.float64]:
+        tuner = getattr(self, "_tuner", None)
+        if tuner is None:
+            tuner = self._tuner = self._open(len(self.classes_), is_again=True)
+            tuner.load(self.weights_)
+        parts = parts_of(np.arange(len(pictures)), self.batch_size)
+        with ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
+            return np.concatenate([tuner.scores(pixels, self.precision) for _, pixels in batches])
+
+    def _open(self, n_classes: int, *, is_again: bool = False) -> Any:
+        """The network with its new last layer; ``is_again``: of a fitted model, whose weights come next."""
+        needs("torch", "FineTuned", "torch")
+        refuse_lost(self)
+        source = find_network(self.network, self.weights, download=self.download)
+        if source.onnx is not None:
+            raise ParameterError(f"network is {shown(self.network)}; an ONNX file cannot be trained. Give a module.")
+        from margrove.transfer.fine_tuning import Tuner
+        from margrove.transfer.torch_network import digest_of
+
+        if is_again:
+            refuse_other(self, digest_of(source.module))
+        else:
+            self.network_name_, self.network_digest_ = source.name, digest_of(source.module)
+            self.preparation_ = source.preparation.with_given(self.size, self.crop, self.mean, self.std)
+        return Tuner(source.module, n_classes, self.preparation_, self.n_blocks, self.device)
+
+    def _read(self, X: Any, y: Any) -> tuple[list[Picture], NDArray[np.intp]]:
+        pictures, labels = as_pictures(X), plain_labels(np.asarray(y))
+        if labels.shape != (len(pictures),):
+            raise InputError(f"X has {len(pictures)} pictures and y has the shape {labels.shape}")
+        self.classes_, codes = number_classes(labels)
+        if len(self.classes_) < 2:
+            raise InputError(f"y has one class, {shown(self.classes_[0])}; two are needed", cure="Add pictures.")
+        return pictures, np.asarray(codes, np.intp)
+
+    def _split(self, codes: NDArray[np.intp], seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows to learn from and rows held out, each class in its proportion."""
+        rows = np.arange(len(codes))
+        if not self.early_stopping:
+            return rows, rows[:0]
+        counts = np.bincount(codes)
+        n_held = max(len(counts), round(self.validation_fraction * len(codes)))
+        if counts.min() < _LEAST_PER_CLASS or len(codes) - n_held < len(counts):
+            rare = self.classes_[counts.argmin()]
+            raise InputError(
+                f"the class {shown(rare)} has {counts.min()} pictures, too few to hold some out",
+                cure="Add pictures, or use early_stopping=False.",
+            )
+        from sklearn.model_selection import StratifiedShuffleSplit
+
+        splitter = StratifiedShuffleSplit(1, test_size=n_held, random_state=seed)
+        fit_rows, held_out = next(splitter.split(rows, codes))
+        return np.sort(fit_rows), np.sort(held_out)
+
+    def _plan(self) -> Any:
+        from margrove.transfer.fine_tuning import Plan
+
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return Plan(
+            loss=self.loss,
+            epochs=int(self.epochs),
+            batch_size=int(self.batch_size),
+            learning_rate=float(self.learning_rate),
+            body_rate=float(self.body_rate),
+            weight_decay=float(self.weight_decay),
+            schedule=self.schedule,
+            patience=int(self.patience) if self.early_stopping else None,
+            flip=bool(self.flip),
+            seed=seed,
+            time_limit=self.time_limit,
+            precision=self.precision,
+        )
+
+    def _check_parameters(self) -> Any:
+        for name, allowed in (
+            ("loss", LOSSES),
+            ("schedule", SCHEDULES),
+            ("device", DEVICES),
+            ("precision", PRECISIONS),
+        ):
+            if getattr(self, name) not in allowed:
+                words = ", ".join(repr(each) for each in allowed)
+                raise ParameterError(f"{name} is {shown(getattr(self, name))}; it must be one of {words}.")
+        if self.n_blocks is not None:
+            check_whole("n_blocks", self.n_blocks, least=0, cure="None trains all blocks.")
+        for name in ("epochs", "batch_size", "patience"):
+            check_whole(name, getattr(self, name), least=1)
+        check_number("learning_rate", self.learning_rate, above=0)
+        for name in ("body_rate", "weight_decay"):
+            check_number(name, getattr(self, name), least=0)
+        check_number("validation_fraction", self.validation_fraction, above=0, most=0.9)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, above=0, cure="It is in seconds.")
+        for name in ("early_stopping", "flip", "download"):
+            check_flag(name, getattr(self, name))
+        return settle_checkpoint(self.checkpoint)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; the network is opened anew when it is next used."""
+        super().set_params(**params)
+        self.__dict__.pop("_tuner", None)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the network as it runs; its weights are in ``weights_``."""
+        state = dict(super().__getstate__())
+        state.pop("_tuner", None)
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.no_validation = True
+        return tags

@@ -1,0 +1,316 @@
+"""The training of `FineTuned` in torch: a new last layer, some blocks frozen, one pass over the pictures per epoch.
+
+Blocks are what a network's containers hold, in their order: `nn.Sequential` and `nn.ModuleList` are opened, everything
+else with weights is one block. Frozen blocks keep their weights and their running means.
+
+Epoch e draws the order of the pictures, their mirroring and the dropout from (seed, e) alone, so that a run that goes
+on from a checkpoint ends where an unbroken one would have.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn import functional
+
+from margrove.checkpoint import Arrays, Record
+from margrove.errors import InputError, ParameterError
+from margrove.progress import Progress, report
+from margrove.status import Status
+from margrove.transfer.batches import Rows, ahead, parts_of
+from margrove.transfer.networks import probe_pixels
+from margrove.transfer.preparation import Preparation
+from margrove.transfer.torch_network import device_named, heard
+
+SCHEDULES: dict[str, Callable[[float], float]] = {  # the share of the rate at a share of the way
+    "cosine": lambda share: (1 + math.cos(math.pi * share)) / 2,
+    "constant": lambda share: 1.0,
+    "step": lambda share: 1.0 if share < 0.5 else 0.1 if share < 0.8 else 0.01,
+}
+STAGE = "fine-tuning"  # of progress reports
+_LEAST_BATCH = 2  # pictures: batch normalisation has no variance of one
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the parameters of `FineTuned` say about the training."""
+
+    loss: str
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    body_rate: float
+    weight_decay: float
+    schedule: str
+    patience: int | None  # None: no early stopping
+    flip: bool
+    seed: int
+    time_limit: float | None
+    precision: str
+
+
+@dataclass
+class Course:
+    """How far the training has come: one line per epoch, and the best weights so far."""
+
+    lines: list[dict[str, float]] = field(default_factory=list)
+    best: Arrays = field(default_factory=dict)
+    best_epoch: int = 0
+    status: Status = Status.CONVERGED
+
+
+class Tuner:
+    """A network with a new last layer, and the means to train it.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Is copied.
+    n_classes : int
+    preparation : Preparation
+    n_blocks : int, optional
+        How many blocks, the last ones, are trained beside the new layer. None: all.
+    device : str
+    """
+
+    def __init__(
+        self, module: nn.Module, n_classes: int, preparation: Preparation, n_blocks: int | None, device: str
+    ) -> None:
+        self._device = device_named(device)
+        self._scale, self._shift = (torch.from_numpy(each).to(self._device) for each in preparation.scale_and_shift)
+        self.module = copy.deepcopy(module).to(self._device).to(memory_format=torch.channels_last)
+        self._replace_classifier(n_classes, preparation)
+        blocks = blocks_of(self.module, self._classifier)
+        n_trained = len(blocks) if n_blocks is None else n_blocks
+        if n_trained > len(blocks):
+            raise ParameterError(f"n_blocks is {n_blocks}; the network has {len(blocks)}. None trains them all.")
+        self._frozen, self._trained = blocks[: len(blocks) - n_trained], blocks[len(blocks) - n_trained :]
+        self.module.requires_grad_(n_blocks is None)
+        for block in (*self._trained, self._classifier):
+            block.requires_grad_(True)
+
+    def _replace_classifier(self, n_classes: int, preparation: Preparation) -> None:
+        self.module.eval()
+        with torch.inference_mode(), heard(self.module) as calls:
+            self.module(self._input(probe_pixels(preparation)))
+        last = next((call[0] for call in reversed(calls) if isinstance(call[0], nn.Linear)), None)
+        if last is None:
+            raise InputError(
+                "the network has no linear layer that could be replaced", cure="Give one that ends in one."
+            )
+        name = next(name for name, each in self.module.named_modules() if each is last)
+        # From zero: every class begins alike, and no seed decides.
+        self._classifier = nn.Linear(last.in_features, n_classes).to(self._device)
+        nn.init.zeros_(self._classifier.weight)
+        nn.init.zeros_(self._classifier.bias)
+        parent, _, own = name.rpartition(".")
+        setattr(self.module.get_submodule(parent), own, self._classifier)
+
+    def _input(self, pixels: NDArray[np.uint8]) -> torch.Tensor:
+        raw = torch.from_numpy(pixels).to(self._device).permute(0, 3, 1, 2).float()
+        return raw.mul_(self._scale.view(1, -1, 1, 1)).add_(self._shift.view(1, -1, 1, 1))
+
+    def scores(self, pixels: NDArray[np.uint8], precision: str = "float32") -> NDArray[np.float64]:
+        """The scores of the classes, (n, n_classes)."""
+        self.module.eval()
+        with torch.inference_mode(), self._in(precision):
+            return np.asarray(self.module(self._input(pixels)).float().cpu().numpy(), np.float64)
+
+    def _in(self, precision: str) -> Any:
+        return torch.autocast(self._device.type, torch.bfloat16, enabled=precision == "bfloat16")
+
+    def weights(self) -> Arrays:
+        """A copy of all weights, by name."""
+        return {name: each.detach().cpu().numpy().copy() for name, each in self.module.state_dict().items()}
+
+    def load(self, weights: Arrays) -> None:
+        """Put weights in the place of those there are.
+
+        Raises
+        ------
+        InputError
+            If they are another network's.
+        """
+        try:
+            self.module.load_state_dict({name: torch.from_numpy(np.array(each)) for name, each in weights.items()})
+        except RuntimeError as error:
+            raise InputError("these are weights of another network", cure="Give the network it was made of.") from error
+
+    def train(
+        self,
+        plan: Plan,
+        pixels_of: Callable[[Rows], NDArray[np.uint8]],
+        codes: NDArray[np.intp],
+        split: tuple[Rows, Rows],
+        record: Record | None,
+    ) -> Course:
+        """Epoch after epoch, until all are done, early stopping, the time limit or Ctrl-C. The best weights are kept
+        where rows are held out, else the last ones."""
+        fit_rows, held_out = split
+        optimiser = self._optimiser(plan)
+        course = Course()
+        waiting: Arrays | None = None  # what the checkpoint should hold and does not yet
+        if record is not None:
+            self._go_on(record, optimiser, course)
+        started = time.monotonic()
+        try:
+            for epoch in range(len(course.lines), plan.epochs):
+                if plan.patience is not None and epoch - course.best_epoch > plan.patience:
+                    course.status = Status.EARLY_STOPPED
+                    break
+                if plan.time_limit is not None and time.monotonic() - started >= plan.time_limit:
+                    course.status = Status.TIME_LIMIT
+                    break
+                loss = self._epoch(plan, epoch, pixels_of, codes, fit_rows, optimiser)
+                if not math.isfinite(loss):
+                    course.status = Status.NONFINITE
+                    break
+                self._judge(plan, course, loss, pixels_of, codes, held_out)
+                if record is not None:
+                    waiting = self._kept(optimiser, course)
+                    if record.is_due:
+                        record.write(waiting)
+                        waiting = None
+        except KeyboardInterrupt:
+            course.status = Status.INTERRUPTED
+        if course.best:
+            self.load(course.best)
+        if record is not None and course.status not in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            record.remove()
+        elif record is not None and waiting is not None:
+            record.write(waiting)  # the end of the last whole epoch: what came after it is done again
+        return course
+
+    def _epoch(
+        self,
+        plan: Plan,
+        epoch: int,
+        pixels_of: Callable[[Rows], NDArray[np.uint8]],
+        codes: NDArray[np.intp],
+        rows: Rows,
+        optimiser: torch.optim.Optimizer,
+    ) -> float:
+        """One pass over the pictures; the mean loss of its batches."""
+        rng = np.random.default_rng([plan.seed, epoch])
+        parts = parts_of(rng.permutation(rows), plan.batch_size, least=_LEAST_BATCH)
+        self.module.train()
+        for block in self._frozen:
+            block.eval()
+        total, done = 0.0, 0
+        devices = [self._device] if self._device.type == "cuda" else []
+        with torch.random.fork_rng(devices), ahead(pixels_of, parts) as batches:
+            torch.manual_seed(int(rng.integers(2**31)))
+            for number, (part, pixels) in enumerate(batches):
+                share = (epoch + number / len(parts)) / plan.epochs
+                for group in optimiser.param_groups:
+                    group["lr"] = group["rate"] * SCHEDULES[plan.schedule](share)
+                if plan.flip:
+                    pixels = np.where(rng.random(len(part))[:, None, None, None] < 0.5, pixels, pixels[:, :, ::-1])
+                with self._in(plan.precision):
+                    scores = self.module(self._input(pixels))
+                loss = loss_of(scores.float(), torch.from_numpy(codes[part]).to(self._device), plan.loss)
+                optimiser.zero_grad(set_to_none=True)
+                loss.backward()
+                optimiser.step()
+                total, done = total + float(loss.detach()) * len(part), done + len(part)
+                report(Progress(STAGE, epoch + done / len(rows), plan.epochs, total / done, "loss"))
+        return total / done
+
+    def _judge(
+        self,
+        plan: Plan,
+        course: Course,
+        loss: float,
+        pixels_of: Callable[[Rows], NDArray[np.uint8]],
+        codes: NDArray[np.intp],
+        held_out: Rows,
+    ) -> None:
+        """A line for the epoch; the weights are kept where they are the best on rows held out."""
+        line = {"loss": loss}
+        if len(held_out):
+            parts = parts_of(held_out, plan.batch_size)
+            with ahead(pixels_of, parts) as batches:
+                scores = np.concatenate([self.scores(pixels, plan.precision) for _, pixels in batches])
+            truth = torch.from_numpy(codes[held_out])
+            line["held_out_loss"] = float(loss_of(torch.from_numpy(scores), truth, plan.loss))
+            line["held_out_accuracy"] = float((scores.argmax(axis=1) == codes[held_out]).mean())
+        course.lines.append(line)
+        so_far = [each.get("held_out_loss", -math.inf) for each in course.lines]
+        if len(held_out) and so_far[-1] <= min(so_far):
+            course.best, course.best_epoch = self.weights(), len(course.lines)
+
+    def _optimiser(self, plan: Plan) -> torch.optim.Optimizer:
+        """AdamW: the new layer at the full rate, the body at a share of it."""
+        head = list(self._classifier.parameters())
+        body = [each for each in self.module.parameters() if each.requires_grad and all(each is not h for h in head)]
+        groups = [{"params": head, "rate": plan.learning_rate}]
+        if body:
+            groups.append({"params": body, "rate": plan.learning_rate * plan.body_rate})
+        return torch.optim.AdamW(groups, lr=plan.learning_rate, weight_decay=plan.weight_decay)
+
+    def _kept(self, optimiser: torch.optim.Optimizer, course: Course) -> Arrays:
+        """All that the next epoch needs, as arrays."""
+        arrays: Arrays = {f"weight.{name}": each for name, each in self.weights().items()}
+        arrays |= {f"best.{name}": each for name, each in course.best.items()}
+        for number, state in optimiser.state_dict()["state"].items():
+            for key, value in state.items():
+                arrays[f"optimiser.{number}.{key}"] = value.detach().cpu().numpy().copy()
+        names = ("loss", "held_out_loss", "held_out_accuracy")
+        arrays["course"] = np.array([[line.get(name, math.nan) for name in names] for line in course.lines])
+        arrays["best_epoch"] = np.array(course.best_epoch)
+        return arrays
+
+    def _go_on(self, record: Record, optimiser: torch.optim.Optimizer, course: Course) -> None:
+        """Go on from what an earlier process has left, if it has."""
+        arrays = record.read()
+        if arrays is None:
+            return
+        parts: dict[str, Arrays] = {"weight": {}, "best": {}, "optimiser": {}}
+        for name, array in arrays.items():
+            kind, _, rest = name.partition(".")
+            if kind in parts:
+                parts[kind][rest] = array
+        try:
+            self.load(parts["weight"])
+            content = optimiser.state_dict()
+            content["state"] = {}
+            for name, array in parts["optimiser"].items():
+                number, key = name.split(".")
+                content["state"].setdefault(int(number), {})[key] = torch.from_numpy(array)
+            optimiser.load_state_dict(content)
+            names = ("loss", "held_out_loss", "held_out_accuracy")
+            lines = [dict(zip(names, row, strict=True)) for row in arrays["course"].tolist()]
+            course.best_epoch = int(arrays["best_epoch"])
+        except (InputError, ValueError, KeyError, TypeError) as error:
+            raise record.damaged() from error
+        course.lines = [{name: value for name, value in line.items() if not math.isnan(value)} for line in lines]
+        course.best = parts["best"]
+
+
+def loss_of(scores: torch.Tensor, codes: torch.Tensor, loss: str) -> torch.Tensor:
+    """The mean loss of a batch: see `margrove.transfer.certificate.mean_loss`, which is the same in NumPy."""
+    if loss == "softmax":
+        return functional.cross_entropy(scores, codes)
+    own = scores.gather(1, codes[:, None])
+    others = scores.scatter(1, codes[:, None], -math.inf)
+    return functional.relu(1 + others.amax(dim=1) - own[:, 0]).mean()
+
+
+def blocks_of(module: nn.Module, classifier: nn.Module) -> list[nn.Module]:
+    """What can be frozen, in the network's order; the classifier is not among them."""
+    found: list[nn.Module] = []
+    for child in module.children():
+        if isinstance(child, nn.Sequential | nn.ModuleList):
+            found += blocks_of(child, classifier)
+        elif child is not classifier and any(True for _ in child.parameters()):
+            found.append(child)
+    return found

@@ -1,0 +1,91 @@
+"""Feature maps as attributes of a tree (THEORY X3): which maps it asks for, and what fires them.
+
+A map is told by the pictures to which it answers most strongly, and by where in them it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.errors import InputError, check_whole
+from margrove.transfer.features import ConvFeatures
+from margrove.transfer.networks import Floats
+from margrove.transfer.pictures import PictureFolder
+
+_MAP = re.compile(r"map_(\d+)")
+
+
+@dataclass(frozen=True)
+class Response:
+    """What fires one map."""
+
+    number: int
+    rows: NDArray[np.intp]  # the pictures that fire it most, the strongest first
+    codes: Floats  # (len(rows),), how strongly
+    heat: Floats  # (len(rows), height, width), where
+
+    @property
+    def name(self) -> str:
+        """As the tree calls it."""
+        return f"map_{self.number}"
+
+
+def used_maps(tree: Any) -> list[int]:
+    """The maps that a tree on named maps asks for, the most important first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import ConvFeatures, DecisionTreeClassifier
+    >>> from margrove.transfer.maps import used_maps
+    >>> from margrove.transfer.tiny import write_tiny_network
+    >>> write_tiny_network("edges.onnx")
+    >>> pictures = np.zeros((6, 8, 8, 3), np.uint8)
+    >>> pictures[:3, :, 4:] = 255
+    >>> maps = ConvFeatures("edges.onnx", size=8, named=True).fit_transform(pictures)
+    >>> used_maps(DecisionTreeClassifier().fit(maps, ["left", "left", "left", "none", "none", "none"]))
+    [0]
+    """
+    check_is_fitted(tree)
+    if not hasattr(tree, "tree_"):
+        raise InputError(f"{type(tree).__name__} is no tree", cure="Give a DecisionTreeClassifier.")
+    shares = zip([column.name for column in tree.tree_.columns], tree.feature_importances_.tolist(), strict=True)
+    asked = sorted(((share, name) for name, share in shares if share > 0), key=lambda pair: -pair[0])
+    found = [_MAP.fullmatch(name) for _, name in asked]
+    if not all(found):
+        raise InputError("the tree asks for columns that are no maps", cure="Fit it on ConvFeatures(named=True).")
+    return [int(match.group(1)) for match in found if match is not None]
+
+
+def strongest(features: ConvFeatures, X: Any, which: Sequence[int], *, n_pictures: int = 4) -> list[Response]:
+    """The pictures that fire each of some maps most, and where in them.
+
+    Parameters
+    ----------
+    features : fitted ConvFeatures
+        Cut where maps come out.
+    X : pictures
+    which : sequence of int
+        Numbers of maps.
+    n_pictures : int
+        How many of each.
+    """
+    check_whole("n_pictures", n_pictures, least=1)
+    given = list(X.paths) if isinstance(X, PictureFolder) else list(X)
+    codes = features.transform(given)
+    codes = codes.block if features.named else codes
+    found = []
+    for number in which:
+        if not 0 <= number < codes.shape[1]:
+            raise InputError(f"there is no map {number}; they are numbered from 0 to {codes.shape[1] - 1}")
+        rows = np.argsort(-codes[:, number], kind="stable")[:n_pictures]
+        heat = features.maps([given[i] for i in rows], [number])[:, 0]
+        found.append(Response(int(number), rows, codes[rows, number], heat))
+    return found

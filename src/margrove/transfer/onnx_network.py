@@ -1,0 +1,220 @@
+"""A network in an ONNX file, cut and run by ONNX Runtime: the light route, without torch.
+
+The file is read as data (a graph of known operators); what lies behind the cut is taken out before it is run.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+from onnx import helper
+
+from margrove.checkpoint import fingerprint
+from margrove.errors import EngineError, InputError, ParameterError, shown
+from margrove.transfer.networks import Cut, Floats, Source, check_shape, is_mean_of, pooled, probe_pixels
+from margrove.transfer.preparation import Preparation
+
+_LINEAR = ("Gemm", "MatMul")
+_PASSING = ("Flatten", "Reshape", "Squeeze", "Dropout", "Identity")  # between pooling and the classifier
+_POOLING = ("GlobalAveragePool", "ReduceMean")
+_CUDA, _CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+_QUIET = 3  # of ONNX Runtime's log levels: errors only
+
+
+def read_onnx(path: str) -> Source:
+    """The network of a file, its weights beside it included.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it holds no network of pictures.
+    """
+    if not Path(path).is_file():
+        raise InputError("there is no such file", file=path, cure="Give the path of an .onnx file.")
+    try:
+        model = onnx.load(path)  # with weights that lie in a file of their own
+        onnx.checker.check_model(model)
+    except (DecodeError, onnx.checker.ValidationError, OSError, ValueError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else "it cannot be read"
+        problem = f"it is no network that ONNX knows ({first[:120]})"
+        raise InputError(problem, file=path, cure="Export the network again.") from error
+    return Source(os.path.basename(path), _preparation(model, path), onnx=model.SerializeToString())
+
+
+class OnnxNetwork:
+    """A network, up to its cut, in a session of ONNX Runtime."""
+
+    def __init__(self, name: str, content: bytes, cut: Cut, preparation: Preparation) -> None:
+        if cut.precision != "float32":
+            raise ParameterError(
+                f"precision is {cut.precision!r}; an ONNX file has its own. Use 'float32', or a torch network."
+            )
+        self.digest = fingerprint("onnx", np.frombuffer(content, np.uint8))
+        self._name, self._pooling = name, cut.pooling
+        self._model = onnx.load_model_from_string(content)
+        self._providers = _providers(cut.device)
+        self._scale, self._shift = preparation.scale_and_shift
+        given = _input_of(self._model, name)
+        self._input, self._is_channels_last = given.name, _channels_at(given) == 3
+        self._fixed = _dim(given, 0)  # how many pictures it takes at once; None: any number
+        noise = probe_pixels(preparation)
+        self.layer, self._session = self._cut(cut.layer, noise)
+        found = self._run(noise)
+        check_shape(found.shape, len(noise), self.layer)
+        self.has_maps, self.n_maps = found.ndim == 4, int(found.shape[1])
+
+    def codes(self, pixels: NDArray[np.uint8]) -> Floats:
+        """Of each picture one number for each map, ReLU'd and pooled."""
+        return pooled(self._run(pixels), self._pooling)
+
+    def maps(self, pixels: NDArray[np.uint8]) -> Floats:
+        """Of each picture its maps, ReLU'd."""
+        return np.maximum(self._run(pixels), 0)
+
+    def _cut(self, layer: str | None, noise: NDArray[np.uint8]) -> tuple[str, Any]:
+        """The name of the tensor where to cut, and a session that ends there."""
+        nodes = list(self._model.graph.node)
+        if layer is not None:
+            by_name = {node.name: node.output[0] for node in nodes if node.name}
+            tensor = by_name.get(layer, layer)
+            if tensor not in {name for node in nodes for name in node.output}:
+                raise ParameterError(
+                    f"layer is {shown(layer)}; the network has {', '.join(list(by_name)[-8:]) or 'no names'}, …."
+                )
+            return layer, self._until(tensor)
+        vector, maps = _classifier_reads(nodes)
+        if vector is None:
+            raise InputError(
+                "the network has no linear layer before which it could be cut",
+                file=self._name,
+                cure="Name the layer whose answer is wanted: layer=….",
+            )
+        if maps is not None:
+            session = self._until(maps)
+            if is_mean_of(self._answers(session, noise), self._answers(self._until(vector), noise)):
+                return maps, session
+        return vector, self._until(vector)
+
+    def _until(self, tensor: str) -> Any:
+        """A session of the part of the graph that the tensor needs."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self._model)
+        _keep_only(model.graph, tensor)
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = _QUIET
+        return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=self._providers)
+
+    def _run(self, pixels: NDArray[np.uint8]) -> Floats:
+        return self._answers(self._session, pixels)
+
+    def _answers(self, session: Any, pixels: NDArray[np.uint8]) -> Floats:
+        batch = pixels * self._scale + self._shift  # float32, channels last
+        if not self._is_channels_last:
+            batch = np.ascontiguousarray(batch.transpose(0, 3, 1, 2))
+        if self._fixed is None:
+            return self._ask(session, batch)
+        found = []
+        for start in range(0, len(batch), self._fixed):  # the last pictures are repeated until there are enough
+            part = batch[np.minimum(np.arange(start, start + self._fixed), len(batch) - 1)]
+            found.append(self._ask(session, part)[: len(batch) - start])
+        return np.concatenate(found)
+
+    def _ask(self, session: Any, batch: Floats) -> Floats:
+        try:
+            answer = np.asarray(session.run(None, {self._input: batch})[0], np.float32)
+        except Exception as error:  # ONNX Runtime's own have no common root but this
+            problem = f"it cannot be run on pictures of {batch.shape[1:]} ({str(error).splitlines()[0][:160]})"
+            raise InputError(problem, file=self._name, cure="Give the size that it wants: size=….") from error
+        if self._is_channels_last and answer.ndim == 4:
+            answer = answer.transpose(0, 3, 1, 2)
+        return answer
+
+
+def _classifier_reads(nodes: list[Any]) -> tuple[str | None, str | None]:
+    """What the last linear layer is given, and the maps that are pooled to it, where the graph says so."""
+    made_by = {name: node for node in nodes for name in node.output}
+    last = next((node for node in reversed(nodes) if node.op_type in _LINEAR), None)
+    if last is None:
+        return None, None
+    vector = tensor = last.input[0]
+    while tensor in made_by and made_by[tensor].op_type in _PASSING:
+        tensor = made_by[tensor].input[0]
+    if tensor in made_by and made_by[tensor].op_type in _POOLING:
+        return vector, made_by[tensor].input[0]
+    return vector, None
+
+
+def _keep_only(graph: Any, tensor: str) -> None:
+    """Take out of a graph what a tensor does not need, and make the tensor its only answer."""
+    wanted, kept = {tensor}, []
+    for node in reversed(graph.node):
+        if wanted & set(node.output):
+            kept.append(node)
+            wanted |= set(node.input)
+    kept.reverse()
+    weights = [each for each in graph.initializer if each.name in wanted]
+    for field, content in (("node", kept), ("initializer", weights)):
+        copies = [type(each).FromString(each.SerializeToString()) for each in content]
+        graph.ClearField(field)
+        getattr(graph, field).extend(copies)
+    graph.ClearField("value_info")
+    graph.ClearField("output")
+    graph.output.append(helper.make_empty_tensor_value_info(tensor))
+
+
+def _input_of(model: Any, name: str) -> Any:
+    """The one input that is no weight: pictures."""
+    weights = {each.name for each in model.graph.initializer}
+    inputs = [each for each in model.graph.input if each.name not in weights]
+    is_float = len(inputs) == 1 and inputs[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+    if not is_float or len(inputs[0].type.tensor_type.shape.dim) != 4 or _channels_at(inputs[0]) is None:
+        words = ", ".join(f"{each.name}: {_shape_words(each)}" for each in inputs) or "none"
+        raise InputError(
+            f"it takes {words}; one float32 batch of pictures was expected, (n, 3, height, width) or "
+            "(n, height, width, 3)",
+            file=name,
+            cure="Export the network with pictures as its only input.",
+        )
+    return inputs[0]
+
+
+def _channels_at(given: Any) -> int | None:
+    return next((axis for axis in (1, 3) if _dim(given, axis) in (1, 3)), None)
+
+
+def _dim(given: Any, axis: int) -> int | None:
+    """The length of an axis, where the file fixes it."""
+    dim = given.type.tensor_type.shape.dim[axis]
+    return int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value > 0 else None
+
+
+def _shape_words(given: Any) -> str:
+    dims = [str(dim.dim_value or dim.dim_param or "?") for dim in given.type.tensor_type.shape.dim]
+    return f"({', '.join(dims)})"
+
+
+def _preparation(model: Any, path: str) -> Preparation:
+    given = _input_of(model, path)
+    axis = _channels_at(given)
+    assert axis is not None
+    sides = [side for side in (_dim(given, 2), _dim(given, 3 if axis == 1 else 1)) if side is not None]
+    if len(set(sides)) > 1:
+        raise InputError(f"it takes pictures of {sides}; a square was expected", file=path, cure="Export it so.")
+    usual = Preparation() if _dim(given, axis) == 3 else Preparation(mean=(0.5,), std=(0.5,))
+    return Preparation(sides[0] if sides else usual.size, 1.0, usual.mean, usual.std)
+
+
+def _providers(device: str) -> list[str]:
+    is_there = _CUDA in onnxruntime.get_available_providers()
+    if device == "cuda" and not is_there:
+        raise EngineError(
+            "device is 'cuda', and this ONNX Runtime has no GPU. Install onnxruntime-gpu, or use device='cpu'."
+        )
+    return [_CUDA, _CPU] if device != "cpu" and is_there else [_CPU]

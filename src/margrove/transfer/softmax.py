@@ -1,0 +1,99 @@
+"""`SoftmaxClassifier`: the usual last layer of a network, beside the SVM and the tree.
+
+    P(W, b) = ½‖W‖² + C Σ s_i ℓ_i,   ℓ_i = log Σ_k exp z_ik − z_{i,y_i},   z_i = W x_i + b
+
+(with two classes one w, and ℓ_i = log(1 + exp(−y_i f_i))). scikit-learn solves it; `certify` proves the answer by the
+duality gap: see `margrove.transfer.certificate`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
+
+from margrove.data.sample import read_sample
+from margrove.errors import check_number, check_whole
+from margrove.linear.classifier import LinearClassifier
+from margrove.status import Status
+from margrove.transfer.certificate import RELATIVE_GAP, certify_softmax
+
+# Of the largest slope, per unit of weight, that scikit-learn leaves: it goes on from one to the next until the gap is
+# closed.
+_SLOPES = (1e-4, 1e-6, 1e-9)
+
+_FEW_WEIGHTS = 1000  # up to here Newton's method, which takes their square in memory and ends nearer to the optimum
+
+
+class SoftmaxClassifier(LinearClassifier):
+    """Multinomial logistic regression with a quadratic penalty: scikit-learn's solver, and our certificate.
+
+    Parameters
+    ----------
+    C : float
+        The price of the loss, as in a support vector machine.
+    tol : float
+        How large the duality gap may be, relative to the objective.
+    max_iter : int
+        Steps of the solver: Newton's for few weights, L-BFGS for many.
+    class_weight : dict or "balanced", optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import SoftmaxClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array(["low", "low", "high", "high"])
+    >>> model = SoftmaxClassifier(C=10).fit(X, y)
+    >>> model.predict_proba([[1.5]]).round(3)
+    array([[0.5, 0.5]])
+    >>> model.certificate_.holds
+    True
+    """
+
+    def __init__(
+        self, *, C: float = 1.0, tol: float = RELATIVE_GAP, max_iter: int = 1000, class_weight: Any = None
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Solve, and prove it."""
+        from sklearn.linear_model import LogisticRegression
+
+        check_number("C", self.C, above=0)
+        check_number("tol", self.tol, above=0)
+        check_whole("max_iter", self.max_iter, least=1)
+        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        n_weights = sample.X.shape[1] * len(sample.classes)
+        method = "newton-cholesky" if n_weights <= _FEW_WEIGHTS else "lbfgs"
+        solver = LogisticRegression(C=self.C, solver=method, warm_start=True)
+        self.classes_, self.engine_, self.n_iter_ = sample.classes, "scikit-learn", 0
+        for slope in _SLOPES:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SklearnConvergenceWarning)  # the gap tells, below
+                solver.set_params(tol=slope, max_iter=self.max_iter - self.n_iter_)
+                solver.fit(sample.X, sample.codes, sample.weight)
+            self.coef_, self.intercept_ = (np.array(each, np.float64) for each in (solver.coef_, solver.intercept_))
+            self.n_iter_ += int(np.max(solver.n_iter_))
+            self.status_ = Status.CONVERGED
+            self.certificate_ = certify_softmax(self, X, y, sample_weight)
+            if self.certificate_.holds or self.n_iter_ >= self.max_iter:
+                break
+        if not self.certificate_.holds:
+            self.status_ = Status.MAX_ITER
+            self.certificate_ = certify_softmax(self, X, y, sample_weight)
+        self._warn_unless_converged(f"the relative duality gap is above {self.tol:g}")
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The probability of each class, (n, classes)."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        return np.asarray(softmax(scores, axis=1))

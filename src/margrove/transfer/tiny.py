@@ -1,0 +1,45 @@
+"""The smallest network there is: two maps, for examples and for trying things out without any download."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+# Sobel's kernels: how fast grey changes from left to right, and from top to bottom.
+_STANDING = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32) / 8
+_GREY = np.full(3, 1 / 3, np.float32)
+_CLASSIFIER = np.eye(2, dtype=np.float32)
+
+
+def write_tiny_network(path: str | os.PathLike[str]) -> None:
+    """Write an ONNX file: a convolution with two Sobel kernels, ReLU, global average pooling, and a linear layer.
+
+    It takes float32 pictures of any size, (n, 3, height, width). Needs the package ``onnx``.
+
+    Examples
+    --------
+    >>> from margrove.transfer.tiny import write_tiny_network
+    >>> write_tiny_network("edges.onnx")
+    """
+    from onnx import TensorProto, checker, helper, numpy_helper, save
+
+    kernels = np.stack([np.einsum("c,ij->cij", _GREY, edge) for edge in (_STANDING, _STANDING.T)])
+    nodes = [
+        helper.make_node("Conv", ["pixels", "kernels"], ["edges"], name="conv", pads=[0, 0, 0, 0]),
+        helper.make_node("Relu", ["edges"], ["maps"], name="relu"),
+        helper.make_node("GlobalAveragePool", ["maps"], ["pooled"], name="pool"),
+        helper.make_node("Flatten", ["pooled"], ["code"], name="flatten"),
+        helper.make_node("Gemm", ["code", "weights"], ["scores"], name="classifier"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "edges",
+        [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, "height", "width"])],
+        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["n", 2])],
+        [numpy_helper.from_array(kernels, "kernels"), numpy_helper.from_array(_CLASSIFIER, "weights")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8  # read by every ONNX Runtime of the last years
+    checker.check_model(model)
+    save(model, os.fspath(path))

@@ -1,0 +1,136 @@
+"""Whatever holds pictures, the same pixels come out; what holds none is refused in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from margrove.errors import InputError, ParameterError
+from margrove.transfer.pictures import as_pictures, read_picture_folder
+from margrove.transfer.preparation import Preparation
+
+
+def pixels_of(X, mode="RGB"):
+    return [np.asarray(picture.in_mode(mode)) for picture in as_pictures(X)]
+
+
+def test_files_arrays_and_images_of_the_same_pictures_are_alike(stripes, stripes_folder):
+    pictures, _ = stripes
+    folder = read_picture_folder(stripes_folder)
+    by_label = {path.stem: path for path in folder}
+    files = [by_label[f"{number:02}"] for number in range(len(pictures))]
+    forms = (
+        pictures,
+        list(pictures),
+        pictures / 255,
+        files,
+        [str(f) for f in files],
+        [Image.fromarray(p) for p in pictures],
+    )
+    for form in forms:
+        np.testing.assert_array_equal(pixels_of(form), pictures)
+
+
+def test_the_class_is_the_name_of_the_folder(stripes_folder):
+    folder = read_picture_folder(stripes_folder)
+    assert folder.classes == ["lie", "stand"]
+    assert all(path.parent.name == label for path, label in zip(folder, folder.labels, strict=True))
+    assert list(folder) == sorted(folder)
+
+
+def test_folders_within_a_class_belong_to_it_and_other_files_are_told(stripes_folder):
+    (stripes_folder / "lie" / "deep").mkdir()
+    Image.new("RGB", (4, 4)).save(stripes_folder / "lie" / "deep" / "x.JPG", format="JPEG")
+    (stripes_folder / "lie" / "notes.txt").write_text("no picture")
+    (stripes_folder / ".hidden").mkdir()
+    (stripes_folder / "loose.png").write_bytes((stripes_folder / "lie" / "20.png").read_bytes())
+    folder = read_picture_folder(stripes_folder)
+    assert len(folder) == 41
+    assert folder.labels.tolist().count("lie") == 21
+    assert [note.split(":")[0] for note in folder.notes] == ["1 file passed over", "1 picture passed over"]
+
+
+def test_too_few_classes_are_told_with_an_example(tmp_path):
+    (tmp_path / "cat").mkdir()
+    Image.new("RGB", (4, 4)).save(tmp_path / "cat" / "1.png")
+    with pytest.raises(InputError, match=r"of 1 class were found.*pets/cat/1\.jpg"):
+        read_picture_folder(tmp_path)
+    assert len(read_picture_folder(tmp_path, needs_classes=False)) == 1
+    with pytest.raises(InputError, match="there is no such folder"):
+        read_picture_folder(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (np.zeros((5, 3072), np.uint8), r"shape \(5, 3072\).*Reshape"),
+        (np.zeros((5, 3, 8, 8), np.uint8), "Put the channels last"),
+        (np.full((1, 8, 8, 3), 300), "from 300 to 300"),
+        (np.full((1, 8, 8), np.nan), "from nan"),
+        ([], "no picture"),
+        ([3], "is 3; a path"),
+        (7, "is 7; pictures were expected"),
+        (Image.new("RGB", (4, 4)), r"\[picture\]"),
+        ([Image.new("I;16", (4, 4))], "more than 8 bits"),
+    ],
+)
+def test_what_is_no_picture_is_refused(given, words):
+    with pytest.raises(InputError, match=words):
+        pixels_of(given)
+
+
+def test_a_broken_file_is_named(tmp_path):
+    (tmp_path / "cut.png").write_bytes(b"\x89PNG\r\n\x1a\n but no more")
+    Image.new("RGB", (64, 64)).save(tmp_path / "whole.jpg")
+    (tmp_path / "half.jpg").write_bytes((tmp_path / "whole.jpg").read_bytes()[:300])
+    for name in ("cut.png", "half.jpg", "gone.png"):
+        with pytest.raises(InputError, match=name):
+            pixels_of([tmp_path / name])
+
+
+def test_a_picture_is_turned_as_its_camera_says(tmp_path):
+    image = Image.fromarray(np.arange(6, dtype=np.uint8).reshape(2, 3) * 40)
+    exif = image.getexif()
+    exif[0x0112] = 6  # turned by a quarter
+    image.save(tmp_path / "turned.png", exif=exif)
+    (picture,) = pixels_of([tmp_path / "turned.png"], "L")
+    np.testing.assert_array_equal(picture, np.rot90(np.asarray(image), -1))
+
+
+def test_the_middle_square_is_kept():
+    wide = np.zeros((4, 12, 3), np.uint8)
+    wide[:, 4:8] = 255
+    (seen,) = Preparation(size=4).pixels(as_pictures([wide]))
+    assert (seen == 255).all()
+    (inner,) = Preparation(size=2, crop=0.5).pixels(
+        as_pictures(np.pad(np.full((1, 2, 2), 9, np.uint8), ((0, 0), (1, 1), (1, 1))))
+    )
+    assert inner.min() > 0
+
+
+def test_scale_and_shift_are_those_of_the_formula(rng):
+    seen = Preparation(mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6))
+    a, b = seen.scale_and_shift
+    p = rng.integers(0, 256, (5, 3))
+    np.testing.assert_allclose(p * a + b, (p / 255 - seen.mean) / seen.std, rtol=1e-6)
+
+
+def test_numbers_out_of_range_are_refused():
+    seen = Preparation()
+    for given, words in (
+        ({"size": 0}, "size is 0"),
+        ({"crop": 1.5}, "crop is 1.5"),
+        ({"mean": (1, 2)}, "3 numbers"),
+        ({"std": 0}, "std is 0"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            seen.with_given(**{"size": None, "crop": None, "mean": None, "std": None, **given})
+
+
+def test_digests_tell_pictures_apart(rng):
+    pictures = rng.integers(0, 256, (4, 6, 8, 3), dtype=np.uint8)
+    forms = [*pictures, pictures[0].reshape(8, 6, 3), *(Image.fromarray(p) for p in pictures)]
+    digests = [picture.digest() for picture in as_pictures(forms)]
+    assert len(set(digests)) == len(forms)
+    assert digests == [picture.digest() for picture in as_pictures(forms)]
