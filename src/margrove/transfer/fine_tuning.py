@@ -29,7 +29,7 @@ from margrove.status import Status
 from margrove.transfer.batches import Rows, ahead, parts_of
 from margrove.transfer.networks import probe_pixels
 from margrove.transfer.preparation import Preparation
-from margrove.transfer.torch_network import device_named, heard
+from margrove.transfer.torch_network import device_named, heard, whole_floats
 
 SCHEDULES: dict[str, Callable[[float], float]] = {  # the share of the rate at a share of the way
     "cosine": lambda share: (1 + math.cos(math.pi * share)) / 2,
@@ -122,7 +122,7 @@ class Tuner:
     def scores(self, pixels: NDArray[np.uint8], precision: str = "float32") -> NDArray[np.float64]:
         """The scores of the classes, (n, n_classes)."""
         self.module.eval()
-        with torch.inference_mode(), self._in(precision):
+        with torch.inference_mode(), self._in(precision), whole_floats(self._device):
             return np.asarray(self.module(self._input(pixels)).float().cpu().numpy(), np.float64)
 
     def _in(self, precision: str) -> Any:

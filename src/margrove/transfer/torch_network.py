@@ -6,7 +6,7 @@ import copy
 import os
 import pickle
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ class TorchNetwork:
         hook = self._place.register_forward_pre_hook if self._is_input else self._place.register_forward_hook
         handle = hook(caught)
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), whole_floats(self._device):
                 self._module(self._input(pixels))
         except _ReachedError as reached:
             return reached.found
@@ -148,6 +148,14 @@ def _array(found: torch.Tensor) -> Floats:
 def _some(names: list[str], most: int = 12) -> str:
     shown_names = ", ".join(names if len(names) <= most else [*names[: most // 2], "…", *names[-most // 2 :]])
     return shown_names or "no layer of its own"
+
+
+def whole_floats(device: torch.device) -> AbstractContextManager[None]:
+    """Convolutions of a GPU round float32 to ten bits unless they are told not to: then float32 means float32."""
+    if device.type != "cuda":
+        return nullcontext()
+    context: AbstractContextManager[None] = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+    return context
 
 
 def device_named(name: str) -> torch.device:
