@@ -1,10 +1,11 @@
 // The step of Newton's method where fewer rows bend than there are columns: by a matrix of the free rows instead of one
-// of the columns. With s_i = scale C_i and K_ij = x_i·x_j over the free rows the Hessian's equations
-// p + sum s_i x_i (x_i·p + p_b) = g,  rho p_b + sum s_i (x_i·p + p_b) = g_b  are those of t_i = s_i (x_i·p + p_b):
+// of the columns. The step goes to weights w+ = sum t_i x_i over the free rows + u, u the sum of the other pulls, where
+// with s_i = scale C_i, K_ij = x_i·x_j over the free rows and beta_i the pull at f_i
 //
-//   (diag(1/s) + K) t = X g + p_b 1,   p = g - X^T t,   rho p_b + sum t_i = g_b
+//   (diag(1/s) + K) t + b+ 1 = beta/s + f - X u,   rho b+ = sum t_i + (sum of the other pulls)
 //
-// (Woodbury's identity.) Products of rows are kept, so only rows that come are multiplied, also along a ladder of C.
+// (Woodbury's identity, written for w+ and not for the step, which may be a small difference of large numbers.)
+// Products of rows are kept, so only rows that come are multiplied, also along a ladder of C.
 #pragma once
 
 #include <algorithm>
@@ -60,33 +61,54 @@ class RowHessian {
     });
   }
 
-  // p <- the step for p = -gradient. The slope along it: NaN where there is no step.
-  double solve(double scale, std::vector<double>& p) {
+  // p <- the step from w and b for p = -gradient. The slope along it: NaN where there is no step.
+  double solve(double scale, const std::vector<double>& f, const std::vector<double>& beta,
+               const std::vector<std::uint8_t>& is_free, const std::vector<double>& w, double b,
+               std::vector<double>& p) {
     const auto m = static_cast<int>(list_.size());
     const auto d = static_cast<std::size_t>(rows_.d);
     const std::vector<double> g = p;
-    std::vector<double> along(list_.size()), ones(list_.size(), 1.0);
-    values_of_listed(rows_, list_.data(), m, g.data(), along.data());
+    std::vector<double> others(d), across(list_.size());  // u, X u
+    double total = 0;                                     // of the other pulls
+    for (std::size_t i = 0; i < beta.size(); ++i) {
+      if (is_free[i] || beta[i] == 0) continue;
+      add_rows(rows_, static_cast<std::int64_t>(i), &beta[i], 1, others.data());
+      total += beta[i];
+    }
+    if (total != 0) values_of_listed(rows_, list_.data(), m, others.data(), across.data());
     double ridge = 0;
     for (int attempt = 0; attempt < kMostRidges; ++attempt, ridge = ridge == 0 ? 1e-14 : ridge * 100) {
+      std::vector<double> t(list_.size()), e(list_.size(), 1.0);
+      for (std::size_t a = 0; a < t.size(); ++a) {
+        const std::uint32_t i = list_[a];
+        const double bend = 1 / (scale * task_.cost[i]);
+        t[a] = f[i] - across[a] + (bend + ridge * (norm(i) + bend)) * beta[i];
+      }
       if (m > 0 && !factor(scale, ridge)) continue;
-      std::vector<double> t = along, e = ones;
       if (m > 0) blas_.solve(factor_.data(), m, t.data());
       if (task_.has_intercept) {
         if (m > 0) blas_.solve(factor_.data(), m, e.data());
         const double bend = task_.rho + std::accumulate(e.begin(), e.end(), 0.0);
-        const double step = (g[d] - std::accumulate(t.begin(), t.end(), 0.0)) / bent(bend, scale, task_);
-        for (std::size_t a = 0; a < t.size(); ++a) t[a] += step * e[a];
-        p[d] = step;
+        const double sum = std::accumulate(t.begin(), t.end(), total);
+        const double level = bend > 0 ? sum / bend : b + g[d] / bent(0.0, scale, task_);
+        for (std::size_t a = 0; a < t.size(); ++a) t[a] -= level * e[a];
+        p[d] = level - b;
       }
-      std::copy(g.begin(), g.begin() + rows_.d, p.begin());
-      for (double& pull : t) pull = -pull;
+      std::copy(others.begin(), others.end(), p.begin());
       add_listed(rows_, list_.data(), m, t.data(), p.data());
+      for (std::size_t j = 0; j < d; ++j) p[j] -= w[j];
       const double slope = product(p, g);
-      if (std::isfinite(slope) && slope >= 0) return slope;
+      if (std::isfinite(slope) && slope >= 0) {
+        pulls_ = std::move(t);
+        return slope;
+      }
     }
     return std::numeric_limits<double>::quiet_NaN();
   }
+
+  // Where the last step leads the pulls of the free rows, and which rows these are.
+  const std::vector<double>& pulls() const { return pulls_; }
+  const std::vector<std::uint32_t>& free_rows() const { return list_; }
 
   // sum C_i x_ij^2 of the free rows, column by column.
   std::vector<double> squares() const {
@@ -105,6 +127,11 @@ class RowHessian {
 
   // Products of member k with members 0 ... k lie from here on.
   static std::size_t offset(std::size_t k) { return k * (k + 1) / 2; }
+
+  double norm(std::uint32_t i) const {
+    const auto k = static_cast<std::size_t>(place_[i]);
+    return products_[offset(k) + k];
+  }
 
   void forget_others() {
     std::vector<std::uint32_t> kept;
@@ -198,7 +225,7 @@ class RowHessian {
   std::vector<std::uint32_t> members_;  // rows whose products are kept, or will be
   std::vector<std::uint32_t> list_;     // the free rows, as the members are ordered
   std::size_t known_ = 0;               // members whose products were known when it began
-  std::vector<double> products_, factor_;
+  std::vector<double> products_, factor_, pulls_;
   std::vector<std::int64_t> column_start_;  // (d + 1) into entries
   std::vector<Entry> entries_;              // of each column, members ascending
   std::atomic<std::int64_t> next_{0};       // batch to be multiplied

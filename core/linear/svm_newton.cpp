@@ -38,9 +38,11 @@ constexpr std::int64_t kScoutNumbers = 1 << 21;  // ... of so many numbers at mo
 constexpr double kScoutTolerance = 1e-3;         // ... solved to this gap ...
 constexpr std::int64_t kScoutSteps = 100;        // ... or so far
 constexpr double kNearMargin = 0.1, kScoutedMultiplier = 6;
-constexpr int kPatience = 200;       // steps without a better gap before a solve has stalled, ...
-constexpr int kPatienceAtRest = 20;  // ... and where only the multipliers move
-constexpr double kCgShare = 0.1;     // of the residual, where conjugate gradients end at the latest
+constexpr int kPatience = 200;                         // steps without a better gap before a solve has stalled, ...
+constexpr int kPatienceAtRest = 20;                    // ... and where only the multipliers move
+constexpr double kWorn = 1e-8;                         // of the largest |v|^2
+constexpr double kStale = 1e-2, kImpliedShare = 1e-2;  // of the gap that is asked for
+constexpr double kCgShare = 0.1;                       // of the residual, where conjugate gradients end at the latest
 
 template <class Rows, class Loss>
 class Newton final : public LinearSolver {
@@ -103,12 +105,17 @@ class Newton final : public LinearSolver {
           break;
         case Phase::values:
           if (!for_ranges(until, [&](std::int64_t r) { values_range(r, w_, b_, f_); })) return;
+          is_moved_along_ = false;
           if (is_scouted_) guess_pulls();
           enter(Phase::pulls);
           break;
         case Phase::pulls:
           if (!for_ranges(until, [&](std::int64_t r) { pulls_range(r); })) return;
           gather_pulls();
+          if (is_worn()) {
+            begin_afresh();
+            break;
+          }
           if (judge(most_steps)) break;  // the next phase is set, or it has ended
           enter(Phase::direction);
           begin_direction();
@@ -141,7 +148,7 @@ class Newton final : public LinearSolver {
   // who computes f anew will find this gap again, though that of the pulls themselves stays.
   //   |f - f'| ~ eps sum |w_j| rms_j,   |v - v'| <= |f - f'| 2 sum C_i |x_i|,   rms and |x| those of the free rows
   bool is_implied() const override {
-    if (!kIsSquared || best_dual_ == 0) return false;
+    if (!kIsSquared || best_dual_ == 0 || has_own_pulls_) return false;
     const std::vector<double> squares = gram_         ? gram_->squares()
                                         : is_by_rows_ ? by_rows_->squares()
                                                       : product_->squares();
@@ -167,10 +174,8 @@ class Newton final : public LinearSolver {
       take_pulls(best_beta_);
       kappa_ = kWarmMultiplier * first_kappa();
     }
-    best_primal_ = std::numeric_limits<double>::infinity();
-    best_dual_ = 0;
-    std::fill(best_beta_.begin(), best_beta_.end(), 0.0);
-    best_gap_ = std::numeric_limits<double>::infinity();
+    forget_best();
+    largest_primal_ = 0;
     first_step_ = steps_;
     since_best_ = 0;
     ending_ = LinearEnding::going;
@@ -295,6 +300,69 @@ class Newton final : public LinearSolver {
     total_ = all;
   }
 
+  // v is the sum of all changes so far, and keeps the rounding of the largest: where it has become small it is summed
+  // anew.
+  bool is_worn() {
+    const double size = product(v_, v_);
+    largest_v_ = std::max(largest_v_, size);
+    return size < kWorn * largest_v_;
+  }
+
+  // f, v and what was best so far, from w alone.
+  void begin_afresh() {
+    std::fill(v_.begin(), v_.end(), 0.0);
+    std::fill(beta_.begin(), beta_.end(), 0.0);
+    largest_v_ = largest_primal_ = 0;
+    forget_best();
+    enter(Phase::values);
+  }
+
+  void forget_best() {
+    best_primal_ = best_gap_ = std::numeric_limits<double>::infinity();
+    best_dual_ = 0;
+    has_own_pulls_ = false;
+    std::fill(best_beta_.begin(), best_beta_.end(), 0.0);
+  }
+
+  // f is moved along with w, and keeps the rounding of its largest values, which the largest primal value tells:
+  // whether that could be seen in a gap as small as asked for.
+  bool is_stale(double primal) const {
+    const double rounding = kValueRounding * static_cast<double>(n_) * largest_primal_;
+    return is_moved_along_ && rounding > kStale * settings_.tol * primal;
+  }
+
+  // The pulls that a step by rows leads to prove more than those that its weights imply, which magnify the rounding of
+  // f by C: a bound like any other.
+  void consider_pulls() {
+    std::vector<double> pulls = beta_, v = w_;
+    for (std::size_t j = 0; j < v.size(); ++j) v[j] += p_[j];
+    const std::vector<std::uint32_t>& rows = by_rows_->free_rows();
+    for (std::size_t a = 0; a < rows.size(); ++a) {
+      const std::uint32_t i = rows[a];
+      const double z = task_.target[i], C = task_.factor * task_.cost[i], wanted = by_rows_->pulls()[a];
+      pulls[i] = std::clamp(wanted, loss_.low(z, C), loss_.high(z, C));
+      if (pulls[i] != wanted) add_row(rows_, i, pulls[i] - wanted, v.data());
+    }
+    if (task_.has_intercept && task_.rho == 0) {
+      const std::vector<double> given = pulls;
+      take_excess(loss_, task_, given, [&](std::size_t i, double taken) {
+        pulls[i] -= taken;
+        add_row(rows_, static_cast<std::int64_t>(i), -taken, v.data());
+      });
+    }
+    double dual = -0.5 * product(v, v), total = 0;
+    for (std::size_t i = 0; i < pulls.size(); ++i) {
+      const double C = task_.factor * task_.cost[i];
+      if (C > 0) dual += loss_.brought(task_.target[i], pulls[i], C);
+      total += pulls[i];
+    }
+    if (task_.has_intercept && task_.rho > 0) dual -= 0.5 * total * total / task_.rho;
+    if (!(dual > best_dual_)) return;
+    best_dual_ = dual;
+    best_beta_ = std::move(pulls);
+    has_own_pulls_ = true;
+  }
+
   // Where both values stand. True: no direction is wanted now.
   bool judge(std::int64_t most_steps) {
     const double u = task_.has_intercept ? total_.total : 0.0;
@@ -316,17 +384,23 @@ class Newton final : public LinearSolver {
       ending_ = LinearEnding::nonfinite;
       return true;
     }
+    largest_primal_ = std::max(largest_primal_, primal);
+    // Pulls of its own are not needed where those that w implies prove as much.
+    if (has_own_pulls_ && dual >= best_dual_ - kImpliedShare * settings_.tol * primal) has_own_pulls_ = false;
     // For a squared loss w alone proves its gap, so the two must belong together; elsewhere each is kept at its best.
     const double gap_now = LinearStanding{primal, std::max(0.0, dual), 0}.gap();
     // Where nothing is lost at all the primal value is rounding, and so is every gap: then the weights are the best.
-    const bool is_best = gap_now < best_gap_ || primal < kNothingLeft * best_primal_;
+    const bool is_best =
+        (has_own_pulls_ ? primal < best_primal_ : gap_now < best_gap_) || primal < kNothingLeft * best_primal_;
     const bool is_better = primal < 0.99 * best_primal_;
     if (kIsSquared ? is_best : primal < best_primal_) {
       best_primal_ = primal;
       best_w_ = w_;
       best_b_ = b_;
     }
-    if (dual <= 0) {
+    if (kIsSquared && has_own_pulls_) {
+      // as they are
+    } else if (dual <= 0) {
       if (kIsSquared && is_best) {  // no pull at all proves more
         best_dual_ = 0;
         std::fill(best_beta_.begin(), best_beta_.end(), 0.0);
@@ -342,6 +416,10 @@ class Newton final : public LinearSolver {
       since_best_ = 0;
     }
     if (is_better) since_best_ = 0;
+    if (gap <= settings_.tol && is_stale(primal)) {
+      begin_afresh();
+      return true;
+    }
     if (gap <= settings_.tol && (settings_.violation == 0 || is_kkt())) {
       ending_ = LinearEnding::converged;
       return true;
@@ -440,7 +518,8 @@ class Newton final : public LinearSolver {
       slope_ = gram_->solve(own_.values(scale(), damping_), scale(), p_);
     } else if (is_by_rows_) {
       if (!by_rows_->go_on(until, threads_)) return false;
-      slope_ = by_rows_->solve(scale(), p_);
+      slope_ = by_rows_->solve(scale(), f_, beta_, is_free_, w_, b_, p_);
+      if (!std::isnan(slope_)) consider_pulls();
     } else {
       if (!product_->go_on(until, threads_)) return false;
       slope_ = product_->solve(p_);
@@ -508,7 +587,7 @@ class Newton final : public LinearSolver {
       move_along(&f_[static_cast<std::size_t>(from)], &q_[static_cast<std::size_t>(from)], t, begin_of(r + 1) - from);
     });
     ++steps_;
-    is_moved_ = true;
+    is_moved_ = is_moved_along_ = true;
     return true;
   }
 
@@ -528,8 +607,11 @@ class Newton final : public LinearSolver {
   std::vector<double> lambda_;        // (n), but for squared losses
   std::vector<std::uint8_t> is_free_;
   double kappa_ = 2, slope_ = 0;
-  double damping_ = 0;     // of the Hessian, while its steps are too long
-  bool is_moved_ = false;  // since lambda was set
+  double damping_ = 0;                         // of the Hessian, while its steps are too long
+  bool is_moved_ = false;                      // since lambda was set
+  double largest_v_ = 0, largest_primal_ = 0;  // |v|^2 and P since v and f were computed anew
+  bool is_moved_along_ = false;                // f, since it was computed anew
+  bool has_own_pulls_ = false;                 // whether the best pulls are other than those that w implies
   RangeSums total_;
   std::vector<RangeSums> sums_;               // of each range
   std::vector<std::vector<double>> partial_;  // of each range, (d)

@@ -64,7 +64,10 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
     machine.solver->advance(until, threads, may_change ? std::min(plan_.patience, plan_.most_steps) : plan_.most_steps);
     const LinearEnding ending = machine.solver->ending();
     if (ending == LinearEnding::going) return false;
-    if (may_change && ending != LinearEnding::converged && plan_.patience < plan_.most_steps) {
+    // Rounding may stop steps by rows where descent, which moves one pull at a time, still comes closer.
+    const bool goes_back = machine.method == LinearMethod::rows && plan_.method == LinearMethod::descent &&
+                           ending == LinearEnding::stalled;
+    if (goes_back || (may_change && ending != LinearEnding::converged && plan_.patience < plan_.most_steps)) {
       machine.steps_before += machine.solver->standing().steps;
       // What has come to little is no place to begin: its pulls stand on the wrong bounds.
       const bool is_of_use = machine.solver->standing().gap() <= kOfUse;
@@ -72,7 +75,7 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
       const std::vector<double> w(weights.begin(), is_of_use ? weights.end() : weights.begin());
       const std::vector<double> beta = is_of_use ? machine.solver->beta() : std::vector<double>{};
       const double b = is_of_use ? machine.solver->b() : 0.0;
-      machine.method = successor(machine);
+      machine.method = goes_back ? LinearMethod::descent : successor(machine);
       machine.stays = machine.method == LinearMethod::descent;
       machine.solver = solver(machine, w, b, beta);
       continue;

@@ -253,3 +253,17 @@ def test_few_rows_of_wild_scales_need_few_steps_by_rows(loss, seed):
     (solution,) = solve(LinearSvmProblem(X, (machine,), loss=loss, tol=1e-6, solver="row_newton"), "native")
     assert solution.status is Status.CONVERGED
     assert solution.n_iter <= 40
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_descent_goes_on_where_rounding_stops_steps_by_rows(seed):
+    """Prices so high that the pulls which w implies are all rounding."""
+    rng = np.random.default_rng(seed)
+    X = 1000 * rng.standard_normal((34, 182))
+    cost = 6e5 * 10 ** rng.uniform(-3, 3, 34)
+    machine = LinearMachine(np.where(rng.integers(0, 2, 34), 1.0, -1.0), cost)
+    problem = LinearSvmProblem(X, (machine,), loss="squared_hinge", intercept=math.inf, tol=1e-4)
+    (solution,) = solve(problem, "native")
+    assert solution.status is Status.CONVERGED
+    primal, dual, _ = recomputed(problem, solution)
+    assert primal - dual <= 1.1e-4 * primal
