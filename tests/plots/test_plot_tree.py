@@ -356,3 +356,16 @@ def test_regions_refuse_what_has_no_plane():
         plot_regions(iris(), IRIS.data, LABELS, features=(0, 1))
     with pytest.raises(InputError, match="X has 4 columns"):
         plot_regions(iris(), FRAME, LABELS)
+
+
+def test_names_with_dollar_signs_are_no_formulas():
+    import pandas as pd
+
+    from margrove import DecisionTreeClassifier as Tree
+    from margrove.plots import plot_boundary, plot_regions, plot_tree
+
+    frame = pd.DataFrame({"a $x_{$ b": [0.0, 1.0, 4.0, 5.0] * 3, "$10-$20": [0.0, 1.0, 0.5, 2.0] * 3})
+    model = Tree(max_depth=2).fit(frame, ["$1", "$1", "$2 and $3", "$2 and $3"] * 3)
+    for draw in (plot_regions, plot_boundary):
+        draw(model, frame, ["$1", "$1", "$2 and $3", "$2 and $3"] * 3).figure.canvas.draw()
+    plot_tree(model).figure.canvas.draw()

@@ -90,6 +90,14 @@ def test_categories_unseen_in_training_are_read_as_ours_are(name):
     assert_same(MODELS[name].fit(X, y), new)
 
 
+@pytest.mark.parametrize("name", ["svm", "tree", "boost"])
+def test_an_empty_text_that_training_had_not_is_unseen_and_not_missing(name):
+    X, y = mixed()
+    new, _ = mixed(seed=5)
+    new["colour"] = new["colour"].where(new.index % 3 > 0, "")
+    assert_same(MODELS[name].fit(X, y), new)
+
+
 @pytest.mark.parametrize("name", ["svm", "tree, multi-way", "boost"])
 def test_rows_where_everything_is_missing_get_an_answer(name):
     X, y = mixed()

@@ -526,3 +526,16 @@ def test_show_passes_over_what_a_stranger_wrote_into_a_record(run: Run, model: s
     assert "\x1b" not in result.stdout
     assert "[red]" in result.stdout
     assert "x" * 500 not in result.stdout
+
+
+def test_a_model_that_is_called_a_page_keeps_its_place(run: Run, flowers: str, folder: Path) -> None:
+    assert run("train", flowers, "--model", "basic", "-o", "x.html", "--report").exit_code == 0
+    assert margrove.load("x.html").predict(margrove.read_table(flowers, target="kind")).shape == (8,)
+    assert (folder / "x.report.html").exists()
+
+
+def test_numbers_too_large_for_their_squares_are_refused(run: Run) -> None:
+    Path("huge.csv").write_text("x,y\n" + "".join(f"{k},{k}e200\n" for k in range(1, 40)))
+    result = run("train", "huge.csv", "--budget", "2s", "--folds", "2")
+    assert result.exit_code == 2
+    assert "Divide the target by a power of ten" in result.stderr

@@ -59,12 +59,21 @@ class TableChunks(ABC):
     def __init__(self, content: Content, rows: int, target: Target, drop_unlabelled: bool) -> None:
         self.source, self.rows = content.name, rows
         self._content, self._target, self._drop_unlabelled = content, target, drop_unlabelled
+        self._stamp = _stamp(self.source)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r}: {self.n_rows:,} rows, {self.rows:,} at a time)"
 
     def __iter__(self) -> Iterator[Table]:
-        """The chunks, from the first row on."""
+        """The chunks, from the first row on.
+
+        Raises
+        ------
+        InputError
+            If the file is not what it was when it was opened: passes over different rows would make no model.
+        """
+        if _stamp(self.source) != self._stamp:
+            raise InputError("has changed since it was opened", file=self.source, cure="Open it anew: read_chunks.")
         for table in self._tables():
             parts = max(1, -(-table.n_rows // self.rows))
             for rows in np.array_split(np.arange(table.n_rows), parts):
@@ -126,6 +135,15 @@ class EncodedChunks:
         """The chunks, from the first row on."""
         for table in self.chunks:
             yield self.encoder.transform(table.with_target(None)), table.labels()
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """What changes with a file; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def choose_target_column(table: Table, target: Target) -> Table:

@@ -128,7 +128,9 @@ def quantity_words(table: Table) -> str | None:
     if target is None or target.kind != "numeric":
         return None
     if not is_whole(target.values):
-        broken = next(float(value) for value in target.values if not float(value).is_integer())
+        broken = next((float(value) for value in target.values if not float(value).is_integer()), None)
+        if broken is None:
+            return f"{float(np.abs(target.values).max()):.6g} is too large for a whole number"
         return f"{broken:.6g} is not a whole number"
     n_classes, n_rows = target.n_distinct, table.n_rows
     if n_classes > max(MOST_NUMERIC_CLASSES, n_rows / LEAST_ROWS_PER_CLASS):

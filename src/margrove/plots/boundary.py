@@ -16,6 +16,7 @@ from margrove.plots.judgement import Judgement, class_scores, judge, learner_of
 from margrove.plots.plane import Plane, check_names, plane_for
 from margrove.plots.slices import slice_plane
 from margrove.plots.style import (
+    as_typed,
     colour_of,
     edge_width,
     ink,
@@ -37,6 +38,7 @@ _CROWD = 200  # rings, or crosses, that a picture bears; more are drawn fainter,
 _FAINTEST = 0.1  # their opacity, at least
 
 
+@as_typed
 def plot_boundary(
     model: Any,
     X: Any,

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError, ParameterError
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
-from margrove.plots.style import OKABE_ITO, ink, legend_outside, new_axes
+from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes
 
 _COLOURS = {1: OKABE_ITO[0], -1: OKABE_ITO[1], 0: "#EEEEEE"}
 _SIGNS = {1: "+", -1: "\N{MINUS SIGN}", 0: ""}
@@ -19,6 +19,7 @@ _WORDS = {1: "positive side", -1: "negative side", 0: "never seen"}
 _MOST_SIGNS = 600  # cells; in more of them no sign can be read
 
 
+@as_typed
 def plot_code(code: Any, labels: Sequence[Any] | None = None, *, ax: Any = None) -> Any:
     """Draw a code matrix: a row for each class, a column for each machine.
 

@@ -16,6 +16,7 @@ from margrove.errors import ConvergenceWarning, ParameterError
 from margrove.plots.boundary import RINGS, draw_frame, draw_marks, draw_model, draw_points
 from margrove.plots.judgement import judge, learner_of
 from margrove.plots.plane import Plane, plane_for
+from margrove.plots.style import as_typed
 from margrove.plots.words import MEANINGS
 from margrove.status import Status
 
@@ -34,6 +35,7 @@ _WIDTH = 3.7  # inches of one picture with its labels
 _AROUND = 1.5  # inches above and below it, for titles and legend
 
 
+@as_typed
 def compare_linear(
     X: Any,
     y: Any,

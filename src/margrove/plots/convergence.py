@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from margrove.errors import InputError
-from margrove.plots.style import OKABE_ITO, in_print, ink, legend_outside, new_axes
+from margrove.plots.style import OKABE_ITO, as_typed, in_print, ink, legend_outside, new_axes
 from margrove.progress import Course, in_short
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ _COLOURS = OKABE_ITO[:-1]  # all but yellow, which is hard to see as a line
 _MOST_DOTS = 60  # points up to which each gets a dot
 
 
+@as_typed
 def plot_convergence(
     course: Course | Sequence[Mapping[str, Any]], *, goal: float | None = None, ax: Axes | None = None
 ) -> Axes:

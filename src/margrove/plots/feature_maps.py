@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove.errors import InputError
-from margrove.plots.style import in_print
+from margrove.plots.style import as_typed, in_print
 from margrove.transfer.features import ConvFeatures
 from margrove.transfer.maps import Response, strongest
 from margrove.transfer.pictures import as_pictures
@@ -18,6 +18,7 @@ _HEAT = "inferno"  # from dark to bright, alike to all eyes
 _VEIL = 0.75  # how thick the veil is where a map fires most
 
 
+@as_typed
 def plot_feature_maps(
     features: ConvFeatures, X: Any, which: Sequence[int], *, y: Any = None, n_pictures: int = 4, axes: Any = None
 ) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from margrove.errors import ParameterError
-from margrove.plots.style import OKABE_ITO, ink, legend_outside, new_axes
+from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes
 from margrove.tree.impurity import class_impurity
 from margrove.tree.problem import CLASS_CRITERIA, Criterion
 
@@ -22,6 +22,7 @@ _LINES = {"entropy": "solid", "gini": "dashed", "error": "dashdot"}  # beside th
 _COLOURS = dict(zip(_FORMULAS, (OKABE_ITO[0], OKABE_ITO[5], OKABE_ITO[2]), strict=True))
 
 
+@as_typed
 def plot_impurities(
     criteria: Sequence[Criterion] = CLASS_CRITERIA, *, scaled: bool = False, ax: Axes | None = None
 ) -> Axes:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError
 from margrove.plots.judgement import Judgement, has_margins, judge, learner_of
-from margrove.plots.style import WORD_COLOURS, colour_of, in_print, ink, legend_outside, new_axes
+from margrove.plots.style import WORD_COLOURS, as_typed, colour_of, in_print, ink, legend_outside, new_axes
 from margrove.plots.words import MEANINGS
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _RUG_ROWS = 300  # up to so many points each gets a tick of its own below the bars
 
 
+@as_typed
 def plot_margins(
     model: Any, X: Any, y: Any, *, ax: Axes | None = None, bins: int | str = "auto", legend: bool = True
 ) -> Axes:

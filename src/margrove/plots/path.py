@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import InputError, ParameterError
-from margrove.plots.style import OKABE_ITO, colour_of, ink, write_plainly
+from margrove.plots.style import OKABE_ITO, as_typed, colour_of, ink, write_plainly
 from margrove.status import Status
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _LETTERS = OKABE_ITO[:-1]  # all but yellow, whose letters would be hard to read
 _LINES = ("solid", "dashed", "dashdot")  # beside the colours, for machines
 
 
+@as_typed
 def plot_path(
     path: Any, *, axes: Sequence[Axes] | NDArray[Any] | None = None, names: Sequence[str] | None = None
 ) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from margrove.plots.boundary import draw_frame, draw_marks, draw_points
 from margrove.plots.judgement import judge, learner_of
 from margrove.plots.plane import Plane, read_plane
 from margrove.plots.slices import held_in_words, typical_cell
-from margrove.plots.style import colour_of, ink, legend_outside, marker_area, new_axes
+from margrove.plots.style import as_typed, colour_of, ink, legend_outside, marker_area, new_axes
 from margrove.plots.tree import tree_of
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import MISSING, Cells
@@ -30,6 +30,7 @@ _COLOURS = "viridis"  # of values; readable without colours too
 Rectangle = tuple[int, tuple[float, float], tuple[float, float]]  # leaf, from and to along x, along y
 
 
+@as_typed
 def plot_regions(
     model: Any,
     X: Any,

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError, ParameterError
 from margrove.plots.judgement import learner_of
-from margrove.plots.style import colour_of, ink, legend_outside, write_plainly
+from margrove.plots.style import as_typed, colour_of, ink, legend_outside, write_plainly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +25,7 @@ _LEAST_SHOWN = 1e-4  # of an error or loss: below it nobody looks
 _TRAINING, _HELD_OUT, _LOSS, _LEARNER = colour_of(0), colour_of(5), colour_of(2), colour_of(3)
 
 
+@as_typed
 def plot_rounds(model: Any, *, axes: Sequence[Axes] | NDArray[Any] | None = None) -> NDArray[Any]:
     """Draw how boosting went, round by round.
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError
 from margrove.plots.judgement import learner_of
-from margrove.plots.style import colour_of, in_print, ink, legend_outside, new_axes
+from margrove.plots.style import as_typed, colour_of, in_print, ink, legend_outside, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +26,7 @@ _BEST = "#D55E00"  # neither of the map's colours
 _DARK = 0.5  # brightness below which letters must be white
 
 
+@as_typed
 def plot_search(search: Any, ax: Axes | None = None) -> Axes:
     """Draw the scores of a search for C and γ as a map, the best cell marked.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 # Okabe and Ito (2008), "Color Universal Design": seven hues that colour-blind people can tell apart, without
 # black, which is for lines. Neighbours in the list differ most.
@@ -16,6 +18,23 @@ _CROWDED = 500, 2000  # rows at which these lines begin to fade and are gone: th
 _TALL = 14  # entries of a legend beside axes of the usual height
 _LARGE, _SMALL = 36.0, 8.0  # marker areas in points²
 _FEW, _MANY = 200, 5000  # rows at which the markers begin and end to shrink
+
+
+_Arguments = ParamSpec("_Arguments")
+_Drawn = TypeVar("_Drawn")
+
+
+def as_typed(draw: Callable[_Arguments, _Drawn]) -> Callable[_Arguments, _Drawn]:
+    """Names of columns and classes stand in the picture as they were typed: a ``$`` begins no formula."""
+
+    @wraps(draw)
+    def drawn(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Drawn:
+        import matplotlib as mpl
+
+        with mpl.rc_context({"text.parse_math": False}):
+            return draw(*args, **kwargs)
+
+    return drawn
 
 
 def colour_of(code: int) -> str:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError, ParameterError, check_whole
 from margrove.plots.judgement import learner_of
-from margrove.plots.style import OKABE_ITO, colour_of, ink
+from margrove.plots.style import OKABE_ITO, as_typed, colour_of, ink
 from margrove.plots.tree_boxes import BAR, HEAD, LINE, LISTED, PAD, SMALL, Box, boxes_of, clipped, width_of
 from margrove.plots.tree_layout import tidy
 from margrove.tree.model import TreeModel
@@ -27,6 +27,7 @@ _MARGIN = 14.0  # around the drawing
 _MOST_IN_LEGEND = 12  # classes; the colours begin anew after seven
 
 
+@as_typed
 def plot_tree(
     model: Any,
     *,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.errors import InputError, ParameterError, check_whole
 from margrove.linear.margins import codes_of
 from margrove.plots.judgement import last_step
-from margrove.plots.style import OKABE_ITO, ink, legend_outside, new_axes
+from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +22,7 @@ _LINES = ("solid", "dashed", "dotted", "dashdot")  # beside the colours, from th
 _COLOURS = OKABE_ITO[:-1]  # all but yellow, which is hard to see as a line
 
 
+@as_typed
 def plot_vote_margins(
     model: Any, X: Any, y: Any, *, rounds: Sequence[int | None] = (5, 20, None), ax: Axes | None = None
 ) -> Axes:

@@ -155,5 +155,7 @@ def _column(table: Table, fact: dict[str, Any]) -> NDArray[Any]:
         return column.values.astype(np.float64)
     if kind == "boolean":
         return np.where(column.values == MISSING, np.nan, column.values.astype(np.float64))
-    words = np.array([*column.levels, fact["missing"]], dtype=object)
+    # A cell that happens to be the word for a missing one is no level of the model's, or the word would be another.
+    levels = [f"{level}\0" if level == fact["missing"] else level for level in column.levels]
+    words = np.array([*levels, fact["missing"]], dtype=object)
     return np.asarray(words[column.values])  # a missing cell is −1, the last

@@ -39,6 +39,7 @@ _MORE = 1.5  # so many times the rows of a sample are not worth a second meeting
 _FIRST_SHARE = 0.6  # of the time, for the first meeting
 _SHARE = 0.6  # of the time left for trying that one candidate may take
 _SPARE = 1.3  # a prediction of time may be off by so much
+_NO_ERROR = 1e-9  # of R²
 _MOST_FINISH = 0.7  # of the time left that may be kept for judging, fitting and certifying the best
 _OVERRUN = 0.2  # of the budget, that the best may take longer than it
 _TOO_SLOW = "too slow to be fitted and certified on all rows within the budget"
@@ -259,7 +260,7 @@ class Contest:
     def _why_not(self, candidate: Candidate) -> str:
         """Why a candidate need not, or cannot, be tried; empty if it should be."""
         best = self._best()
-        if best is not None and best.mean >= 1 - _tie(best):
+        if best is not None and best.mean >= 1 - (_NO_ERROR if self._asked.is_estimated else _tie(best)):
             return "a simpler one makes no mistakes"
         if self._asked.preparation.text and candidate.learner.takes_tables:
             return "it does not take text"

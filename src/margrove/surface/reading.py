@@ -21,6 +21,7 @@ from margrove.surface.cures import warnings_in_shell
 from margrove.surface.screen import Screen
 
 STANDARD_STREAM = "-"
+_LARGEST_NUMBER = 1e100  # of a target: sums of squares stay finite
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
@@ -146,7 +147,12 @@ def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]
         raise InputError(
             f"the targets are no numbers, and {asks}", file=table.source, column=name, cure="Name another: --target."
         )
-    return np.asarray(target.values, dtype=np.float64)
+    numbers = np.asarray(target.values, dtype=np.float64)
+    largest = float(np.nanmax(np.abs(numbers), initial=0.0))
+    if largest > _LARGEST_NUMBER:
+        problem = f"holds {largest:.3g}, whose square is more than a number of a computer's can be"
+        raise InputError(problem, file=table.source, column=target.name, cure="Divide the target by a power of ten.")
+    return numbers
 
 
 def _less(table: Table, name: str) -> Table:

@@ -83,8 +83,8 @@ def _list(value: Any) -> list[Any]:
 
 
 def _number(value: Any) -> float | None:
-    is_one = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_one else None
+    is_one = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+    return float(value) if is_one and math.isfinite(value) else None
 
 
 def _text(value: Any) -> str:

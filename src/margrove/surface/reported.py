@@ -29,7 +29,10 @@ def report_path(destination: str) -> str | None:
     True
     """
     is_file = destination != STANDARD_STREAM and (not Path(destination).exists() or Path(destination).is_file())
-    return str(Path(destination).with_suffix(_SUFFIX)) if is_file else None
+    if not is_file:
+        return None
+    path = Path(destination).with_suffix(_SUFFIX)
+    return str(path if path != Path(destination) else path.with_suffix(f".report{_SUFFIX}"))
 
 
 def check_report(path: str) -> None:

@@ -173,7 +173,6 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
         replace(training, preparation=preparation),
         f"{worth_text(chosen.worth)} ({chosen.worth.method}); {candidate.titled(params)}",
         {
-            "model": "auto",
             "search": history["search"],
             "subsample": history["subsample"],
             "leaderboard": history["leaderboard"],

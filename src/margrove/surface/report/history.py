@@ -142,7 +142,8 @@ class History:
         """What was found on rows not seen; None where nothing was."""
         found = _mapping(self._record.get("estimate"))
         value, method = _number(found.get("value")), _text(found.get("method")) or ""
-        if value is None or method == "none":
+        is_share = found.get("measure") != "R²"
+        if value is None or method == "none" or (is_share and not 0 <= value <= 1):
             return None
         return Estimate(
             method=method,
@@ -220,8 +221,8 @@ def _array(given: Any) -> NDArray[np.float64] | None:
         return None
     try:
         numbers = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None  # texts, or lines of different lengths: the part is left out
+    except (TypeError, ValueError, OverflowError):
+        return None  # texts, lines of different lengths, endless numbers: the part is left out
     return numbers if np.isfinite(numbers).all() else None
 
 
@@ -231,11 +232,16 @@ def _number(given: Any) -> float | None:
 
 
 def _text(given: Any) -> str | None:
-    return given[:_MOST_LETTERS] if isinstance(given, str) else None
+    return _encodable(given) if isinstance(given, str) else None
 
 
 def _shown(label: Any) -> str:
-    return str(label)[:_MOST_LETTERS]
+    return _encodable(str(label))
+
+
+def _encodable(text: str) -> str:
+    """Of a bearable length, and without the halves of characters that no file can hold."""
+    return text[:_MOST_LETTERS].encode("utf-8", "replace").decode()
 
 
 def _list(given: Any) -> list[Any]:
