@@ -253,6 +253,7 @@ def test_few_rows_are_judged_by_nested_rounds_and_every_row_once(run: Run, few: 
     assert estimate["low"] < estimate["value"] < estimate["high"]
     kept = margrove.load("penguins.margrove").training_record_["estimate"]
     assert kept["rows"] == list(range(344))
+    assert kept["rows_tested"] == 344
     right = np.mean(np.array(kept["truth"]) == np.array(kept["predicted"]))
     assert right == pytest.approx(estimate["value"])
     assert len(kept["scores"]) == 344
@@ -341,6 +342,7 @@ def test_ctrl_c_keeps_the_best_so_far(run: Run, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(auto, "tried", broken_off)
     record = document(run("train", "--json"))
     assert record["is_interrupted"] is True
+    assert margrove.load("penguins.margrove").training_record_["is_interrupted"] is True
     assert {line["candidate"] for line in record["leaderboard"]} == {"basic", "perceptron"}
     assert record["estimate"]["method"] == "hold-out"
     assert record["certificate"]["holds"] is True

@@ -42,6 +42,15 @@ def test_the_same_as_markdown_on_standard_output(run, model, flowers):
     assert "## The certificate" in result.stdout
 
 
+def test_the_size_of_a_small_report_is_told_in_kilobytes(run, model, flowers, folder):
+    small = run("report", model, flowers, "--format", "md", "-o", "p.md")
+    n = (folder / "p.md").stat().st_size
+    assert 1000 < n < 100_000
+    assert f"Wrote p.md ({round(n / 1000)} kB)" in small.output
+    large = run("report", model, flowers, "-o", "p.html")
+    assert f"Wrote p.html ({(folder / 'p.html').stat().st_size / 1e6:.1f} MB)" in large.output
+
+
 def test_json_tells_where_the_page_is(run, model, flowers, folder):
     result = run("report", model, flowers, "--json")
     record = json.loads(result.stdout)

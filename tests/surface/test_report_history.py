@@ -48,6 +48,11 @@ def test_a_record_without_sense_is_empty(record):
     assert not any(read_all(record).values())
 
 
+@pytest.mark.parametrize(("given", "found"), [(True, True), (False, False), (None, False), ("yes", False), (1, False)])
+def test_only_a_plain_yes_is_an_interruption(given, found):
+    assert History({"is_interrupted": given}).is_interrupted is found
+
+
 def test_two_classes_may_have_one_score_for_the_second():
     held_out = {"classes": ["a", "b"], "truth": [0, 1], "predicted": [0, 1], "scores": [[-1.0], [2.0]]}
     record = {"estimate": {"method": "hold-out", "value": 1.0, **held_out}}

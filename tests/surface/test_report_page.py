@@ -141,6 +141,29 @@ def test_nothing_is_wider_than_the_window(opened):
         wait_for(page, f"document.documentElement.scrollWidth <= {width}")
 
 
+CUT_OFF = """
+[...document.querySelectorAll("[data-chart]")].flatMap(chart => {
+  const frame = chart.getBoundingClientRect();
+  const isOutside = box => box.left < frame.left - 1 || box.right > frame.right + 1
+    || box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
+  return [...chart.querySelectorAll(".g-xtitle text, .g-ytitle text, .xtick text, .ytick text")]
+    .filter(text => text.textContent.trim() && isOutside(text.getBoundingClientRect()))
+    .map(text => `${chart.dataset.chart}: ${text.textContent}`);
+})
+"""
+
+
+@pytest.mark.parametrize("name", ["svm", "tree", "adaboost"])
+@pytest.mark.parametrize("width", [390, 1100])
+def test_titles_and_labels_of_axes_are_never_cut_off(opened, name, width):
+    model, table = penguin_model(name)
+    for line in model.training_record_["leaderboard"]:
+        line["title"] = "Support vector machine with a Gaussian kernel, C = 10, gamma = 0.01"
+    page = opened(model, table, viewport={"width": width, "height": 844}).page
+    assert page.locator(".g-xtitle text").count() > 4
+    assert page.evaluate(CUT_OFF) == []
+
+
 LUMINANCE = """
 (() => {
   const channel = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;

@@ -54,6 +54,7 @@ def auto_part(chosen: Chosen, table: Table) -> dict[str, Any]:
         "subsample": subsample if is_sampled else None,
         "leaderboard": leaderboard_of(result),
         "choice": {"prefer": result.prefer, "words": choice_words(chosen)},
+        "is_interrupted": chosen.is_interrupted,
         "estimate": {
             **chosen.worth.to_dict(),
             **({} if chosen.worth.answers is None else answers_part(chosen.worth.answers, table)),
@@ -63,9 +64,9 @@ def auto_part(chosen: Chosen, table: Table) -> dict[str, Any]:
 
 
 def one_part(
-    learner: Learner, estimate: Estimate | NumberEstimate, found: Found | None, table: Table
+    learner: Learner, estimate: Estimate | NumberEstimate, found: Found | None, table: Table, *, is_interrupted: bool
 ) -> dict[str, Any]:
-    """What there is to tell where the learner was named."""
+    """What there is to tell where the learner was named; ``is_interrupted`` is of its search."""
     told = estimate.to_dict()
     part: dict[str, Any] = {"method": told["method"], "words": "; ".join(told["notes"])}
     if isinstance(estimate, Estimate):
@@ -82,6 +83,7 @@ def one_part(
     return {
         "estimate": part | ({} if answers is None else answers_part(answers, table)),
         "search": None if found is None or not found.cells else search_part(learner.name, found),
+        "is_interrupted": is_interrupted,
     }
 
 
@@ -110,12 +112,12 @@ def leaderboard_of(result: Result) -> list[dict[str, Any]]:
 
 def answers_part(answers: Answers, table: Table) -> dict[str, Any]:
     """The rows that were asked about, their truth, the answers and the scores of each class: of more than
-    `MOST_ANSWERS` an even choice."""
+    `MOST_ANSWERS` an even choice, and how many there were in all (``rows_tested``)."""
     n = len(answers.rows)
     kept = np.arange(n) if n <= MOST_ANSWERS else np.linspace(0, n - 1, MOST_ANSWERS).round().astype(int)
     labels = table.labels()
     rows = answers.rows[kept]
-    part: dict[str, Any] = {"rows": rows.tolist()}
+    part: dict[str, Any] = {"rows": rows.tolist(), "rows_tested": n}
     if answers.means is not None:
         return part | {"truth": labels[rows].tolist(), "predicted": [float(v) for v in answers.answers[kept]]}
     classes = np.unique(labels)

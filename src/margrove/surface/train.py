@@ -113,6 +113,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
             "seconds": round(time.monotonic() - began, 3),
             "table": facts.to_dict(),
             **decision.history,
+            "is_interrupted": decision.history["is_interrupted"] or learner_of(model).status_ is Status.INTERRUPTED,
             "learning_curve": [vars(point) for point in curve],
             "course": record.course_part(course),
             "warnings": [*facts.warnings, *warnings],
@@ -214,7 +215,13 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
         training,
         worth + chosen,
         {"search": searched, "estimate": estimate.to_dict()},
-        record.one_part(learner, estimate, None if tuned is None else tuned.found, table),
+        record.one_part(
+            learner,
+            estimate,
+            None if tuned is None else tuned.found,
+            table,
+            is_interrupted=tuned is not None and tuned.is_interrupted,
+        ),
         {} if tuned is None else tuned.found.params,
     )
 

@@ -12,6 +12,7 @@ from margrove.data import Column, Table
 from margrove.data.columns import clip
 
 _LONGEST_CELL = 60  # letters
+_USUAL = 0.1  # of the rows, at least, have what is called usual
 
 
 def typical(column: Column) -> Any:
@@ -34,13 +35,37 @@ def cell_text(column: Column, row: int) -> str:
 
 def value_text(column: Column, value: Any) -> str:
     """A value that the column keeps, as a person would write it."""
-    if column.kind == "numeric":
-        return "missing" if np.isnan(value) else f"{float(value):.6g}"
-    if value < 0:
+    if _is_missing(column, value):
         return "missing"
+    if column.kind == "numeric":
+        return f"{float(value):.6g}"
     return (
         ("yes" if value else "no") if column.kind == "boolean" else clip(str(column.levels[int(value)]), _LONGEST_CELL)
     )
+
+
+def typical_words(column: Column, value: Any) -> str:
+    """The typical value of a column in words: "usually" only where a tenth of the rows have it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.data import Column
+    >>> from margrove.surface.report.cells import typical, typical_words
+    >>> sex = Column("sex", "category", np.array([0, 1, 1], np.int32), ("female", "male"))
+    >>> age = Column("age", "numeric", np.arange(20.0, 60.0))
+    >>> [typical_words(column, typical(column)) for column in (sex, age)]
+    ['usually male', 'median 39']
+    """
+    text = value_text(column, value)
+    has_it = column.is_missing if _is_missing(column, value) else column.values == value
+    if has_it.mean() >= _USUAL:
+        return f"usually {text}"
+    return f"median {text}" if column.kind == "numeric" else f"compared with {text}"
+
+
+def _is_missing(column: Column, value: Any) -> bool:
+    return bool(np.isnan(value) if column.kind == "numeric" else value < 0)
 
 
 def with_column(table: Table, name: str, values: NDArray[Any]) -> Table:

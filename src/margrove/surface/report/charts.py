@@ -7,6 +7,7 @@ Colours of ink, lines and paper are set by the style sheet, for light, dark and 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -22,6 +23,7 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED, _ = OKABE_ITO
 LINES = (BLUE, RED, GREEN, PINK, ORANGE, SKY)  # all but yellow, which is hard to see as a line
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # beside the colours
 _LONGEST = 28  # letters of a label
+_LINE, _MOST_LINES = 18, 4  # letters of a line of a label that is wrapped, and its lines
 _HEIGHT = 340  # pixels
 TABLE_ROWS = 12  # of the table behind a curve
 GREY = "#888888"  # of what is only for comparison
@@ -38,6 +40,19 @@ def label(text: str, most: int = _LONGEST) -> str:
     """
     line = " ".join(text.split())
     return escape(line if len(line) <= most else f"{line[: most - 1]}…", quote=False)
+
+
+def wrapped(text: str) -> str:
+    """A user's text as a label of a few short lines, so that it leaves room for the drawing on a phone.
+
+    Examples
+    --------
+    >>> from margrove.surface.report.charts import wrapped
+    >>> wrapped("AdaBoost of 300 trees of depth 3")
+    'AdaBoost of 300<br>trees of depth 3'
+    """
+    lines = textwrap.wrap(text, _LINE, max_lines=_MOST_LINES, placeholder="…")
+    return "<br>".join(escape(line, quote=False) for line in lines)
 
 
 def digits(value: float | None, most: int = 4) -> str:
@@ -206,13 +221,14 @@ def learning_chart(points: Sequence[Learnt], measure: str) -> Chart:
 def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
     """The score of each learner with its standard error."""
     scored = [c for c in contenders if c.score is not None][::-1]  # the best on top
-    titles = [label(c.title, 34) for c in scored]
+    titles = [wrapped(c.title) for c in scored]
+    n_lines = max(1 + title.count("<br>") for title in titles)
     trace = {
         "type": "scatter",
         "mode": "markers",
         "x": plain([c.score for c in scored]),
         "y": list(range(len(scored))),
-        "text": titles,
+        "text": [label(c.title, 80) for c in scored],
         "hovertemplate": "%{text}: %{x:.4f}<extra></extra>",
         "marker": {
             "size": 12,
@@ -222,15 +238,15 @@ def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
         "error_x": {"type": "data", "array": plain([c.error or 0.0 for c in scored]), "color": GREY},
     }
     y = {"tickvals": list(range(len(scored))), "ticktext": titles, "range": [-0.6, len(scored) - 0.4]}
-    x = {"title": {"text": f"{measure}, cross-validated"}, **({"tickformat": ".1%"} if measure == "accuracy" else {})}
-    figure = figure_of([trace], x, y, height=90 + 34 * len(scored))
+    x = {"title": {"text": measure}, "nticks": 5, **({"tickformat": ".1%"} if measure == "accuracy" else {})}
+    figure = figure_of([trace], x, y, height=90 + max(34, 12 + 17 * n_lines) * len(scored))
     rows = [[c.title, digits(c.score), digits(c.error, 2)] for c in scored[::-1]]
     best = max(scored, key=lambda c: c.score or 0.0)
     return Chart(
         "leaderboard",
         "The learners side by side",
         figure,
-        f"{capital(measure)} of {len(scored)} learners with standard errors; best is {best.title} with "
+        f"Cross-validated {measure} of {len(scored)} learners with standard errors; best is {best.title} with "
         f"{digits(best.score)}.",
         Grid(["learner", measure, "standard error"], rows, numeric=frozenset({1, 2})),
     )

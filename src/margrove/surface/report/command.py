@@ -15,6 +15,8 @@ from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.report.writing import FORMATS, check_format, report_content, write_content
 from margrove.surface.screen import Screen
 
+_SMALL = 100_000  # bytes: below it, tenths of a megabyte say nothing
+
 
 def report(
     screen: Screen, model_path: str, reading: Reading, output: str | None, format: str, *, is_opened: bool
@@ -38,12 +40,24 @@ def report(
         sys.stdout.buffer.flush()
         return
     write_content(content, destination)
-    screen.essential(f"Wrote {destination} ({len(content) / 1e6:.1f} MB)")
+    screen.essential(f"Wrote {destination} ({size_words(len(content))})")
     if is_opened:
         webbrowser.open(Path(destination).resolve().as_uri())
     screen.document(
         {"command": "report", "model": model_path, "format": format, "output": destination, "bytes": len(content)}
     )
+
+
+def size_words(n_bytes: int) -> str:
+    """The size of a file.
+
+    Examples
+    --------
+    >>> from margrove.surface.report.command import size_words
+    >>> size_words(4_870_000), size_words(12_345), size_words(80)
+    ('4.9 MB', '12 kB', '1 kB')
+    """
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= _SMALL else f"{max(1, round(n_bytes / 1e3))} kB"
 
 
 def _usual_name(model_path: str, format: str) -> str:

@@ -57,7 +57,7 @@ def _written(subject: Subject) -> Report:
         None if evidence is None else quality_section(subject, evidence),
         None if worth is None else matters_section(subject, worth),
         decisions_section(subject),
-        proof_section(subject),
+        proof_section(subject, has_quality=evidence is not None),
     ]
     details = [
         data_section(subject),

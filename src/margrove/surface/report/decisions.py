@@ -31,7 +31,7 @@ def decisions_section(subject: Subject) -> Section | None:
     judged = subject.judged
     if judged is not None and judged.classes is not None and not any(e.kind == "wrong" for e in found):
         rows = f"{len(judged.truth):,} rows"
-        unfair = " But it has seen them in training: on new rows it will make mistakes." if subject.is_training else ""
+        unfair = " But it has seen them in training: on new rows it may make mistakes." if subject.is_training else ""
         blocks.append(
             Words(f"None of the {rows} looked at is judged wrongly, so there is no mistake to explain.{unfair}", "note")
         )
@@ -57,7 +57,7 @@ def _data(example: Example) -> dict[str, Any]:
 def _blocks(subject: Subject, example: Example) -> list[Block]:
     blocks: list[Block] = [Words(_verdict(subject, example), "lead")]
     if example.questions:
-        blocks += _questions(example)
+        blocks += _questions(subject, example)
     if example.shares:
         blocks += _votes(example)
     if example.pushes:
@@ -65,7 +65,7 @@ def _blocks(subject: Subject, example: Example) -> list[Block]:
         if example.base is not None and not example.is_linear:
             blocks.append(Words(_ordinary(subject, example), "note"))
     if example.neighbours:
-        blocks.append(_neighbours(example))
+        blocks.append(_neighbours(subject, example))
     cells = example.cells[:_MOST_CELLS]
     if cells:
         more = len(example.cells) - len(cells)
@@ -86,9 +86,10 @@ def _verdict(subject: Subject, example: Example) -> str:
     return f"{row}: the model says {example.predicted!r}{sure}{close}.{known}"
 
 
-def _questions(example: Example) -> list[Block]:
+def _questions(subject: Subject, example: Example) -> list[Block]:
     rows = [[str(i), q.asked, q.cell, q.after] for i, q in enumerate(example.questions, start=1)]
-    header = ["", "what holds for this row", "its cell", "training rows like it, and their largest share"]
+    outcome = "the estimate from them" if subject.classes is None else "their largest share"
+    header = ["", "what holds for this row", "its cell", f"training rows like it, and {outcome}"]
     words = "The tree asks one question after the other; these answers lead to its leaf:"
     return [Words(words), Grid(header, rows, numeric=frozenset({0}), long=frozenset({1}))]
 
@@ -115,7 +116,7 @@ def _pushes(subject: Subject, example: Example) -> Bars:
     most = max(abs(amount) for amount in [*start, *(push.amount for push in example.pushes)])
     bars = [Bar("an average row starts with", amount / most, f"{amount:+.3g}") for amount in start]
     for push in example.pushes:
-        usual = f" (usually {push.usual})" if push.usual and push.usual != push.cell else ""
+        usual = f" ({push.compared})" if push.compared and push.usual != push.cell else ""
         cell = f" = {push.cell}" if push.cell else ""
         bars.append(Bar(f"{push.column}{cell}{usual}", push.amount / most, f"{push.amount:+.3g}"))
     right = "raises it" if subject.classes is None else f"for {example.predicted!r}"
@@ -131,12 +132,13 @@ def _pushes(subject: Subject, example: Example) -> Bars:
     return Bars(bars, caption, left=left, right=right)
 
 
-def _neighbours(example: Example) -> Folded:
+def _neighbours(subject: Subject, example: Example) -> Folded:
     header = ["training row", "its answer", "likeness", "pull"]
     rows = [[f"{n.row + 1:,}", n.answer, f"{n.likeness:.3g}", f"{n.pull:+.3g}"] for n in example.neighbours]
+    towards = "raises the estimate" if subject.classes is None else f"is for {example.predicted!r}"
     words = (
         "The machine compares the row with training rows it remembers (support vectors). These pull hardest; a pull "
-        f"above 0 is for {example.predicted!r}."
+        f"above 0 {towards}."
     )
     return Folded(
         "Training rows it was compared with", [Words(words), Grid(header, rows, numeric=frozenset({0, 2, 3}))]

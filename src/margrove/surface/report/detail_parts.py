@@ -34,6 +34,10 @@ _MOST_COLUMNS = 60  # of a summary or a table of scores
 _MOST_CLASSES = 30  # of a matrix, and of bars
 _FEW_CLASSES = 12  # whose bars are shown at once
 _LONGEST = 60  # letters of an example
+_NO_CALIBRATION = (
+    "How sure the model was of these rows was not kept, so nothing here says whether it knows that (calibration). A "
+    "report on rows that are new to the model does."
+)
 _KINDS = {"numeric": "number", "category": "category", "boolean": "yes/no"}
 
 
@@ -147,24 +151,30 @@ def mistakes_section(subject: Subject, evidence: Evidence) -> Section | None:
     on = {"record": "rows held out in training", "folds": "rows held out for this page"}.get(
         evidence.origin, "this table"
     )
+    rows = evidence.rows_words if evidence.is_partial else f"{evidence.rows_words}, {on}"
     warning = [] if evidence.is_honest else [Words(evidence.words, "warning")]
     if judged.classes is None:
         charts: list[Chart] = [truth_chart(judged.truth, judged.predicted, subject.target)]
         charts.append(residual_chart(judged.truth, judged.predicted))
-        off = judged.truth - judged.predicted
-        data = {"on": on, "mean_absolute_error": float(np.abs(off).mean()), "largest_error": float(np.abs(off).max())}
-        return Section("mistakes", "Where it is off", [Words(f"On {on}."), *warning, *charts], data)
-    blocks, data = _of_classes(judged, on, is_vote=is_boosted(subject.model))
+        off = np.abs(judged.truth - judged.predicted)
+        data: dict[str, Any] = {"on": on, "rows": len(off), "rows_tested": evidence.n_tested}
+        data |= {"mean_absolute_error": float(off.mean()), "largest_error": float(off.max())}
+        return Section("mistakes", "Where it is off", [Words(f"On {rows}."), *warning, *charts], data)
+    blocks, data = _of_classes(judged, rows, is_vote=is_boosted(subject.model))
+    if evidence.origin == "record" and hasattr(subject.model, "predict_proba") and not judged.has_probabilities:
+        blocks.append(Words(_NO_CALIBRATION, "note"))
+    if evidence.is_partial:
+        warning.append(Words(f"Everything in this part is of {rows}.", "note"))
+    data = {"on": on, "rows_tested": evidence.n_tested, **data}
     return Section("mistakes", "Where it is right and wrong", [*warning, *blocks], data)
 
 
-def _of_classes(judged: Judged, on: str, *, is_vote: bool) -> tuple[list[Block], dict[str, Any]]:
+def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list[Block], dict[str, Any]]:
     assert judged.classes is not None
     classes, counts = judged.classes, confusion(judged)
     blocks: list[Block] = []
-    n = f"{len(judged.truth):,} rows"
     if len(classes) <= _MOST_CLASSES:
-        caption = f"Each row of the matrix is a true class, each column what the model said; {n}, {on}"
+        caption = f"Each row of the matrix is a true class, each column what the model said; {rows_words}"
         blocks.append(Matrix(classes, counts.tolist(), caption))
     by_class = class_qualities(judged)
     rows = [[q.name, f"{q.n_rows:,}", percent(q.recall), percent(q.precision)] for q in by_class]
@@ -180,7 +190,6 @@ def _of_classes(judged: Judged, on: str, *, is_vote: bool) -> tuple[list[Block],
             said = "Of a vote the probabilities are made of shares of votes, and mostly too modest."
             blocks.append(Words(said, "note"))
     data = {
-        "on": on,
         "rows": len(judged.truth),
         "confusion": {"classes": classes, "counts": counts.tolist()},
         "classes": [asdict(q) for q in by_class],

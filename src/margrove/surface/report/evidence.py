@@ -8,7 +8,7 @@ from typing import Literal
 from margrove.surface.report.history import Estimate
 from margrove.surface.report.honest import Folds
 from margrove.surface.report.measures import Quality, quality_of
-from margrove.surface.report.plain_words import sentence
+from margrove.surface.report.plain_words import counted, sentence
 from margrove.surface.report.subject import Judged, Subject
 
 Origin = Literal["table", "record", "folds", "training"]
@@ -27,11 +27,23 @@ class Evidence:
     words: str
     judged: Judged | None  # the rows themselves, where they are known
     on_training: Quality | None = None  # for comparison: the same on the rows it was trained on
+    n_tested: int | None = None  # the rows that the quality is of, where that is known; ``judged`` may be some of them
 
     @property
     def is_honest(self) -> bool:
         """Whether the rows were new to the model that was tested."""
         return self.origin != "training"
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the answers are kept of some of the tested rows only."""
+        return self.judged is not None and self.n_tested is not None and self.n_tested > len(self.judged.truth)
+
+    @property
+    def rows_words(self) -> str:
+        """How many rows are known one by one, and of how many."""
+        n = 0 if self.judged is None else len(self.judged.truth)
+        return f"{n:,} of the {self.n_tested:,} held-out rows, evenly chosen" if self.is_partial else counted(n, "row")
 
 
 def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
@@ -39,7 +51,7 @@ def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
     on_table = None if subject.judged is None else quality_of(subject.judged)
     recorded = subject.history.estimate
     if on_table is not None and subject.judged is not None and not subject.is_training:
-        return Evidence("table", on_table, _table_words(subject), subject.judged)
+        return Evidence("table", on_table, _table_words(subject), subject.judged, n_tested=len(subject.judged.truth))
     if recorded is not None:
         return _recorded(subject, recorded, on_table)
     if on_table is None or subject.judged is None:
@@ -47,12 +59,13 @@ def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
     found = folds.judged()
     quality = None if found is None else quality_of(found)
     if found is not None and quality is not None:
-        return Evidence("folds", quality, folds.words, found, on_table)
+        return Evidence("folds", quality, folds.words, found, on_table, len(found.truth))
+    sample = "" if subject.is_whole else f"a sample of {len(subject.rows):,} of "
     words = (
-        "These are the rows that the model was trained on, and no others were held out. On new rows it will be worse, "
-        "and nobody can say how much."
+        f"These are {sample}the rows that the model was trained on, and no others were held out. On new rows it will "
+        "be worse, and nobody can say how much."
     )
-    return Evidence("training", on_table, words, subject.judged)
+    return Evidence("training", on_table, words, subject.judged, n_tested=len(subject.judged.truth))
 
 
 def _table_words(subject: Subject) -> str:
@@ -78,8 +91,8 @@ def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Ev
         found.high if found.high is not None or ours is None else ours.high,
         found.baseline if found.baseline is not None or ours is None else ours.baseline,
         found.baseline_class if found.baseline_class is not None or ours is None else ours.baseline_class,
-        None if ours is None else ours.typical_error,
+        found.mean_absolute_error if found.mean_absolute_error is not None or ours is None else ours.typical_error,
         None if ours is None else ours.baseline_error,
     )
     words = sentence(found.words) or "Found in training, on rows that the tested model had not seen."
-    return Evidence("record", quality, words, judged, on_table)
+    return Evidence("record", quality, words, judged, on_table, found.n_tested)

@@ -20,7 +20,7 @@ from margrove.data.columns import clip
 from margrove.linear.margins import kernel_of
 from margrove.surface.models import features_of, is_boosted, is_coded, is_tree
 from margrove.surface.predict import vote_shares
-from margrove.surface.report.cells import cell_text, each_typical, typical, value_text
+from margrove.surface.report.cells import cell_text, each_typical, typical, typical_words, value_text
 from margrove.surface.report.matters import encoded_names
 from margrove.surface.report.subject import Subject, class_scores
 from margrove.svm.layout import code_of, coefficients_of
@@ -44,6 +44,7 @@ class Push:
     cell: str
     amount: float
     usual: str = ""  # the typical cell it was compared with
+    compared: str = ""  # the same in words, which say how typical it is
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,13 @@ def _pushes(subject: Subject, place: int, code: int, other: int) -> tuple[tuple[
     lead = _lead(subject, code, other)
     values = lead(features_of(subject.model, each_typical(table, place, usual)))
     changed = [
-        Push(column.name, cell_text(column, place), float(values[0] - values[j + 1]), value_text(column, usual[j]))
+        Push(
+            column.name,
+            cell_text(column, place),
+            float(values[0] - values[j + 1]),
+            value_text(column, usual[j]),
+            typical_words(column, usual[j]),
+        )
         for j, column in enumerate(table)
     ]
     return _largest(changed), float(values[-1]), False

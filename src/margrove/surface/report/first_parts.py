@@ -13,6 +13,7 @@ from margrove.surface.report.evidence import Evidence
 from margrove.surface.report.matters import ColumnWorth, Worth
 from margrove.surface.report.measures import Quality, confusion
 from margrove.surface.report.plain_words import counted, interval_words, kind_words, listed, share_words
+from margrove.surface.report.proof import parts_words
 from margrove.surface.report.subject import Judged, Subject
 
 _SHOWN_COLUMNS = 8
@@ -24,27 +25,32 @@ def summary_section(subject: Subject, evidence: Evidence | None, worth: Worth | 
     blocks: list[Block] = [Words(_purpose(subject), "lead")]
     if hasattr(subject.learner, "offset_"):
         n_unusual = int((subject.predicted < 0).sum())
-        blocks.append(Words(f"Of {counted(len(subject.rows), 'row')} it finds {n_unusual:,} unusual.", "lead"))
+        sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table,"
+        blocks.append(Words(f"Of {counted(len(subject.rows), 'row')}{sample} it finds {n_unusual:,} unusual.", "lead"))
     if evidence is not None:
         blocks.append(Words(_quality_words(evidence.quality), "lead"))
         if not evidence.is_honest:
             blocks.append(Words(evidence.words, "warning"))
+    if subject.interruption is not None:
+        blocks.append(Words(subject.interruption, "warning"))
     if worth is not None:
         names = [column.name for column in worth.columns[:_NAMED_COLUMNS] if worth.share(column) > 0]
         blocks.append(Words(f"What matters most: {listed(names, 'and')}."))
     blocks.append(Words(kind_words(subject.model)))
-    holds = subject.learner.certificate_.holds
+    certificate = subject.learner.certificate_
+    part = ", some of it in part (see What is proven)" if parts_words(certificate) else ""
     proven = {
-        True: "The fit comes with a proof: every number it claims was recomputed from the data, and holds.",
+        True: f"The fit comes with a proof: what it claims was recomputed from the data{part}, and holds.",
         False: "The fit comes without a proof: not everything it claims held when it was recomputed.",
         None: "What the fit claims was not recomputed yet: margrove certify does that.",
-    }[holds]
+    }[certificate.holds]
     blocks.append(Words(proven))
     data = {
         "target": subject.target,
         "classes": subject.classes,
         "model": type(subject.learner).__name__,
         "status": str(subject.learner.status_),
+        "is_interrupted": subject.interruption is not None,
         "columns": subject.n_columns,
         "trained_on_rows": subject.n_training_rows,
         "table": subject.table.source,
@@ -99,9 +105,9 @@ def quality_section(subject: Subject, evidence: Evidence) -> Section:
         if quality.baseline is not None:
             guess = f"always {quality.baseline_class!r}" if quality.baseline_class is not None else "guessing"
             bars.append(Bar(guess, quality.baseline, share_words(quality.baseline), is_faint=True))
-        blocks.append(Bars(bars, "Rows judged rightly; the thin line is where the true share lies (95 % interval)"))
+        blocks.append(Bars(bars, "Rows judged rightly; the thin line is where the true share very likely lies (95 %)"))
         if evidence.judged is not None:
-            blocks.append(Words(_mistakes(evidence.judged)))
+            blocks.append(Words(_mistakes(evidence, evidence.judged)))
     elif quality.typical_error is not None and quality.baseline_error is not None:
         blocks.append(_headline(quality))
         most = max(quality.typical_error, quality.baseline_error) or 1.0
@@ -111,9 +117,10 @@ def quality_section(subject: Subject, evidence: Evidence) -> Section:
         blocks.append(Bars(bars, "How far off on average; shorter is better"))
     blocks.append(Words(evidence.words, "note" if evidence.is_honest else "warning"))
     if evidence.on_training is not None and evidence.is_honest:
-        blocks.append(Words(_on_training(evidence.on_training), "note"))
+        blocks.append(Words(_on_training(subject, evidence.on_training), "note"))
     blocks += [Words(text, "note") for text in _left_out(subject)]
     data = {"origin": evidence.origin, "is_honest": evidence.is_honest, "words": evidence.words, **asdict(quality)}
+    data["rows_tested"] = evidence.n_tested
     data["on_training_rows"] = None if evidence.on_training is None else asdict(evidence.on_training)
     return Section("quality", "How good is it?", blocks, data)
 
@@ -131,10 +138,11 @@ def _headline(quality: Quality) -> Headline:
     return Headline([*figures, Figure("by always guessing the same", digits(quality.baseline_error, 3), is_faint=True)])
 
 
-def _on_training(quality: Quality) -> str:
+def _on_training(subject: Subject, quality: Quality) -> str:
     value = share_words(quality.value) if quality.measure == "accuracy" else f"R² {quality.value:.2f}"
+    on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
     return (
-        f"This table holds the rows that the model was trained on. On them it scores {value}; that is no honest "
+        f"This table holds the rows that the model was trained on. On {on} it scores {value}; that is no honest "
         "estimate, since it has seen their answers."
     )
 
@@ -148,19 +156,19 @@ def _left_out(subject: Subject) -> list[str]:
     return said
 
 
-def _mistakes(judged: Judged) -> str:
+def _mistakes(evidence: Evidence, judged: Judged) -> str:
     assert judged.classes is not None
     counts = confusion(judged)
     n_wrong = int(counts.sum() - np.trace(counts))
-    n = int(counts.sum())
+    among = f"Among {evidence.rows_words}," if evidence.is_partial else f"Of {evidence.rows_words}"
     if n_wrong == 0:
-        return f"Of {n:,} rows it got none wrong."
+        return f"{among} it got none wrong."
     off = counts.copy()
     np.fill_diagonal(off, 0)
     truth, said = np.unravel_index(int(off.argmax()), off.shape)
     worst, of_all = int(off[truth, said]), int(counts[truth].sum())
     return (
-        f"Of {n:,} rows it got {n_wrong:,} wrong. The most common mistake: {worst:,} of {of_all:,} rows that are "
+        f"{among} it got {n_wrong:,} wrong. The most common mistake: {worst:,} of {of_all:,} rows that are "
         f"{judged.classes[truth]!r} were called {judged.classes[said]!r}."
     )
 
@@ -178,6 +186,8 @@ def matters_section(subject: Subject, worth: Worth) -> Section:
             else "The other column matters less."
         )
         blocks.append(Words(said))
+    if subject.dropped:
+        blocks.append(Words(f"Not looked at by the model: {listed(list(subject.dropped), 'and')}.", "note"))
     how = worth.words
     if worth.by == "loss":
         how += f" Found on {worth.rows_words}."

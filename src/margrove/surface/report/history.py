@@ -55,6 +55,8 @@ class Estimate:
     high: float | None
     baseline: float | None
     baseline_class: str | None
+    mean_absolute_error: float | None  # of numbers
+    n_tested: int | None  # the rows that the value is of; ``held_out`` may be some of them
     held_out: HeldOut | None
 
 
@@ -101,6 +103,11 @@ class History:
     def seconds(self) -> float | None:
         """How long the whole training took."""
         return _number(self._record.get("seconds"))
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether somebody stopped the training before it was done."""
+        return self._record.get("is_interrupted") is True
 
     @property
     def subsample(self) -> str | None:
@@ -154,6 +161,8 @@ class History:
             high=_number(found.get("high")),
             baseline=_number(found.get("baseline")),
             baseline_class=None if found.get("baseline_class") is None else _shown(found["baseline_class"]),
+            mean_absolute_error=_number(found.get("mean_absolute_error")),
+            n_tested=_count(found.get("rows_tested")),
             held_out=_held_out(found),
         )
 
@@ -229,6 +238,12 @@ def _array(given: Any) -> NDArray[np.float64] | None:
 def _number(given: Any) -> float | None:
     is_number = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 1e300
     return float(given) if is_number and math.isfinite(given) else None
+
+
+def _count(given: Any) -> int | None:
+    """A whole number above 0."""
+    number = _number(given)
+    return int(number) if number is not None and number >= 1 and number.is_integer() else None
 
 
 def _text(given: Any) -> str | None:

@@ -16,7 +16,6 @@ from margrove.linear.margins import margins
 from margrove.plots.judgement import has_margins
 from margrove.plots.style import OKABE_ITO, colour_of
 from margrove.plots.words import MEANINGS, hardest_words
-from margrove.surface.display import percent as percent_words
 from margrove.surface.learned import Learned, learned
 from margrove.surface.models import features_of, is_boosted, is_tree
 from margrove.surface.report.blocks import Bar, Bars, Block, Folded, Grid, Legend, Listing, Section, Words
@@ -43,6 +42,10 @@ _LEVELS_OF_RULE = 6
 _SHOWN_ROUNDS = 10
 _SHOWN_LESSONS = 12
 _MOST_LINES = 60  # of a tree's rules, nested
+_OVER_ALL_MACHINES = (
+    "Several machines decide together, and each row is counted once, by the one that it is worst placed for. So more "
+    "rows can be on the wrong side here than are judged wrongly: the other machines may outvote that one."
+)
 
 
 def machine_section(subject: Subject, measure: str, columns: Sequence[str]) -> Section | None:
@@ -79,7 +82,9 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
         p = "" if rule.p_value is None else p_words(rule.p_value).removeprefix("p ").removeprefix("= ")
         rows.append([asked, rule.outcome(), f"{rule.support:,}", rule.sure(), p])
     header = ["if", "then", "rows", "of them so", "p-value"]
-    numeric, long = frozenset({2, 3, 4}), frozenset({0})
+    if not names:  # of numbers a rule has neither a share nor a p-value
+        header, rows = header[:3], [row[:3] for row in rows]
+    numeric, long = frozenset(range(2, len(header))), frozenset({0})
     blocks.append(Grid(header, rows[:_SHOWN_RULES], "The rules, the widest first", numeric, long=long))
     if len(rows) > _SHOWN_RULES:
         more = len(rules.rules) - len(rows)
@@ -181,7 +186,8 @@ def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[l
     if not np.isfinite(distance).all():
         return blocks, data
     words = _words(subject, rows)
-    axis = "distance from the boundary" + ("" if len(judged.classes) == 2 else ", the smallest over the machines")
+    is_one = len(judged.classes) == 2
+    axis = "distance from the boundary" if is_one else "least distance from a boundary"
     blocks.append(
         margins_chart(
             "margins",
@@ -191,16 +197,19 @@ def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[l
             axis,
         )
     )
+    if not is_one:
+        blocks.append(Words(_OVER_ALL_MACHINES, "note"))
     if subject.is_training and words is None:
         blocks.append(Words("These rows it was trained on; of new ones more would be on the wrong side.", "note"))
     if words is not None:
         counts = {word: int((words == word).sum()) for word in MEANINGS}
         n = len(rows)
+        over_all = "" if is_one else ", each by the machine that it is hardest for,"
         blocks.append(
             Words(
-                f"Of {n:,} training rows {counts['easy']:,} are easy: far on the right side, and the model would be "
-                f"the same without them. {counts['marginal']:,} are marginal, just on the edge of the margin, and "
-                f"{counts['hard']:,} are hard: inside the margin or on the wrong side.",
+                f"Of {n:,} training rows{over_all} {counts['easy']:,} are easy: far on the right side, and the model "
+                f"would be the same without them. {counts['marginal']:,} are marginal, just on the edge of the margin, "
+                f"and {counts['hard']:,} are hard: inside the margin or on the wrong side.",
                 "note",
             )
         )
@@ -281,14 +290,6 @@ def _lessons(found: Learned) -> list[Block]:
         caption = f"Training rows that carry the decision (support vectors): {carriers}"
         carried = Bars([Bar(name, n / most, f"{n:,}") for name, n in counts], caption)
         blocks.append(carried if len(counts) <= _SHOWN_LESSONS else Folded(caption, [carried]))
-        if found.loo_bound is not None and found.xi_alpha_bound is not None:
-            blocks.append(
-                Words(
-                    f"Each row left out in turn, at most {percent_words(found.loo_bound)} of them would be misjudged "
-                    f"(the leave-one-out bound); at most {percent_words(found.xi_alpha_bound)} by the sharper "
-                    "ξα-estimate."
-                )
-            )
     if found.kind == "votes":
         rows = [[lesson.about, lesson.against, f"{lesson.n_voters or 0:,}"] for lesson in found.lessons[:_MOST_RULES]]
         blocks.append(Grid(["tells", "from", "weight vectors that vote"], rows, "", frozenset({2})))

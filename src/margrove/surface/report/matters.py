@@ -67,7 +67,7 @@ class Worth:
 
 def worth_of(subject: Subject, folds: Folds) -> Worth | None:
     """Measure every column in every way that applies; None where nothing tells one from another."""
-    names = list(subject.sample.names)
+    names = [name for name in subject.sample.names if name not in subject.dropped]
     is_many = len(names) > _MOST_COLUMNS or subject.sample.sparse is not None
     own = own_shares(subject)
     shuffled = None if is_many else losses_of(subject, folds)

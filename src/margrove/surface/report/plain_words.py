@@ -7,7 +7,7 @@ from typing import Any
 
 from margrove.data.columns import clip
 from margrove.surface.learned import learned
-from margrove.surface.models import is_boosted, is_coded, is_tree, learner_of
+from margrove.surface.models import is_boosted, is_classifier, is_coded, is_tree, learner_of
 from margrove.surface.report.measures import Quality
 
 _LISTED = 6  # names in a sentence
@@ -69,15 +69,18 @@ def kind_words(model: Any) -> str:
         return (
             f"{found.size_words} that decide together, each between two groups of classes ({type(learner).__name__})."
         )
+    is_number = not is_classifier(learner) and not hasattr(learner, "offset_")
     if found.kind == "rows":
         of_all = f" of {found.n_training_rows:,}" if found.n_training_rows else ""
+        shape = "A curve that may bend" if is_number else "A boundary that bends, with as wide a margin as possible"
         return (
-            "A boundary that bends, with as wide a margin as possible: it compares a row with the "
+            f"{shape}: it compares a row with the "
             f"{found.size:,}{of_all} training rows that it remembers ({_name(learner)})."
         )
     if found.kind == "votes":
         return f"A vote of {found.size:,} straight boundaries ({_name(learner)})."
-    return f"A straight boundary: it adds up the columns, each with its own weight ({_name(learner)})."
+    shape = "A weighted sum" if is_number else "A straight boundary"
+    return f"{shape}: it adds up the columns, each with its own weight ({_name(learner)})."
 
 
 _NAMES = {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from margrove.certificate import Certificate, Claim
+from margrove.status import Status
 from margrove.surface.display import saved_verdict_words
 from margrove.surface.report.blocks import Block, Grid, Listing, Section, Words
 from margrove.surface.report.plain_words import counted, share_words
@@ -13,20 +15,62 @@ from margrove.surface.report.subject import Subject
 
 _MOST_MACHINES = 4  # whose numbers stand side by side
 _MARKS = {True: "✓", False: "✗", None: "·"}
+_BETTER = "a better column"  # the claim that no other question would have told more
+_SPLITS_SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) splits searched")
+_UNCHECKED = "not checked: "  # as the words of such a claim begin
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 # Kernels whose matrices are never indefinite: for them the gap bounds what any other machine could do better.
 _SOUND_KERNELS = ("linear", "rbf", "laplacian", "chi2", "intersection")
 
 
-def proof_section(subject: Subject) -> Section:
-    """What is proven, and what is not."""
+def proof_section(subject: Subject, *, has_quality: bool) -> Section:
+    """What is proven, and what is not; ``has_quality`` is whether the page says how good the model is."""
     certificate = subject.learner.certificate_
     verdict, said = saved_verdict_words(certificate), certificate_words(subject.learner)
     blocks: list[Block] = [Words(verdict), *map(Words, said)]
-    blocks.append(
-        Words("It does not prove that the answers are right: how often they are, is said above.", "note"),
-    )
+    blocks.append(Words(_not_proven(subject, has_quality=has_quality), "note"))
     return Section("proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "words": said})
+
+
+def _not_proven(subject: Subject, *, has_quality: bool) -> str:
+    if subject.classes is None and not hasattr(subject.learner, "offset_"):
+        what, how = "the estimates are right", "how far off they are, is said above"
+    else:
+        what, how = "the answers are right", "how often they are, is said above"
+    return f"It does not prove that {what}: {how if has_quality else 'only rows whose answer is known can tell'}."
+
+
+def parts_words(certificate: Certificate) -> list[str]:
+    """What was checked in part, or not at all: of how many trees or questions how many were searched anew."""
+    claims = {claim.name: claim for claim in certificate.claims}
+    words = []
+    trees, rounds = claims.get("trees searched anew"), claims.get("rounds")
+    if trees is not None and rounds is not None and trees.values and trees.values < rounds.values:
+        words.append(
+            f"This was checked in part: of the {number_words(rounds.values[0])} trees {number_words(trees.values[0])} "
+            "were searched anew, always the same ones, the first and the last among them. The errors, votes and "
+            "weights of all rounds were recomputed."
+        )
+    n_searched, n_questions = _searched(claims)
+    if n_searched < n_questions:
+        words.append(
+            f"This was checked in part: of {n_questions:,} questions {n_searched:,} were searched anew. The rows and "
+            "gains of all of them were recounted."
+        )
+    return words + [
+        f"Not checked: {claim.name!r}; {claim.words.removeprefix(_UNCHECKED)}."
+        for claim in certificate.claims
+        if claim.words.startswith(_UNCHECKED)
+    ]
+
+
+def _searched(claims: dict[str, Claim]) -> tuple[int, int]:
+    """How many questions were searched anew, and of how many; twice 0 where nothing says so."""
+    found = _SPLITS_SEARCHED.match(claims[_BETTER].words) if _BETTER in claims else None
+    if found is None:
+        return 0, 0
+    n_searched, n_all = (int(count.replace(",", "")) for count in found.groups())
+    return n_searched, n_all
 
 
 def certificate_words(learner: Any) -> list[str]:
@@ -35,14 +79,17 @@ def certificate_words(learner: Any) -> list[str]:
     if not certificate.holds:
         return []
     claims = {claim.name: claim for claim in certificate.claims}
+    is_number = not hasattr(learner, "classes_") and not hasattr(learner, "offset_")
     words = []
     gap = _relative_gap(learner, claims)
     if gap is not None:
+        weighs = "small weights against errors" if is_number else "a wide margin against mistakes"
         words.append(
-            "The model is the best of its kind for its settings and rows: its objective, which weighs a wide margin "
-            f"against mistakes, could be improved by {100 * gap:.2g} % at most."
+            f"The model is the best of its kind for its settings and rows: its objective, which weighs {weighs}, could "
+            f"be improved by {100 * gap:.2g} % at most."
         )
-    if "a better column" in claims and "vote of each learner" not in claims:
+    n_searched, n_questions = _searched(claims)
+    if n_searched == n_questions > 0 and "trees searched anew" not in claims:
         words.append(
             "Every question of the tree was searched anew among all columns: at its place no other would have told "
             "more."
@@ -57,11 +104,14 @@ def certificate_words(learner: Any) -> list[str]:
         words.append("The boundary lies exactly halfway between the means of the classes.")
     if {"easy points", "hard points"} <= claims.keys() and len(certificate.machines) == 1:
         easy, hard = (int(claims[name].values[0]) for name in ("easy points", "hard points"))
+        where = "inside the margin or on the wrong side"
+        if not hasattr(learner, "classes_"):
+            where = "further off than the tolerance ε" if is_number else "outside, and so unusual"
         words.append(
             f"{counted(easy, 'training row')} could be left out without any change; {counted(hard, 'row')} "
-            f"{'is' if hard == 1 else 'are'} inside the margin or on the wrong side."
+            f"{'is' if hard == 1 else 'are'} {where}."
         )
-    return words
+    return words + parts_words(certificate)
 
 
 def _relative_gap(learner: Any, claims: dict[str, Claim]) -> float | None:
@@ -90,10 +140,27 @@ def certificate_section(subject: Subject) -> Section:
             frozenset(range(2, len(header))),
             long=frozenset({1}),
         ),
+        *_leave_one_out(subject),
         Words("Anybody can recompute it from the model and the rows it was trained on:"),
         Listing("margrove certify MODEL FILE"),
     ]
     return Section("certificate", "The certificate", blocks, certificate.to_dict())
+
+
+def _leave_one_out(subject: Subject) -> list[Block]:
+    """What the leave-one-out bound is, for who is alarmed by it."""
+    learner = subject.learner
+    if not hasattr(learner, "loo_bound_") or learner.status_ is not Status.CONVERGED:  # it is of the optimum alone
+        return []
+    return [
+        Words(
+            f"The leave-one-out bound is no estimate of the errors. Each row left out in turn, at most "
+            f"{share_words(float(learner.loo_bound_))} of them would be misjudged, and at most "
+            f"{share_words(float(learner.xi_alpha_bound_))} by the sharper ξα-estimate: that holds always, and is "
+            "often loose, far above what is really wrong.",
+            "note",
+        )
+    ]
 
 
 def _said(claim: Claim) -> str:

@@ -62,7 +62,7 @@ def losses_of(subject: Subject, folds: Folds) -> Losses | None:
     before = worth([_said(part, part.table) for part in parts])
     generator = np.random.default_rng(0)
     losses = {}
-    for name in table.names:
+    for name in (name for name in table.names if name not in subject.dropped):
         after = []
         for _ in range(_REPEATS):
             said = []

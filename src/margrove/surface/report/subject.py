@@ -14,6 +14,7 @@ from margrove.certificate import at_the_end
 from margrove.data import Column, Table
 from margrove.data.sample import read_points
 from margrove.errors import InputError
+from margrove.status import Status
 from margrove.surface.models import (
     encoder_of,
     features_of,
@@ -114,6 +115,21 @@ class Subject:
     def n_columns(self) -> int:
         """How many columns the model looks at."""
         return self.table.n_columns - len(self.dropped)
+
+    @property
+    def interruption(self) -> str | None:
+        """What to say of a training that was interrupted; None of one that was not."""
+        if self.learner.status_ is Status.INTERRUPTED:
+            return (
+                "The training was interrupted: the model is kept as far as it came. Trained to the end it may be "
+                "better, and a score found in training is of models that were."
+            )
+        if self.history.is_interrupted:
+            return (
+                "The training was interrupted: the best that was found until then was taken. Not everything that was "
+                "planned was tried."
+            )
+        return None
 
     @property
     def is_whole(self) -> bool:
