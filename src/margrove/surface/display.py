@@ -200,7 +200,8 @@ def tell_learned(screen: Screen, learned: Learned) -> None:
     if learned.kind == "votes" or (learned.kind == "rows" and learned.support is None):
         _tell_lessons(screen, learned)
     if learned.kind == "rows" and learned.support is not None:
-        screen.say("Which columns matter, a straight learner can tell: --model linear.", style="dim", indent=2)
+        text = "Which columns matter, the report tells (margrove report), or a straight learner: --model linear."
+        screen.say(text, style="dim", indent=2)
 
 
 def _tell_lessons(screen: Screen, learned: Learned) -> None:

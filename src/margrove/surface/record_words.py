@@ -54,7 +54,9 @@ def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
     )
     screen.heading("What it is worth on rows it had not seen, as saved when it was trained")
     how = f" ({_text(estimate.get('method', ''))})" if estimate.get("method") else ""
-    screen.say(f"{_score(value, is_number)}{ends}{how}", indent=2)
+    off = _number(estimate.get("mean_absolute_error")) if is_number else None
+    error = "" if off is None else f"; mean absolute error {off:.4g}"
+    screen.say(f"{_measured(value, is_number)}{ends}{error}{how}", indent=2)
 
 
 def _grid(lines: list[dict[str, Any]], *, is_number: bool) -> Grid:
@@ -64,10 +66,15 @@ def _grid(lines: list[dict[str, Any]], *, is_number: bool) -> Grid:
     grid.add_column("score", justify="right", no_wrap=True)
     for line in lines:
         error = _number(line.get("error"))
-        score = _score(line["score"], is_number) + ("" if error is None else f" ± {_score(error, is_number)}")
+        score = _measured(line["score"], is_number) + ("" if error is None else f" ± {_score(error, is_number)}")
         is_taken = line.get("is_chosen") is True
         grid.add_row("→" if is_taken else "", Text(_text(line.get("title") or line.get("learner"))), score)
     return grid
+
+
+def _measured(value: float, is_number: bool) -> str:
+    """A score with the name of its measure, where that is not the share of right answers."""
+    return f"R² {_score(value, is_number)}" if is_number else _score(value, is_number)
 
 
 def _score(value: float, is_number: bool) -> str:
