@@ -157,7 +157,7 @@ def _tell_table(screen: Screen, training: Training, reading: Reading, facts: Fac
 def _decide_among_many(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
     """Try several learners, take the best, and ask rows that were set aside what that is worth."""
     asked = training.asked()
-    tell_plan(screen, asked, training.budget, facts.n_rows)
+    tell_plan(screen, asked, training.budget, table.n_rows, table.n_columns)
     with counted_down(screen, budget) as meter:
         search = Search(asked, table, budget, meter)
         chosen = search.run()
