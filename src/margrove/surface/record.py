@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from margrove.data import Table
 from margrove.progress import Course
 from margrove.status import Status
-from margrove.surface.answers import Answers, wilson
+from margrove.surface.answers import Answers
 from margrove.surface.auto import Result
 from margrove.surface.auto_estimate import Chosen
 from margrove.surface.auto_words import choice_words, subsample_words
@@ -79,10 +79,8 @@ def one_part(
         answers = estimate.answers
         part |= {"measure": "accuracy", "value": told["mean"]}
         part |= {"baseline": estimate.baseline, "baseline_class": estimate.baseline_class}
-        if answers is not None:
-            truth = table.labels()[answers.rows]
-            low, high = wilson(int(np.sum(truth == answers.answers)), len(truth))
-            part |= {"low": low, "high": high}
+        if estimate.interval is not None:
+            part |= {"low": told["low"], "high": told["high"]}
     else:
         answers = estimate.answers
         part |= {"measure": "R²", "value": told["r2"], "mean_absolute_error": told["mean_absolute_error"]}

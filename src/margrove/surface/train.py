@@ -23,12 +23,7 @@ from margrove.surface.auto_estimate import Chosen, Point, Search
 from margrove.surface.auto_words import tell_contest, tell_curve, tell_plan, tell_worth, worth_text
 from margrove.surface.budget import Budget
 from margrove.surface.countdown import counted_down
-from margrove.surface.display import (
-    accuracy_text,
-    tell_certificate,
-    tell_estimate,
-    tell_learned,
-)
+from margrove.surface.display import estimate_text, tell_certificate, tell_estimate, tell_learned
 from margrove.surface.learned import learned
 from margrove.surface.learners import parameters_blamed
 from margrove.surface.meter import Meter, metered
@@ -205,7 +200,7 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
         estimate = tuned.estimate
     if isinstance(estimate, Estimate):
         tell_estimate(screen, estimate)
-        worth = f"accuracy {accuracy_text(estimate)}"
+        worth = f"accuracy {estimate_text(estimate)}"
     else:
         tell_number_estimate(screen, estimate)
         worth = estimate.words
