@@ -126,6 +126,8 @@ def test_options_of_the_table_are_passed_on_and_repeated_in_the_next_commands(ru
     assert "column_3" not in json.dumps(json.loads(run("show", "my table.margrove", "--json").stdout)["columns"])
     command = next(line for line in result.stdout.splitlines() if "margrove certify" in line)
     assert "'my table.margrove' 'my table.txt' --missing - --no-header --delimiter ';' --drop-unlabelled" in command
+    command = next(line for line in result.stdout.splitlines() if "margrove predict" in line)
+    assert command.strip() == "margrove predict 'my table.margrove' NEW.txt --missing - --no-header --delimiter ';'"
 
 
 def test_odd_columns_are_named_once(run: Run, folder: Path) -> None:

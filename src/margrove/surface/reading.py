@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,15 @@ class Reading:
         if path.suffix in _COMPRESSIONS:
             path = path.with_suffix("")
         return path.stem
+
+    @property
+    def of_new_rows(self) -> Reading:
+        """The same of a file of other rows, which nobody has named yet; of embedded penguins there are no others."""
+        if self.file is None or self.file == STANDARD_STREAM:
+            return self
+        path = Path(self.file)
+        ending = Path(path.stem).suffix if path.suffix in _COMPRESSIONS else path.suffix
+        return replace(self, file=f"NEW{ending}")
 
     def command(self, verb: str, model: str) -> str:
         """The command line that reads this table again in the same way, for the model."""

@@ -59,6 +59,21 @@ def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
     screen.say(f"{_measured(value, is_number)}{ends}{error}{how}", indent=2)
 
 
+def expectation_words(record: dict[str, Any]) -> str:
+    """What somebody should know who sees answers to the rows that a model learned from."""
+    estimate = _object(record.get("estimate"))
+    value, low, high, off = (_number(estimate.get(name)) for name in ("value", "low", "high", "mean_absolute_error"))
+    if value is None:
+        return "These are the rows it learned from: on new rows expect less."
+    is_number = estimate.get("measure") == "R²"
+    error = "" if off is None or not is_number else f", mean absolute error {off:.4g}"
+    ends = ""
+    if low is not None and high is not None:
+        ends = f"95 % interval {_score(low, is_number)} … {_score(high, is_number)}, "
+    expected = f"{_measured(value, is_number)}{error} ({ends}on rows held out when it was trained)"
+    return f"These are the rows it learned from: on new rows expect {expected}."
+
+
 def _grid(lines: list[dict[str, Any]], *, is_number: bool) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     grid.add_column("")

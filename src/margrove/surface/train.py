@@ -24,6 +24,7 @@ from margrove.surface.auto_words import tell_contest, tell_curve, tell_plan, tel
 from margrove.surface.budget import Budget
 from margrove.surface.countdown import counted_down
 from margrove.surface.display import estimate_text, tell_certificate, tell_estimate, tell_learned
+from margrove.surface.familiar import rows_fingerprint
 from margrove.surface.learned import learned
 from margrove.surface.learners import parameters_blamed
 from margrove.surface.meter import Meter, metered
@@ -106,6 +107,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
             "source": facts.source,
             "target": facts.target,
             "seconds": round(time.monotonic() - began, 3),
+            "fingerprint": None if table.target is None else rows_fingerprint(table, table.target),
             "table": facts.to_dict(),
             **decision.history,
             "learning_curve": [vars(point) for point in curve],
@@ -301,9 +303,9 @@ def _tell_saved(
 
 
 def next_commands(reading: Reading, destination: str, *, has_rules: bool = False) -> Sequence[str]:
-    """What to type next, so that it works as it stands."""
+    """What to type next: of new rows, and what works as it stands."""
     return (
-        reading.command("predict", destination),
+        reading.of_new_rows.command("predict", destination),
         shlex.join(["margrove", "show", destination, *(["--rules"] if has_rules else [])]),
         reading.command("certify", destination),
     )
