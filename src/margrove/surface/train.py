@@ -112,7 +112,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
             **decision.history,
             "learning_curve": [vars(point) for point in curve],
             "course": record.course_part(course),
-            "warnings": [*facts.warnings, *warnings],
+            "warnings": [*facts.warnings, *facts.hints, *warnings],
         }
     )
     write_model(model, destination)
