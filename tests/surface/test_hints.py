@@ -42,7 +42,7 @@ def test_a_column_that_is_there_only_for_one_class_tells_it() -> None:
 def test_values_of_their_own_tell_nothing_and_are_said_to_be_scattered() -> None:
     tickets = [f"ticket {k if k % 3 else 0}" for k in range(200)]
     assert hints_of(table_of(ticket=tickets)) == (
-        "so many different values tell little of new rows: 'ticket' (134 in 200 rows)",
+        "So many different values tell little of new rows: 'ticket' (134 in 200 rows)",
     )
     assert share_wrong(np.arange(200), np.arange(200) % 2) == 1.0
 

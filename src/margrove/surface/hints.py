@@ -95,4 +95,4 @@ def _scattered(columns: list[Column]) -> list[str]:
             continue
         if column.n_distinct > DISTINCT_TEXT * n_present:
             found.append(f"{column.name!r} ({column.n_distinct:,} in {n_present:,} rows)")
-    return [f"so many different values tell little of new rows: {', '.join(found)}"] if found else []
+    return [f"So many different values tell little of new rows: {', '.join(found)}"] if found else []
