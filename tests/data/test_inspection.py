@@ -28,7 +28,8 @@ def test_identifiers_and_constants_are_named_once_each():
         found = inspect_columns(as_table(frame))
     assert found == {"identifier": ["id", "key"], "constant": ["one", "none"], "stray words": [], "free text": []}
     assert [str(word.message) for word in told] == [
-        "pandas table: these columns name the rows, for every or nearly every cell differs: 'id', 'key'.",
+        "pandas table: these columns name the rows and are left out, for every or nearly every cell differs: "
+        "'id', 'key'.",
         "pandas table: these columns are constant and tell nothing: 'one', 'none'.",
     ]
 

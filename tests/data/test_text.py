@@ -257,5 +257,5 @@ def test_free_text_is_found_and_said():
     said = [str(warning.message) for warning in caught]
     assert any("'body' looks like free text, 7 words in a cell" in words and "text='body'" in words for words in said)
     assert [words for words in said if "name the rows" in words] == [
-        f"{table.source}: these columns name the rows, for every or nearly every cell differs: 'name'."
+        f"{table.source}: these columns name the rows and are left out, for every or nearly every cell differs: 'name'."
     ]

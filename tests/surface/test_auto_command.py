@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ from margrove.surface.answers import wilson
 from margrove.surface.auto import Asked, Contest, ranked
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS, Candidate
 from margrove.surface.auto_trial import InterruptedTrialError, Trial
-from margrove.surface.auto_words import choice_words
+from margrove.surface.auto_words import choice_words, subsample_words, tell_plan
 from margrove.surface.budget import Budget
 from margrove.surface.countdown import Countdown
+from margrove.surface.record import leaderboard_of
+from margrove.surface.screen import Screen
 
 Run = Callable[..., Result]
 NAMES = {candidate.name: candidate for candidate in CLASSIFIERS}
@@ -124,6 +127,44 @@ def test_the_words_say_why() -> None:
     slow = [trial("svm", [0.99, 0.99], is_too_slow=True), trial("tree", [0.8, 0.8])]
     assert "since its score is the best of those that the budget allows. A larger --budget would allow" in words(slow)
     assert words([trial("svm", [])]).startswith("Nothing could be scored")
+
+
+def test_the_words_say_on_how_many_rows_and_folds_learners_were_scored() -> None:
+    def words(*trials: Trial, n_rows: int = 1000) -> str:
+        return subsample_words(auto.Result(ranked(trials), "best", n_rows, 500, n_rows, True, n_folds=2))
+
+    on_sample, on_all = trial("basic", [0.7, 0.7], 500), trial("svm", [0.9, 0.9], 1000)
+    assert words(on_all, trial("tree", [0.8, 0.8])) == "Each scored on the same 2 folds of 1,000 rows:"
+    assert words(on_all, on_sample) == (
+        "Each scored on the same 2 folds of a sample of 500 of 1,000 rows, 1 of them then on all 1,000:"
+    )
+    assert words(on_sample, trial("tree", [0.8], 500)) == (
+        "Each scored on the same 2 folds of a sample of 500 of 1,000 rows, and none on more; "
+        "1 of them on fewer folds, for lack of time:"
+    )
+    assert words(on_all, on_sample, n_rows=3000).endswith("of 3,000 rows, 1 of them then on 1,000:")
+    assert words(trial("tree", [0.8])) == "It was scored on 1 of 2 folds of 1,000 rows:"
+    assert words(trial("tree", [])) == "None was scored."
+
+
+def test_a_choice_by_fewer_folds_than_were_asked_for_says_so() -> None:
+    result = auto.Result(ranked([trial("svm", [0.9, 0.9]), trial("basic", [0.5] * 5)]), "best", 9, 9, 9, False)
+    chosen = auto_estimate.Chosen(replace(result, n_folds=5), auto_estimate.Worth("none"))
+    assert choice_words(chosen).endswith("by more than one standard error (on 2 of 5 folds).")
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns", "is_said"), [(8124, 22, False), (16_000, 22, True), (4000, 900, True)])
+def test_the_plan_speaks_of_a_sample_only_where_there_will_be_one(
+    capsys: pytest.CaptureFixture[str], n_rows: int, n_columns: int, is_said: bool
+) -> None:
+    tell_plan(Screen(), Asked(is_estimated=False), 60.0, n_rows, n_columns)
+    assert ("meet on a sample first" in " ".join(capsys.readouterr().out.split())) == is_said
+
+
+def test_the_record_tells_a_status_in_plain_words() -> None:
+    stopped = trial("perceptron", [0.9, 0.9], status="max_iter")
+    line = leaderboard_of(result_of([stopped]))[0]
+    assert (line["status"], line["note"]) == ("max_iter", "it was still learning when its steps were used up")
 
 
 # --------------------------------------------------------------------------------------------------------- the contest
@@ -363,7 +404,7 @@ def test_ctrl_c_before_anything_was_scored_writes_nothing(
 def test_it_is_said_what_was_tried_taken_and_why(run: Run, few: None) -> None:
     said = said_by(run("train"))
     assert "Trying 3 learners, at most 1 min for everything (--budget)" in said
-    assert "Each scored on the same folds of 344 rows" in said
+    assert "Each scored on the same 5 folds of 344 rows:" in said
     assert "Taken: perceptron, since its score is the best" in said
     assert "These scores chose it, and so flatter it" in said
     quiet = run("train", "--quiet").stdout.splitlines()
@@ -390,6 +431,7 @@ def test_show_tells_the_leaderboard_and_the_estimate(run: Run, few: None) -> Non
     assert "What was tried, as saved when it was trained" in said
     assert "Taken: perceptron" in said
     assert "(nested)" in said
+    assert "R²" not in said
     record = json.loads(run("show", "penguins.margrove", "--json").stdout)["record"]
     assert record["target"] == "species"
     assert "scores" not in record["estimate"]
@@ -423,6 +465,10 @@ def test_a_quantity_is_estimated_by_the_best_of_its_learners(run: Run, folder: P
     said = said_by(run("train", "line.csv", "--task", "regress"))
     assert "R²" in said
     assert "mean absolute error" in said
+    shown = said_by(run("show", "line.margrove"))
+    assert "linear machine R² " in shown
+    assert f"not seen, as saved when it was trained R² {kept['value']:.3f}, 95 % interval " in shown
+    assert f"; mean absolute error {kept['mean_absolute_error']:.4g} (nested)" in shown
 
 
 def test_text_is_for_those_that_take_it(run: Run, folder: Path) -> None:

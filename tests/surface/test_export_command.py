@@ -64,7 +64,11 @@ def test_a_tree_is_exported_as_the_library_writes_it(run: Run, language: str, fo
 def test_what_a_program_has_not_is_refused(run: Run, machine: str) -> None:
     run("train", "--model", "tree", "--folds", "0", "-o", "t.margrove")
     for words, told in (
-        (["t.margrove", "--to", "libsvm"], "LIBSVM has no margrove.tree"),
+        (
+            ["t.margrove", "--to", "libsvm"],
+            "t.margrove: LIBSVM knows support vector machines with a kernel alone, and "
+            "this is a DecisionTreeClassifier. Train one: --model svm, or export it with --to onnx",
+        ),
         ([machine, "--to", "sql"], "--to sql is for decision trees"),
         ([machine, "--to", "fortran"], "--to is 'fortran'"),
         ([machine, "--to", "libsvm", "-o", "no/such/folder"], "no folder"),

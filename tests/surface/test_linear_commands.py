@@ -59,7 +59,7 @@ def test_c_is_searched_along_its_path_and_estimated_on_other_rows(run: Run, peop
     assert "Searching C for at most 1 min" in said
     assert "11 cells, each scored on 5 folds of 200 rows: C 0.001 … 100 (11 values)" in said
     assert "gamma" not in said
-    assert "nested, mean ± standard deviation of 5 rounds" in said
+    assert "(nested, 5 rounds: each searches the other rows anew" in said
     assert "The certificate HOLDS" in said
     assert "relative duality gap" in said
     assert "yes rather than no: high age (+" in said

@@ -42,6 +42,48 @@ def test_extra_columns_are_told_and_the_target_is_not_one(run: Run, model: str, 
     assert "ignored: 'kind'" not in result.stderr
 
 
+def test_rows_that_it_learned_from_are_told_with_what_to_expect_of_others(run: Run, folder: Path, flowers: str) -> None:
+    run("train", flowers, "--model", "basic", "--folds", "2", "-o", "m.margrove")
+    told = " ".join(run("predict", "m.margrove", flowers).stderr.split())
+    kept = margrove.load("m.margrove").training_record_["estimate"]
+    assert f"These are the rows it learned from: on new rows expect {100 * kept['value']:.1f} % (95 % interval " in told
+    assert "on rows held out when it was trained)." in told
+    header, *rows = (folder / flowers).read_text().splitlines()
+    others = {
+        "shorter.csv": rows[:-1],
+        "turned.csv": rows[::-1],
+        "others.csv": [row.replace("3.0,", "4.0,") for row in rows],  # of the same classes, in the same order
+    }
+    for name, lines in others.items():
+        (folder / name).write_text("\n".join([header, *lines, ""]))
+        assert "learned from" not in run("predict", "m.margrove", name).stderr
+    assert json.loads(run("predict", "m.margrove", flowers, "--json").stdout)["is_of_training"] is True
+    assert json.loads(run("predict", "m.margrove", "others.csv", "--json").stdout)["is_of_training"] is False
+
+
+def test_numbers_that_it_learned_from_are_told_with_their_error(run: Run, folder: Path) -> None:
+    (folder / "line.csv").write_text("x,y\n" + "".join(f"{k},{2.5 * k + k % 3}\n" for k in range(40)))
+    run("train", "line.csv", "--model", "tree", "--folds", "2")
+    told = " ".join(run("predict", "line.margrove", "line.csv").stderr.split())
+    assert "These are the rows it learned from: on new rows expect R² 0." in told
+    assert ", mean absolute error " in told
+
+
+def test_a_model_that_was_not_judged_says_only_whose_rows_they_are(run: Run, flowers: str) -> None:
+    run("train", flowers, "--model", "basic", "--folds", "0", "-o", "m.margrove")
+    assert "learned from: on new rows expect less." in run("predict", "m.margrove", flowers).stderr
+
+
+@pytest.mark.parametrize("mark", [None, "abc", {}, {"columns": 3}, {"target": 1, "columns": {"petal": 2}}])
+def test_a_fingerprint_that_a_stranger_wrote_is_passed_over(run: Run, model: str, flowers: str, mark: object) -> None:
+    saved = margrove.load(model)
+    saved.training_record_ = {"fingerprint": mark}
+    margrove.save(saved, model)
+    result = run("predict", model, flowers)
+    assert result.exit_code == 0
+    assert "learned from" not in result.stderr
+
+
 def test_an_unseen_category_is_told(run: Run, model: str, folder: Path) -> None:
     (folder / "new.csv").write_text("petal,colour,height\n1,purple,10\n")
     result = run("predict", model, "new.csv")

@@ -112,7 +112,7 @@ def test_without_text_it_is_said_what_would_use_it(run: Run, reviews: str) -> No
     told = " ".join(result.stderr.split())
     assert "column 'body' looks like free text, 10 words in a cell, and its words are not used" in told
     assert "they are with --text 'body'." in told
-    assert "these columns name the rows, for every or nearly every cell differs: 'key'" in told
+    assert "these columns name the rows and are left out, for every or nearly every cell differs: 'key'" in told
 
 
 def test_compare_gives_the_text_to_those_that_take_it(run: Run, reviews: str) -> None:

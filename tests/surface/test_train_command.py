@@ -11,6 +11,7 @@ import pytest
 from typer.testing import Result
 
 import margrove
+from margrove.surface.answers import wilson
 from margrove.surface.learners import LEARNERS
 
 Run = Callable[..., Result]
@@ -21,10 +22,21 @@ def test_without_a_file_the_penguins_are_trained_certified_explained_and_saved(r
     assert result.exit_code == 0
     for said in ("Palmer penguins", "344 rows", "19 missing cells", "'species'", "Adelie (152)", "Learner: svm"):
         assert said in result.stdout
-    for said in ("mean ± standard deviation of 5", "always answering 'Adelie'", "HOLDS", "rows carry the decision"):
+    for said in (" %, 95 % interval ", "always answering 'Adelie'", "HOLDS", "rows carry the decision"):
         assert said in result.stdout
     assert "margrove certify penguins.margrove" in result.stdout
     assert [path.name for path in folder.iterdir()] == ["penguins.margrove"]
+
+
+def test_the_accuracy_of_a_named_learner_comes_with_the_interval_of_its_answers(run: Run) -> None:
+    record = json.loads(run("train", "--model", "basic", "--json").stdout)
+    kept = margrove.load("penguins.margrove").training_record_["estimate"]
+    n_right = sum(truth == said for truth, said in zip(kept["truth"], kept["predicted"], strict=True))
+    assert (record["estimate"]["low"], record["estimate"]["high"]) == wilson(n_right, 344)
+    assert (kept["low"], kept["high"]) == wilson(n_right, 344)
+    low, high = (f"{100 * end:.1f}" for end in wilson(n_right, 344))
+    said = " ".join(run("train", "--model", "basic").stdout.split())
+    assert f" %, 95 % interval {low} … {high} % (5 rounds: each learns from the other rows" in said
 
 
 def test_the_saved_model_is_a_pipeline_that_predicts_in_python(run: Run, model: str, flowers: str) -> None:
@@ -114,6 +126,8 @@ def test_options_of_the_table_are_passed_on_and_repeated_in_the_next_commands(ru
     assert "column_3" not in json.dumps(json.loads(run("show", "my table.margrove", "--json").stdout)["columns"])
     command = next(line for line in result.stdout.splitlines() if "margrove certify" in line)
     assert "'my table.margrove' 'my table.txt' --missing - --no-header --delimiter ';' --drop-unlabelled" in command
+    command = next(line for line in result.stdout.splitlines() if "margrove predict" in line)
+    assert command.strip() == "margrove predict 'my table.margrove' NEW.txt --missing - --no-header --delimiter ';'"
 
 
 def test_odd_columns_are_named_once(run: Run, folder: Path) -> None:

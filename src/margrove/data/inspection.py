@@ -106,8 +106,9 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
                 )
     nameless = [name for name in found["identifier"] if name not in found["free text"]]
     if nameless:
-        columns = named(nameless)
-        _warn(f"{table.source}: these columns name the rows, for every or nearly every cell differs: {columns}")
+        # Where every column is one, whoever learns from the table says that none is left.
+        what = "name the rows" if len(found["identifier"]) == table.n_columns else "name the rows and are left out"
+        _warn(f"{table.source}: these columns {what}, for every or nearly every cell differs: {named(nameless)}")
     if found["constant"]:
         _warn(f"{table.source}: these columns are constant and tell nothing: {named(found['constant'])}")
     return found

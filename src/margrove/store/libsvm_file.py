@@ -183,8 +183,9 @@ def _check_is_known_there(model: Any) -> None:
         raise FaultError("a pipeline prepares its rows, and a LIBSVM model cannot", cure)
     kind = type(model)
     if kind not in _SVM_TYPES:
-        cure = f"Those that it has: {', '.join(known.__name__ for known in _SVM_TYPES)}."
-        raise FaultError(f"LIBSVM has no {kind.__module__}.{kind.__qualname__}", cure)
+        names = [known.__name__ for known in _SVM_TYPES]
+        problem = f"LIBSVM knows support vector machines with a kernel alone, and this is a {kind.__name__}"
+        raise FaultError(problem, f"Train one of {', '.join(names)}, or write the model as ONNX, which takes any.")
     if not isinstance(model.kernel, str) or model.kernel not in _KERNEL_TYPES:
         cure = (
             f"Use one of {', '.join(_KERNEL_TYPES)}; 'precomputed', with the Gram matrix of yours, is the same machine."

@@ -90,6 +90,7 @@ class Result:
     n_last: int  # rows that the best met on
     is_whole: bool  # nothing was left to try
     is_interrupted: bool = False
+    n_folds: int = 0  # that each was to be scored on; fewer were, where the time was over
 
     @property
     def best(self) -> Trial | None:
@@ -111,6 +112,19 @@ class Result:
         if self.prefer == "best":
             return self.best
         return min(self.rivals, key=lambda trial: (trial.candidate.complexity, -trial.mean), default=None)
+
+
+def first_rows(n_rows: int, n_columns: int) -> int:
+    """On how many rows of so many all candidates meet first: on all, unless a sample is much less work.
+
+    Examples
+    --------
+    >>> from margrove.surface.auto import first_rows
+    >>> first_rows(8_000, 20), first_rows(20_000, 20), first_rows(20_000, 500)
+    (8000, 6000, 2000)
+    """
+    most = min(FIRST_ROWS, max(LEAST_FIRST_ROWS, FIRST_CELLS // max(1, n_columns)))
+    return most if min(n_rows, MOST_ROWS) > _MORE * most else n_rows
 
 
 def _meets(trial: Trial, best: Trial) -> bool:
@@ -161,15 +175,15 @@ class Contest:
     def run(self) -> Result:
         """Try what can be tried; Ctrl-C keeps what there is."""
         labels = self._table.labels()
-        cells = max(LEAST_FIRST_ROWS, FIRST_CELLS // max(1, self._table.n_columns))
         last = self._asked.sample(labels, MOST_ROWS)
-        most = min(FIRST_ROWS, cells)
-        first = self._asked.sample(labels, most) if len(last) > _MORE * most else last
-        is_interrupted = False
+        most = first_rows(len(labels), self._table.n_columns)
+        first = self._asked.sample(labels, most) if most < len(labels) else last
+        is_interrupted, n_folds = False, 0
         try:
             is_sample = len(last) > len(first)
             field = replace(self._field(first), is_sample=is_sample)
-            if field.folds.tests:
+            n_folds = len(field.folds.tests)
+            if n_folds:
                 self._try_all(field, _FIRST_SHARE if is_sample else 1.0)
                 if is_sample:
                     self._try_again(last)
@@ -188,6 +202,7 @@ class Contest:
             n_last=len(last),
             is_whole=self._is_whole and not is_interrupted,
             is_interrupted=is_interrupted,
+            n_folds=n_folds,
         )
 
     def _field(self, rows: NDArray[np.int64]) -> Field:

@@ -172,7 +172,7 @@ REGRESSORS: tuple[Candidate, ...] = (
         "linear-gentle",
         _LINEAR,
         1,
-        "linear machine, gentler (C={C})",
+        "linear machine with small weights (C={C})",
         "adds up a weight for each column, and keeps the weights small",
         {"C": 0.01},
     ),

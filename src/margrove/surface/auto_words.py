@@ -9,15 +9,15 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from margrove.progress import in_short
-from margrove.surface.auto import FIRST_ROWS, Asked, Result
+from margrove.surface.auto import Asked, Result, first_rows
 from margrove.surface.auto_candidates import REGRESSORS
-from margrove.surface.auto_estimate import Chosen, Point, Worth
+from margrove.surface.auto_estimate import PARTS, Chosen, Point, Worth
 from margrove.surface.auto_trial import Trial
 from margrove.surface.display import NEARLY_PERFECT, percent
 from margrove.surface.screen import Screen
 
 
-def tell_plan(screen: Screen, asked: Asked, seconds: float, n_rows: int) -> None:
+def tell_plan(screen: Screen, asked: Asked, seconds: float, n_rows: int, n_columns: int) -> None:
     """Print, before it begins, what will be done, and for how long."""
     measure = "R²" if asked.is_estimated else "accuracy"
     how = "the best" if asked.prefer == "best" else "the simplest within one standard error of the best"
@@ -25,8 +25,10 @@ def tell_plan(screen: Screen, asked: Asked, seconds: float, n_rows: int) -> None
     screen.say(f"Trying {len(asked.candidates)} learners, {limit} for everything (--budget)", indent=2)
     taken = f"{how} by cross-validated {measure} is taken (--prefer {asked.prefer})"
     screen.say(f"{taken[0].upper()}{taken[1:]}; --model names one instead", indent=2)
-    if n_rows > FIRST_ROWS:
-        screen.say("Rows are many: all learners meet on a sample first, the best of them then on more.", indent=2)
+    n_tried = n_rows - n_rows // PARTS  # the others are set aside to judge by
+    if asked.folds and first_rows(n_tried, n_columns) < n_tried:
+        text = "Rows are many: all learners meet on a sample first, the best of them on more if time is left."
+        screen.say(text, indent=2)
 
 
 def tell_contest(screen: Screen, chosen: Chosen) -> None:
@@ -45,12 +47,29 @@ def tell_contest(screen: Screen, chosen: Chosen) -> None:
 
 
 def subsample_words(result: Result) -> str:
-    """On how many rows learners met."""
-    if result.n_first == result.n_rows:
-        return f"Each scored on the same folds of {result.n_rows:,} rows:"
-    more = "all" if result.n_last == result.n_rows else f"a sample of {result.n_last:,} of"
-    sample = f"a sample of {result.n_first:,} rows, the most promising then on {more} {result.n_rows:,}"
-    return f"Each scored on the same folds of {sample}:"
+    """On how many rows and folds learners were scored, as far as it came."""
+    scored = [trial for trial in result.trials if trial.is_scored]
+    if not scored:
+        return "None was scored."
+    n_folds = max(result.n_folds, *(len(trial.scores) for trial in scored))
+    sizes = sorted({trial.n_rows for trial in scored})
+    rows = f"{result.n_rows:,} rows"
+    if sizes[0] < result.n_rows:
+        rows = f"a sample of {sizes[0]:,} of {rows}"
+    if len(scored) == 1:
+        n_done = len(scored[0].scores)
+        return f"It was scored on {n_folds if n_done == n_folds else f'{n_done} of {n_folds}'} folds of {rows}:"
+    text = f"Each scored on the same {n_folds} folds of {rows}"
+    again = sum(trial.n_rows > sizes[0] for trial in scored)
+    if again:
+        more = f"all {result.n_rows:,}" if sizes[-1] == result.n_rows else f"{sizes[-1]:,}"
+        text += f", {again} of them then on {more}"
+    elif sizes[0] < result.n_rows:
+        text += ", and none on more"
+    n_short = sum(len(trial.scores) < n_folds for trial in scored)
+    if n_short:
+        text += f"; {n_short} of them on fewer folds, for lack of time"
+    return f"{text}:"
 
 
 def leaderboard_grid(result: Result) -> Grid:
@@ -128,7 +147,9 @@ def choice_words(chosen: Chosen) -> str:
     elif simpler and not ties:
         first = min(simpler, key=lambda other: other.candidate.complexity)
         hint = f" Within one standard error, and simpler: {first.title}; --prefer simple takes it."
-    return f"Taken: {trial.title}, since {why}.{hint}"
+    n_done = len(trial.scores)
+    folds = f" (on {n_done} of {result.n_folds} folds)" if n_done < result.n_folds else ""
+    return f"Taken: {trial.title}, since {why}{folds}.{hint}"
 
 
 def tell_worth(screen: Screen, worth: Worth) -> None:

@@ -41,6 +41,7 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its 
     (r"\bNone is no limit", "leave it out for no limit"),
     (r"\braise time_limit\b", "raise --time-limit"),
     (r"\braise max_iter\b", "train with more: --param max_iter=…"),
+    (r"\bTrain one of SVC, .* or write the model as ONNX, ", "Train one: --model svm, or export it with --to onnx, "),
     (r"\bPass K\.toarray\(\)", "A Gram matrix is for Python; choose another --param kernel=…"),
     (r"\bUse a finite C, or another kernel", "Use a finite --param C=…, or another --param kernel=…"),
     (r"\bmachine_decision gives the machines' values", "`margrove predict --scores` gives the machines' values"),

@@ -38,6 +38,15 @@ def accuracy_text(estimate: Estimate, decimals: int | None = None) -> str:
     return f"{100 * estimate.mean:.{d}f} ± {100 * estimate.spread:.{d}f} %"
 
 
+def estimate_text(estimate: Estimate) -> str:
+    """The cross-validated accuracy with its 95 % interval, where answers were kept; else with its spread."""
+    if estimate.interval is None or not estimate.accuracies:
+        return accuracy_text(estimate)
+    d = decimals_of(estimate)
+    low, high = (f"{100 * end:.{d}f}" for end in estimate.interval)
+    return f"{100 * estimate.mean:.{d}f} %, 95 % interval {low} … {high} %"
+
+
 def decimals_of(estimate: Estimate) -> int:
     """One decimal, or two where one would round to perfection."""
     return 2 if estimate.accuracies and estimate.mean >= NEARLY_PERFECT else 1
@@ -48,7 +57,7 @@ def tell_estimate(screen: Screen, estimate: Estimate) -> None:
     screen.heading("Accuracy on rows it has not seen")
     n = len(estimate.accuracies)
     if n:
-        screen.say(Text.assemble((accuracy_text(estimate), "bold"), f"  ({_how(estimate)})"), indent=2)
+        screen.say(Text.assemble((estimate_text(estimate), "bold"), f"  ({_how(estimate)})"), indent=2)
     for note in estimate.notes:
         screen.say(note, indent=2)
     answer = str(estimate.baseline_class)
@@ -63,11 +72,13 @@ def _how(estimate: Estimate) -> str:
     n = len(estimate.accuracies)
     if estimate.method == "hold-out":
         rows = f"{estimate.n_tested:,} row{'' if estimate.n_tested == 1 else 's'}"
-        return f"a final hold-out: {rows} that neither the search nor the fit tested here saw; ± standard error"
-    mean, part = f"mean ± standard deviation of {n} rounds", part_of(n)
+        spread = "; ± standard error" if estimate.interval is None else ""
+        return f"a final hold-out: {rows} that neither the search nor the fit tested here saw{spread}"
+    rounds = f"{n} rounds" if estimate.interval is not None else f"mean ± standard deviation of {n} rounds"
+    part = part_of(n)
     if estimate.method == "nested":
-        return f"nested, {mean}: each searches the other rows anew, learns from them and is tested on its own {part}"
-    return f"{mean}: each learns from the other rows and is tested on its own {part}"
+        return f"nested, {rounds}: each searches the other rows anew, learns from them and is tested on its own {part}"
+    return f"{rounds}: each learns from the other rows and is tested on its own {part}"
 
 
 def part_of(n_folds: int) -> str:
@@ -200,7 +211,8 @@ def tell_learned(screen: Screen, learned: Learned) -> None:
     if learned.kind == "votes" or (learned.kind == "rows" and learned.support is None):
         _tell_lessons(screen, learned)
     if learned.kind == "rows" and learned.support is not None:
-        screen.say("Which columns matter, a straight learner can tell: --model linear.", style="dim", indent=2)
+        text = "Which columns matter, the report tells (margrove report), or a straight learner: --model linear."
+        screen.say(text, style="dim", indent=2)
 
 
 def _tell_lessons(screen: Screen, learned: Learned) -> None:

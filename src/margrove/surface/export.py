@@ -54,11 +54,19 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
     screen.document(record)
 
 
+class _Buffer(io.BytesIO):
+    """Bytes to be written later, under the name of the model that they are made of: errors name it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
 def _libsvm(screen: Screen, path: str) -> tuple[bytes, dict[str, Any]]:
     """LIBSVM's text, and what its columns and labels are."""
     model = read_model(path)
     learner, encoder = learner_of(model), encoder_of(model)
-    file = io.BytesIO()
+    file = _Buffer(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         write_libsvm_model(learner, file)
@@ -77,7 +85,7 @@ def _libsvm(screen: Screen, path: str) -> tuple[bytes, dict[str, Any]]:
 
 def _onnx(path: str) -> tuple[bytes, dict[str, Any]]:
     """The graph, and what goes in and comes out."""
-    file = io.BytesIO()
+    file = _Buffer(path)
     made = write_onnx(read_model(path), file)
     return file.getvalue(), {"inputs": made.inputs, "outputs": made.outputs}
 

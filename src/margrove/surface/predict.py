@@ -20,6 +20,7 @@ from margrove.data import Table
 from margrove.errors import InputError, ParameterError
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import percent
+from margrove.surface.familiar import has_rows
 from margrove.surface.image_models import pictures_for
 from margrove.surface.meter import metered
 from margrove.surface.models import (
@@ -33,6 +34,7 @@ from margrove.surface.models import (
     target_of,
 )
 from margrove.surface.reading import STANDARD_STREAM, Reading
+from margrove.surface.record_words import expectation_words, history_of
 from margrove.surface.regression import Deviation, deviation_of
 from margrove.surface.screen import Screen
 from margrove.transfer.pictures import PictureFolder
@@ -52,6 +54,7 @@ class Predictions:
     deviation: Deviation | None  # the same where they are numbers
     n_labelled: int
     files: tuple[str, ...] | None = None  # of pictures, where they are
+    is_of_training: bool = False  # whether these are the rows that the model learned from
 
     @property
     def header(self) -> list[str]:
@@ -99,6 +102,9 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, *, w
     if is_file or not screen.is_json:
         _write(predictions.to_csv(), output)
     _tell(screen, predictions, output)
+    history = history_of(model)
+    if predictions.is_of_training and history is not None:
+        screen.say(expectation_words(history))
     screen.document(
         {
             "command": "predict",
@@ -108,6 +114,7 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, *, w
             "rows": predictions.rows(),
             "accuracy": predictions.accuracy,
             **_deviation_record(predictions.deviation),
+            "is_of_training": predictions.is_of_training,
             "output": output if is_file else None,
             "warnings": told,
         }
@@ -122,8 +129,10 @@ def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
     features = features_of(model, table)
     labels = np.asarray(model.predict(features))
     scores = _scores(model, features) if with_scores else None
-    accuracy, deviation, n_labelled = None, None, 0
+    accuracy, deviation, n_labelled, is_of_training = None, None, 0, False
     if truth is not None:
+        history = history_of(model)
+        is_of_training = history is not None and has_rows(history.get("fingerprint"), table, truth)
         known = ~truth.is_missing
         n_labelled = int(known.sum())
         if n_labelled and is_classifier(learner_of(model)):
@@ -133,7 +142,16 @@ def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
         elif n_labelled and truth.kind == "numeric" and not hasattr(learner_of(model), "offset_"):
             numbers = np.asarray(truth.values[known], np.float64)
             deviation = deviation_of(numbers, np.asarray(labels[known], np.float64), numbers.mean())
-    return Predictions(target or UNNAMED_TARGET, labels, scores, _score_names(model), accuracy, deviation, n_labelled)
+    return Predictions(
+        target or UNNAMED_TARGET,
+        labels,
+        scores,
+        _score_names(model),
+        accuracy,
+        deviation,
+        n_labelled,
+        is_of_training=is_of_training,
+    )
 
 
 def _predicted_pictures(model: Any, pictures: PictureFolder, *, with_scores: bool) -> Predictions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from margrove.data.inspection import inspect_columns, mean_words
 from margrove.data.target import Target, check_target, quantity_words
 from margrove.errors import DataWarning, InputError
 from margrove.surface.cures import warnings_in_shell
+from margrove.surface.hints import hints_of
 from margrove.surface.screen import Screen
 
 STANDARD_STREAM = "-"
@@ -97,6 +98,15 @@ class Reading:
         if path.suffix in _COMPRESSIONS:
             path = path.with_suffix("")
         return path.stem
+
+    @property
+    def of_new_rows(self) -> Reading:
+        """The same of a file of other rows, which nobody has named yet; of embedded penguins there are no others."""
+        if self.file is None or self.file == STANDARD_STREAM:
+            return self
+        path = Path(self.file)
+        ending = Path(path.stem).suffix if path.suffix in _COMPRESSIONS else path.suffix
+        return replace(self, file=f"NEW{ending}")
 
     def command(self, verb: str, model: str) -> str:
         """The command line that reads this table again in the same way, for the model."""
@@ -195,6 +205,7 @@ class Facts:
     warnings: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # columns that name the rows: every learner of the command line goes without
     texts: tuple[TextFacts, ...] = ()
+    hints: tuple[str, ...] = ()  # columns to think about
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -213,6 +224,7 @@ class Facts:
             else dict(zip(("least", "mean", "largest"), self.numbers, strict=True)),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
+            "hints": list(self.hints),
         }
 
 
@@ -248,6 +260,7 @@ def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] 
         warnings=tuple(warnings_in_shell(caught)),
         left_out=left_out,
         texts=tuple(TextFacts(name, mean_words(table[name]), table[name].n_missing) for name in text),
+        hints=() if is_estimated else hints_of(table, without=text),
     )
 
 
@@ -292,6 +305,8 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     screen.say(f"target {facts.target!r}, {_target_words(facts)}", indent=2)
     for note in () if is_embedded else facts.notes:
         screen.say(note, indent=2, style="dim")
+    for hint in facts.hints:
+        screen.say(hint, indent=2, style="yellow")
     for warning in facts.warnings:
         screen.warn(warning)
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.progress import Course
-from margrove.surface.answers import Answers, wilson
+from margrove.status import Status
+from margrove.surface.answers import Answers
 from margrove.surface.auto import Result
 from margrove.surface.auto_estimate import Chosen
 from margrove.surface.auto_words import choice_words, subsample_words
@@ -27,6 +28,12 @@ from margrove.surface.validation import Estimate
 
 VERSION = 1
 MOST_ANSWERS = 5_000
+# What a status means of folds that were scored, for a reader who does not know the solvers.
+_ENDINGS: dict[str, str] = {
+    Status.MAX_ITER: "it was still learning when its steps were used up",
+    Status.TIME_LIMIT: "its time was over before it had learned all it could",
+    Status.STALLED: "it came to a point where it could not learn further",
+}
 _DIGITS = 6  # significant, of scores: nobody draws more
 
 
@@ -48,7 +55,7 @@ def auto_part(chosen: Chosen, table: Table) -> dict[str, Any]:
     """What ``--model auto`` has to tell."""
     result, trial = chosen.result, chosen.trial
     is_sampled = result.n_first < result.n_rows
-    subsample = {"rows": result.n_first, "of": result.n_rows, "words": subsample_words(result).rstrip(":") + "."}
+    subsample = {"rows": result.n_first, "of": result.n_rows, "words": subsample_words(result).rstrip(":.") + "."}
     found = None if trial is None else trial.found
     return {
         "subsample": subsample if is_sampled else None,
@@ -73,10 +80,8 @@ def one_part(
         answers = estimate.answers
         part |= {"measure": "accuracy", "value": told["mean"]}
         part |= {"baseline": estimate.baseline, "baseline_class": estimate.baseline_class}
-        if answers is not None:
-            truth = table.labels()[answers.rows]
-            low, high = wilson(int(np.sum(truth == answers.answers)), len(truth))
-            part |= {"low": low, "high": high}
+        if estimate.interval is not None:
+            part |= {"low": told["low"], "high": told["high"]}
     else:
         answers = estimate.answers
         part |= {"measure": "R²", "value": told["r2"], "mean_absolute_error": told["mean_absolute_error"]}
@@ -102,7 +107,7 @@ def leaderboard_of(result: Result) -> list[dict[str, Any]]:
             "rows": trial.n_rows if trial.is_scored else None,
             "seconds": trial.seconds,
             "status": trial.status,
-            "note": trial.note,
+            "note": trial.note or _ENDINGS.get(trial.status, ""),
             "is_chosen": trial is result.chosen,
             "complexity": trial.candidate.complexity,
         }

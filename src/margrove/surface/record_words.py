@@ -54,7 +54,24 @@ def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
     )
     screen.heading("What it is worth on rows it had not seen, as saved when it was trained")
     how = f" ({_text(estimate.get('method', ''))})" if estimate.get("method") else ""
-    screen.say(f"{_score(value, is_number)}{ends}{how}", indent=2)
+    off = _number(estimate.get("mean_absolute_error")) if is_number else None
+    error = "" if off is None else f"; mean absolute error {off:.4g}"
+    screen.say(f"{_measured(value, is_number)}{ends}{error}{how}", indent=2)
+
+
+def expectation_words(record: dict[str, Any]) -> str:
+    """What somebody should know who sees answers to the rows that a model learned from."""
+    estimate = _object(record.get("estimate"))
+    value, low, high, off = (_number(estimate.get(name)) for name in ("value", "low", "high", "mean_absolute_error"))
+    if value is None:
+        return "These are the rows it learned from: on new rows expect less."
+    is_number = estimate.get("measure") == "R²"
+    error = "" if off is None or not is_number else f", mean absolute error {off:.4g}"
+    ends = ""
+    if low is not None and high is not None:
+        ends = f"95 % interval {_score(low, is_number)} … {_score(high, is_number)}, "
+    expected = f"{_measured(value, is_number)}{error} ({ends}on rows held out when it was trained)"
+    return f"These are the rows it learned from: on new rows expect {expected}."
 
 
 def _grid(lines: list[dict[str, Any]], *, is_number: bool) -> Grid:
@@ -64,10 +81,15 @@ def _grid(lines: list[dict[str, Any]], *, is_number: bool) -> Grid:
     grid.add_column("score", justify="right", no_wrap=True)
     for line in lines:
         error = _number(line.get("error"))
-        score = _score(line["score"], is_number) + ("" if error is None else f" ± {_score(error, is_number)}")
+        score = _measured(line["score"], is_number) + ("" if error is None else f" ± {_score(error, is_number)}")
         is_taken = line.get("is_chosen") is True
         grid.add_row("→" if is_taken else "", Text(_text(line.get("title") or line.get("learner"))), score)
     return grid
+
+
+def _measured(value: float, is_number: bool) -> str:
+    """A score with the name of its measure, where that is not the share of right answers."""
+    return f"R² {_score(value, is_number)}" if is_number else _score(value, is_number)
 
 
 def _score(value: float, is_number: bool) -> str:

@@ -26,7 +26,7 @@ from margrove.surface.budget import Budget, budget_words
 from margrove.surface.meter import Meter
 from margrove.surface.regression import NumberEstimate, NumberRound, estimate_of
 from margrove.surface.search import Found, Question, search
-from margrove.surface.validation import Estimate, Folds, baseline_of
+from margrove.surface.validation import Estimate, Folds, baseline_of, interval_of
 
 _SPARE = 1.5  # a round may take so many times as long as the first did
 
@@ -133,7 +133,9 @@ class Tuning:
     def _estimate(self, method: str) -> Estimate | NumberEstimate:
         n_tested = len(self._folds.tests[0]) if method == "hold-out" else 0
         kept = joined(self._answers) if self._answers else None
-        return Estimate(tuple(self._worth), *baseline_of(self._labels), tuple(self._notes), method, n_tested, kept)
+        interval = interval_of(kept, self._labels)
+        baseline = baseline_of(self._labels)
+        return Estimate(tuple(self._worth), *baseline, tuple(self._notes), method, n_tested, kept, interval)
 
     def _search(self, table: Table, title: str, seconds: float) -> Found:
         found = search(

@@ -23,12 +23,8 @@ from margrove.surface.auto_estimate import Chosen, Point, Search
 from margrove.surface.auto_words import tell_contest, tell_curve, tell_plan, tell_worth, worth_text
 from margrove.surface.budget import Budget
 from margrove.surface.countdown import counted_down
-from margrove.surface.display import (
-    accuracy_text,
-    tell_certificate,
-    tell_estimate,
-    tell_learned,
-)
+from margrove.surface.display import estimate_text, tell_certificate, tell_estimate, tell_learned
+from margrove.surface.familiar import rows_fingerprint
 from margrove.surface.learned import learned
 from margrove.surface.learners import parameters_blamed
 from margrove.surface.meter import Meter, metered
@@ -111,12 +107,13 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
             "source": facts.source,
             "target": facts.target,
             "seconds": round(time.monotonic() - began, 3),
+            "fingerprint": None if table.target is None else rows_fingerprint(table, table.target),
             "table": facts.to_dict(),
             **decision.history,
             "is_interrupted": decision.history["is_interrupted"] or learner_of(model).status_ is Status.INTERRUPTED,
             "learning_curve": [vars(point) for point in curve],
             "course": record.course_part(course),
-            "warnings": [*facts.warnings, *warnings],
+            "warnings": [*facts.warnings, *facts.hints, *warnings],
         }
     )
     write_model(model, destination)
@@ -158,7 +155,7 @@ def _tell_table(screen: Screen, training: Training, reading: Reading, facts: Fac
 def _decide_among_many(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
     """Try several learners, take the best, and ask rows that were set aside what that is worth."""
     asked = training.asked()
-    tell_plan(screen, asked, training.budget, facts.n_rows)
+    tell_plan(screen, asked, training.budget, table.n_rows, table.n_columns)
     with counted_down(screen, budget) as meter:
         search = Search(asked, table, budget, meter)
         chosen = search.run()
@@ -205,7 +202,7 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
         estimate = tuned.estimate
     if isinstance(estimate, Estimate):
         tell_estimate(screen, estimate)
-        worth = f"accuracy {accuracy_text(estimate)}"
+        worth = f"accuracy {estimate_text(estimate)}"
     else:
         tell_number_estimate(screen, estimate)
         worth = estimate.words
@@ -312,9 +309,9 @@ def _tell_saved(
 
 
 def next_commands(reading: Reading, destination: str, *, has_rules: bool = False) -> Sequence[str]:
-    """What to type next, so that it works as it stands."""
+    """What to type next: of new rows, and what works as it stands."""
     return (
-        reading.command("predict", destination),
+        reading.of_new_rows.command("predict", destination),
         shlex.join(["margrove", "show", destination, *(["--rules"] if has_rules else [])]),
         reading.command("certify", destination),
     )

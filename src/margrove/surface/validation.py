@@ -13,7 +13,7 @@ import numpy as np
 from margrove.data import Table
 from margrove.errors import InfeasibleError, ParameterError
 from margrove.status import Status
-from margrove.surface.answers import Answers, answered, joined
+from margrove.surface.answers import Answers, answered, joined, wilson
 from margrove.surface.meter import Meter
 from margrove.surface.models import learner_of
 
@@ -35,6 +35,7 @@ class Estimate:
     method: str = "cross-validation"
     n_tested: int = 0
     answers: Answers | None = None  # of all rows that were tested, where they were kept
+    interval: tuple[float, float] | None = None  # 95 % (Wilson's), of these answers
 
     @property
     def mean(self) -> float:
@@ -57,6 +58,8 @@ class Estimate:
             "accuracies": list(self.accuracies),
             "mean": self.mean if is_there else None,
             "spread": self.spread if is_there else None,
+            "low": None if self.interval is None else self.interval[0],
+            "high": None if self.interval is None else self.interval[1],
             "baseline": self.baseline,
             "baseline_class": self.baseline_class,
             "notes": list(self.notes),
@@ -129,7 +132,17 @@ def cross_validate(
                 answers.append(answered(model, asked, test, said, labels))
         meter.advance()
     kept = joined(answers) if answers else None
-    return Estimate(tuple(accuracies), *baseline_of(labels), folds.notes, answers=kept)
+    return Estimate(
+        tuple(accuracies), *baseline_of(labels), folds.notes, answers=kept, interval=interval_of(kept, labels)
+    )
+
+
+def interval_of(answers: Answers | None, labels: np.ndarray) -> tuple[float, float] | None:
+    """The 95 % interval of the share of right answers, given the labels of all rows; None without answers."""
+    if answers is None:
+        return None
+    right = labels[answers.rows] == answers.answers
+    return wilson(int(right.sum()), len(right))
 
 
 def baseline_of(labels: np.ndarray) -> tuple[float, Any]:
