@@ -222,7 +222,9 @@ def is_there(name: str) -> bool:
     for n in range(len(parts), -1, -1):
         try:
             thing: Any = importlib.import_module(".".join(("margrove", *parts[:n])))
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as error:
+            if error.name == "torch":  # a module of ours that needs it; nobody can look into it here
+                return True
             continue
         for attribute in parts[n:]:
             if not hasattr(thing, attribute) and attribute not in getattr(thing, "__annotations__", {}):

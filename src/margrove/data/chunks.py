@@ -72,12 +72,15 @@ class TableChunks(ABC):
         InputError
             If the file is not what it was when it was opened: passes over different rows would make no model.
         """
-        if _stamp(self.source) != self._stamp:
+        if _stamp(self.source) not in (self._stamp, None):  # one that is gone may have been kept
             raise InputError("has changed since it was opened", file=self.source, cure="Open it anew: read_chunks.")
-        for table in self._tables():
-            parts = max(1, -(-table.n_rows // self.rows))
-            for rows in np.array_split(np.arange(table.n_rows), parts):
-                yield table if parts == 1 else table.take(slice(int(rows[0]), int(rows[-1]) + 1))
+        try:
+            for table in self._tables():
+                parts = max(1, -(-table.n_rows // self.rows))
+                for rows in np.array_split(np.arange(table.n_rows), parts):
+                    yield table if parts == 1 else table.take(slice(int(rows[0]), int(rows[-1]) + 1))
+        except FileNotFoundError as error:
+            raise InputError("is gone since it was opened", file=self.source, cure="Put it back.") from error
 
     @abstractmethod
     def _tables(self) -> Iterator[Table]:

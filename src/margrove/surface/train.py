@@ -15,6 +15,7 @@ import numpy as np
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.engine import Effort
+from margrove.engine.slices import forget_interruption
 from margrove.progress import Course
 from margrove.status import Status
 from margrove.surface import record
@@ -118,7 +119,11 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     )
     write_model(model, destination)
     if report is not None:
-        write_report(screen, model, table, report)
+        try:
+            write_report(screen, model, table, report)
+        except KeyboardInterrupt:
+            screen.warn(f"interrupted: the model is saved, its report is not; margrove report {destination} writes it")
+            report = None
     _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules(model))
     if screen.is_quiet:
         screen.essential(f"{training.learner.name}: {decision.worth}; {destination}")
@@ -264,6 +269,7 @@ def _fit(
         learner.set_params(time_limit=training.time_limit)  # what is left of a budget is no setting of the model's
     learner.certificate_ = certificate  # the file keeps what was recomputed, not what the solver says of itself
     if learner.status_ is Status.INTERRUPTED:
+        forget_interruption()  # what comes now is another piece of work
         screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
     return model, certificate, warnings
 
