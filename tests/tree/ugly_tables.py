@@ -82,8 +82,8 @@ def compare(problem: TreeProblem, one: TreeModel, other: TreeModel) -> tuple[int
         ours, theirs = one.branches(i, problem.cells, rows), other.branches(k, problem.cells, rows)
         if one.feature[i] == other.feature[k] and np.array_equal(ours, theirs):
             np.testing.assert_allclose(other.gain[k], one.gain[i], atol=1e-9 * unit, rtol=1e-9)
-            # A fitted threshold is the end of an iteration, the others are halfway between two cells.
-            # A fitted threshold may lie anywhere between the same rows: on columns of 1e38 two fits differ within the gap.
+            # A fitted threshold is the end of an iteration and may lie anywhere between the same rows: on columns of
+            # 1e38 two of them differ within the gap. The others are halfway between two cells.
             if problem.growth.thresholds not in ("gaussian", "logistic"):
                 np.testing.assert_array_equal(other.threshold[k], one.threshold[i])
             assert one.missing_branch[i] == other.missing_branch[k]
