@@ -69,13 +69,15 @@ class RowHessian {
     const auto d = static_cast<std::size_t>(rows_.d);
     const std::vector<double> g = p;
     std::vector<double> others(d), across(list_.size());  // u, X u
-    double total = 0;                                     // of the other pulls
+    double total = 0;                                     // of the other pulls, which may be 0 though they are not
+    bool has_others = false;
     for (std::size_t i = 0; i < beta.size(); ++i) {
       if (is_free[i] || beta[i] == 0) continue;
       add_rows(rows_, static_cast<std::int64_t>(i), &beta[i], 1, others.data());
       total += beta[i];
+      has_others = true;
     }
-    if (total != 0) values_of_listed(rows_, list_.data(), m, others.data(), across.data());
+    if (has_others) values_of_listed(rows_, list_.data(), m, others.data(), across.data());
     double ridge = 0;
     for (int attempt = 0; attempt < kMostRidges; ++attempt, ridge = ridge == 0 ? 1e-14 : ridge * 100) {
       std::vector<double> t(list_.size()), e(list_.size(), 1.0);

@@ -398,14 +398,13 @@ class Newton final : public LinearSolver {
       best_w_ = w_;
       best_b_ = b_;
     }
-    if (kIsSquared && has_own_pulls_) {
-      // as they are
-    } else if (dual <= 0) {
-      if (kIsSquared && is_best) {  // no pull at all proves more
+    const bool follows_w = kIsSquared && !has_own_pulls_;  // whether the best pulls are those of the best weights
+    if (dual <= 0) {
+      if (follows_w && is_best) {  // no pull at all proves more
         best_dual_ = 0;
         std::fill(best_beta_.begin(), best_beta_.end(), 0.0);
       }
-    } else if (kIsSquared ? is_best : dual > best_dual_) {
+    } else if (kIsSquared ? follows_w && is_best : dual > best_dual_) {
       best_dual_ = dual;
       best_beta_ = beta_;
       if (!is_balanced) balance(best_beta_);

@@ -267,3 +267,18 @@ def test_descent_goes_on_where_rounding_stops_steps_by_rows(seed):
     assert solution.status is Status.CONVERGED
     primal, dual, _ = recomputed(problem, solution)
     assert primal - dual <= 1.1e-4 * primal
+
+
+@pytest.mark.parametrize("C", [5e-3, 1e-2])
+@pytest.mark.parametrize("seed", range(3))
+def test_pulls_on_their_bounds_that_sum_to_nothing_still_pull(seed, C):
+    """Mirrored rows: as many pulls stand on one bound as on the other, and only their sum is 0."""
+    half = np.random.default_rng(seed).standard_normal((30, 80))
+    machine = LinearMachine(np.repeat([1.0, -1.0], 30), np.full(60, C))
+    problem = LinearSvmProblem(
+        np.vstack([half, -half]), (machine,), loss="hinge", tol=1e-7, solver="row_newton", intercept=math.inf
+    )
+    (solution,) = solve(problem, "native")
+    assert (np.abs(solution.beta) >= C * (1 - 1e-9)).any()
+    assert solution.status is Status.CONVERGED
+    assert solution.n_iter <= 40
