@@ -193,6 +193,12 @@ def check_whole(name: str, value: Any, *, least: int, cure: str = "") -> None:
         raise ParameterError(f"{name} is {shown(value)}; it must be a whole number ≥ {least}. {cure}".rstrip())
 
 
+def check_choice(name: str, value: Any, allowed: Iterable[Any]) -> None:
+    """Raise `ParameterError` unless the parameter is one of these."""
+    if value not in (listed := tuple(allowed)):
+        raise ParameterError(f"{name} is {shown(value)}; it must be one of {', '.join(map(repr, listed))}.")
+
+
 def check_flag(name: str, value: Any) -> None:
     """Raise `ParameterError` unless the parameter is True or False."""
     if not (isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"):

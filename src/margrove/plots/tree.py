@@ -11,7 +11,21 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.errors import InputError, ParameterError, check_whole
 from margrove.plots.judgement import learner_of
 from margrove.plots.style import OKABE_ITO, as_typed, colour_of, ink
-from margrove.plots.tree_boxes import BAR, HEAD, LINE, LISTED, PAD, SMALL, Box, boxes_of, clipped, width_of
+from margrove.plots.tree_boxes import (
+    BAR,
+    DROP,
+    HEAD,
+    LINE,
+    LISTED,
+    PAD,
+    SMALL,
+    Box,
+    boxes_of,
+    clipped,
+    tops_of,
+    width_of,
+    words_height,
+)
 from margrove.plots.tree_layout import tidy
 from margrove.tree.model import TreeModel
 from margrove.tree.words import labels_of
@@ -22,7 +36,6 @@ if TYPE_CHECKING:
 # In points, as all lengths here: see `tree_boxes`.
 _TITLE = 11.0  # letters
 _GAP = 9.0  # between two boxes side by side
-_DROP = 26.0  # between two rows of boxes, besides the words on the lines
 _MARGIN = 14.0  # around the drawing
 _MOST_IN_LEGEND = 12  # classes; the colours begin anew after seven
 
@@ -92,7 +105,7 @@ def plot_tree(
     labels = labels_of(tree, classes)
     boxes = boxes_of(tree, labels, max_depth, _shown_p_values(model, tree, p_values), max_levels)
     middles = tidy([box.children for box in boxes], [box.slot for box in boxes], _GAP)
-    rows = _rows(boxes)
+    rows = tops_of(boxes)
     width = max(x + box.slot / 2 for x, box in zip(middles, boxes, strict=True))
     names = [clipped(str(label)) for label in labels or ()] if legend else []
     names = names if len(names) <= _MOST_IN_LEGEND else []
@@ -106,7 +119,7 @@ def plot_tree(
         y = top + rows[box.depth]
         for child in box.children:
             below = top + rows[box.depth + 1]
-            turn = below - _words_height(boxes, box.depth + 1) - 0.6 * _DROP
+            turn = below - words_height(boxes, box.depth + 1) - 0.6 * DROP
             corners = [(x, y + box.height), (x, turn), (middles[child], turn), (middles[child], below)]
             _draw_line(ax, boxes[child], corners, scale)
         _draw_box(ax, box, x, y, scale)
@@ -139,20 +152,6 @@ def tree_of(model: Any, classes: Any = None) -> tuple[TreeModel, Any]:
     if not isinstance(tree, TreeModel):
         raise InputError(f"{type(learner).__name__} is not one of Margrove's trees", cure="Fit one, and give that.")
     return tree, getattr(learner, "classes_", None)
-
-
-def _rows(boxes: list[Box]) -> list[float]:
-    """The top of the boxes of each depth: below the highest box above them, and the longest label."""
-    tops = [0.0]
-    for depth in range(1, 1 + max(box.depth for box in boxes)):
-        above = max(box.height for box in boxes if box.depth == depth - 1)
-        tops.append(tops[-1] + above + _DROP + _words_height(boxes, depth))
-    return tops
-
-
-def _words_height(boxes: list[Box], depth: int) -> float:
-    """Of the longest label above the boxes of one depth."""
-    return LINE * SMALL * max(len(box.label) for box in boxes if box.depth == depth)
 
 
 def _swatches(names: list[str], width: float) -> tuple[list[tuple[float, float]], float]:
@@ -230,7 +229,7 @@ def _draw_line(ax: Axes, child: Box, corners: list[tuple[float, float]], scale: 
     ax.plot(*zip(*corners, strict=True), solid_joinstyle="round", **look)
     x, y = corners[-1]
     for i, text in enumerate(child.label):
-        up = 0.3 * _DROP + (len(child.label) - i - 0.5) * LINE * SMALL
+        up = 0.3 * DROP + (len(child.label) - i - 0.5) * LINE * SMALL
         ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0 * scale}
         _write(ax, x, y - up, text, SMALL * scale, bbox=ground, zorder=4)
 

@@ -18,6 +18,7 @@ from margrove.tree.words import Allowed, places, shares
 
 # Lengths are in points, 1/72 inch, of a figure made to need; on axes that are given, all shrink or grow together.
 HEAD, SMALL = 9.0, 8.0  # letters
+DROP = 26.0  # between two rows of boxes, besides the words on the lines
 LINE = 1.35  # of the height of letters: from one line to the next
 PAD = 6.0  # between the edge of a box and what is in it
 BAR = 7.0  # height of a bar of class shares
@@ -99,6 +100,20 @@ def boxes_of(
             ]
             boxes.append(Box(int(tree.depth[node]) + 1, lines, is_cut=True))
     return boxes
+
+
+def tops_of(boxes: list[Box]) -> list[float]:
+    """The top of the boxes of each depth: below the highest box above them, and the longest label."""
+    tops = [0.0]
+    for depth in range(1, 1 + max(box.depth for box in boxes)):
+        above = max(box.height for box in boxes if box.depth == depth - 1)
+        tops.append(tops[-1] + above + DROP + words_height(boxes, depth))
+    return tops
+
+
+def words_height(boxes: list[Box], depth: int) -> float:
+    """Of the longest label above the boxes of one depth."""
+    return LINE * SMALL * max(len(box.label) for box in boxes if box.depth == depth)
 
 
 def _heaviest(tree: TreeModel, node: int) -> list[int]:

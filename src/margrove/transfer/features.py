@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.checkpoint import fingerprint
 from margrove.data import Table
-from margrove.errors import InputError, ParameterError, check_flag, check_whole, shown
+from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_whole, shown
 from margrove.progress import Progress, report
 from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.code_cache import CodeCache, settle_cache
@@ -33,6 +33,7 @@ from margrove.transfer.networks import (
     Cut,
     Floats,
     Network,
+    RunsNetwork,
     find_network,
     refuse_lost,
     refuse_other,
@@ -44,7 +45,7 @@ NORMALISATIONS = (None, "l2")
 STAGE = "pictures"  # of progress reports
 
 
-class ConvFeatures(TransformerMixin, BaseEstimator):
+class ConvFeatures(TransformerMixin, RunsNetwork):
     """Pictures in, codes of a pretrained convolutional network out.
 
     Pictures are read, decoded and run in batches: the memory is that of two batches and of the codes. Ctrl-C ends it
@@ -254,18 +255,6 @@ class ConvFeatures(TransformerMixin, BaseEstimator):
         cut = Cut(self.layer, self.pooling, self.device, self.precision)
         return source.name, source.cut(cut, preparation), preparation
 
-    def set_params(self, **params: Any) -> ConvFeatures:
-        """Set parameters; the network is opened anew when it is next used."""
-        super().set_params(**params)
-        self.__dict__.pop("_network", None)
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the network as it runs: a session of ONNX Runtime cannot be copied."""
-        state = dict(super().__getstate__())
-        state.pop("_network", None)
-        return state
-
     def _check_parameters(self) -> None:
         for name, allowed in (
             ("pooling", POOLINGS),
@@ -273,19 +262,9 @@ class ConvFeatures(TransformerMixin, BaseEstimator):
             ("device", DEVICES),
             ("precision", PRECISIONS),
         ):
-            value = getattr(self, name)
-            if value not in allowed:
-                words = ", ".join(repr(each) for each in allowed)
-                raise ParameterError(f"{name} is {shown(value)}; it must be one of {words}.")
+            check_choice(name, getattr(self, name), allowed)
         if self.layer is not None and not isinstance(self.layer, str):
             raise ParameterError(f"layer is {shown(self.layer)}; it must be the name of a layer, or None.")
         check_whole("batch_size", self.batch_size, least=1)
         for name in ("flip", "download", "named"):
             check_flag(name, getattr(self, name))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
-        tags.no_validation = True
-        return tags

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +21,7 @@ from margrove.data.sample import number_classes, plain_labels
 from margrove.errors import (
     InputError,
     ParameterError,
+    check_choice,
     check_flag,
     check_number,
     check_whole,
@@ -28,7 +29,16 @@ from margrove.errors import (
 )
 from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.certificate import as_the_fit_says, mean_loss
-from margrove.transfer.networks import BUILT_IN, DEVICES, PRECISIONS, find_network, needs, refuse_lost, refuse_other
+from margrove.transfer.networks import (
+    BUILT_IN,
+    DEVICES,
+    PRECISIONS,
+    RunsNetwork,
+    find_network,
+    needs,
+    refuse_lost,
+    refuse_other,
+)
 from margrove.transfer.pictures import Picture, as_pictures
 
 LOSSES = ("softmax", "hinge")
@@ -36,7 +46,7 @@ SCHEDULES = ("cosine", "constant", "step")
 _LEAST_PER_CLASS = 2  # pictures: one to learn from and one to hold out
 
 
-class FineTuned(ClassifierMixin, BaseEstimator):
+class FineTuned(ClassifierMixin, RunsNetwork):
     """A pretrained network with a new last layer, trained on (THEORY X2). Needs torch.
 
     Ctrl-C and a time limit keep the best weights so far. With ``checkpoint`` the fit goes on, in a later process too,
@@ -267,9 +277,7 @@ class FineTuned(ClassifierMixin, BaseEstimator):
             ("device", DEVICES),
             ("precision", PRECISIONS),
         ):
-            if getattr(self, name) not in allowed:
-                words = ", ".join(repr(each) for each in allowed)
-                raise ParameterError(f"{name} is {shown(getattr(self, name))}; it must be one of {words}.")
+            check_choice(name, getattr(self, name), allowed)
         if self.n_blocks is not None:
             check_whole("n_blocks", self.n_blocks, least=0, cure="None trains all blocks.")
         for name in ("epochs", "batch_size", "patience"):
@@ -283,22 +291,3 @@ class FineTuned(ClassifierMixin, BaseEstimator):
         for name in ("early_stopping", "flip", "download"):
             check_flag(name, getattr(self, name))
         return settle_checkpoint(self.checkpoint)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; the network is opened anew when it is next used."""
-        super().set_params(**params)
-        self.__dict__.pop("_tuner", None)
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the network as it runs; its weights are in ``weights_``."""
-        state = dict(super().__getstate__())
-        state.pop("_tuner", None)
-        return state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
-        tags.no_validation = True
-        return tags

@@ -17,10 +17,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from margrove.errors import InputError, MissingExtraError, ParameterError, shown
 from margrove.transfer.preparation import Preparation
@@ -43,6 +44,30 @@ class Cut:
     pooling: str = "mean"
     device: str = "cpu"
     precision: str = "float32"
+
+
+class RunsNetwork(BaseEstimator):
+    """An estimator of pictures that keeps a network as it runs, and opens it anew where it has none."""
+
+    _KEPT = ("_network", "_tuner")  # as they run: a session of ONNX Runtime, a module on a device
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; the network is opened anew when it is next used."""
+        super().set_params(**params)
+        for name in self._KEPT:
+            self.__dict__.pop(name, None)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the network as it runs, which cannot be copied."""
+        return {name: value for name, value in super().__getstate__().items() if name not in self._KEPT}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.no_validation = True
+        return tags
 
 
 class Network(Protocol):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from margrove.plots.style import OKABE_ITO, colour_of
-from margrove.plots.tree_boxes import BAR, HEAD, LINE, PAD, SMALL, Box, boxes_of
+from margrove.plots.tree_boxes import BAR, DROP, HEAD, LINE, PAD, SMALL, Box, boxes_of, tops_of, words_height
 from margrove.plots.tree_layout import tidy
 from margrove.surface.report.blocks import Picture
 from margrove.tree.words import labels_of
 
-_GAP, _DROP, _MARGIN = 9.0, 26.0, 8.0  # in the units of the boxes: points
+_GAP, _MARGIN = 9.0, 8.0  # in the units of the boxes: points
 _MOST_BOXES = 40  # what can be looked at on a page
 _DEEPEST = 6
 _MOST_LEVELS = 4  # named at a branch
@@ -27,7 +27,7 @@ def tree_picture(learner: Any) -> Picture:
     depth = max(1, min(_DEEPEST, int(np.searchsorted(per_depth, _MOST_BOXES, side="right")) - 1))
     boxes = boxes_of(tree, labels, depth, learner.p_values(), _MOST_LEVELS)
     middles = tidy([box.children for box in boxes], [box.slot for box in boxes], _GAP)
-    tops = _tops(boxes)
+    tops = tops_of(boxes)
     width = max(x + box.slot / 2 for x, box in zip(middles, boxes, strict=True)) + 2 * _MARGIN
     height = tops[-1] + max(box.height for box in boxes if box.depth == len(tops) - 1) + 2 * _MARGIN
     lines, shapes = [], []
@@ -48,26 +48,13 @@ def tree_picture(learner: Any) -> Picture:
     return Picture("Its questions", svg, alt)
 
 
-def _tops(boxes: list[Box]) -> list[float]:
-    """The top of the boxes of each depth."""
-    tops = [0.0]
-    for depth in range(1, 1 + max(box.depth for box in boxes)):
-        above = max(box.height for box in boxes if box.depth == depth - 1)
-        tops.append(tops[-1] + above + _DROP + _words_height(boxes, depth))
-    return tops
-
-
-def _words_height(boxes: list[Box], depth: int) -> float:
-    return LINE * SMALL * max(len(box.label) for box in boxes if box.depth == depth)
-
-
 def _line(child: Box, x: float, y: float, to_x: float, to_y: float, boxes: list[Box]) -> str:
     """Down, across and down again, and the words above the child."""
-    turn = to_y - _words_height(boxes, child.depth) - 0.6 * _DROP
+    turn = to_y - words_height(boxes, child.depth) - 0.6 * DROP
     path = f'<path class="twig" d="M{x:.1f} {y:.1f}V{turn:.1f}H{to_x:.1f}V{to_y:.1f}"/>'
     words = []
     for i, text in enumerate(child.label):
-        up = 0.3 * _DROP + (len(child.label) - i - 0.5) * LINE * SMALL
+        up = 0.3 * DROP + (len(child.label) - i - 0.5) * LINE * SMALL
         words.append(_text(to_x, to_y - up, text, SMALL, "branch"))
     return path + "".join(words)
 
