@@ -6,6 +6,8 @@
 #include <numeric>
 #include <type_traits>
 
+#include "linear/best_so_far.hpp"
+#include "linear/margin_lift.hpp"
 #include "linear/row_hessian.hpp"
 #include "linear/row_sample.hpp"
 #include "linear/svm_hessian.hpp"
@@ -29,7 +31,6 @@ constexpr double kHardlyChanged = 0.5, kLeap = 10;   // of the slope; of a step 
 constexpr int kMostTrials = 12;                      // of a line search
 constexpr double kShortStep = 0.1, kLongStep = 0.9;  // of a step, where it is damped more, or less
 constexpr double kFirstDamping = 1e-7, kLeastDamping = 1e-11;
-constexpr double kNothingLeft = 1e-9;            // of a primal value
 constexpr double kValueRounding = 1e-15;         // of a sum of products
 constexpr double kRounding = 1e-13;              // of a value
 constexpr std::int64_t kRowsPerColumn = 1000;    // from here on a sample of the rows goes ahead ...
@@ -38,11 +39,11 @@ constexpr std::int64_t kScoutNumbers = 1 << 21;  // ... of so many numbers at mo
 constexpr double kScoutTolerance = 1e-3;         // ... solved to this gap ...
 constexpr std::int64_t kScoutSteps = 100;        // ... or so far
 constexpr double kNearMargin = 0.1, kScoutedMultiplier = 6;
-constexpr int kPatience = 200;                         // steps without a better gap before a solve has stalled, ...
-constexpr int kPatienceAtRest = 20;                    // ... and where only the multipliers move
-constexpr double kWorn = 1e-8;                         // of the largest |v|^2
-constexpr double kStale = 1e-2, kImpliedShare = 1e-2;  // of the gap that is asked for
-constexpr double kCgShare = 0.1;                       // of the residual, where conjugate gradients end at the latest
+constexpr int kPatience = 200;       // steps without a better gap before a solve has stalled, ...
+constexpr int kPatienceAtRest = 20;  // ... and where only the multipliers move
+constexpr double kWorn = 1e-8;       // of the largest |v|^2
+constexpr double kStale = 1e-2;      // of the gap that is asked for
+constexpr double kCgShare = 0.1;     // of the residual, where conjugate gradients end at the latest
 
 template <class Rows, class Loss>
 class Newton final : public LinearSolver {
@@ -63,14 +64,16 @@ class Newton final : public LinearSolver {
         f_(static_cast<std::size_t>(rows.n)),
         q_(f_.size()),
         beta_(f_.size()),
-        is_free_(f_.size()) {
+        is_free_(f_.size()),
+        best_(w.empty() ? w_ : std::vector<double>(w.begin(), w.end()), task.has_intercept ? b : 0.0, f_.size(),
+              kIsSquared, settings.tol) {
     const std::int64_t work = std::max<std::int64_t>(1, stored(rows));
     n_ranges_ = std::clamp<std::int64_t>(std::min(work / kWorkOfARange, work / (8 * d_ + 1)), 1, kMostRanges);
     n_ranges_ = std::min(n_ranges_, std::max<std::int64_t>(1, n_));
     sums_.resize(static_cast<std::size_t>(n_ranges_));
     partial_.resize(static_cast<std::size_t>(n_ranges_), std::vector<double>(w_.size()));
-    if (!w.empty()) std::copy(w.begin(), w.end(), w_.begin());
-    b_ = task.has_intercept ? b : 0.0;
+    w_ = best_.w();
+    b_ = best_.b();
     if constexpr (!kIsSquared) {
       lambda_.resize(f_.size());
       if (!beta.empty()) take_pulls(beta);
@@ -83,10 +86,7 @@ class Newton final : public LinearSolver {
     } else {
       product_ = std::make_unique<ProductHessian<Rows>>(rows, task, n_ranges_);
     }
-    if (settings.hessian == NewtonHessian::rows) by_rows_ = std::make_unique<RowHessian<Rows>>(rows, task, blas);
-    best_w_ = w_;
-    best_b_ = b_;
-    best_beta_.resize(f_.size());
+    whole_cost_ = std::accumulate(task.cost.begin(), task.cost.end(), 0.0);
     if (w.empty() && beta.empty() && settings.may_sample && n_ >= kRowsPerColumn * (d_ + 1)) send_scout();
   }
 
@@ -131,8 +131,11 @@ class Newton final : public LinearSolver {
         case Phase::along:
           if (!for_ranges(until, [&](std::int64_t r) { values_range(r, p_, p_b(), q_); })) return;
           // Where w is at rest the pulls need not be: those of a table of zeros go to their bounds by themselves.
-          if (!step() && !(since_best_ <= kPatienceAtRest && take_multipliers())) ending_ = LinearEnding::stalled;
-          enter(Phase::pulls);
+          if (step() || (since_best_ <= kPatienceAtRest && take_multipliers())) {
+            enter(Phase::pulls);
+          } else {
+            change_matrix_or_end();
+          }
           break;
       }
       if (Clock::now() >= until) return;
@@ -140,41 +143,41 @@ class Newton final : public LinearSolver {
   }
 
   LinearEnding ending() const override { return ending_; }
-  LinearStanding standing() const override { return {best_primal_, best_dual_, steps_}; }
-  std::span<const double> w() const override { return best_w_; }
-  double b() const override { return best_b_; }
+  LinearStanding standing() const override { return {best_.primal(), best_.dual(), steps_}; }
+  std::span<const double> w() const override { return best_.w(); }
+  double b() const override { return best_.b(); }
 
   // Rounding in f goes into the implied pulls and, times the rows, into their sum: where columns lie far from 0 nobody
   // who computes f anew will find this gap again, though that of the pulls themselves stays.
   //   |f - f'| ~ eps sum |w_j| rms_j,   |v - v'| <= |f - f'| 2 sum C_i |x_i|,   rms and |x| those of the free rows
   bool is_implied() const override {
-    if (!kIsSquared || best_dual_ == 0 || has_own_pulls_) return false;
-    const std::vector<double> squares = gram_         ? gram_->squares()
-                                        : is_by_rows_ ? by_rows_->squares()
-                                                      : product_->squares();
+    if (!kIsSquared || best_.dual() == 0 || best_.has_own_pulls()) return false;
+    const std::vector<double> squares = is_by_rows_ ? by_rows_->squares()
+                                        : gram_     ? gram_->squares()
+                                                    : product_->squares();
     double mass = 0, size = 0, total = 0;
     for (std::size_t i = 0; i < is_free_.size(); ++i) mass += is_free_[i] ? task_.cost[i] : 0.0;
     if (mass == 0 || squares.empty()) return true;
     for (std::size_t j = 0; j < squares.size(); ++j) {
-      const double weight = j < best_w_.size() ? best_w_[j] : best_b_;
+      const double weight = j < best_.w().size() ? best_.w()[j] : best_.b();
       size += std::abs(weight) * std::sqrt(squares[j] / mass);
       total += squares[j];
     }
     const double off = kValueRounding * size * 2 * task_.factor * std::sqrt(mass * total);
-    return 0.5 * off * off <= 0.01 * settings_.tol * best_primal_;
+    return 0.5 * off * off <= 0.01 * settings_.tol * best_.primal();
   }
 
-  std::vector<double> beta() const override { return best_beta_; }
-  std::int64_t n_free() const override { return free_among(loss_, task_, best_beta_); }
+  std::vector<double> beta() const override { return best_.beta(); }
+  std::int64_t n_free() const override { return free_among(loss_, task_, best_.beta()); }
 
   void rescale(double factor) override {
-    if constexpr (!kIsSquared) climb(task_, factor, best_beta_);
+    if constexpr (!kIsSquared) climb(task_, factor, best_.beta());
     task_.factor *= factor;
     if constexpr (!kIsSquared) {
-      take_pulls(best_beta_);
+      take_pulls(best_.beta());
       kappa_ = kWarmMultiplier * first_kappa();
     }
-    forget_best();
+    best_.forget();
     largest_primal_ = 0;
     first_step_ = steps_;
     since_best_ = 0;
@@ -310,18 +313,34 @@ class Newton final : public LinearSolver {
 
   // f, v and what was best so far, from w alone.
   void begin_afresh() {
+    best_.forget();
+    sum_afresh();
+  }
+
+  // f and v, from w alone.
+  void sum_afresh() {
     std::fill(v_.begin(), v_.end(), 0.0);
     std::fill(beta_.begin(), beta_.end(), 0.0);
     largest_v_ = largest_primal_ = 0;
-    forget_best();
     enter(Phase::values);
   }
 
-  void forget_best() {
-    best_primal_ = best_gap_ = std::numeric_limits<double>::infinity();
-    best_dual_ = 0;
-    has_own_pulls_ = false;
-    std::fill(best_beta_.begin(), best_beta_.end(), 0.0);
+  // Which matrix loses less to rounding cannot be told beforehand: that of the rows where columns are many, that of the
+  // columns where rows are nearly alike. Where the one has come to an end the other goes on from the best so far.
+  void change_matrix_or_end() {
+    if (!gram_ || !by_rows_ || avoids_rows_) {
+      ending_ = LinearEnding::stalled;
+      return;
+    }
+    avoids_rows_ = true;
+    w_ = best_.w();
+    b_ = best_.b();
+    if constexpr (!kIsSquared) {
+      take_pulls(best_.beta());
+      kappa_ = kWarmMultiplier * first_kappa();
+    }
+    since_best_ = 0;
+    sum_afresh();
   }
 
   // f is moved along with w, and keeps the rounding of its largest values, which the largest primal value tells:
@@ -357,10 +376,21 @@ class Newton final : public LinearSolver {
       total += pulls[i];
     }
     if (task_.has_intercept && task_.rho > 0) dual -= 0.5 * total * total / task_.rho;
-    if (!(dual > best_dual_)) return;
-    best_dual_ = dual;
-    best_beta_ = std::move(pulls);
-    has_own_pulls_ = true;
+    best_.take_pulls(dual, std::move(pulls));
+  }
+
+  // Weights beyond the margin, where the rounding of f, C times over, could be seen in the gap.
+  void consider_longer_weights(double primal) {
+    if constexpr (!kIsSquared && Loss::kIsOfSigns) {
+      if (kOnMargin * task_.factor * whole_cost_ <= kStale * settings_.tol * primal) return;
+      const double delta = lift_beyond_margin(rows_, task_, w_, b_, f_);
+      if (!(delta > 0)) return;
+      const double longer = 1 + delta;
+      double value = longer * longer * (0.5 * product(w_, w_) + 0.5 * task_.rho * b_ * b_);
+      for (std::size_t i = 0; i < f_.size(); ++i)
+        value += loss_.value(task_.target[i], longer * f_[i], task_.factor * task_.cost[i]);
+      best_.take_weights(value, w_, b_, longer);
+    }
   }
 
   // Where both values stand. True: no direction is wanted now.
@@ -385,36 +415,15 @@ class Newton final : public LinearSolver {
       return true;
     }
     largest_primal_ = std::max(largest_primal_, primal);
-    // Pulls of its own are not needed where those that w implies prove as much.
-    if (has_own_pulls_ && dual >= best_dual_ - kImpliedShare * settings_.tol * primal) has_own_pulls_ = false;
-    // For a squared loss w alone proves its gap, so the two must belong together; elsewhere each is kept at its best.
-    const double gap_now = LinearStanding{primal, std::max(0.0, dual), 0}.gap();
-    // Where nothing is lost at all the primal value is rounding, and so is every gap: then the weights are the best.
-    const bool is_best =
-        (has_own_pulls_ ? primal < best_primal_ : gap_now < best_gap_) || primal < kNothingLeft * best_primal_;
-    const bool is_better = primal < 0.99 * best_primal_;
-    if (kIsSquared ? is_best : primal < best_primal_) {
-      best_primal_ = primal;
-      best_w_ = w_;
-      best_b_ = b_;
-    }
-    const bool follows_w = kIsSquared && !has_own_pulls_;  // whether the best pulls are those of the best weights
-    if (dual <= 0) {
-      if (follows_w && is_best) {  // no pull at all proves more
-        best_dual_ = 0;
-        std::fill(best_beta_.begin(), best_beta_.end(), 0.0);
-      }
-    } else if (kIsSquared ? follows_w && is_best : dual > best_dual_) {
-      best_dual_ = dual;
-      best_beta_ = beta_;
-      if (!is_balanced) balance(best_beta_);
-    }
-    const double gap = standing().gap();
-    if (gap < 0.99 * best_gap_) {
-      best_gap_ = gap;
-      since_best_ = 0;
-    }
-    if (is_better) since_best_ = 0;
+    const bool is_better = primal < 0.99 * best_.primal();
+    best_.take(primal, dual, w_, b_, [&] {
+      std::vector<double> pulls = beta_;
+      if (!is_balanced) balance(pulls);
+      return pulls;
+    });
+    consider_longer_weights(primal);
+    if (best_.has_come_closer() || is_better) since_best_ = 0;
+    const double gap = best_.gap();
     if (gap <= settings_.tol && is_stale(primal)) {
       begin_afresh();
       return true;
@@ -428,7 +437,7 @@ class Newton final : public LinearSolver {
       return true;
     }
     if (++since_best_ > kPatience) {
-      ending_ = LinearEnding::stalled;
+      change_matrix_or_end();
       return true;
     }
     if constexpr (!kIsSquared) {
@@ -462,7 +471,7 @@ class Newton final : public LinearSolver {
       });
     parallel_for(n_ranges_, threads_, [&](std::int64_t r) { values_range(r, p_, 0.0, q_); });
     if (violation(pulls, q_.data()) > settings_.violation) return false;
-    best_beta_ = std::move(pulls);
+    best_.beta() = std::move(pulls);
     return true;
   }
 
@@ -495,30 +504,45 @@ class Newton final : public LinearSolver {
     return dual - 0.5 * product(v, v);
   }
 
+  // Rows that may bend where the step is made by a matrix of them. With no more of them than columns, that of the
+  // columns is nearly singular: the steps it leads to are rounding.
+  std::int64_t most_free_rows() const {
+    switch (settings_.hessian) {
+      case NewtonHessian::rows:
+        return kMostFreeRows;
+      case NewtonHessian::columns:
+        return avoids_rows_ ? -1 : std::min(d_, kMostFreeRows);
+      case NewtonHessian::none:
+        break;
+    }
+    return -1;
+  }
+
   // -(gradient) into p, and the Hessian begun.
   void begin_direction() {
     for (std::size_t j = 0; j < w_.size(); ++j) p_[j] = v_[j] - w_[j];
     if (task_.has_intercept) p_.back() = total_.total - task_.rho * b_;
-    is_by_rows_ = by_rows_ && total_.n_free <= kMostFreeRows;
-    if (gram_) {
-      gram_->begin(is_free_, total_.n_free);
-    } else if (is_by_rows_) {
+    is_by_rows_ = total_.n_free <= most_free_rows();
+    if (is_by_rows_) {
+      if (!by_rows_) by_rows_ = std::make_unique<RowHessian<Rows>>(rows_, task_, blas_);
       by_rows_->begin(is_free_);
+    } else if (gram_) {
+      gram_->begin(is_free_, total_.n_free);
     } else {
-      const double share = std::min(kCgShare, std::sqrt(std::max(1e-12, standing().gap())));
+      const double share = std::min(kCgShare, std::sqrt(std::max(1e-12, best_.gap())));
       product_->begin(is_free_, own_.values(scale(), damping_), scale(), p_, share);
     }
   }
 
   // p <- the step; false while there is more to do.
   bool go_on_with_direction(Clock::time_point until) {
-    if (gram_) {
-      if (!gram_->go_on(is_free_, until, threads_)) return false;
-      slope_ = gram_->solve(own_.values(scale(), damping_), scale(), p_);
-    } else if (is_by_rows_) {
+    if (is_by_rows_) {
       if (!by_rows_->go_on(until, threads_)) return false;
       slope_ = by_rows_->solve(scale(), f_, beta_, is_free_, w_, b_, p_);
       if (!std::isnan(slope_)) consider_pulls();
+    } else if (gram_) {
+      if (!gram_->go_on(is_free_, until, threads_)) return false;
+      slope_ = gram_->solve(own_.values(scale(), damping_), scale(), p_);
     } else {
       if (!product_->go_on(until, threads_)) return false;
       slope_ = product_->solve(p_);
@@ -605,26 +629,21 @@ class Newton final : public LinearSolver {
   std::vector<double> f_, q_, beta_;  // (n): X w + b, X p + p_b, the pulls that v is of
   std::vector<double> lambda_;        // (n), but for squared losses
   std::vector<std::uint8_t> is_free_;
-  double kappa_ = 2, slope_ = 0;
+  BestSoFar best_;
+  double kappa_ = 2, slope_ = 0, whole_cost_ = 0;
   double damping_ = 0;                         // of the Hessian, while its steps are too long
   bool is_moved_ = false;                      // since lambda was set
   double largest_v_ = 0, largest_primal_ = 0;  // |v|^2 and P since v and f were computed anew
   bool is_moved_along_ = false;                // f, since it was computed anew
-  bool has_own_pulls_ = false;                 // whether the best pulls are other than those that w implies
   RangeSums total_;
   std::vector<RangeSums> sums_;               // of each range
   std::vector<std::vector<double>> partial_;  // of each range, (d)
 
-  double best_primal_ = std::numeric_limits<double>::infinity();
-  double best_dual_ = 0;  // no pull at all is worth 0
-  double best_gap_ = std::numeric_limits<double>::infinity();
-  std::vector<double> best_w_, best_beta_;
-  double best_b_ = 0;
   std::int64_t steps_ = 0, first_step_ = 0, since_best_ = 0;
   std::unique_ptr<GramHessian<Rows>> gram_;  // one of these two ...
   std::unique_ptr<ProductHessian<Rows>> product_;
-  std::unique_ptr<RowHessian<Rows>> by_rows_;  // ... and perhaps this, for the steps that few enough rows bend
-  bool is_by_rows_ = false;
+  std::unique_ptr<RowHessian<Rows>> by_rows_;  // ... and this, once there are steps that few enough rows bend
+  bool is_by_rows_ = false, avoids_rows_ = false;
   std::unique_ptr<RowSample<Rows>> sample_;
   std::unique_ptr<Newton> scout_;
   bool is_scouted_ = false;

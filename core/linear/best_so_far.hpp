@@ -1,0 +1,101 @@
+// The best weights and the best pulls of a solve so far: what it answers with, whenever it is asked.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "linear/svm_task.hpp"
+
+namespace margrove {
+
+class BestSoFar {
+ public:
+  BestSoFar(std::vector<double> w, double b, std::size_t n, bool is_squared, double tol)
+      : w_(std::move(w)), b_(b), beta_(n), is_squared_(is_squared), tol_(tol) {}
+
+  double primal() const { return primal_; }
+  double dual() const { return dual_; }
+  double gap() const { return LinearStanding{primal_, dual_, 0}.gap(); }
+  const std::vector<double>& w() const { return w_; }
+  double b() const { return b_; }
+  const std::vector<double>& beta() const { return beta_; }
+  std::vector<double>& beta() { return beta_; }
+  // Whether the pulls are other than those that the weights imply.
+  bool has_own_pulls() const { return has_own_pulls_; }
+
+  void forget() {
+    primal_ = least_gap_ = std::numeric_limits<double>::infinity();
+    dual_ = 0;
+    has_own_pulls_ = false;
+    std::fill(beta_.begin(), beta_.end(), 0.0);
+  }
+
+  // Weights, and the pulls that they imply: `pulls()` gives them if they are taken. For a squared loss w alone proves
+  // its gap, so the two must belong together; elsewhere each is kept at its best.
+  template <class Pulls>
+  void take(double primal, double dual, const std::vector<double>& w, double b, Pulls pulls) {
+    // Pulls of its own are not needed where those that w implies prove as much.
+    if (has_own_pulls_ && dual >= dual_ - kImpliedShare * tol_ * primal) has_own_pulls_ = false;
+    const double gap_now = LinearStanding{primal, std::max(0.0, dual), 0}.gap();
+    // Where nothing is lost at all the primal value is rounding, and so is every gap: then the weights are the best.
+    const bool is_best = (has_own_pulls_ ? primal < primal_ : gap_now < least_gap_) || primal < kNothingLeft * primal_;
+    if (is_squared_ ? is_best : primal < primal_) {
+      primal_ = primal;
+      w_ = w;
+      b_ = b;
+    }
+    const bool follows_w = is_squared_ && !has_own_pulls_;  // whether the best pulls are those of the best weights
+    if (dual <= 0) {
+      if (follows_w && is_best) {  // no pull at all proves more
+        dual_ = 0;
+        std::fill(beta_.begin(), beta_.end(), 0.0);
+      }
+    } else if (is_squared_ ? follows_w && is_best : dual > dual_) {
+      dual_ = dual;
+      beta_ = pulls();
+    }
+  }
+
+  // Weights without pulls: those multiplied by `longer`.
+  void take_weights(double primal, const std::vector<double>& w, double b, double longer) {
+    if (!(primal < primal_)) return;
+    primal_ = primal;
+    b_ = longer * b;
+    std::transform(w.begin(), w.end(), w_.begin(), [longer](double weight) { return longer * weight; });
+  }
+
+  // Pulls without weights.
+  void take_pulls(double dual, std::vector<double> pulls) {
+    if (!(dual > dual_)) return;
+    dual_ = dual;
+    beta_ = std::move(pulls);
+    has_own_pulls_ = true;
+  }
+
+  // Whether the gap has become smaller by a hundredth since this was last true.
+  bool has_come_closer() {
+    const double now = gap();
+    if (!(now < 0.99 * least_gap_)) return false;
+    least_gap_ = now;
+    return true;
+  }
+
+ private:
+  static constexpr double kNothingLeft = 1e-9;   // of a primal value
+  static constexpr double kImpliedShare = 1e-2;  // of the gap that is asked for
+
+  double primal_ = std::numeric_limits<double>::infinity();
+  double dual_ = 0;  // no pull at all is worth 0
+  double least_gap_ = std::numeric_limits<double>::infinity();
+  std::vector<double> w_;
+  double b_;
+  std::vector<double> beta_;
+  bool has_own_pulls_ = false;
+  const bool is_squared_;
+  const double tol_;
+};
+
+}  // namespace margrove
