@@ -1,4 +1,4 @@
-"""Where C·|x|² is huge: tables that nobody scaled, parted by a plane. Rounding is then what a solver must get around."""
+"""Where C·|x|² is huge: tables that nobody scaled, parted by a plane. Rounding is what a solver must get around."""
 
 from __future__ import annotations
 
