@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "linear/descent_best.hpp"
 #include "linear/order.hpp"
 #include "linear/perceptron.hpp"
 
@@ -18,12 +19,8 @@ constexpr std::int64_t kAhead = 8;                   // visits ahead for which a
 constexpr std::int64_t kWorkBetweenLooks = 1 << 20;  // multiplications between two looks at the clock
 constexpr std::int64_t kMostPassesUnchecked = 20;    // before the gap is computed, whatever it seems to be
 constexpr double kSoonEnough = 1.5;                  // times the limit, of the gap as it seems: then it is computed
-constexpr double kFarthest = 2;                      // along the line of weights, now being at 1
 constexpr double kRounding = 1e-15;                  // of a value
-constexpr int kLineTrials = 6;
-constexpr double kGolden = 0.6180339887498949;
-constexpr double kNearlyThere = 5;        // times the limit, of a gap that better weights may close
-constexpr std::int64_t kPatience = 2000;  // passes without a better gap before a solve has stalled
+constexpr std::int64_t kPatience = 2000;             // passes without a better gap before a solve has stalled
 
 template <class T>
 MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {
@@ -144,7 +141,8 @@ class Descent final : public LinearSolver {
         random_(settings.seed),
         w_(static_cast<std::size_t>(rows.d)),
         beta_(static_cast<std::size_t>(rows.n)),
-        norm_(beta_.size()) {
+        norm_(beta_.size()),
+        best_(beta_.size(), w_.size(), loss, settings.tol) {
     double mean = 0;
     for (std::int64_t i = 0; i < rows.n; ++i) {
       norm_[static_cast<std::size_t>(i)] = squared_norm(rows, i);
@@ -173,12 +171,12 @@ class Descent final : public LinearSolver {
   }
 
   LinearEnding ending() const override { return ending_; }
-  LinearStanding standing() const override { return {best_primal_, best_dual_, passes()}; }
-  std::span<const double> w() const override { return best_w_; }
-  double b() const override { return best_b_; }
+  LinearStanding standing() const override { return {best_.primal(), best_.dual(), passes()}; }
+  std::span<const double> w() const override { return best_.w(); }
+  double b() const override { return best_.b(); }
   bool is_implied() const override { return false; }
-  std::vector<double> beta() const override { return best_beta_; }
-  std::int64_t n_free() const override { return free_among(loss_, task_, best_beta_); }
+  std::vector<double> beta() const override { return best_.beta(); }
+  std::int64_t n_free() const override { return free_among(loss_, task_, best_.beta()); }
 
   void rescale(double factor) override {
     if constexpr (!Loss::kIsSquared) climb(task_, factor, beta_);
@@ -207,12 +205,7 @@ class Descent final : public LinearSolver {
       add_row(rows_, i, beta_[at], w_.data());
       total_ += beta_[at];
     }
-    best_primal_ = best_gap_ = std::numeric_limits<double>::infinity();
-    best_dual_ = 0;
-    best_beta_.assign(beta_.size(), 0.0);
-    best_w_.assign(w_.size(), 0.0);
-    best_f_.clear();
-    best_b_ = 0;
+    best_.forget();
     limit_ = std::numeric_limits<double>::infinity();
     wanted_ = std::numeric_limits<double>::infinity();
     n_active_ = active_.size();
@@ -221,10 +214,7 @@ class Descent final : public LinearSolver {
     is_under_way_ = false;
     ending_ = LinearEnding::going;
     if (total_ == 0 && std::all_of(beta_.begin(), beta_.end(), [](double pull) { return pull == 0; })) {
-      best_primal_ = 0;  // of w = 0, which needs no look at the rows
-      best_b_ = 0;
-      for (std::size_t i = 0; i < beta_.size(); ++i)
-        best_primal_ += loss_.value(task_.target[i], 0.0, task_.factor * task_.cost[i]);
+      best_.take_nothing(task_);
       dual_now_ = centre_ = 0;
     } else {
       check();
@@ -305,76 +295,12 @@ class Descent final : public LinearSolver {
       dual -= 0.5 * spread_ * total_ * total_;
     }
     dual_now_ = dual;
-    const double primal = take_best_weights(b, std::max(dual, best_dual_));
-    if (!std::isfinite(primal) || !std::isfinite(dual)) {
+    if (!best_.take(task_, w_, b, f_, dual, balanced.empty() ? beta_ : balanced)) {
       ending_ = LinearEnding::nonfinite;
       return;
     }
-    if (dual > best_dual_) {
-      best_dual_ = dual;
-      best_beta_ = balanced.empty() ? beta_ : std::move(balanced);
-    }
-    const double gap = standing().gap();
-    if (gap < 0.99 * best_gap_) {
-      best_gap_ = gap;
-      since_best_ = 0;
-    }
-    if (gap <= settings_.tol) ending_ = LinearEnding::converged;
-  }
-
-  // The pulls come to rest before the weights do, which go on swinging about their best: so the best of the line
-  // through the best weights so far and those of now is taken, where that may be what is missing to the end. Its primal
-  // value; infinite or NaN where that overflows.
-  double take_best_weights(double b, double dual) {
-    if (best_f_.empty()) {
-      best_f_.assign(f_.size(), 0.0);  // of w = 0
-      best_primal_ = std::numeric_limits<double>::infinity();
-    }
-    double along = 0, across = 0, before = 0;  // best·step, step·step, best·best
-    for (std::size_t j = 0; j < w_.size(); ++j) {
-      const double step = w_[j] - best_w_[j];
-      along += best_w_[j] * step;
-      across += step * step;
-      before += best_w_[j] * best_w_[j];
-    }
-    const double step_b = b - best_b_;
-    const auto value = [&](double t) {
-      const double own = best_b_ + t * step_b;
-      double sum = 0.5 * (before + t * (2 * along + t * across)) + 0.5 * task_.rho * own * own;
-      for (std::size_t i = 0; i < f_.size(); ++i)
-        sum += loss_.value(task_.target[i], best_f_[i] + t * (f_[i] - best_f_[i]), task_.factor * task_.cost[i]);
-      return sum;
-    };
-    double t = 1, found = value(1);
-    const double gap = LinearStanding{found, dual, 0}.gap();
-    if (gap > settings_.tol && gap <= kNearlyThere * settings_.tol) {
-      // A convex function of t: by the golden section.
-      double low = 0, high = kFarthest;
-      double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
-      double at_left = value(left), at_right = value(right);
-      for (int trial = 0; trial < kLineTrials; ++trial) {
-        if (at_left <= at_right) {
-          high = right;
-          right = std::exchange(left, right - kGolden * (right - low));
-          at_right = std::exchange(at_left, value(left));
-        } else {
-          low = left;
-          left = std::exchange(right, left + kGolden * (high - left));
-          at_left = std::exchange(at_right, value(right));
-        }
-      }
-      if (std::min(at_left, at_right) < found) {
-        t = at_left <= at_right ? left : right;
-        found = std::min(at_left, at_right);
-      }
-    }
-    if (found < best_primal_) {
-      best_primal_ = found;
-      for (std::size_t j = 0; j < w_.size(); ++j) best_w_[j] += t * (w_[j] - best_w_[j]);
-      best_b_ += t * step_b;
-      for (std::size_t i = 0; i < f_.size(); ++i) best_f_[i] += t * (f_[i] - best_f_[i]);
-    }
-    return found;
+    if (best_.has_come_closer()) since_best_ = 0;
+    if (best_.gap() <= settings_.tol) ending_ = LinearEnding::converged;
   }
 
   // The dual value of pulls whose heavier side was lightened until both weigh the same; `brought` is that of all pulls.
@@ -407,8 +333,8 @@ class Descent final : public LinearSolver {
   double limit_ = 0, wanted_ = 0, dual_now_ = 0;
   Visit visit_{};
   std::int64_t visits_ = 0, first_pass_ = 0, unchecked_ = 0, since_best_ = 0;
-  double best_primal_ = 0, best_dual_ = 0, best_gap_ = 0, best_b_ = 0;
-  std::vector<double> best_w_, best_beta_, f_, best_f_;  // f of the weights now, and of the best
+  DescentBest<Loss> best_;
+  std::vector<double> f_;  // of the weights now
   LinearEnding ending_ = LinearEnding::going;
 };
 

@@ -8,7 +8,11 @@
 namespace margrove {
 
 namespace {
-constexpr double kOfUse = 0.1;  // of the gap of a method that another takes over from
+constexpr double kOfUse = 0.1;     // of the gap of a method that another takes over from
+constexpr double kLaneCost = 1.5;  // of a pass in lanes, however many, over one of a machine alone
+// Times the patience with a group: the passes of a rung from which on those of the next ones are foreseen, and how many
+// of them, taken together, are too many.
+constexpr double kNoticeable = 0.2, kForesight = 2;
 }  // namespace
 
 void LinearSet::add(const LinearTask& task, std::span<const double> w, double b, std::span<const double> beta,
@@ -47,15 +51,135 @@ LinearRung LinearSet::rung_of(const Machine& machine) const {
   return rung;
 }
 
-LinearMethod LinearSet::successor(const Machine& machine) const {
-  if (plan_.otherwise != LinearMethod::rows || machine.solver->n_free() <= kMostFreeRows) return plan_.otherwise;
+LinearMethod LinearSet::successor(const Machine& machine, std::int64_t n_free) const {
+  if (plan_.otherwise != LinearMethod::rows || n_free <= kMostFreeRows) return plan_.otherwise;
   return machine.task.is_squared ? LinearMethod::gradients : LinearMethod::descent;
+}
+
+void LinearSet::hand_over(Machine& machine, const Attempt& attempt, LinearMethod method) {
+  machine.steps_before += attempt.standing.steps;
+  // What has come to little is no place to begin: its pulls stand on the wrong bounds.
+  const bool is_of_use = attempt.standing.gap() <= kOfUse;
+  const std::vector<double> w(attempt.w.begin(), is_of_use ? attempt.w.end() : attempt.w.begin());
+  machine.method = method;
+  machine.stays = method == LinearMethod::descent;
+  machine.solver = solver(machine, w, is_of_use ? attempt.b : 0.0,
+                          is_of_use ? std::span<const double>(attempt.beta) : std::span<const double>{});
+}
+
+void LinearSet::form_groups() {
+  is_grouped_ = true;
+  if (plan_.method != LinearMethod::descent || plan_.violation > 0) return;
+  for (const auto& machine : machines_) {
+    if (!can_share_rows(rows_, machine->task)) continue;
+    const auto fits = [&](const std::unique_ptr<Group>& group) {
+      return group->machines.size() < kMostLanes && std::all_of(
+                                                        group->machines.begin(), group->machines.end(),
+                                                        [&](const Machine* other) {
+                                                          return other->factors == machine->factors &&
+                                                                 can_go_together(other->task, machine->task);
+                                                        });
+    };
+    auto group = std::find_if(groups_.begin(), groups_.end(), fits);
+    if (group == groups_.end()) group = groups_.insert(group, std::make_unique<Group>());
+    (*group)->machines.push_back(machine.get());
+  }
+  std::erase_if(groups_, [](const auto& group) { return group->machines.size() < 2; });
+}
+
+// Passes that a group is given: as long as what takes over would need for all its machines.
+std::int64_t LinearSet::patience_of(const Group& group) const {
+  if (plan_.otherwise == LinearMethod::descent) return plan_.most_steps;
+  const double share = std::max(1.0, static_cast<double>(group.machines.size()) / kLaneCost);
+  return std::min(plan_.most_steps, static_cast<std::int64_t>(share * static_cast<double>(plan_.patience)));
+}
+
+LinearRung LinearSet::rung_of(const Group& group, std::size_t lane) const {
+  LinearRung rung;
+  rung.w = group.lanes->w(lane);
+  rung.b = group.lanes->b(lane);
+  if (plan_.keeps_pulls) rung.beta = group.lanes->beta(lane);
+  rung.standing = group.lanes->standing(lane);
+  rung.ending = group.lanes->ending(lane);
+  rung.method = LinearMethod::descent;
+  return rung;
+}
+
+// Whether another method is likely to be quicker on the rungs above: the passes of a rung go on growing as they did.
+bool LinearSet::is_foreseen_as_slow(const Group& group) const {
+  const Machine& first = *group.machines.front();
+  const std::size_t reached = first.rungs.size();
+  if (reached < 2) return false;
+  const auto passes = [&](std::size_t rung) {
+    std::int64_t most = 1;
+    for (const Machine* machine : group.machines) most = std::max(most, machine->rungs[rung].standing.steps);
+    return static_cast<double>(most);
+  };
+  const auto patience = static_cast<double>(patience_of(group));
+  double expected = 0, of_rung = passes(reached - 1);
+  if (of_rung < kNoticeable * patience) return false;
+  const double growth = of_rung / passes(reached - 2);
+  for (std::size_t rung = reached; rung < first.factors.size(); ++rung) expected += of_rung *= growth;
+  return expected > kForesight * patience;
+}
+
+// True when the machines have climbed their last rung, or go on by themselves.
+bool LinearSet::advance(Group& group, std::chrono::steady_clock::time_point until) {
+  const std::vector<double>& factors = group.machines.front()->factors;
+  if (!group.lanes) {
+    std::vector<LinearTask> tasks;
+    std::vector<std::span<const double>> beta;
+    for (Machine* machine : group.machines) {
+      machine->task.factor = factors.front();
+      tasks.push_back(machine->task);
+      beta.push_back(machine->beta);
+    }
+    group.lanes = lane_descent(rows_, tasks, {plan_.tol, plan_.seed}, beta);
+  }
+  const bool may_change = patience_of(group) < plan_.most_steps;
+  while (true) {
+    group.lanes->advance(until, patience_of(group));
+    if (!group.lanes->is_over()) return false;
+    const std::size_t rung = group.machines.front()->rungs.size();
+    bool is_too_slow = false;
+    for (std::size_t lane = 0; lane < group.machines.size(); ++lane) {
+      if (may_change && group.lanes->ending(lane) != LinearEnding::converged) {
+        is_too_slow = true;
+        continue;
+      }
+      group.machines[lane]->rungs.push_back(rung_of(group, lane));
+      ++ended_;
+    }
+    const bool is_last = rung + 1 == factors.size();
+    if (is_too_slow || is_last || (may_change && is_foreseen_as_slow(group))) {
+      for (std::size_t lane = 0; lane < group.machines.size(); ++lane) leave(group, lane);
+      group.lanes.reset();
+      return true;
+    }
+    for (Machine* machine : group.machines) machine->task.factor = factors[rung + 1];
+    group.lanes->rescale(factors[rung + 1] / factors[rung]);
+  }
+}
+
+// A machine goes on by itself, if it has a rung left: on this one, or on the next.
+void LinearSet::leave(const Group& group, std::size_t lane) {
+  Machine& machine = *group.machines[lane];
+  if (machine.rungs.size() == machine.factors.size()) return;
+  const double factor = machine.factors[machine.rungs.size()] / machine.task.factor;
+  Attempt attempt{group.lanes->standing(lane), group.lanes->w(lane), group.lanes->b(lane), group.lanes->beta(lane),
+                  group.lanes->n_free(lane)};
+  if (factor != 1) {  // the lane has ended its rung
+    attempt.standing.steps = 0;
+    if (!machine.task.is_squared) climb(machine.task, factor, attempt.beta);
+    machine.task.factor *= factor;
+  }
+  hand_over(machine, attempt, successor(machine, attempt.n_free));
 }
 
 // True when the machine has climbed its last rung.
 bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point until, int threads) {
   if (!machine.solver) {
-    machine.task.factor = machine.factors.front();
+    machine.task.factor = machine.factors[machine.rungs.size()];
     machine.solver = solver(machine, machine.w, machine.b, machine.beta);
   }
   while (true) {
@@ -68,16 +192,10 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
     const bool goes_back = machine.method == LinearMethod::rows && plan_.method == LinearMethod::descent &&
                            ending == LinearEnding::stalled;
     if (goes_back || (may_change && ending != LinearEnding::converged && plan_.patience < plan_.most_steps)) {
-      machine.steps_before += machine.solver->standing().steps;
-      // What has come to little is no place to begin: its pulls stand on the wrong bounds.
-      const bool is_of_use = machine.solver->standing().gap() <= kOfUse;
-      const auto weights = machine.solver->w();
-      const std::vector<double> w(weights.begin(), is_of_use ? weights.end() : weights.begin());
-      const std::vector<double> beta = is_of_use ? machine.solver->beta() : std::vector<double>{};
-      const double b = is_of_use ? machine.solver->b() : 0.0;
-      machine.method = goes_back ? LinearMethod::descent : successor(machine);
-      machine.stays = machine.method == LinearMethod::descent;
-      machine.solver = solver(machine, w, b, beta);
+      const std::int64_t n_free = machine.solver->n_free();
+      const std::unique_ptr<LinearSolver> tried = std::move(machine.solver);
+      hand_over(machine, {tried->standing(), tried->w(), tried->b(), tried->beta(), n_free},
+                goes_back ? LinearMethod::descent : successor(machine, n_free));
       continue;
     }
     machine.rungs.push_back(rung_of(machine));
@@ -93,8 +211,29 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
   }
 }
 
+// True when no group is left.
+bool LinearSet::run_groups(std::chrono::steady_clock::time_point until) {
+  if (group_workers_.empty()) {
+    const auto wanted = std::min<std::size_t>(groups_.size(), static_cast<std::size_t>(std::max(1, threads_)));
+    for (std::size_t k = 0; k < wanted; ++k) group_workers_.push_back(std::make_unique<GroupWorker>());
+  }
+  const bool is_done = take_turns(
+      group_workers_, next_group_, groups_.size(), until,
+      [](const GroupWorker& worker) { return worker.group == nullptr; },
+      [&](GroupWorker& worker, std::size_t job) { worker.group = groups_[job].get(); },
+      [&](GroupWorker& worker) {
+        if (!advance(*worker.group, until)) return false;
+        worker.group = nullptr;
+        return true;
+      });
+  if (is_done) groups_.clear();
+  return is_done;
+}
+
 bool LinearSet::run(double seconds) {
   const auto until = in_seconds(seconds);
+  if (!is_grouped_) form_groups();
+  if (!groups_.empty() && !run_groups(until)) return false;
   if (machines_.size() == 1) {
     Machine& machine = *machines_.front();
     return machine.rungs.size() == machine.factors.size() || advance(machine, until, threads_);
@@ -107,7 +246,8 @@ bool LinearSet::run(double seconds) {
       workers_, next_, machines_.size(), until, [](const Worker& worker) { return worker.machine == nullptr; },
       [&](Worker& worker, std::size_t job) { worker.machine = machines_[job].get(); },
       [&](Worker& worker) {
-        if (!advance(*worker.machine, until, 1)) return false;
+        const bool is_done = worker.machine->rungs.size() == worker.machine->factors.size();
+        if (!is_done && !advance(*worker.machine, until, 1)) return false;
         worker.machine = nullptr;
         return true;
       });
@@ -117,6 +257,9 @@ std::vector<LinearRung> LinearSet::rungs(std::size_t machine) const {
   const Machine& asked = *machines_.at(machine);
   std::vector<LinearRung> found = asked.rungs;
   if (asked.solver) found.push_back(rung_of(asked));
+  for (const auto& group : groups_)
+    for (std::size_t lane = 0; group->lanes && lane < group->machines.size(); ++lane)
+      if (group->machines[lane] == &asked) found.push_back(rung_of(*group, lane));
   return found;
 }
 
@@ -124,6 +267,9 @@ double LinearSet::gap() const {
   double largest = 0;
   for (const auto& machine : machines_)
     if (machine->solver) largest = std::max(largest, machine->solver->standing().gap());
+  for (const auto& group : groups_)
+    for (std::size_t lane = 0; group->lanes && lane < group->machines.size(); ++lane)
+      largest = std::max(largest, group->lanes->standing(lane).gap());
   return largest;
 }
 

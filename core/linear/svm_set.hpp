@@ -1,5 +1,6 @@
 // Linear machines on the same rows, each along a ladder of prices: every rung begins where the last one ended. One
-// machine has all threads to itself; several take one each.
+// machine has all threads to itself; several take one each. Those that descend and have the same targets climb
+// together (lane_descent.hpp) as far as descent leads.
 #pragma once
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "linear/lane_descent.hpp"
 #include "linear/svm_descent.hpp"
 #include "linear/svm_newton.hpp"
 #include "linear/svm_task.hpp"
@@ -72,9 +74,33 @@ class LinearSet {
     std::vector<LinearRung> rungs;
   };
 
+  // Machines whose rungs are climbed in lanes, while none of them is too slow there.
+  struct Group {
+    std::vector<Machine*> machines;
+    std::unique_ptr<LaneDescent> lanes;
+  };
+
+  // What a method has come to that another is to take over from.
+  struct Attempt {
+    LinearStanding standing;
+    std::span<const double> w;
+    double b;
+    std::vector<double> beta;
+    std::int64_t n_free;
+  };
+
+  void form_groups();
+  bool run_groups(std::chrono::steady_clock::time_point until);
+  bool advance(Group& group, std::chrono::steady_clock::time_point until);
+  std::int64_t patience_of(const Group& group) const;
+  bool is_foreseen_as_slow(const Group& group) const;
+  void leave(const Group& group, std::size_t lane);
+  LinearRung rung_of(const Group& group, std::size_t lane) const;
+  void hand_over(Machine& machine, const Attempt& attempt, LinearMethod method);
+
   std::unique_ptr<LinearSolver> solver(const Machine& machine, std::span<const double> w, double b,
                                        std::span<const double> beta) const;
-  LinearMethod successor(const Machine& machine) const;
+  LinearMethod successor(const Machine& machine, std::int64_t n_free) const;
   bool advance(Machine& machine, std::chrono::steady_clock::time_point until, int threads);
   LinearRung rung_of(const Machine& machine) const;
 
@@ -89,6 +115,14 @@ class LinearSet {
     Machine* machine = nullptr;
   };
   std::vector<std::unique_ptr<Worker>> workers_;
+
+  bool is_grouped_ = false;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::atomic<std::size_t> next_group_{0};
+  struct GroupWorker {
+    Group* group = nullptr;
+  };
+  std::vector<std::unique_ptr<GroupWorker>> group_workers_;
 };
 
 }  // namespace margrove

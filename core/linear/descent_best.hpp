@@ -1,0 +1,134 @@
+// The best weights and pulls of a descent so far.
+//
+// The pulls come to rest before the weights do, which go on swinging about their best: so the best of the line through
+// the best weights so far and those of now is taken, where that may be what is missing to the end.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "linear/svm_task.hpp"
+
+namespace margrove {
+
+template <class Loss>
+class DescentBest {
+ public:
+  DescentBest(std::size_t n, std::size_t d, const Loss& loss, double tol) : loss_(loss), tol_(tol), w_(d), beta_(n) {}
+
+  double primal() const { return primal_; }
+  double dual() const { return dual_; }
+  double gap() const { return LinearStanding{primal_, dual_, 0}.gap(); }
+  const std::vector<double>& w() const { return w_; }
+  double b() const { return b_; }
+  const std::vector<double>& beta() const { return beta_; }
+
+  void forget() {
+    primal_ = least_gap_ = std::numeric_limits<double>::infinity();
+    dual_ = b_ = 0;
+    std::fill(beta_.begin(), beta_.end(), 0.0);
+    std::fill(w_.begin(), w_.end(), 0.0);
+    f_.clear();
+  }
+
+  // w = 0 and no pull at all, which need no look at the rows.
+  void take_nothing(const LinearTask& task) {
+    primal_ = 0;
+    for (std::size_t i = 0; i < beta_.size(); ++i)
+      primal_ += loss_.value(task.target[i], 0.0, task.factor * task.cost[i]);
+  }
+
+  // Weights with their f, and pulls with their dual value. False where a value is not finite.
+  bool take(const LinearTask& task, std::span<const double> w, double b, std::span<const double> f, double dual,
+            std::span<const double> pulls) {
+    const double primal = take_weights(task, w, b, f, std::max(dual, dual_));
+    if (!std::isfinite(primal) || !std::isfinite(dual)) return false;
+    if (dual > dual_) {
+      dual_ = dual;
+      beta_.assign(pulls.begin(), pulls.end());
+    }
+    return true;
+  }
+
+  // Whether the gap has become smaller by a hundredth since this was last true.
+  bool has_come_closer() {
+    const double now = gap();
+    if (!(now < 0.99 * least_gap_)) return false;
+    least_gap_ = now;
+    return true;
+  }
+
+ private:
+  static constexpr double kFarthest = 2;  // along the line of weights, now being at 1
+  static constexpr int kLineTrials = 6;
+  static constexpr double kGolden = 0.6180339887498949;
+  static constexpr double kNearlyThere = 5;  // times the limit, of a gap that better weights may close
+
+  // The primal value of the best on the line; infinite or NaN where that overflows.
+  double take_weights(const LinearTask& task, std::span<const double> w, double b, std::span<const double> f,
+                      double dual) {
+    if (f_.empty()) {
+      f_.assign(f.size(), 0.0);  // of w = 0
+      primal_ = std::numeric_limits<double>::infinity();
+    }
+    double along = 0, across = 0, before = 0;  // best·step, step·step, best·best
+    for (std::size_t j = 0; j < w.size(); ++j) {
+      const double step = w[j] - w_[j];
+      along += w_[j] * step;
+      across += step * step;
+      before += w_[j] * w_[j];
+    }
+    const double step_b = b - b_;
+    const auto value = [&](double t) {
+      const double own = b_ + t * step_b;
+      double sum = 0.5 * (before + t * (2 * along + t * across)) + 0.5 * task.rho * own * own;
+      for (std::size_t i = 0; i < f.size(); ++i)
+        sum += loss_.value(task.target[i], f_[i] + t * (f[i] - f_[i]), task.factor * task.cost[i]);
+      return sum;
+    };
+    double t = 1, found = value(1);
+    const double gap = LinearStanding{found, dual, 0}.gap();
+    if (gap > tol_ && gap <= kNearlyThere * tol_) {
+      // A convex function of t: by the golden section.
+      double low = 0, high = kFarthest;
+      double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
+      double at_left = value(left), at_right = value(right);
+      for (int trial = 0; trial < kLineTrials; ++trial) {
+        if (at_left <= at_right) {
+          high = right;
+          right = std::exchange(left, right - kGolden * (right - low));
+          at_right = std::exchange(at_left, value(left));
+        } else {
+          low = left;
+          left = std::exchange(right, left + kGolden * (high - left));
+          at_left = std::exchange(at_right, value(right));
+        }
+      }
+      if (std::min(at_left, at_right) < found) {
+        t = at_left <= at_right ? left : right;
+        found = std::min(at_left, at_right);
+      }
+    }
+    if (found < primal_) {
+      primal_ = found;
+      for (std::size_t j = 0; j < w.size(); ++j) w_[j] += t * (w[j] - w_[j]);
+      b_ += t * step_b;
+      for (std::size_t i = 0; i < f.size(); ++i) f_[i] += t * (f[i] - f_[i]);
+    }
+    return found;
+  }
+
+  Loss loss_;
+  double tol_;
+  double primal_ = std::numeric_limits<double>::infinity(), dual_ = 0, b_ = 0;
+  double least_gap_ = std::numeric_limits<double>::infinity();
+  std::vector<double> w_, beta_;
+  std::vector<double> f_;  // of w and b; empty while they are 0 and nothing was taken
+};
+
+}  // namespace margrove
