@@ -38,6 +38,7 @@ from margrove import (
     OneVsOneClassifier,
     OneVsRestClassifier,
     Perceptron,
+    SoftmaxClassifier,
     TableEncoder,
     from_sklearn,
 )
@@ -57,6 +58,7 @@ CLASSIFIERS: dict[str, Any] = {
     "linear": LinearSVC(),
     "linear, l1": LinearSVC(penalty="l1", C=0.1),
     "linear, joint": LinearSVC(multi_class="crammer_singer"),
+    "softmax": SoftmaxClassifier(C=10.0),
     "linear search": LinearSVCCV(Cs=[0.1, 1.0]),
     "svc, one against the rest": SVC(multiclass="ovr", probability=True),
     "svc, values of the pairs": SVC(decision_function_shape="ovo"),

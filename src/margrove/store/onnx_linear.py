@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.store.onnx_answer import Answer, decided
+from margrove.store.onnx_answer import Answer, decided, softmax
 from margrove.store.onnx_graph import Graph, check_size
 from margrove.svm.layout import dense
 
@@ -27,6 +28,13 @@ def linear_classifier(graph: Graph, model: Any, points: str) -> Answer:
     if getattr(model, "variant", "last") == "voted":
         return decided(graph, model.classes_, _votes(graph, model, points))
     return decided(graph, model.classes_, plane(graph, points, model.coef_, model.intercept_))
+
+
+def softmax_classifier(graph: Graph, model: Any, points: str) -> Answer:
+    """`SoftmaxClassifier`, whose scores make probabilities too; of two classes the first one's score is 0."""
+    scores = plane(graph, points, model.coef_, model.intercept_)
+    both = scores if len(model.classes_) != 2 else graph.joined([graph.op("Mul", scores, 0.0), scores])
+    return replace(decided(graph, model.classes_, scores), probabilities=softmax(graph, both))
 
 
 def linear_regression(graph: Graph, model: Any, points: str) -> Answer:

@@ -17,6 +17,8 @@ from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.networks import BUILT_IN
 from margrove.transfer.pictures import PictureFolder, read_picture_folder
 
+_SHOWN_CLASSES = 8  # of a model, in a message
+
 
 @dataclass(frozen=True)
 class ImageModel:
@@ -153,6 +155,26 @@ def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolde
         return read_picture_folder(given, needs_classes=False)
     path = Path(given)
     return PictureFolder(path.parent, (path,), np.array([""]))
+
+
+def refuse_unlabelled(model: Any, pictures: PictureFolder) -> None:
+    """Pictures whose class is asked for must lie in folders that are named like the model's classes.
+
+    Raises
+    ------
+    InputError
+    """
+    classes = [str(label) for label in learner_of(model).classes_]
+    is_known = np.isin(pictures.labels, classes)
+    if not is_known.all():
+        n, first = int((~is_known).sum()), pictures[int(np.argmin(is_known))]
+        few = ", ".join(classes[:_SHOWN_CLASSES]) + (", …" if len(classes) > _SHOWN_CLASSES else "")
+        raise InputError(
+            f"{n:,} of {len(pictures):,} pictures lie in no folder of a class of the model's, such as "
+            f"{str(first.relative_to(pictures.root))!r}",
+            file=str(pictures.root),
+            cure=f"Give a folder that holds a folder for each class: {few}.",
+        )
 
 
 def _find_beside(model: Any, path: str) -> None:
