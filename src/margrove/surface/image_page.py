@@ -269,11 +269,11 @@ def _tree(model: Any, pictures: PictureFolder) -> Section:
 def _drawn_maps(features: Any, pictures: PictureFolder, which: list[int]) -> bytes:
     import matplotlib.pyplot as plt
 
-    from margrove.plots.feature_maps import plot_feature_maps
+    from margrove.plots import plot_feature_maps
 
     with plt.rc_context():
         plt.switch_backend("Agg")
-        figure = plot_feature_maps(features, pictures, which, y=pictures.labels)[0, 0].figure
+        figure = plot_feature_maps(features, pictures, pictures.labels, which=which)[0, 0].figure
         content = io.BytesIO()
         figure.savefig(content, format="png", dpi=90, metadata={"Software": None})
         plt.close(figure)
