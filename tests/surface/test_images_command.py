@@ -168,3 +168,10 @@ def test_a_network_is_trained_on(run, folder, monkeypatch):
     assert "no optimum is claimed" in re.sub(r"\s+", " ", told.stdout)
     assert run("certify", "stripes.margrove", "stripes").exit_code == 0
     assert "sees 12 × 12 pixels" in run("show", "stripes.margrove").stdout
+
+
+def test_wrong_folds_are_told_before_any_picture_is_opened(run, folder):
+    (folder / "stand" / "0.png").write_bytes(b"no picture")
+    told = run(*BASE, "--folds", "1")
+    assert told.exit_code == 2
+    assert "--folds is 1; it must be at least 2, or 0" in told.stderr
