@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import pickle
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 import safetensors.torch
 import torch
 from numpy.typing import NDArray
@@ -317,8 +315,9 @@ def read_weights(path: Any) -> dict[str, torch.Tensor]:
         if name.endswith(".safetensors"):
             return dict(safetensors.torch.load_file(name))
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, safetensors.SafetensorError) as error:
+    except Exception as error:  # of a damaged file torch's reader raises whatever it stumbles over
         raise InputError("it cannot be read as weights alone", file=name, cure=cure) from error
-    if not isinstance(state, dict) or not all(isinstance(each, torch.Tensor) for each in state.values()):
+    is_named = isinstance(state, dict) and all(isinstance(name, str) for name in state)
+    if not is_named or not all(isinstance(each, torch.Tensor) for each in state.values()):
         raise InputError(f"it holds a {type(state).__name__}, not weights by name", file=name, cure=cure)
     return state
