@@ -80,7 +80,7 @@ def test_a_tree_of_maps_becomes_code(run, folder):
 
 def test_a_model_of_pictures_in_python_says_how_to_export_its_learner(run, folder):
     run(*BASE)
-    with pytest.raises(ModelFileError, match=r"takes pictures.*write_onnx\(model\[-1\]"):
+    with pytest.raises(ModelFileError, match=r"takes pictures.*write_onnx\(pipeline\[-1\]"):
         write_onnx(load("stripes.margrove"), "all.onnx")
 
 
@@ -275,3 +275,10 @@ def test_a_network_is_trained_on(run, folder, monkeypatch):
     assert "no optimum is claimed" in re.sub(r"\s+", " ", told.stdout)
     assert run("certify", "stripes.margrove", "stripes").exit_code == 0
     assert "sees 12 × 12 pixels" in run("show", "stripes.margrove").stdout
+
+
+def test_wrong_folds_are_told_before_any_picture_is_opened(run, folder):
+    (folder / "stand" / "0.png").write_bytes(b"no picture")
+    told = run(*BASE, "--folds", "1")
+    assert told.exit_code == 2
+    assert "--folds is 1; it must be at least 2, or 0" in told.stderr

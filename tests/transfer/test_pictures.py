@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -134,3 +136,53 @@ def test_digests_tell_pictures_apart(rng):
     digests = [picture.digest() for picture in as_pictures(forms)]
     assert len(set(digests)) == len(forms)
     assert digests == [picture.digest() for picture in as_pictures(forms)]
+
+
+def test_one_picture_in_colour_is_not_taken_for_many_in_grey(stripes):
+    with pytest.raises(InputError, match=r"shape \(12, 12, 3\), which reads as one picture.*newaxis"):
+        as_pictures(stripes[0][0])
+    assert len(as_pictures(stripes[0][..., 0])) == 40
+
+
+def test_an_image_of_pils_is_turned_as_its_file_is(tmp_path, stripes):
+    exif = Image.Exif()
+    exif[0x112] = 6  # orientation: lying on its side
+    path = tmp_path / "turned.png"
+    Image.fromarray(stripes[0][0]).save(path, exif=exif)
+    with Image.open(path) as opened:
+        by_file, by_image, digest = pixels_of([path])[0], pixels_of([opened])[0], as_pictures([opened])[0].digest()
+    np.testing.assert_array_equal(by_file, np.rot90(stripes[0][0], -1))
+    np.testing.assert_array_equal(by_image, by_file)
+    assert digest == as_pictures([Image.fromarray(by_file)])[0].digest()
+
+
+def test_an_image_of_pils_that_cannot_be_decoded_is_told(tmp_path):
+    path = tmp_path / "cut.jpg"
+    Image.effect_noise((64, 64), 50).save(path)
+    path.write_bytes(path.read_bytes()[:900])
+    with Image.open(path) as opened, pytest.raises(InputError, match="picture 0: it cannot be decoded"):
+        pixels_of([opened])
+    odd = Image.new("LA", (4, 4)).convert("La")
+    with pytest.raises(InputError, match="mode 'La', which cannot be brought to RGB"):
+        pixels_of([odd])
+
+
+def test_links_to_folders_are_classes_too(tmp_path, stripes_folder):
+    (stripes_folder / "also").symlink_to(stripes_folder.parent / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    Image.new("RGB", (4, 4)).save(tmp_path / "elsewhere" / "1.png")
+    (stripes_folder / "lie" / "round").symlink_to(stripes_folder)  # and so without end
+    folder = read_picture_folder(stripes_folder)
+    assert folder.classes == ["also", "lie", "stand"]
+    assert len(folder) == 41
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are text there")
+def test_a_name_that_is_no_text_is_told_before_any_work(stripes_folder):
+    odd = os.path.join(os.fsencode(stripes_folder), b"caf\xe9")
+    try:
+        os.rename(stripes_folder / "lie", odd)
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 only")
+    with pytest.raises(InputError, match=r"caf\\xe9.*: its name is not text in UTF-8. Rename it"):
+        read_picture_folder(stripes_folder)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.store.onnx_answer import Answer, decided, softmax
+from margrove.store.onnx_answer import Answer, decided, sigmoid, softmax
 from margrove.store.onnx_graph import Graph, check_size
 from margrove.svm.layout import dense
 
@@ -31,10 +31,13 @@ def linear_classifier(graph: Graph, model: Any, points: str) -> Answer:
 
 
 def softmax_classifier(graph: Graph, model: Any, points: str) -> Answer:
-    """`SoftmaxClassifier`, whose scores make probabilities too; of two classes the first one's score is 0."""
-    scores = plane(graph, points, model.coef_, model.intercept_)
-    both = scores if len(model.classes_) != 2 else graph.joined([graph.op("Mul", scores, 0.0), scores])
-    return replace(decided(graph, model.classes_, scores), probabilities=softmax(graph, both))
+    """`SoftmaxClassifier`: of two classes σ(−f) and σ(f), of more the softmax of the scores."""
+    answer = decided(graph, model.classes_, plane(graph, points, model.coef_, model.intercept_))
+    scores = str(answer.scores)
+    if len(model.classes_) > 2:
+        return replace(answer, probabilities=softmax(graph, scores))
+    sides = [sigmoid(graph, graph.op("Neg", scores)), sigmoid(graph, scores)]
+    return replace(answer, probabilities=graph.joined(sides))
 
 
 def linear_regression(graph: Graph, model: Any, points: str) -> Answer:

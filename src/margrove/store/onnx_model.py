@@ -48,8 +48,8 @@ _OF_POINTS: dict[type, Callable[[Graph, Any, str], Answer]] = {
     LeastSquaresClassifier: linear_classifier,
     Perceptron: linear_classifier,
     LinearSVC: linear_classifier,
-    LinearSVR: linear_regression,
     SoftmaxClassifier: softmax_classifier,
+    LinearSVR: linear_regression,
     KernelPerceptron: kernel_perceptron,
     SVC: support_vector_classifier,
     NuSVC: support_vector_classifier,
@@ -93,8 +93,11 @@ def export(model: Any) -> Export:
     model = _chosen(model)
     check_is_fitted(model)
     if not hasattr(model, "n_features_in_"):
-        cure = "Export what follows the network, which takes its codes: write_onnx(model[-1], …)."
-        raise FaultError("it takes pictures, and what is exported here takes columns", cure)
+        first = model.steps[0][1] if isinstance(model, Pipeline) else model
+        raise FaultError(
+            f"{type(first).__name__} takes pictures, and has no form in ONNX here",
+            "Export the network by itself, and the learner on its codes with write_onnx(pipeline[-1], …).",
+        )
     names = getattr(model, "feature_names_in_", None)
     graph = Graph()
     inputs = Inputs(graph, names, int(model.n_features_in_))

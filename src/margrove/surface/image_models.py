@@ -12,6 +12,7 @@ import numpy as np
 from margrove.errors import InputError, ParameterError
 from margrove.surface.models import learner_of
 from margrove.surface.reading import STANDARD_STREAM
+from margrove.surface.validation import check_folds
 from margrove.transfer.features import ConvFeatures
 from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.networks import BUILT_IN
@@ -79,6 +80,7 @@ class ImageTraining:
     def __post_init__(self) -> None:
         if self.model not in IMAGE_MODELS:
             raise ParameterError(f"--model is {self.model!r}; it must be one of {', '.join(IMAGE_MODELS)}.")
+        check_folds(self.folds)
         if self.model == "finetune" and self.layer is not None:
             raise ParameterError("--layer is for codes, and --model finetune trains the whole network. Leave it out.")
 

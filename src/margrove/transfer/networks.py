@@ -49,7 +49,7 @@ class Cut:
 class RunsNetwork(BaseEstimator):
     """An estimator of pictures that keeps a network as it runs, and opens it anew where it has none."""
 
-    _KEPT = ("_network", "_tuner")  # as they run: a session of ONNX Runtime, a module on a device
+    _KEPT = ("_network", "_network_cut", "_tuner")  # as they run: a session of ONNX Runtime, a module on a device
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; the network is opened anew when it is next used."""
@@ -77,6 +77,7 @@ class Network(Protocol):
     layer: str  # where it is cut
     has_maps: bool  # whether maps come out there, or a vector
     n_maps: int
+    probe: str  # fingerprint of its codes of noise: whatever changes codes changes it, the code of a module too
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
         """Of each picture one number for each map, (n, n_maps): ReLU'd, then pooled."""
@@ -217,7 +218,9 @@ def is_mean_of(maps: Floats, vector: Floats) -> bool:
     if maps.ndim != 4 or vector.ndim != 2 or maps.shape[:2] != vector.shape:
         return False
     wanted = np.maximum(vector, 0)
-    return bool(np.abs(pooled(maps, "mean") - wanted).max() <= PROBE_TOLERANCE * max(1e-6, float(wanted.max())))
+    if not wanted.any():  # nothing fires: that proves nothing
+        return False
+    return bool(np.abs(pooled(maps, "mean") - wanted).max() <= PROBE_TOLERANCE * float(wanted.max()))
 
 
 def check_shape(shape: tuple[int, ...], n: int, layer: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,8 @@ from margrove.errors import InputError, shown
 
 DIGEST_BYTES = 16
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+_CHANNELS = (1, 3, 4)  # of an array
+_TOO_LARGE = "it has more pixels than any picture should"
 _DEEP_GREY = ("I", "F")  # modes that begin so have more than 8 bits, and no common white
 
 
@@ -45,7 +46,7 @@ class Picture(ABC):
         Raises
         ------
         InputError
-            If its pixels have more than 8 bits.
+            If its pixels have more than 8 bits, or cannot be decoded.
         """
         image = self.image()
         if image.mode.startswith(_DEEP_GREY):
@@ -54,7 +55,11 @@ class Picture(ABC):
                 file=self.name,
                 cure="Save it with 8 bits a channel.",
             )
-        return image if image.mode == mode else image.convert(mode)
+        try:
+            return image if image.mode == mode else image.convert(mode)
+        except ValueError as error:
+            problem = f"its pixels are of mode {image.mode!r}, which cannot be brought to {mode} ({error})"
+            raise InputError(problem, file=self.name, cure="Save it in red, green and blue.") from error
 
 
 class FilePicture(Picture):
@@ -74,17 +79,21 @@ class FilePicture(Picture):
     def image(self) -> Image.Image:
         """The decoded file, turned as its EXIF says."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", Image.DecompressionBombWarning)
-                with Image.open(self.path) as opened:
-                    opened.load()
-                    return ImageOps.exif_transpose(opened)
+            # Pillow warns of many pixels and refuses twice as many; to turn its warning into an error would change the
+            # filters of all threads.
+            with Image.open(self.path) as opened:
+                if Image.MAX_IMAGE_PIXELS is not None and opened.width * opened.height > Image.MAX_IMAGE_PIXELS:
+                    raise self._unreadable(_TOO_LARGE)
+                opened.load()
+                return ImageOps.exif_transpose(opened)
+        except InputError:
+            raise
         except FileNotFoundError as error:
             raise self._unreadable("there is no such file") from error
         except UnidentifiedImageError as error:
             raise self._unreadable("it is no picture that Pillow knows") from error
         except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-            raise self._unreadable("it has more pixels than any picture should") from error
+            raise self._unreadable(_TOO_LARGE) from error
         except (OSError, SyntaxError, ValueError) as error:
             raise self._unreadable(f"it cannot be decoded ({error})") from error
 
@@ -96,7 +105,7 @@ class ArrayPicture(Picture):
     """A picture as an array of shape (height, width) or (height, width, channels): bytes, or floats from 0 to 1."""
 
     def __init__(self, pixels: NDArray[Any], name: str) -> None:
-        if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))) or 0 in pixels.shape:
+        if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in _CHANNELS)) or 0 in pixels.shape:
             raise InputError(
                 f"has the shape {pixels.shape}; (height, width) or (height, width, 3) was expected",
                 file=name,
@@ -138,12 +147,17 @@ class PilPicture(Picture):
 
     def digest(self) -> bytes:
         """BLAKE2b of the decoded picture, its mode and its size."""
-        image = self._image.convert("RGBA") if self._image.mode == "P" else self._image
+        image = self.image()
+        image = image.convert("RGBA") if image.mode == "P" else image
         return _blake(f"{image.mode} {image.size};".encode(), image.tobytes())
 
     def image(self) -> Image.Image:
-        """As it came."""
-        return self._image
+        """As it came, but turned as its EXIF says, where it still has that: what its file would give."""
+        try:
+            return ImageOps.exif_transpose(self._image)
+        except (OSError, SyntaxError, ValueError) as error:  # Pillow decodes only now what it has opened before
+            problem = f"it cannot be decoded ({error})"
+            raise InputError(problem, file=self.name, cure="Mend it, or take it away.") from error
 
 
 def _blake(*parts: bytes | memoryview) -> bytes:
@@ -181,6 +195,11 @@ def as_pictures(X: Any) -> list[Picture]:
             f"X is an array of shape {X.shape}; pictures have the shape (n, height, width) or (n, height, width, 3)",
             cure="Reshape it: X.reshape(n, height, width, 3), say.",
         )
+    if isinstance(X, np.ndarray) and X.dtype.kind in "uifb" and _is_one_picture(X.shape):
+        raise InputError(
+            f"X is an array of shape {X.shape}, which reads as one picture in colour",
+            cure="Give a batch of pictures: X[np.newaxis]; grey ones as (n, height, width, 1).",
+        )
     if not isinstance(X, Iterable) or isinstance(X, dict | set | bytes):
         raise InputError(
             f"X is {shown(X)}; pictures were expected",
@@ -190,6 +209,11 @@ def as_pictures(X: Any) -> list[Picture]:
     if not pictures:
         raise InputError("X holds no picture", cure="Give one at least.")
     return pictures
+
+
+def _is_one_picture(shape: tuple[int, ...]) -> bool:
+    """Whether (n, height, width) is rather (height, width, channels)."""
+    return len(shape) == 3 and shape[2] in _CHANNELS and shape[1] > max(_CHANNELS)
 
 
 def _picture(given: Any, number: int) -> Picture:
@@ -240,14 +264,15 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
     Parameters
     ----------
     folder : str or path
-        ``folder/cat/1.jpg`` is a picture of the class ``cat``; so is ``folder/cat/winter/2.png``.
+        ``folder/cat/1.jpg`` is a picture of the class ``cat``; so is ``folder/cat/winter/2.png``. Links to folders are
+        followed.
     needs_classes : bool
         Whether pictures must lie in the folders of at least two classes. Otherwise all pictures count.
 
     Raises
     ------
     InputError
-        If there is no such folder, or there are too few pictures or classes in it.
+        If there is no such folder, there are too few pictures or classes in it, or a name is no text.
 
     Examples
     --------
@@ -272,6 +297,7 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
         elif len(parts) == 1 and needs_classes:
             n_loose += 1
         else:
+            _refuse_bytes(path)
             paths.append(path)
             labels.append(parts[0] if len(parts) > 1 else "")
     notes = []
@@ -289,11 +315,32 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
     return PictureFolder(root, tuple(paths), np.array(labels), tuple(notes))
 
 
-def _files_under(root: Path) -> Iterator[Path]:
-    """All files but hidden ones."""
-    for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(folder, name) for name in files if not name.startswith("."))
+def _files_under(root: Path, inside: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """All files but hidden ones; links to folders are followed, but not into a folder that they lie in."""
+    place = os.path.realpath(root)
+    if place in inside:
+        return
+    try:
+        entries = list(os.scandir(root))
+    except OSError as error:
+        cure = "Allow it to be read, or take it away."
+        raise InputError(f"the folder cannot be read ({error.strerror})", file=str(root), cure=cure) from error
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _files_under(Path(entry.path), inside | {place})
+        else:
+            yield Path(entry.path)
+
+
+def _refuse_bytes(path: Path) -> None:
+    """Raise `InputError` unless a name is text: no page, table or model could hold it."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        name = os.fsencode(path).decode(errors="backslashreplace")
+        raise InputError("its name is not text in UTF-8", file=name, cure="Rename it.") from error
 
 
 def _s(n: int) -> str:
