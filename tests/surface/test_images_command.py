@@ -282,3 +282,20 @@ def test_wrong_folds_are_told_before_any_picture_is_opened(run, folder):
     told = run(*BASE, "--folds", "1")
     assert told.exit_code == 2
     assert "--folds is 1; it must be at least 2, or 0" in told.stderr
+
+
+def test_broken_files_are_told_before_any_work_or_left_out(run, folder):
+    (folder / "stand" / "x.png").write_bytes(b"no picture")
+    (folder / "stand" / "y.jpg").write_bytes(b"")
+    (folder / "empty").mkdir()
+    told = run(*BASE)
+    assert told.exit_code == 2
+    assert "2 files are no picture that can be opened: stand/x.png, stand/y.jpg" in told.stderr
+    assert "--skip-broken" in told.stderr
+    assert told.stdout == ""
+    told = run(*BASE, "--skip-broken")
+    assert told.exit_code == 0, told.stderr
+    assert "stripes: 20 pictures of 2 classes" in told.stdout
+    assert "1 folder without a picture: empty" in told.stdout
+    assert "2 files left out" in told.stdout
+    assert "2 files are no picture" in run("predict", "stripes.margrove", "stripes").stderr

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 import margrove.transfer.code_cache as code_cache
 from margrove import SVC, ConvFeatures, DecisionTreeClassifier, certify
@@ -244,9 +244,22 @@ def test_a_missing_extra_names_its_line(stripes, monkeypatch):
         ConvFeatures().fit(stripes[0])
 
 
-def test_nothing_is_downloaded_unless_asked(stripes):
+def test_nothing_is_downloaded_unless_asked(stripes, monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed")
+    monkeypatch.setattr("margrove.transfer.networks.import_module", lambda name: None)  # as if it were installed
     with pytest.raises(ParameterError, match="nothing is downloaded unless asked"):
+        ConvFeatures("timm:resnet18").fit(stripes[0])
+
+
+def test_a_library_that_is_not_installed_is_told_before_weights_are_asked_for(stripes, monkeypatch):
+    pytest.importorskip("torch", reason="torch is not installed")
+
+    def absent(name):
+        if name == "timm":
+            raise ImportError(name)
+
+    monkeypatch.setattr("margrove.transfer.networks.import_module", absent)
+    with pytest.raises(MissingExtraError, match="pip install timm"):
         ConvFeatures("timm:resnet18").fit(stripes[0])
 
 
@@ -417,3 +430,20 @@ def test_a_tree_asks_for_maps_by_name(edges, stripes, thresholds):
     assert "map_" in str(tree.rules())
     assert model.score(*stripes) == 1.0
     assert certify(model, *stripes).holds
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_set_output_gives_a_frame_with_the_names_of_the_maps(edges, stripes, kind, named):
+    pytest.importorskip(kind)
+    frame = ConvFeatures(edges, size=12, named=named).set_output(transform=kind).fit_transform(stripes[0])
+    assert type(frame).__module__.split(".")[0] == kind
+    assert list(frame.columns) == ["map_0", "map_1"]
+    assert frame.shape == (40, 2)
+
+
+def test_a_tree_takes_the_frame_of_named_maps(edges, stripes):
+    pytest.importorskip("pandas")
+    maps = ConvFeatures(edges, size=12, named=True).set_output(transform="pandas")
+    model = make_pipeline(maps, DecisionTreeClassifier(max_depth=1)).fit(*stripes)
+    assert "map_" in str(model[-1].rules())

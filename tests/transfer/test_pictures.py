@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from margrove.errors import InputError, ParameterError
+from margrove.transfer.damaged import damaged_rows, refuse_damaged, without_damaged
 from margrove.transfer.pictures import as_pictures, read_picture_folder
 from margrove.transfer.preparation import Preparation
 
@@ -186,3 +187,70 @@ def test_a_name_that_is_no_text_is_told_before_any_work(stripes_folder):
         pytest.skip("this file system has names in UTF-8 only")
     with pytest.raises(InputError, match=r"caf\\xe9.*: its name is not text in UTF-8. Rename it"):
         read_picture_folder(stripes_folder)
+
+
+class Tensor:
+    """What numpy can read and is no array, as torch's tensors are."""
+
+    def __init__(self, pixels):
+        self.pixels = pixels
+
+    def __array__(self, dtype=None, copy=None):
+        return self.pixels
+
+    def __len__(self):
+        return len(self.pixels)
+
+    def __iter__(self):
+        return iter(self.pixels.tolist())
+
+
+def test_tensors_are_arrays(stripes):
+    whole, single = as_pictures(Tensor(stripes[0])), as_pictures([Tensor(stripes[0][0])])
+    np.testing.assert_array_equal(pixels_of(whole), stripes[0])
+    np.testing.assert_array_equal(pixels_of(single), stripes[0][:1])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_column_of_paths_will_do(stripes_folder, kind):
+    frames = pytest.importorskip(kind)
+    paths = [str(path) for path in read_picture_folder(stripes_folder)]
+    frame = frames.DataFrame({"path": paths, "size": [1] * len(paths)})
+    for column in (frame["path"], frame[["path"]]):
+        assert [picture.name for picture in as_pictures(column)] == paths
+    with pytest.raises(InputError, match=r"a table of 2 columns, and no pictures.*X\['path'\]"):
+        as_pictures(frame)
+
+
+def test_a_file_that_is_not_there_is_no_file_to_mend(tmp_path):
+    gone = as_pictures([tmp_path / "gone.png"])[0]
+    for ask in (gone.digest, gone.image):
+        with pytest.raises(InputError, match=r"gone.png: there is no such file. Check the path"):
+            ask()
+
+
+def test_folders_without_a_picture_and_files_that_are_none_are_named(stripes_folder):
+    (stripes_folder / "empty").mkdir()
+    (stripes_folder / "lie" / "notes.txt").write_text("no picture")
+    notes = read_picture_folder(stripes_folder).notes
+    assert any("notes.txt" in note for note in notes)
+    assert "1 folder without a picture: empty" in notes
+
+
+def test_damaged_files_are_all_told_at_once_or_left_out(stripes_folder):
+    (stripes_folder / "lie" / "a.png").write_bytes(b"no picture")
+    (stripes_folder / "stand" / "b.jpg").write_bytes(b"")
+    with pytest.raises(InputError, match=r"2 files are no picture that can be opened: lie/a.png, stand/b.jpg"):
+        refuse_damaged(read_picture_folder(stripes_folder))
+    kept = without_damaged(read_picture_folder(stripes_folder))
+    assert len(kept) == 40
+    assert kept.notes[-1] == "2 files left out, no pictures that can be opened: lie/a.png, stand/b.jpg"
+
+
+def test_a_picture_that_breaks_off_is_found_by_decoding_it(stripes_folder):
+    cut = stripes_folder / "lie" / "cut.jpg"
+    Image.effect_noise((64, 64), 50).save(cut)
+    cut.write_bytes(cut.read_bytes()[:900])
+    pictures = read_picture_folder(stripes_folder)
+    assert damaged_rows(pictures) == []
+    assert [pictures[row] for row in damaged_rows(pictures, is_thorough=True)] == [cut]

@@ -478,6 +478,10 @@ def images(
     is_opened: Annotated[
         bool, typer.Option("--open", help="Open the page in a browser.", rich_help_panel=_OUTPUT)
     ] = False,
+    skips_broken: Annotated[
+        bool,
+        typer.Option("--skip-broken", help="Leave out files that cannot be opened.", rich_help_panel=_LEARNING),
+    ] = False,
     network: Annotated[
         str | None,
         typer.Option(
@@ -531,7 +535,18 @@ def images(
     from margrove.surface.screen import Screen
 
     training = ImageTraining(
-        model, parse_params(param or ()), network, layer, size, device, download, cache, seed, folds, time_limit
+        model,
+        parse_params(param or ()),
+        network,
+        layer,
+        size,
+        device,
+        download,
+        cache,
+        seed,
+        folds,
+        time_limit,
+        skips_broken,
     )
     screen = Screen(is_json=as_json, is_quiet=quiet, outlives_reader=True)
     train_on_images(screen, folder, training, output, report, is_opened=is_opened)

@@ -13,6 +13,7 @@ from margrove.errors import InputError, ParameterError
 from margrove.surface.models import learner_of
 from margrove.surface.reading import STANDARD_STREAM
 from margrove.surface.validation import check_folds
+from margrove.transfer.damaged import refuse_damaged, without_damaged
 from margrove.transfer.features import ConvFeatures
 from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.networks import BUILT_IN
@@ -76,6 +77,7 @@ class ImageTraining:
     seed: int = 0
     folds: int = 5
     time_limit: float | None = None
+    skips_broken: bool = False
 
     def __post_init__(self) -> None:
         if self.model not in IMAGE_MODELS:
@@ -88,6 +90,22 @@ class ImageTraining:
     def choice(self) -> ImageModel:
         """The model asked for."""
         return IMAGE_MODELS[self.model]
+
+    def pictures(self, folder: str) -> PictureFolder:
+        """The pictures of a folder; those that cannot be opened are told all at once, or left out where that is asked.
+
+        Raises
+        ------
+        InputError
+        """
+        pictures = read_picture_folder(folder)
+        if not self.skips_broken:
+            refuse_damaged(pictures, "Mend them, take them away, or leave them out: --skip-broken.")
+            return pictures
+        kept = without_damaged(pictures)
+        if len(kept.classes) < 2:
+            raise InputError("of fewer than two classes there are pictures that can be opened", file=folder)
+        return kept
 
     def features(self) -> ConvFeatures:
         """What makes codes of pictures."""
@@ -154,7 +172,9 @@ def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolde
         raise InputError("this model takes pictures", file=model_path, cure="Give a folder of them, or one file.")
     _find_beside(model, model_path)
     if is_folder:
-        return read_picture_folder(given, needs_classes=False)
+        pictures = read_picture_folder(given, needs_classes=False)
+        refuse_damaged(pictures)
+        return pictures
     path = Path(given)
     return PictureFolder(path.parent, (path,), np.array([""]))
 

@@ -31,7 +31,7 @@ from margrove.surface.reported import check_report
 from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters
 from margrove.surface.validation import Estimate, baseline_of, stratified_folds
-from margrove.transfer.pictures import PictureFolder, read_picture_folder
+from margrove.transfer.pictures import PictureFolder
 
 _HELD_OUT = 0.2  # of the pictures, to judge a fine-tuned network by: folds would train it several times
 _SHOWN_CLASSES = 12
@@ -64,7 +64,7 @@ def train_on_images(
 ) -> None:
     """Read, make codes, estimate, fit, certify, save, show."""
     learner = training.learner()  # so that a wrong parameter is told before anything is read
-    pictures = read_picture_folder(folder)
+    pictures = training.pictures(folder)
     stem = pictures.root.resolve().name or "images"
     destination, page_path = output or f"{stem}.margrove", report or f"{stem}.html"
     is_replaced = check_destination(destination)

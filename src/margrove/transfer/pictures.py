@@ -22,6 +22,7 @@ from margrove.errors import InputError, shown
 
 DIGEST_BYTES = 16
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+_SHOWN = 3  # names of what was passed over
 _CHANNELS = (1, 3, 4)  # of an array
 _TOO_LARGE = "it has more pixels than any picture should"
 _DEEP_GREY = ("I", "F")  # modes that begin so have more than 8 bits, and no common white
@@ -73,6 +74,8 @@ class FilePicture(Picture):
         """BLAKE2b of the file: nothing is decoded."""
         try:
             return _blake(self.path.read_bytes())
+        except FileNotFoundError as error:
+            raise InputError("there is no such file", file=self.name, cure="Check the path.") from error
         except OSError as error:
             raise self._unreadable(error.strerror or str(error)) from error
 
@@ -89,7 +92,7 @@ class FilePicture(Picture):
         except InputError:
             raise
         except FileNotFoundError as error:
-            raise self._unreadable("there is no such file") from error
+            raise InputError("there is no such file", file=self.name, cure="Check the path.") from error
         except UnidentifiedImageError as error:
             raise self._unreadable("it is no picture that Pillow knows") from error
         except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
@@ -173,7 +176,7 @@ def as_pictures(X: Any) -> list[Picture]:
     Parameters
     ----------
     X : array of shape (n, height, width[, 1, 3 or 4]), path of a folder, or list of paths, arrays and PIL images
-        Arrays are of bytes, or of floats from 0 to 1.
+        Arrays, or tensors, are of bytes, or of floats from 0 to 1. A column of a data frame will do for a list.
 
     Examples
     --------
@@ -186,6 +189,14 @@ def as_pictures(X: Any) -> list[Picture]:
         X = X.paths
     if isinstance(X, Image.Image):
         raise InputError("X is one picture", cure="Give a list: [picture].")
+    if hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2:  # a data frame
+        names = [str(name) for name in X.columns]
+        if len(names) != 1:
+            cure = f"Give the column that holds paths or pictures: X[{names[0]!r}], say."
+            raise InputError(f"X is a table of {len(names)} columns, and no pictures", cure=cure)
+        X = X[X.columns[0]]
+    elif hasattr(X, "__array__") and not isinstance(X, np.ndarray | Sequence) and not hasattr(X, "index"):
+        X = np.asarray(X)  # a tensor of torch's, say
     if isinstance(X, str | os.PathLike):
         if not Path(X).is_dir():
             raise InputError("is no folder", file=os.fspath(X), cure="Give a folder, or a list of files: [path].")
@@ -224,8 +235,8 @@ def _picture(given: Any, number: int) -> Picture:
         return FilePicture(given)
     if isinstance(given, Image.Image):
         return PilPicture(given, name)
-    if isinstance(given, np.ndarray):
-        return ArrayPicture(given, name)
+    if isinstance(given, np.ndarray) or hasattr(given, "__array__"):
+        return ArrayPicture(np.asarray(given), name)
     raise InputError(
         f"is {shown(given)}; a path, an array or a PIL image was expected", file=name, cure="Check what X holds."
     )
@@ -289,11 +300,11 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
     if not root.is_dir():
         problem = "is no folder" if root.exists() else "there is no such folder"
         raise InputError(problem, file=str(folder), cure="Give the folder that holds a folder for each class.")
-    paths, labels, n_others, n_loose = [], [], 0, 0
+    paths, labels, others, n_loose = [], [], [], 0
     for path in sorted(_files_under(root)):
         parts = path.relative_to(root).parts
         if path.suffix.lower() not in ENDINGS:
-            n_others += 1
+            others.append(str(path.relative_to(root)))
         elif len(parts) == 1 and needs_classes:
             n_loose += 1
         else:
@@ -301,11 +312,17 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
             paths.append(path)
             labels.append(parts[0] if len(parts) > 1 else "")
     notes = []
-    if n_others:
-        notes.append(f"{n_others:,} file{_s(n_others)} passed over: no picture by the ending of the name")
+    if others:
+        few = ", ".join(others[:_SHOWN]) + (", …" if len(others) > _SHOWN else "")
+        notes.append(f"{len(others):,} file{_s(len(others))} passed over: no picture by the ending of the name ({few})")
     if n_loose:
         notes.append(f"{n_loose:,} picture{_s(n_loose)} passed over: in no folder of a class")
     found = sorted(set(labels))
+    folders = [each.name for each in sorted(root.iterdir()) if each.is_dir() and not each.name.startswith(".")]
+    empty = [name for name in folders if name not in found]
+    if empty and needs_classes:
+        few = ", ".join(empty[:_SHOWN]) + (", …" if len(empty) > _SHOWN else "")
+        notes.append(f"{len(empty):,} folder{_s(len(empty))} without a picture: {few}")
     if needs_classes and len(found) < 2:
         problem = f"pictures of {len(found)} class{'' if len(found) == 1 else 'es'} were found, and two are needed"
         cure = "Put the pictures of each class into a folder of its name, such as pets/cat/1.jpg and pets/dog/1.jpg."

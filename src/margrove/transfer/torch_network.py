@@ -320,4 +320,4 @@ def read_weights(path: Any) -> dict[str, torch.Tensor]:
     is_named = isinstance(state, dict) and all(isinstance(name, str) for name in state)
     if not is_named or not all(isinstance(each, torch.Tensor) for each in state.values()):
         raise InputError(f"it holds a {type(state).__name__}, not weights by name", file=name, cure=cure)
-    return state
+    return dict(state)
