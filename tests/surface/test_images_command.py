@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_iris
 
-from margrove import ConvFeatures, SoftmaxClassifier, load, read_picture_folder, write_onnx
+from margrove import ConvFeatures, FineTuned, SoftmaxClassifier, load, read_picture_folder, write_onnx
 from margrove.errors import ModelFileError
 from margrove.surface.display import certificate_grid
 from margrove.transfer.tiny import write_tiny_network
@@ -251,7 +251,9 @@ def test_a_model_of_tables_takes_no_folder(run, folder):
     assert "takes the rows of a table" in told.stderr
 
 
-def test_a_network_is_trained_on(run, folder, monkeypatch):
+@pytest.fixture
+def small_network(monkeypatch):
+    """In the place of the built-in one."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     import margrove.transfer.named_networks as named
     from margrove.transfer.networks import Source
@@ -266,6 +268,9 @@ def test_a_network_is_trained_on(run, folder, monkeypatch):
 
     monkeypatch.setattr(named, "efficientnet_lite0", small)
     monkeypatch.setattr("margrove.transfer.networks.needs", lambda *_: None)
+
+
+def test_a_network_is_trained_on(run, folder, small_network):
     told = run("images", "stripes", "--model", "finetune", "--param", "epochs=3", "--param", "learning_rate=0.02")
     assert told.exit_code == 0, told.stderr
     assert "a final hold-out: 4 pictures that the network tested here never saw" in told.stdout
@@ -299,3 +304,25 @@ def test_broken_files_are_told_before_any_work_or_left_out(run, folder):
     assert "1 folder without a picture: empty" in told.stdout
     assert "2 files left out" in told.stdout
     assert "2 files are no picture" in run("predict", "stripes.margrove", "stripes").stderr
+
+
+def test_what_was_learned_is_told_of_maps_and_not_of_columns(run, folder):
+    run(*BASE, "--model", "softmax")
+    assert re.search(r"(high|low) map_\d", run("show", "stripes.margrove").stdout)
+    run(*BASE)
+    shown = run("show", "stripes.margrove").stdout
+    assert "carry the decision" in shown
+    assert "Which columns matter" not in shown
+
+
+def test_the_trial_and_the_training_have_a_checkpoint_each(run, folder, small_network, monkeypatch):
+    used, fit = [], FineTuned.fit
+
+    def noted(model, X, y):
+        used.append(model.checkpoint)
+        return fit(model, X, y)
+
+    monkeypatch.setattr(FineTuned, "fit", noted)
+    told = run("images", "stripes", "--model", "finetune", "--param", "epochs=1", "--param", "checkpoint=tune")
+    assert told.exit_code == 0, told.stderr
+    assert used == ["tune.trial", "tune"]

@@ -191,8 +191,8 @@ def saved_verdict_words(certificate: Certificate) -> str:
     return f"When it was saved, the certificate did NOT hold: recomputed on {rows}, {claims} not true."
 
 
-def tell_learned(screen: Screen, learned: Learned) -> None:
-    """Print what the model learned."""
+def tell_learned(screen: Screen, learned: Learned, *, has_columns: bool = True) -> None:
+    """Print what the model learned; ``has_columns``: from columns that mean something to people."""
     screen.heading("What it learned")
     if learned.kind == "weights":
         _tell_lessons(screen, learned)
@@ -216,7 +216,7 @@ def tell_learned(screen: Screen, learned: Learned) -> None:
         )
     if learned.kind == "votes" or (learned.kind == "rows" and learned.support is None):
         _tell_lessons(screen, learned)
-    if learned.kind == "rows" and learned.support is not None:
+    if learned.kind == "rows" and learned.support is not None and has_columns:
         text = "Which columns matter, the report tells (margrove report), or a straight learner: --model linear."
         screen.say(text, style="dim", indent=2)
 

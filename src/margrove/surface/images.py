@@ -34,6 +34,7 @@ from margrove.surface.validation import Estimate, baseline_of, stratified_folds
 from margrove.transfer.pictures import PictureFolder
 
 _HELD_OUT = 0.2  # of the pictures, to judge a fine-tuned network by: folds would train it several times
+_OF_TRIAL = ".trial"  # at the end of the name of a checkpoint
 _SHOWN_CLASSES = 12
 _OTHERS = "OTHER_PICTURES"  # a folder that nobody has named yet
 _NOT_ESTIMATED = "How often it is right was not estimated, as asked (--folds 0), or since a class has too few pictures."
@@ -214,7 +215,10 @@ def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: I
     )
     test = np.sort(test)
     with metered(screen, "fine-tuning, to be judged") as meter:
-        model = clone(learner).fit([pictures[i] for i in train], labels[train])
+        trial = clone(learner)
+        if trial.checkpoint is not None:  # one file for each of the two fits: neither is in the other's way
+            trial.set_params(checkpoint=f"{trial.checkpoint}{_OF_TRIAL}")
+        model = trial.fit([pictures[i] for i in train], labels[train])
         if model.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt
         meter.begin("judging it")
