@@ -51,6 +51,10 @@ MOST_MAPS = 6  # of a tree
 MOST_CLASSES = 20  # in the table of confusions
 MOST_CONFUSIONS = 12  # in the list of them
 _THUMBNAIL = 96  # pixels
+_OF_TRAINING = (
+    "What was checked: the network gives the loss and the errors that its training ended with. Whether other weights "
+    "would be better, nobody can prove."
+)
 _UNPROVEN = "It does not prove that the answers are right: how often they are, is said above."
 
 
@@ -283,6 +287,8 @@ def _drawn_maps(features: Any, pictures: PictureFolder, which: list[int]) -> byt
 def _proof(learner: Any, certificate: Certificate, *, is_recomputed: bool) -> Section:
     verdict = verdict_words(certificate) if is_recomputed else saved_verdict_words(certificate)
     said = certificate_words(learner)
+    if hasattr(learner, "course_"):
+        said = [*said, _OF_TRAINING]
     blocks: list[Block] = [Words(verdict), *map(Words, said)]
     claims = [claims_grid(certificate), *leave_one_out(learner)]
     blocks += [Words(_UNPROVEN, "note"), Folded("Every claim, with its numbers", claims)]
