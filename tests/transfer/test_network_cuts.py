@@ -12,6 +12,7 @@ from torch.nn import functional  # noqa: E402
 
 from margrove import ConvFeatures  # noqa: E402
 from margrove.errors import InputError, ParameterError  # noqa: E402
+from margrove.transfer.networks import answer_digest  # noqa: E402
 from margrove.transfer.pictures import as_pictures  # noqa: E402
 from margrove.transfer.torch_network import digest_of  # noqa: E402
 
@@ -155,3 +156,12 @@ def test_a_changed_parameter_is_asked_anew_or_refused(stripes, tmp_path):
     np.testing.assert_array_equal(features.transform(stripes[0]), wanted)
     with pytest.raises(ParameterError, match=r"layer is 'blocks.0'.*Fit it again"):
         features.set_params(layer="blocks.0").transform(stripes[0])
+
+
+def test_the_digest_of_an_answer_knows_a_change_and_not_the_last_digits(rng):
+    codes = rng.exponential(size=(2, 300)).astype(np.float32)
+    assert answer_digest(codes * np.float32(1 + 1e-7)) == answer_digest(codes)
+    changed = codes.copy()
+    changed[:, :6] = 0
+    others = [changed, 1.05 * codes, 0 * codes, np.full_like(codes, np.nan)]
+    assert len({answer_digest(each) for each in (codes, *others)}) == 5

@@ -14,6 +14,7 @@ can be looked at.
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from margrove.checkpoint import fingerprint
 from margrove.errors import InputError, MissingExtraError, ParameterError, shown
 from margrove.transfer.preparation import Preparation
 
@@ -31,6 +33,7 @@ LIBRARIES = ("torchvision", "timm")
 DEVICES = ("cpu", "cuda", "auto")
 PRECISIONS = ("float32", "bfloat16")
 POOLINGS = ("mean", "max")
+_PROBE_SUMS = 16
 PROBE_TOLERANCE = 1e-4  # relative: how well the mean of maps must be the vector, to be taken for it
 
 Floats = NDArray[np.float32]
@@ -77,7 +80,7 @@ class Network(Protocol):
     layer: str  # where it is cut
     has_maps: bool  # whether maps come out there, or a vector
     n_maps: int
-    probe: str  # fingerprint of its codes of noise: whatever changes codes changes it, the code of a module too
+    probe: str  # digest of its codes of noise: whatever changes codes changes it, the code of a module too
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
         """Of each picture one number for each map, (n, n_maps): ReLU'd, then pooled."""
@@ -231,6 +234,18 @@ def check_shape(shape: tuple[int, ...], n: int, layer: str) -> None:
             "a vector (n, maps) were expected",
             cure="Name another layer: layer=….",
         )
+
+
+def answer_digest(codes: Floats) -> str:
+    """Fingerprint of a network's codes of noise: sums with random signs, to two or three digits, so that another number
+    of threads, which changes the seventh, seldom changes it."""
+    flat = np.asarray(codes, np.float64).ravel()
+    length = float(np.linalg.norm(flat))
+    if length == 0 or not math.isfinite(length):
+        return fingerprint(str(length))
+    unit = 10.0 ** (math.floor(math.log10(length)) - 2)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (_PROBE_SUMS, len(flat)))
+    return fingerprint(unit, np.rint(signs @ flat / unit).astype(np.int64))
 
 
 def probe_pixels(preparation: Preparation) -> NDArray[np.uint8]:

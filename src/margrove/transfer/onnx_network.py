@@ -18,7 +18,7 @@ from onnx import helper
 
 from margrove.checkpoint import fingerprint
 from margrove.errors import EngineError, InputError, ParameterError, shown
-from margrove.transfer.networks import Cut, Floats, Source, check_shape, is_mean_of, pooled, probe_pixels
+from margrove.transfer.networks import Cut, Floats, Source, answer_digest, check_shape, is_mean_of, pooled, probe_pixels
 from margrove.transfer.preparation import Preparation
 
 _LINEAR = ("Gemm", "MatMul")
@@ -73,7 +73,7 @@ class OnnxNetwork:
         found = self._run(noise)
         check_shape(found.shape, len(noise), self.layer)
         self.has_maps, self.n_maps = found.ndim == 4, int(found.shape[1])
-        self.probe = fingerprint(pooled(found, self._pooling))
+        self.probe = answer_digest(pooled(found, self._pooling))
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
         """Of each picture one number for each map, ReLU'd and pooled."""

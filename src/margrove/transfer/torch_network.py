@@ -19,7 +19,7 @@ from torch import nn
 from margrove.checkpoint import fingerprint
 from margrove.errors import EngineError, InputError, ParameterError, shown
 from margrove.transfer.efficientnet_lite import EfficientNetLite0
-from margrove.transfer.networks import Cut, Floats, check_shape, is_mean_of, probe_pixels
+from margrove.transfer.networks import Cut, Floats, answer_digest, check_shape, is_mean_of, probe_pixels
 from margrove.transfer.preparation import Preparation
 
 _IMAGENET = Preparation()
@@ -58,7 +58,7 @@ class TorchNetwork:
         found = self._run(noise)
         check_shape(tuple(found.shape), len(noise), self.layer)
         self.has_maps, self.n_maps = found.ndim == 4, int(found.shape[1])
-        self.probe = fingerprint(self._pooled(found))
+        self.probe = answer_digest(self._pooled(found))
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
         """Of each picture one number for each map, ReLU'd and pooled."""
