@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+import numpy as np
 
 PAGE = Path(__file__).parent / "guide" / "pictures.md"
 # It shows seconds, which are others each time: drawn only where there is none yet.
@@ -31,7 +35,8 @@ def figures(folder: Path) -> Iterator[tuple[str, Any]]:
     for code, name in blocks(PAGE.read_text("utf-8")):
         if name in TIMED and (folder / f"{name}.png").is_file():
             continue  # no code below uses what this one makes
-        exec(compile(code, f"{PAGE.name}, {name}", "exec"), namespace)
+        with TemporaryDirectory() as scratch, chdir(scratch):  # for files that the code writes
+            exec(compile(code, f"{PAGE.name}, {name}", "exec"), namespace)
         if name is not None:
             yield name, _figure_of(namespace)
 
@@ -40,5 +45,5 @@ def _figure_of(namespace: dict[str, Any]) -> Any:
     for name in ("display", "axes", "ax"):
         if name in namespace:
             drawn = namespace.pop(name)
-            return drawn.figure_ if name == "display" else (drawn if name == "ax" else drawn[0]).figure
+            return drawn.figure_ if name == "display" else (drawn if name == "ax" else np.ravel(drawn)[0]).figure
     raise AssertionError("the code drew nothing that it calls ax, axes or display")

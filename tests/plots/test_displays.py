@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,12 +14,21 @@ from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocC
 from sklearn.model_selection import LearningCurveDisplay
 
 import margrove.plots
-from margrove import SVC, SVCCV, AdaBoostClassifier, DecisionTreeClassifier, LinearSVC, OneVsRestClassifier
+from margrove import (
+    SVC,
+    SVCCV,
+    AdaBoostClassifier,
+    ConvFeatures,
+    DecisionTreeClassifier,
+    LinearSVC,
+    OneVsRestClassifier,
+)
 from margrove.errors import ParameterError
 from margrove.plots import (
     BoundaryDisplay,
     CodeDisplay,
     ConvergenceDisplay,
+    FeatureMapsDisplay,
     ImpuritiesDisplay,
     LinearComparisonDisplay,
     MarginsDisplay,
@@ -30,13 +40,26 @@ from margrove.plots import (
     VoteMarginsDisplay,
 )
 from margrove.plots.displays import Display
+from margrove.transfer.tiny import write_tiny_network
 
 RANDOM = np.random.default_rng(1)
 X = np.vstack([RANDOM.normal(0, 1, (30, 2)), RANDOM.normal(2, 1, (30, 2))])
 Y = np.repeat([0, 1], 30)
 COURSE = [{"seconds": 0.1, "value": 1.0}, {"seconds": 0.2, "value": 0.1}]
 
+
+def feature_maps(**options):
+    """Two pictures for each of two maps."""
+    pictures = np.zeros((4, 8, 8, 3), np.uint8)
+    pictures[:2, :, 4:] = 255
+    with TemporaryDirectory() as folder:
+        write_tiny_network(f"{folder}/edges.onnx")
+        maps = ConvFeatures(f"{folder}/edges.onnx", size=8).fit(pictures)
+    return FeatureMapsDisplay.from_estimator(maps, pictures, which=[0, 1], n_pictures=2, **options)
+
+
 DRAWN = {
+    FeatureMapsDisplay: feature_maps,
     BoundaryDisplay: lambda **o: BoundaryDisplay.from_estimator(SVC().fit(X, Y), X, Y, **o),
     MarginsDisplay: lambda **o: MarginsDisplay.from_estimator(SVC().fit(X, Y), X, Y, **o),
     RegionsDisplay: lambda **o: RegionsDisplay.from_estimator(DecisionTreeClassifier().fit(X, Y), X, Y, **o),

@@ -8,10 +8,12 @@ import pytest
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from PIL import Image
+from sklearn.pipeline import make_pipeline
 
 from margrove import ConvFeatures, DecisionTreeClassifier
 from margrove.errors import InputError
-from margrove.plots.feature_maps import plot_feature_maps
+from margrove.plots import plot_feature_maps
 from margrove.transfer.maps import strongest, used_maps
 from margrove.transfer.tiny import write_tiny_network
 
@@ -54,23 +56,49 @@ def test_the_maps_of_a_tree_are_drawn(features, pictures):
     tree = DecisionTreeClassifier().fit(features.fit_transform(pictures), y)
     which = used_maps(tree)
     assert which
-    axes = plot_feature_maps(features, pictures, which, y=y, n_pictures=2)
+    axes = plot_feature_maps(features, pictures, y, which=which, n_pictures=2)
     assert axes.shape == (len(which), 2)
     assert axes[0, 0].get_ylabel() == f"map_{which[0]}"
     assert axes[0, 0].get_title().startswith(("stands, ", "lies, "))
     given = plt.subplots(1, 2, squeeze=False)[1]
-    plot_feature_maps(features, pictures, [1], n_pictures=2, axes=given)
+    plot_feature_maps(features, pictures, which=[1], n_pictures=2, axes=given)
     assert given[0, 0].images
+
+
+def test_a_pipeline_tells_its_own_maps_and_one_map_may_be_given_by_its_name(features, pictures):
+    y = np.array(["stands"] * 5 + ["lies"] * 5)
+    model = make_pipeline(features, DecisionTreeClassifier()).fit(pictures, y)
+    assert used_maps(model) == used_maps(model[-1])
+    drawn = plot_feature_maps(model, pictures, y)
+    assert [row[0].get_ylabel() for row in drawn] == [f"map_{number}" for number in used_maps(model)]
+    assert plot_feature_maps(model, pictures, which="map_1")[0, 0].get_ylabel() == "map_1"
+    assert plot_feature_maps(model, pictures, which=1)[0, 0].get_ylabel() == "map_1"
+
+
+def test_pictures_may_come_from_a_folder(features, pictures, tmp_path):
+    for number, pixels in enumerate(pictures):
+        (tmp_path / "all").mkdir(exist_ok=True)
+        Image.fromarray(pixels).save(tmp_path / "all" / f"{number}.png")
+    features.fit(pictures)
+    assert strongest(features, str(tmp_path / "all"), [0])[0].rows.tolist() == [4, 3, 2, 1]
 
 
 def test_what_cannot_be_drawn_is_told(features, pictures):
     features.fit(pictures)
     with pytest.raises(InputError, match="there is no map 7"):
-        plot_feature_maps(features, pictures, [7])
+        plot_feature_maps(features, pictures, which=[7])
     with pytest.raises(InputError, match="names no map"):
-        plot_feature_maps(features, pictures, [])
+        plot_feature_maps(features, pictures, which=[])
     with pytest.raises(InputError, match=r"maps × pictures"):
-        plot_feature_maps(features, pictures, [0], axes=plt.subplots(2, 2)[1])
+        plot_feature_maps(features, pictures, which=[0], axes=plt.subplots(2, 3)[1])
+    with pytest.raises(InputError, match="no tree tells which maps"):
+        plot_feature_maps(features, pictures)
+    with pytest.raises(InputError, match="which holds 'edges'; a map is a number, or a name such as 'map_17'"):
+        plot_feature_maps(features, pictures, which="edges")
+    with pytest.raises(InputError, match="10 pictures and y has the shape"):
+        plot_feature_maps(features, pictures, ["stands"], which=0)
+    with pytest.raises(InputError, match="model is a DecisionTreeClassifier; a ConvFeatures"):
+        plot_feature_maps(DecisionTreeClassifier(), pictures, which=0)
     tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(InputError, match="no maps"):
         used_maps(tree)

@@ -38,6 +38,7 @@ from margrove import (
     OneVsOneClassifier,
     OneVsRestClassifier,
     Perceptron,
+    SoftmaxClassifier,
     TableEncoder,
     from_sklearn,
 )
@@ -58,6 +59,7 @@ CLASSIFIERS: dict[str, Any] = {
     "linear, l1": LinearSVC(penalty="l1", C=0.1),
     "linear, joint": LinearSVC(multi_class="crammer_singer"),
     "linear search": LinearSVCCV(Cs=[0.1, 1.0]),
+    "softmax": SoftmaxClassifier(C=10.0),
     "svc, one against the rest": SVC(multiclass="ovr", probability=True),
     "svc, values of the pairs": SVC(decision_function_shape="ovo"),
     "svc, ties broken": SVC(break_ties=True),
@@ -163,7 +165,9 @@ def test_an_encoder_of_sparse_rows_goes_along():
 
 
 @pytest.mark.parametrize("step", [TableEncoder(), StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler()])
-@pytest.mark.parametrize("model", [LinearSVC(), SVC(kernel="poly"), SVC(kernel="linear"), LinearSVC(C=0.1)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [LinearSVC(), SVC(kernel="poly"), SVC(kernel="linear"), LinearSVC(C=0.1), SoftmaxClassifier()], ids=repr
+)
 def test_a_single_column_keeps_its_digits(step, model):
     """onnxruntime draws a single number beside a product into it, as float32."""
     X, y = iris(2)

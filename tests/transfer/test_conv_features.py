@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 import margrove.transfer.code_cache as code_cache
 from margrove import SVC, ConvFeatures, DecisionTreeClassifier, certify
@@ -126,6 +126,62 @@ def test_channels_last_grey_and_a_fixed_batch_are_understood(tmp_path, stripes):
     np.testing.assert_allclose(features.transform(stripes[0]), wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize("layer", [None, "conv", "relu", "back"])
+def test_maps_are_found_whatever_the_order_of_the_channels_outside(tmp_path, stripes, rng, layer):
+    """As TensorFlow's exporters write it: pictures come with their channels last, convolutions have them first."""
+    weights = {"kernels": rng.normal(size=(5, 3, 3, 3)), "dense": rng.normal(size=(5, 4))}
+    nodes = [
+        helper.make_node("Conv", ["x", "kernels"], ["edges"], name="conv"),
+        helper.make_node("Relu", ["edges"], ["maps"], name="relu"),
+        helper.make_node("GlobalAveragePool", ["maps"], ["pooled"]),
+        helper.make_node("Flatten", ["pooled"], ["code"]),
+        helper.make_node("Gemm", ["code", "dense"], ["scores"]),
+    ]
+    back = helper.make_node("Transpose", ["maps"], ["last"], name="back", perm=[0, 2, 3, 1])
+    front = helper.make_node("Transpose", ["pixels"], ["x"], perm=[0, 3, 1, 2])
+    last = save_network(tmp_path / "last.onnx", [front, *nodes, back], weights, shape=("n", 12, 12, 3))
+    nodes[0].input[0] = "pixels"
+    first = save_network(tmp_path / "first.onnx", nodes, weights, shape=("n", 3, 12, 12))
+    features = ConvFeatures(last, layer=layer).fit(stripes[0])
+    assert (features.has_maps, features.n_features_out_) == (True, 5)
+    wanted = ConvFeatures(first, layer="relu" if layer == "back" else layer).fit(stripes[0])
+    np.testing.assert_allclose(features.transform(stripes[0]), wanted.transform(stripes[0]), atol=1e-5)
+    np.testing.assert_allclose(features.maps(stripes[0], [2]), wanted.maps(stripes[0], [2]), atol=1e-5)
+
+
+def test_a_branch_keeps_the_weights_that_it_asks_for(tmp_path, stripes):
+    def branch(name, *nodes):
+        out = helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3, 12, 12])
+        return helper.make_graph(list(nodes), name, [], [out])
+
+    twice = branch("t", helper.make_node("Mul", ["pixels", "two"], ["t"]))
+    once = branch("o", helper.make_node("Identity", ["pixels"], ["o"]))
+    nodes = [
+        helper.make_node("Greater", ["two", "one"], ["cond"]),
+        helper.make_node("If", ["cond"], ["chosen"], then_branch=twice, else_branch=once),
+        helper.make_node("Flatten", ["chosen"], ["code"]),
+        helper.make_node("MatMul", ["code", "dense"], ["scores"]),
+    ]
+    weights = {"one": 1.0, "two": 2.0, "dense": np.eye(3 * 144)}
+    path = save_network(tmp_path / "net.onnx", nodes, weights, shape=("n", 3, 12, 12))
+    found = ConvFeatures(path, mean=0, std=1).fit_transform(stripes[0])
+    np.testing.assert_allclose(found, stripes[0].transpose(0, 3, 1, 2).reshape(40, -1) / 127.5, atol=1e-5)
+
+
+def test_operators_that_nobody_knows_are_told(tmp_path, stripes):
+    nodes = [
+        helper.make_node("Weird", ["pixels"], ["maps"], domain="elsewhere"),
+        helper.make_node("Flatten", ["maps"], ["code"]),
+        helper.make_node("MatMul", ["code", "dense"], ["scores"]),
+    ]
+    path = save_network(tmp_path / "net.onnx", nodes, {"dense": np.eye(432)})
+    model = onnx.load(path)
+    model.opset_import.append(helper.make_opsetid("elsewhere", 1))
+    onnx.save(model, path)
+    with pytest.raises(InputError, match=r"net\.onnx: ONNX Runtime cannot open it \(.*Weird"):
+        ConvFeatures(path, size=12).fit(stripes[0])
+
+
 def test_what_lies_behind_the_cut_is_not_run(tmp_path, stripes):
     nodes = [
         helper.make_node("GlobalAveragePool", ["pixels"], ["pooled"]),
@@ -188,9 +244,22 @@ def test_a_missing_extra_names_its_line(stripes, monkeypatch):
         ConvFeatures().fit(stripes[0])
 
 
-def test_nothing_is_downloaded_unless_asked(stripes):
+def test_nothing_is_downloaded_unless_asked(stripes, monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed")
+    monkeypatch.setattr("margrove.transfer.networks.import_module", lambda name: None)  # as if it were installed
     with pytest.raises(ParameterError, match="nothing is downloaded unless asked"):
+        ConvFeatures("timm:resnet18").fit(stripes[0])
+
+
+def test_a_library_that_is_not_installed_is_told_before_weights_are_asked_for(stripes, monkeypatch):
+    pytest.importorskip("torch", reason="torch is not installed")
+
+    def absent(name):
+        if name == "timm":
+            raise ImportError(name)
+
+    monkeypatch.setattr("margrove.transfer.networks.import_module", absent)
+    with pytest.raises(MissingExtraError, match="pip install timm"):
         ConvFeatures("timm:resnet18").fit(stripes[0])
 
 
@@ -276,6 +345,32 @@ def test_a_damaged_file_of_the_cache_is_computed_anew(edges, stripes, tmp_path, 
     assert counted.n == 16
 
 
+def test_a_cache_that_cannot_be_written_costs_no_codes(edges, stripes, tmp_path, monkeypatch):
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(code_cache, "ROWS_PER_FILE", 8)
+    monkeypatch.setattr(code_cache, "replace_file", full)
+    features = ConvFeatures(edges, size=12, cache=tmp_path / "cache", batch_size=8)
+    with pytest.warns(MargroveWarning, match=r"cannot be written \(No space left.*cache=None") as caught:
+        found = features.fit_transform(stripes[0])
+    assert len(caught) == 1
+    np.testing.assert_array_equal(found, ConvFeatures(edges, size=12).fit_transform(stripes[0]))
+
+
+def test_a_file_of_the_cache_that_is_gone_is_computed_anew(edges, stripes, tmp_path, monkeypatch):
+    features = ConvFeatures(edges, size=12, cache=tmp_path / "cache").fit(stripes[0])
+    found, real = features.transform(stripes[0]), code_cache.CodeCache.fill
+
+    def fill(self, keys, into):
+        for path in (tmp_path / "cache").rglob("*.safetensors"):
+            path.unlink()  # by another process, after it was listed
+        return real(self, keys, into)
+
+    monkeypatch.setattr(code_cache.CodeCache, "fill", fill)
+    np.testing.assert_array_equal(features.transform(stripes[0]), found)
+
+
 def test_progress_counts_pictures(edges, stripes, tmp_path):
     features = ConvFeatures(edges, size=12, batch_size=16, cache=tmp_path / "cache").fit(stripes[0])
     seen = []
@@ -335,3 +430,20 @@ def test_a_tree_asks_for_maps_by_name(edges, stripes, thresholds):
     assert "map_" in str(tree.rules())
     assert model.score(*stripes) == 1.0
     assert certify(model, *stripes).holds
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_set_output_gives_a_frame_with_the_names_of_the_maps(edges, stripes, kind, named):
+    pytest.importorskip(kind)
+    frame = ConvFeatures(edges, size=12, named=named).set_output(transform=kind).fit_transform(stripes[0])
+    assert type(frame).__module__.split(".")[0] == kind
+    assert list(frame.columns) == ["map_0", "map_1"]
+    assert frame.shape == (40, 2)
+
+
+def test_a_tree_takes_the_frame_of_named_maps(edges, stripes):
+    pytest.importorskip("pandas")
+    maps = ConvFeatures(edges, size=12, named=True).set_output(transform="pandas")
+    model = make_pipeline(maps, DecisionTreeClassifier(max_depth=1)).fit(*stripes)
+    assert "map_" in str(model[-1].rules())

@@ -8,23 +8,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 if not torch.cuda.is_available():
     pytest.skip("no GPU that torch can use", allow_module_level=True)
-from torch import nn  # noqa: E402
+from tests.transfer.small_network import Small  # noqa: E402
 
 from margrove import ConvFeatures, FineTuned, certify  # noqa: E402
-
-
-class Small(nn.Module):
-    def __init__(self):
-        torch.manual_seed(0)
-        super().__init__()
-        self.blocks = nn.Sequential(
-            nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()),
-            nn.Sequential(nn.Conv2d(4, 8, 3), nn.BatchNorm2d(8), nn.ReLU()),
-        )
-        self.classifier = nn.Linear(8, 5)
-
-    def forward(self, x):
-        return self.classifier(self.blocks(x).mean(dim=(2, 3)))
 
 
 @pytest.mark.parametrize(("precision", "within"), [("float32", 1e-3), ("bfloat16", 3e-2)])

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+from tests.transfer.small_network import Small  # noqa: E402
 from torch import nn  # noqa: E402
 
 from margrove import Checkpoint, FineTuned, Status, certify  # noqa: E402
-from margrove.errors import InputError, ParameterError  # noqa: E402
+from margrove.errors import ConvergenceWarning, InputError, ParameterError  # noqa: E402
 from margrove.progress import watched  # noqa: E402
 from margrove.transfer.certificate import mean_loss  # noqa: E402
 from margrove.transfer.fine_tuning import Tuner, loss_of  # noqa: E402
@@ -19,24 +20,9 @@ from margrove.transfer.fine_tuning import Tuner, loss_of  # noqa: E402
 torch.set_num_threads(1)  # small networks, and cores that tests share: threads would wait for each other
 
 
-class Small(nn.Module):
-    def __init__(self):
-        torch.manual_seed(0)
-        super().__init__()
-        self.blocks = nn.Sequential(
-            nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()),
-            nn.Sequential(nn.Conv2d(4, 8, 3), nn.BatchNorm2d(8), nn.ReLU()),
-        )
-        self.dropout = nn.Dropout(0.2)
-        self.classifier = nn.Linear(8, 5)
-
-    def forward(self, x):
-        return self.classifier(self.dropout(self.blocks(x).mean(dim=(2, 3))))
-
-
 def tuned(**parameters):
     usual = {"size": 12, "epochs": 4, "learning_rate": 0.05, "body_rate": 0.5, "batch_size": 8, "random_state": 0}
-    return FineTuned(Small(), **{**usual, **parameters})
+    return FineTuned(**{"network": Small(), **usual, **parameters})
 
 
 @pytest.mark.parametrize("loss", ["softmax", "hinge"])
@@ -150,7 +136,7 @@ def test_early_stopping_keeps_the_best_weights(stripes):
     model = tuned(epochs=30, patience=2, validation_fraction=0.3).fit(stripes[0], y)
     assert model.status_ is Status.EARLY_STOPPED
     losses = [line["held_out_loss"] for line in model.course_]
-    assert len(losses) == int(np.argmin(losses)) + 1 + 3
+    assert len(losses) == int(np.argmin(losses)) + 1 + 2
     assert model.certificate_.status == "early_stopped"
 
 
@@ -222,6 +208,154 @@ def test_a_copy_predicts_the_same(stripes):
     model = tuned().fit(*stripes)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(stripes[0]), model.decision_function(stripes[0]))
+
+
+@pytest.mark.parametrize("affine", [True, False])
+def test_what_is_frozen_stays_to_the_bit(stripes, affine):
+    net = Small(affine=affine)
+    model = tuned(network=net, n_blocks=0).fit(*stripes)
+    for name, weight in net.state_dict().items():
+        if not name.startswith("classifier"):
+            np.testing.assert_array_equal(model.weights_[name], weight.numpy(), err_msg=name)
+
+
+@pytest.mark.parametrize("end", [nn.Softmax(1), nn.Sigmoid(), nn.ReLU()], ids=repr)
+def test_a_network_that_goes_on_after_its_scores_is_refused(stripes, end):
+    with pytest.raises(InputError, match="something follows, such as a softmax"):
+        tuned(network=Small(end=end)).fit(*stripes)
+
+
+def test_a_log_softmax_at_the_end_changes_no_training(stripes):
+    plain, ended = (tuned(network=Small(end=end), loss="hinge").fit(*stripes) for end in (None, nn.LogSoftmax(1)))
+    np.testing.assert_allclose(ended.decision_function(stripes[0]), plain.decision_function(stripes[0]), atol=1e-3)
+
+
+class Gated(nn.Module):
+    """Linear layers that weigh channels, and a convolution as the classifier."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.gate, self.head = nn.Conv2d(3, 6, 3), nn.Linear(6, 6), nn.Conv2d(6, 4, 1)
+
+    def forward(self, x):
+        x = self.conv(x)
+        return self.head(x * self.gate(x.mean(dim=(2, 3))).sigmoid()[:, :, None, None]).mean(dim=(2, 3))
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.dense = nn.Conv2d(3, 6, 3), nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.dense(self.dense(self.conv(x).mean(dim=(2, 3))))
+
+
+@pytest.mark.parametrize(
+    ("network", "words"),
+    [
+        (Gated(), "no linear layer that could be replaced"),
+        (Twice(), "last linear layer more than once"),
+        (Small(end=lambda z: [z]), "something follows"),
+    ],
+    ids=["gated", "twice", "list"],
+)
+def test_a_network_without_a_classifier_of_its_own_is_refused(stripes, network, words):
+    with pytest.raises(InputError, match=words):
+        tuned(network=network).fit(*stripes)
+
+
+def test_a_network_of_nan_is_refused(stripes):
+    net = Small()
+    with torch.no_grad():
+        net.blocks[0][0].weight[0, 0, 0, 0] = float("nan")
+    with pytest.raises(InputError, match="NaN or infinity"):
+        tuned(network=net).fit(*stripes)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_networks_of_other_numbers_are_trained_in_float32(stripes, dtype):
+    model = tuned(network=Small().to(dtype)).fit(*stripes)
+    assert {each.dtype for name, each in model.weights_.items() if "num_batches" not in name} == {np.dtype("float32")}
+    assert model.score(*stripes) == 1.0
+
+
+@pytest.mark.parametrize("early_stopping", [True, False])
+def test_weights_from_before_an_overflow_are_kept(stripes, monkeypatch, early_stopping):
+    real = Tuner._epoch
+
+    def epoch(self, plan, number, *given):
+        loss = real(self, plan, number, *given)
+        if number == 2:  # the last step has overflowed, and no loss has seen it yet
+            with torch.no_grad():
+                self.module.classifier.bias[0] = float("inf")
+        return loss
+
+    monkeypatch.setattr(Tuner, "_epoch", epoch)
+    with pytest.warns(ConvergenceWarning, match=r"'nonfinite' in epoch 3.*learning_rate"):
+        model = tuned(early_stopping=early_stopping).fit(*stripes)
+    assert (model.status_, model.n_iter_) == (Status.NONFINITE, 2)
+    assert np.isfinite(model.training_loss_)
+    assert all(np.isfinite(each).all() for each in model.weights_.values())
+
+
+def test_a_free_seed_and_another_time_limit_go_on_from_a_checkpoint(stripes, tmp_path):
+    path = tmp_path / "tuning.checkpoint"
+    first = tuned(random_state=None, early_stopping=False, checkpoint=Checkpoint(path, interval=0))
+    with watched(StopAt(2.2)):
+        first.fit(*stripes)
+    again = tuned(random_state=None, early_stopping=False, checkpoint=path, time_limit=3600).fit(*stripes)
+    assert again.n_iter_ == 4
+    assert again.course_[:2] == first.course_
+
+
+def test_ctrl_c_after_the_last_epoch_loses_no_training(stripes, tmp_path, monkeypatch):
+    path = tmp_path / "tuning.checkpoint"
+    model = tuned(checkpoint=Checkpoint(path, interval=3600))
+    with monkeypatch.context() as patch:
+
+        def interrupted(self, pictures):
+            raise KeyboardInterrupt
+
+        patch.setattr(FineTuned, "_scores", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(*stripes)
+    seen = []
+    with watched(seen.append):
+        model.fit(*stripes)
+    assert (model.n_iter_, seen) == (4, [])
+    assert not path.exists()
+
+
+def test_the_seed_of_the_program_is_not_touched(stripes):
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    model = tuned()
+    torch.random.set_rng_state(before)
+    model.fit(*stripes)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (np.append(np.ones(39), np.nan), "y contains nan, first in row 39"),
+        (None, "y is None"),
+        (np.linspace(0, 1, 40), "continuous"),
+    ],
+    ids=["nan", "none", "continuous"],
+)
+def test_labels_that_are_no_classes_are_told(stripes, y, words):
+    with pytest.raises(ValueError, match=words):
+        tuned().fit(stripes[0], y)
+
+
+def test_pictures_of_a_wrong_size_are_told(stripes):
+    with pytest.raises(InputError, match=r"pictures of 3 × 3 pixels.*size=…"):
+        tuned(size=3).fit(*stripes)
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    with pytest.raises(InputError, match=r"more than 1 value per channel.*batch_size=…"):
+        tuned(network=net, batch_size=1).fit(*stripes)
 
 
 def test_frozen_blocks_keep_their_running_means(stripes):

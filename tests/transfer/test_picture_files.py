@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
-from margrove import SVC, ConvFeatures, DecisionTreeClassifier, TableEncoder, certify, load, save
+from margrove import SVC, ConvFeatures, DecisionTreeClassifier, TableEncoder, certify, load, save, write_onnx
 from margrove.errors import InputError, ModelFileError
 from margrove.store import describe
 from margrove.store.container import pack, unpack
@@ -119,3 +119,10 @@ def test_a_fine_tuned_network_comes_back(stripes):
     assert certify(loaded, *stripes).holds
     with pytest.raises(InputError, match="not the one that this model was made with"):
         loaded.set_params(network=torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(432, 2))).predict(stripes[0])
+
+
+def test_pictures_have_no_form_in_onnx_and_the_learner_on_codes_has(edges, stripes):
+    model = svm_on(edges).fit(*stripes)
+    with pytest.raises(ModelFileError, match=r"ConvFeatures takes pictures.*write_onnx\(pipeline\[-1\]"):
+        write_onnx(model, io.BytesIO())
+    assert write_onnx(model[-1], io.BytesIO()).outputs == ["label", "scores"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from margrove.errors import InputError, ParameterError
+from margrove.transfer.damaged import damaged_rows, refuse_damaged, without_damaged
 from margrove.transfer.pictures import as_pictures, read_picture_folder
 from margrove.transfer.preparation import Preparation
 
@@ -134,3 +137,120 @@ def test_digests_tell_pictures_apart(rng):
     digests = [picture.digest() for picture in as_pictures(forms)]
     assert len(set(digests)) == len(forms)
     assert digests == [picture.digest() for picture in as_pictures(forms)]
+
+
+def test_one_picture_in_colour_is_not_taken_for_many_in_grey(stripes):
+    with pytest.raises(InputError, match=r"shape \(12, 12, 3\), which reads as one picture.*newaxis"):
+        as_pictures(stripes[0][0])
+    assert len(as_pictures(stripes[0][..., 0])) == 40
+
+
+def test_an_image_of_pils_is_turned_as_its_file_is(tmp_path, stripes):
+    exif = Image.Exif()
+    exif[0x112] = 6  # orientation: lying on its side
+    path = tmp_path / "turned.png"
+    Image.fromarray(stripes[0][0]).save(path, exif=exif)
+    with Image.open(path) as opened:
+        by_file, by_image, digest = pixels_of([path])[0], pixels_of([opened])[0], as_pictures([opened])[0].digest()
+    np.testing.assert_array_equal(by_file, np.rot90(stripes[0][0], -1))
+    np.testing.assert_array_equal(by_image, by_file)
+    assert digest == as_pictures([Image.fromarray(by_file)])[0].digest()
+
+
+def test_an_image_of_pils_that_cannot_be_decoded_is_told(tmp_path):
+    path = tmp_path / "cut.jpg"
+    Image.effect_noise((64, 64), 50).save(path)
+    path.write_bytes(path.read_bytes()[:900])
+    with Image.open(path) as opened, pytest.raises(InputError, match="picture 0: it cannot be decoded"):
+        pixels_of([opened])
+    odd = Image.new("LA", (4, 4)).convert("La")
+    with pytest.raises(InputError, match="mode 'La', which cannot be brought to RGB"):
+        pixels_of([odd])
+
+
+def test_links_to_folders_are_classes_too(tmp_path, stripes_folder):
+    (stripes_folder / "also").symlink_to(stripes_folder.parent / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    Image.new("RGB", (4, 4)).save(tmp_path / "elsewhere" / "1.png")
+    (stripes_folder / "lie" / "round").symlink_to(stripes_folder)  # and so without end
+    folder = read_picture_folder(stripes_folder)
+    assert folder.classes == ["also", "lie", "stand"]
+    assert len(folder) == 41
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are text there")
+def test_a_name_that_is_no_text_is_told_before_any_work(stripes_folder):
+    odd = os.path.join(os.fsencode(stripes_folder), b"caf\xe9")
+    try:
+        os.rename(stripes_folder / "lie", odd)
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 only")
+    with pytest.raises(InputError, match=r"caf\\xe9.*: its name is not text in UTF-8. Rename it"):
+        read_picture_folder(stripes_folder)
+
+
+class Tensor:
+    """What numpy can read and is no array, as torch's tensors are."""
+
+    def __init__(self, pixels):
+        self.pixels = pixels
+
+    def __array__(self, dtype=None, copy=None):
+        return self.pixels
+
+    def __len__(self):
+        return len(self.pixels)
+
+    def __iter__(self):
+        return iter(self.pixels.tolist())
+
+
+def test_tensors_are_arrays(stripes):
+    whole, single = as_pictures(Tensor(stripes[0])), as_pictures([Tensor(stripes[0][0])])
+    np.testing.assert_array_equal(pixels_of(whole), stripes[0])
+    np.testing.assert_array_equal(pixels_of(single), stripes[0][:1])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_column_of_paths_will_do(stripes_folder, kind):
+    frames = pytest.importorskip(kind)
+    paths = [str(path) for path in read_picture_folder(stripes_folder)]
+    frame = frames.DataFrame({"path": paths, "size": [1] * len(paths)})
+    for column in (frame["path"], frame[["path"]]):
+        assert [picture.name for picture in as_pictures(column)] == paths
+    with pytest.raises(InputError, match=r"a table of 2 columns, and no pictures.*X\['path'\]"):
+        as_pictures(frame)
+
+
+def test_a_file_that_is_not_there_is_no_file_to_mend(tmp_path):
+    gone = as_pictures([tmp_path / "gone.png"])[0]
+    for ask in (gone.digest, gone.image):
+        with pytest.raises(InputError, match=r"gone.png: there is no such file. Check the path"):
+            ask()
+
+
+def test_folders_without_a_picture_and_files_that_are_none_are_named(stripes_folder):
+    (stripes_folder / "empty").mkdir()
+    (stripes_folder / "lie" / "notes.txt").write_text("no picture")
+    notes = read_picture_folder(stripes_folder).notes
+    assert any("notes.txt" in note for note in notes)
+    assert "1 folder without a picture: empty" in notes
+
+
+def test_damaged_files_are_all_told_at_once_or_left_out(stripes_folder):
+    (stripes_folder / "lie" / "a.png").write_bytes(b"no picture")
+    (stripes_folder / "stand" / "b.jpg").write_bytes(b"")
+    with pytest.raises(InputError, match=r"2 files are no picture that can be opened: lie/a.png, stand/b.jpg"):
+        refuse_damaged(read_picture_folder(stripes_folder))
+    kept = without_damaged(read_picture_folder(stripes_folder))
+    assert len(kept) == 40
+    assert kept.notes[-1] == "2 files left out, no pictures that can be opened: lie/a.png, stand/b.jpg"
+
+
+def test_a_picture_that_breaks_off_is_found_by_decoding_it(stripes_folder):
+    cut = stripes_folder / "lie" / "cut.jpg"
+    Image.effect_noise((64, 64), 50).save(cut)
+    cut.write_bytes(cut.read_bytes()[:900])
+    pictures = read_picture_folder(stripes_folder)
+    assert damaged_rows(pictures) == []
+    assert [pictures[row] for row in damaged_rows(pictures, is_thorough=True)] == [cut]

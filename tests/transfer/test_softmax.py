@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import warnings
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrove import SoftmaxClassifier, certify, load, save
 from margrove.errors import ConvergenceWarning, ParameterError
+from margrove.status import Status
 
 
 @parametrize_with_checks([SoftmaxClassifier()])
@@ -76,7 +79,7 @@ def test_probabilities_add_up_and_their_largest_is_the_answer(rng):
 
 
 def test_a_wrong_parameter_is_told():
-    for parameters in ({"C": 0}, {"tol": -1}, {"max_iter": 0}):
+    for parameters in ({"C": 0}, {"C": 1e101}, {"tol": -1}, {"max_iter": 0}):
         with pytest.raises(ParameterError, match=next(iter(parameters))):
             SoftmaxClassifier(**parameters).fit([[0.0], [1.0]], [0, 1])
 
@@ -89,3 +92,84 @@ def test_a_file_keeps_it(rng):
     again = load(file)
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert certify(again, X, y).holds
+
+
+def solved(A, b):
+    """x with A x = b, A positive definite, in whatever numbers they are."""
+    A, b = A.copy(), b.copy()
+    for i in range(len(b)):
+        for j in range(i + 1, len(b)):
+            share = A[j, i] / A[i, i]
+            A[j], b[j] = A[j] - share * A[i], b[j] - share * b[i]
+    for i in reversed(range(len(b))):
+        b[i] = (b[i] - A[i, i + 1 :] @ b[i + 1 :]) / A[i, i]
+    return b
+
+
+def optimum_in_high_precision(X, signs, C, s):
+    """min ½‖w‖² + C Σ s log(1 + exp(−y(w·x + b))) by Newton's method with 50 digits."""
+    with localcontext(prec=50):
+        exact = np.vectorize(lambda number: Decimal(float(number)), otypes=[object])
+        rows = exact(np.column_stack([X, np.ones(len(X))])) * signs[:, None]  # y(x, 1)
+        price, is_weight = Decimal(C) * exact(s), exact(np.append(np.ones(X.shape[1]), 0))
+        w = exact(np.zeros(rows.shape[1]))
+
+        def value(w):
+            return (is_weight * w * w).sum() / 2 + price @ np.array([(1 + (-m).exp()).ln() for m in rows @ w])
+
+        for _ in range(100):
+            p = np.array([1 / (1 + m.exp()) for m in rows @ w])
+            slope = is_weight * w - (price * p) @ rows
+            step = solved(np.diag(is_weight) + (rows * (price * p * (1 - p))[:, None]).T @ rows, -slope)
+            drop, share = -(slope @ step), Decimal(1)
+            if drop < Decimal("1e-30") * value(w):
+                break
+            while value(w + share * step) > value(w) - share * drop / 4:
+                share /= 2
+            w = w + share * step
+        return float(value(w))
+
+
+@pytest.mark.parametrize("shift", [1.0, 8.0])
+@pytest.mark.parametrize("C", [1e-9, 1.0, 1e6])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_no_weights_beat_the_dual_objective(rng, shift, C, is_weighted):
+    """With classes that overlap or not, prices and weights of any size: the bound is one, to the last digits."""
+    signs = np.array([-1] * 6 + [1] * 6)
+    X = rng.normal(size=(12, 2)) + shift * signs[:, None] / 2
+    s = np.append([0] * 5 + [1e-9], np.ones(6)) if is_weighted else np.ones(12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SoftmaxClassifier(C=C).fit(X, signs, s)
+    found, best = certify(model, X, signs, s), optimum_in_high_precision(X, signs, C, s)
+    assert found["dual objective"] <= best * (1 + 1e-12)
+    assert best <= found["primal objective"] * (1 + 1e-12)
+    if found.holds:
+        assert found["primal objective"] <= best * (1 + model.tol) / (1 - model.tol)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+def test_weights_that_are_no_numbers_prove_nothing(rng, value):
+    X, y = sample(rng, 3)
+    for name in ("coef_", "intercept_"):
+        model = SoftmaxClassifier().fit(X, y)
+        getattr(model, name)[:1] = value
+        found = certify(model, X, y)
+        assert found.holds is False
+        assert found["relative duality gap"] > model.tol
+
+
+def test_columns_on_other_scales_are_told_and_no_step_more_is_asked_for(rng):
+    X, y = sample(rng, 2, d=2)
+    with pytest.warns(ConvergenceWarning, match="'stalled'.*scale of the columns") as caught:
+        model = SoftmaxClassifier().fit(X * [1e-8, 1e8], y)
+    assert len(caught) == 1  # none of the solver's own
+    assert (model.status_, model.certificate_.holds) == (Status.STALLED, False)
+
+
+def test_a_constant_column_does_no_harm(rng):
+    X, y = sample(rng, 2)
+    plain = SoftmaxClassifier().fit(X, y)
+    beside = SoftmaxClassifier().fit(np.column_stack([X, np.full(len(X), 1e6)]), y)
+    assert beside.certificate_.holds
+    assert beside.certificate_["primal objective"] == pytest.approx(plain.certificate_["primal objective"], rel=1e-3)

@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 from margrove import ConvFeatures  # noqa: E402
 from margrove.errors import EngineError, InputError, ParameterError  # noqa: E402
 from margrove.transfer.pictures import as_pictures  # noqa: E402
-from margrove.transfer.torch_network import digest_of  # noqa: E402
+from margrove.transfer.torch_network import digest_of, load_weights  # noqa: E402
 
 torch.set_num_threads(1)  # small networks, and cores that tests share: threads would wait for each other
 
@@ -148,6 +148,25 @@ def test_a_file_of_weights_cannot_run_code(stripes, tmp_path):
     torch.save([1, 2], tmp_path / "list.pth")
     with pytest.raises(InputError, match="holds a list"):
         ConvFeatures(Small(), weights=tmp_path / "list.pth").fit(stripes[0])
+
+
+def test_a_damaged_file_of_weights_is_told(tmp_path, rng):
+    torch.save(Small().state_dict(), tmp_path / "w.pth")
+    whole = (tmp_path / "w.pth").read_bytes()
+    n_told = 0
+    for _ in range(60):
+        content = bytearray(whole)
+        for place in rng.integers(0, len(content), 20):
+            content[place] ^= int(rng.integers(1, 256))
+        (tmp_path / "w.pth").write_bytes(content)
+        try:  # where numbers alone are changed nobody can tell
+            load_weights(Small(), tmp_path / "w.pth")
+        except InputError:
+            n_told += 1
+    assert n_told > 20
+    torch.save({1: torch.zeros(2)}, tmp_path / "w.pth")
+    with pytest.raises(InputError, match="holds a dict, not weights by name"):
+        load_weights(Small(), tmp_path / "w.pth")
 
 
 def test_the_digest_knows_weights_and_structure():

@@ -13,13 +13,12 @@ plot_impurities    entropy, Gini's index and error of a node of two classes
 plot_code          a code matrix: the word of each class, what each machine asks
 plot_rounds        the course of AdaBoost: errors, loss and bound, ε and α of each round
 plot_vote_margins  how surely AdaBoost judges, after some of its rounds
+plot_feature_maps  what the maps of a network respond to: the pictures that fire each most, and where
 =================  =======================================================================================
 
 Each has its display beside it, in scikit-learn's way (`BoundaryDisplay.from_estimator` and its sisters: see
 `margrove.plots.displays`). Confusion matrices, ROC and precision-recall curves, calibration curves and learning curves
 are scikit-learn's own displays, which take Margrove's estimators as they are.
-
-What the maps of a network respond to is drawn by `margrove.plots.feature_maps.plot_feature_maps`.
 
 matplotlib is imported when a picture is drawn, not before. Every function draws on the axes it is given, or
 makes a figure of its own; none calls ``plt.show``. Colours are those of Okabe and Ito, which colour-blind
@@ -34,6 +33,7 @@ from margrove.plots.displays import (
     BoundaryDisplay,
     CodeDisplay,
     ConvergenceDisplay,
+    FeatureMapsDisplay,
     ImpuritiesDisplay,
     LinearComparisonDisplay,
     MarginsDisplay,
@@ -44,6 +44,7 @@ from margrove.plots.displays import (
     TreeDisplay,
     VoteMarginsDisplay,
 )
+from margrove.plots.feature_maps import plot_feature_maps
 from margrove.plots.impurities import plot_impurities
 from margrove.plots.margins import plot_margins
 from margrove.plots.path import plot_path
@@ -58,6 +59,7 @@ __all__ = [
     "BoundaryDisplay",
     "CodeDisplay",
     "ConvergenceDisplay",
+    "FeatureMapsDisplay",
     "ImpuritiesDisplay",
     "LinearComparisonDisplay",
     "MarginsDisplay",
@@ -71,6 +73,7 @@ __all__ = [
     "plot_boundary",
     "plot_code",
     "plot_convergence",
+    "plot_feature_maps",
     "plot_impurities",
     "plot_margins",
     "plot_path",

@@ -21,6 +21,7 @@ from margrove.plots.boundary import plot_boundary
 from margrove.plots.code import plot_code
 from margrove.plots.compare import compare_linear
 from margrove.plots.convergence import plot_convergence
+from margrove.plots.feature_maps import plot_feature_maps
 from margrove.plots.impurities import plot_impurities
 from margrove.plots.margins import plot_margins
 from margrove.plots.path import plot_path
@@ -50,7 +51,7 @@ class Display:
     ax_ : matplotlib Axes
         Where it was drawn last; of a picture of several panels the first.
     axes_ : array of matplotlib Axes
-        Every panel.
+        Every panel, row by row.
     figure_ : matplotlib Figure
     """
 
@@ -82,8 +83,8 @@ class Display:
         the display itself
         """
         drawn = type(self)._picture(*self.drawn_from, **{self._place: ax}, **{**self.options, **options})
-        self.axes_ = np.atleast_1d(np.asarray(drawn, dtype=object))
-        self.ax_ = self.axes_.flat[0]
+        self.axes_ = np.ravel(np.asarray(drawn, dtype=object))
+        self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.get_figure(root=True)  # type: ignore[assignment]  # axes that are drawn on have one
         return self
 
@@ -227,6 +228,28 @@ class VoteMarginsDisplay(_EstimatorDisplay):
     """
 
     _picture = staticmethod(plot_vote_margins)
+
+
+class FeatureMapsDisplay(_EstimatorDisplay):
+    """The pictures that fire each map of a network most, a panel for each: `plot_feature_maps`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from margrove import ConvFeatures, DecisionTreeClassifier
+    >>> from margrove.plots import FeatureMapsDisplay
+    >>> from margrove.transfer.tiny import write_tiny_network
+    >>> write_tiny_network("edges.onnx")
+    >>> pictures, y = np.zeros((6, 8, 8, 3), np.uint8), ["edge"] * 3 + ["none"] * 3
+    >>> pictures[:3, :, 4:] = 255
+    >>> model = make_pipeline(ConvFeatures("edges.onnx", size=8, named=True), DecisionTreeClassifier())
+    >>> FeatureMapsDisplay.from_estimator(model.fit(pictures, y), pictures, y).ax_.get_ylabel()
+    'map_0'
+    """
+
+    _picture = staticmethod(plot_feature_maps)
+    _place = "axes"
 
 
 class CodeDisplay(_EstimatorDisplay):

@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from margrove.errors import InputError
 from margrove.plots.style import as_typed, in_print
-from margrove.transfer.features import ConvFeatures
-from margrove.transfer.maps import Response, strongest
-from margrove.transfer.pictures import as_pictures
+
+if TYPE_CHECKING:
+    from margrove.transfer.features import ConvFeatures
+    from margrove.transfer.maps import Response
 
 _CELL = 1.5  # inches of a picture
 _HEAT = "inferno"  # from dark to bright, alike to all eyes
 _VEIL = 0.75  # how thick the veil is where a map fires most
+_MOST_MAPS = 6  # of a tree, unless more are named
 
 
 @as_typed
 def plot_feature_maps(
-    features: ConvFeatures, X: Any, which: Sequence[int], *, y: Any = None, n_pictures: int = 4, axes: Any = None
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    which: int | str | Sequence[int | str] | None = None,
+    n_pictures: int = 4,
+    axes: Any = None,
 ) -> Any:
     """For each of some maps, the pictures that fire it most, with a veil of heat where they do.
 
+    The number above a picture is how strongly it fires the map: what the tree compares with its threshold. One scale
+    of heat serves all pictures of a map.
+
     Parameters
     ----------
-    features : fitted ConvFeatures
+    model : fitted ConvFeatures, or Pipeline of one and a tree
         Cut where maps come out.
     X : pictures
         As `ConvFeatures` takes them.
-    which : sequence of int
-        Numbers of maps; `margrove.transfer.maps.used_maps` tells those that a tree asks for.
     y : array of shape (n,), optional
         Labels, to stand above the pictures.
+    which : int, str or sequence of them, optional
+        Maps by number or by name, ``17`` or ``"map_17"``. None: those that the tree asks for, the most important
+        first, six at most.
     n_pictures : int
         How many for each map.
-    axes : array of matplotlib Axes of shape (maps, pictures), optional
+    axes : array of matplotlib Axes of shape (maps, pictures), or as many in a row, optional
         Where to draw; None makes a figure.
 
     Returns
@@ -47,32 +59,60 @@ def plot_feature_maps(
     --------
     >>> import numpy as np
     >>> from margrove import ConvFeatures
-    >>> from margrove.plots.feature_maps import plot_feature_maps
+    >>> from margrove.plots import plot_feature_maps
     >>> from margrove.transfer.tiny import write_tiny_network
     >>> write_tiny_network("edges.onnx")
     >>> pictures = np.zeros((3, 8, 8, 3), np.uint8)
     >>> pictures[1, :, 4:] = 255
-    >>> axes = plot_feature_maps(ConvFeatures("edges.onnx", size=8).fit(pictures), pictures, [0, 1], n_pictures=2)
+    >>> maps = ConvFeatures("edges.onnx", size=8).fit(pictures)
+    >>> axes = plot_feature_maps(maps, pictures, which=["map_0", "map_1"], n_pictures=2)
     >>> axes[0, 0].get_ylabel()
     'map_0'
     """
-    if not len(which):
-        raise InputError("which names no map", cure="Give the numbers of maps, such as [0, 17].")
+    from margrove.transfer.maps import strongest
+    from margrove.transfer.pictures import as_pictures
+
+    features, numbers = _asked(model, which)
     pictures = as_pictures(X)
-    found = strongest(features, pictures, which, n_pictures=n_pictures)
     labels = None if y is None else np.asarray(y)
-    n_columns = len(found[0].rows)
+    if labels is not None and labels.shape != (len(pictures),):
+        raise InputError(f"X has {len(pictures)} pictures and y has the shape {labels.shape}")
+    found = strongest(features, pictures, numbers, n_pictures=n_pictures)
+    shape = len(found), len(found[0].rows)
     if axes is None:
         import matplotlib.pyplot as plt
 
-        size = (_CELL * n_columns + 0.4, (_CELL + 0.35) * len(found))
-        axes = plt.subplots(len(found), n_columns, figsize=size, squeeze=False, layout="constrained")[1]
+        size = (_CELL * shape[1] + 0.4, (_CELL + 0.35) * shape[0])
+        axes = plt.subplots(*shape, figsize=size, squeeze=False, layout="constrained")[1]
     axes = np.asarray(axes, dtype=object)
-    if axes.shape != (len(found), n_columns):
-        raise InputError(f"axes has the shape {axes.shape}; {(len(found), n_columns)} was expected: maps × pictures")
+    if axes.size != shape[0] * shape[1]:
+        raise InputError(f"axes has the shape {axes.shape}; {shape} was expected: maps × pictures")
+    axes = axes.reshape(shape)
     for row, response in zip(axes, found, strict=True):
         _draw_row(row, response, features, pictures, labels)
     return axes
+
+
+def _asked(model: Any, which: Any) -> tuple[ConvFeatures, list[int]]:
+    """What makes the maps, and the numbers of those to draw."""
+    from margrove.transfer.features import ConvFeatures
+    from margrove.transfer.maps import map_number, used_maps
+
+    first, last = (model[0], model[-1]) if hasattr(model, "steps") else (model, model)
+    if not isinstance(first, ConvFeatures):
+        problem = f"model is a {type(model).__name__}; a ConvFeatures, or a Pipeline that begins with one, was expected"
+        raise InputError(problem, cure="Give the step that makes the maps.")
+    if which is None and not hasattr(last, "tree_"):
+        raise InputError(
+            "which is None, and no tree tells which maps it asks for",
+            cure="Name them: which=[0, 17]; or give a Pipeline of ConvFeatures(named=True) and a tree.",
+        )
+    if which is None:
+        return first, used_maps(last)[:_MOST_MAPS]
+    numbers = [map_number(each) for each in ([which] if isinstance(which, int | str | np.integer) else which)]
+    if not numbers:
+        raise InputError("which names no map", cure="Give the numbers of maps, such as [0, 17].")
+    return first, numbers
 
 
 def _draw_row(row: Any, response: Response, features: ConvFeatures, pictures: Any, labels: Any) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.store.onnx_answer import Answer, decided
+from margrove.store.onnx_answer import Answer, decided, sigmoid, softmax
 from margrove.store.onnx_graph import Graph, check_size
 from margrove.svm.layout import dense
 
@@ -27,6 +28,16 @@ def linear_classifier(graph: Graph, model: Any, points: str) -> Answer:
     if getattr(model, "variant", "last") == "voted":
         return decided(graph, model.classes_, _votes(graph, model, points))
     return decided(graph, model.classes_, plane(graph, points, model.coef_, model.intercept_))
+
+
+def softmax_classifier(graph: Graph, model: Any, points: str) -> Answer:
+    """`SoftmaxClassifier`: of two classes σ(−f) and σ(f), of more the softmax of the scores."""
+    answer = decided(graph, model.classes_, plane(graph, points, model.coef_, model.intercept_))
+    scores = str(answer.scores)
+    if len(model.classes_) > 2:
+        return replace(answer, probabilities=softmax(graph, scores))
+    sides = [sigmoid(graph, graph.op("Neg", scores)), sigmoid(graph, scores)]
+    return replace(answer, probabilities=graph.joined(sides))
 
 
 def linear_regression(graph: Graph, model: Any, points: str) -> Answer:

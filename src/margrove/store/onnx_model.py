@@ -30,13 +30,14 @@ from margrove.store.onnx_coded import coded_classifier
 from margrove.store.onnx_encoder import transformed
 from margrove.store.onnx_graph import Graph, Tensor, onnx_package
 from margrove.store.onnx_kernel import kernel_perceptron, kernel_regression, one_class
-from margrove.store.onnx_linear import linear_classifier, linear_regression
+from margrove.store.onnx_linear import linear_classifier, linear_regression, softmax_classifier
 from margrove.store.onnx_table import Columns, Inputs, TableColumns
 from margrove.store.onnx_tree import tree_classifier, tree_regression
 from margrove.store.onnx_votes import support_vector_classifier
 from margrove.svm.one_class import OneClassSVM
 from margrove.svm.svc import SVC, NuSVC
 from margrove.svm.svr import SVR, NuSVR
+from margrove.transfer.softmax import SoftmaxClassifier
 from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.regressor import DecisionTreeRegressor
 from margrove.tree.stump import DecisionStump
@@ -47,6 +48,7 @@ _OF_POINTS: dict[type, Callable[[Graph, Any, str], Answer]] = {
     LeastSquaresClassifier: linear_classifier,
     Perceptron: linear_classifier,
     LinearSVC: linear_classifier,
+    SoftmaxClassifier: softmax_classifier,
     LinearSVR: linear_regression,
     KernelPerceptron: kernel_perceptron,
     SVC: support_vector_classifier,
@@ -90,6 +92,12 @@ def export(model: Any) -> Export:
     onnx = onnx_package()
     model = _chosen(model)
     check_is_fitted(model)
+    if not hasattr(model, "n_features_in_"):
+        first = model.steps[0][1] if isinstance(model, Pipeline) else model
+        raise FaultError(
+            f"{type(first).__name__} takes pictures, and has no form in ONNX here",
+            "Export the network by itself, and the learner on its codes with write_onnx(pipeline[-1], …).",
+        )
     names = getattr(model, "feature_names_in_", None)
     graph = Graph()
     inputs = Inputs(graph, names, int(model.n_features_in_))

@@ -11,7 +11,7 @@ from margrove.data import Table
 from margrove.errors import ParameterError
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import tell_certificate
-from margrove.surface.image_models import pictures_for
+from margrove.surface.image_models import pictures_for, refuse_unlabelled
 from margrove.surface.meter import metered
 from margrove.surface.models import features_of, is_classifier, learner_of, read_model, target_of
 from margrove.surface.reading import STANDARD_STREAM, Reading
@@ -24,6 +24,8 @@ def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
     model = read_model(model_path)
     pictures = pictures_for(model, model_path, reading.file)
+    if pictures is not None:
+        refuse_unlabelled(model, pictures)
     if reading.target is None:
         reading = replace(reading, target=target_of(model))
     with metered(screen, "recomputing the certificate"), warnings.catch_warnings(record=True) as caught:

@@ -34,7 +34,17 @@ File = Annotated[
         show_default=False,
     ),
 ]
-ModelFile = Annotated[str, typer.Argument(help="A file that 'margrove train' made; '-' is standard input.")]
+ModelFile = Annotated[
+    str, typer.Argument(help="A file that 'margrove train' or 'margrove images' made; '-' is standard input.")
+]
+Rows = Annotated[
+    str | None,
+    typer.Argument(
+        help="CSV, Parquet, Arrow, ARFF, LIBSVM or .npz, also compressed; '-' is standard input; for a model of "
+        "pictures a folder of them, or one. None: the embedded penguins.",
+        show_default=False,
+    ),
+]
 Target = Annotated[
     str | None,
     typer.Option(help="The column to be predicted. None: the last one.", show_default=False, rich_help_panel=_TABLE),
@@ -201,12 +211,17 @@ def train(
 @app.command(epilog="Example:  margrove predict income.margrove people.csv -o answers.csv")
 def predict(
     model: ModelFile,
-    file: File = None,
+    file: Rows = None,
     output: Annotated[
         str, typer.Option("--output", "-o", help="The CSV file; '-' is standard output.", rich_help_panel=_OUTPUT)
     ] = "-",
     scores: Annotated[
-        bool, typer.Option("--scores", help="Add the decision value of each machine.", rich_help_panel=_OUTPUT)
+        bool,
+        typer.Option(
+            "--scores",
+            help="Add the decision value of each machine, or the probability of each class.",
+            rich_help_panel=_OUTPUT,
+        ),
     ] = False,
     missing: Missing = None,
     no_header: NoHeader = False,
@@ -300,7 +315,7 @@ def export(
 @app.command(epilog="Example:  margrove report income.margrove people.csv --open")
 def report(
     model: ModelFile,
-    file: File = None,
+    file: Rows = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -345,7 +360,7 @@ def report(
 @app.command(epilog="Example:  margrove certify income.margrove adult.csv   (exit code 0: it holds; 1: it does not)")
 def certify(
     model: ModelFile,
-    file: File = None,
+    file: Rows = None,
     target: Target = None,
     missing: Missing = None,
     no_header: NoHeader = False,
@@ -460,6 +475,13 @@ def images(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
+    is_opened: Annotated[
+        bool, typer.Option("--open", help="Open the page in a browser.", rich_help_panel=_OUTPUT)
+    ] = False,
+    skips_broken: Annotated[
+        bool,
+        typer.Option("--skip-broken", help="Leave out files that cannot be opened.", rich_help_panel=_LEARNING),
+    ] = False,
     network: Annotated[
         str | None,
         typer.Option(
@@ -513,10 +535,21 @@ def images(
     from margrove.surface.screen import Screen
 
     training = ImageTraining(
-        model, parse_params(param or ()), network, layer, size, device, download, cache, seed, folds, time_limit
+        model,
+        parse_params(param or ()),
+        network,
+        layer,
+        size,
+        device,
+        download,
+        cache,
+        seed,
+        folds,
+        time_limit,
+        skips_broken,
     )
     screen = Screen(is_json=as_json, is_quiet=quiet, outlives_reader=True)
-    train_on_images(screen, folder, training, output, report)
+    train_on_images(screen, folder, training, output, report, is_opened=is_opened)
 
 
 def main() -> None:

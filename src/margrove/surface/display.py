@@ -52,33 +52,38 @@ def decimals_of(estimate: Estimate) -> int:
     return 2 if estimate.accuracies and estimate.mean >= NEARLY_PERFECT else 1
 
 
-def tell_estimate(screen: Screen, estimate: Estimate) -> None:
-    """Print the cross-validated accuracy, what it means, and what knowing nothing would score."""
-    screen.heading("Accuracy on rows it has not seen")
+def tell_estimate(screen: Screen, estimate: Estimate, noun: str = "row") -> None:
+    """Print the cross-validated accuracy, what it means, and what knowing nothing would score; ``noun`` is what was
+    learned from."""
+    screen.heading(f"Accuracy on {noun}s it has not seen")
     n = len(estimate.accuracies)
     if n:
-        screen.say(Text.assemble((estimate_text(estimate), "bold"), f"  ({_how(estimate)})"), indent=2)
+        screen.say(Text.assemble((estimate_text(estimate), "bold"), f"  ({how_words(estimate, noun)})"), indent=2)
     for note in estimate.notes:
         screen.say(note, indent=2)
     answer = str(estimate.baseline_class)
     screen.say(f"{percent(estimate.baseline)} would be right by always answering {answer!r}", indent=2)
     if n and estimate.mean <= estimate.baseline:
-        text = "It is no better than that: this learner finds nothing in these columns. Try `margrove compare`."
+        where, cure = "these columns", "Try `margrove compare`."
+        if noun == "picture":
+            where, cure = "these pictures", "Try another --model, or another --network."
+        text = f"It is no better than that: this learner finds nothing in {where}. {cure}"
         screen.say(text, style="yellow", indent=2)
 
 
-def _how(estimate: Estimate) -> str:
+def how_words(estimate: Estimate, noun: str = "row") -> str:
     """What was done to get the number, so that nobody takes it for another."""
     n = len(estimate.accuracies)
     if estimate.method == "hold-out":
-        rows = f"{estimate.n_tested:,} row{'' if estimate.n_tested == 1 else 's'}"
+        rows = f"{estimate.n_tested:,} {noun}{'' if estimate.n_tested == 1 else 's'}"
         spread = "; ± standard error" if estimate.interval is None else ""
-        return f"a final hold-out: {rows} that neither the search nor the fit tested here saw{spread}"
+        who = "neither the search nor the fit tested here" if noun == "row" else "the network tested here never"
+        return f"a final hold-out: {rows} that {who} saw{spread}"
     rounds = f"{n} rounds" if estimate.interval is not None else f"mean ± standard deviation of {n} rounds"
     part = part_of(n)
     if estimate.method == "nested":
         return f"nested, {rounds}: each searches the other rows anew, learns from them and is tested on its own {part}"
-    return f"{rounds}: each learns from the other rows and is tested on its own {part}"
+    return f"{rounds}: each learns from the other {noun}s and is tested on its own {part}"
 
 
 def part_of(n_folds: int) -> str:
@@ -110,12 +115,13 @@ def tell_saved_certificate(screen: Screen, certificate: Certificate) -> None:
 def certificate_grid(certificate: Certificate) -> Grid:
     """One line per claim, with a number for each machine where they fit, and what it means below."""
     machines = certificate.machines
-    is_split = len(machines) <= MOST_MACHINES
-    is_one_vs_rest = all(machine.endswith(_VS_REST) for machine in machines)
+    is_joint = len(machines) > 1 and all(len(claim.values) <= 1 for claim in certificate.claims)  # one layer weighs all
+    is_split = len(machines) <= MOST_MACHINES and not is_joint
+    is_one_vs_rest = all(machine.endswith(_VS_REST) for machine in machines) and not is_joint
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     grid.add_column("")
     grid.add_column("claim (each class against the rest)" if is_one_vs_rest else "claim")
-    all_of_them = f"all {len(machines)} {'classes' if is_one_vs_rest else 'machines'}"
+    all_of_them = f"all {len(machines)} {'classes' if is_one_vs_rest or is_joint else 'machines'}"
     for machine in machines if is_split else (all_of_them,):
         grid.add_column(Text(machine.removesuffix(_VS_REST).replace(" vs ", "\nvs ")), justify="right")
     for claim, (_, name, value, words) in zip(certificate.claims, certificate.rows(), strict=True):
@@ -185,8 +191,8 @@ def saved_verdict_words(certificate: Certificate) -> str:
     return f"When it was saved, the certificate did NOT hold: recomputed on {rows}, {claims} not true."
 
 
-def tell_learned(screen: Screen, learned: Learned) -> None:
-    """Print what the model learned."""
+def tell_learned(screen: Screen, learned: Learned, *, has_columns: bool = True) -> None:
+    """Print what the model learned; ``has_columns``: from columns that mean something to people."""
     screen.heading("What it learned")
     if learned.kind == "weights":
         _tell_lessons(screen, learned)
@@ -210,7 +216,7 @@ def tell_learned(screen: Screen, learned: Learned) -> None:
         )
     if learned.kind == "votes" or (learned.kind == "rows" and learned.support is None):
         _tell_lessons(screen, learned)
-    if learned.kind == "rows" and learned.support is not None:
+    if learned.kind == "rows" and learned.support is not None and has_columns:
         text = "Which columns matter, the report tells (margrove report), or a straight learner: --model linear."
         screen.say(text, style="dim", indent=2)
 

@@ -12,6 +12,7 @@ from margrove.atomic import replace_file
 from margrove.errors import InputError, ParameterError
 from margrove.store import write_libsvm_model, write_onnx
 from margrove.surface.cures import warnings_in_shell
+from margrove.surface.image_models import takes_pictures
 from margrove.surface.models import check_folder, encoder_of, learner_of, read_model
 from margrove.surface.reading import STANDARD_STREAM
 from margrove.surface.screen import Screen
@@ -32,14 +33,17 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
     elif to == "onnx" and (screen.is_json or sys.stdout.isatty()):
         raise InputError("an ONNX file is no text", file="-o -", cure="Name a file: -o model.onnx.")
     record: dict[str, Any] = {"command": "export", "model": path, "to": to, "output": output}
+    model = read_model(path)
+    if takes_pictures(model):
+        model, record["codes"] = _after_the_network(screen, model, path)
     if to == "libsvm":
-        content, facts = _libsvm(screen, path)
+        content, facts = _libsvm(screen, model, path)
         record |= facts
     elif to == "onnx":
-        content, facts = _onnx(path)
+        content, facts = _onnx(model, path)
         record |= facts
     else:
-        content = f"{tree_code(path, to, '--to ' + to)}\n".encode()
+        content = f"{tree_code(model, path, to, '--to ' + to)}\n".encode()
     if output == STANDARD_STREAM:
         if screen.is_json:
             record["content"] = content.decode()
@@ -62,9 +66,20 @@ class _Buffer(io.BytesIO):
         self.name = name
 
 
-def _libsvm(screen: Screen, path: str) -> tuple[bytes, dict[str, Any]]:
+def _after_the_network(screen: Screen, model: Any, path: str) -> tuple[Any, dict[str, Any]]:
+    """Of a model of pictures what learned from the network's codes, and what those are: the network is not exported."""
+    if not hasattr(model, "steps"):
+        problem = f"a {type(model).__name__} is a whole network, which is not exported here"
+        raise InputError(problem, file=path, cure="Its weights, for torch, are in weights_: margrove.load(…).weights_.")
+    features = model[0]
+    name, layer, n = features.network_name_, features.layer_, features.n_features_out_
+    screen.warn(f"the network is not in it: it takes the {n:,} numbers that {name} ({layer}) makes of a picture.")
+    codes = {"network": name, "fingerprint": features.network_digest_, "layer": layer, "numbers": n}
+    return model[-1], codes
+
+
+def _libsvm(screen: Screen, model: Any, path: str) -> tuple[bytes, dict[str, Any]]:
     """LIBSVM's text, and what its columns and labels are."""
-    model = read_model(path)
     learner, encoder = learner_of(model), encoder_of(model)
     file = _Buffer(path)
     with warnings.catch_warnings(record=True) as caught:
@@ -83,10 +98,10 @@ def _libsvm(screen: Screen, path: str) -> tuple[bytes, dict[str, Any]]:
     return file.getvalue(), {"columns": names, "labels": labels}
 
 
-def _onnx(path: str) -> tuple[bytes, dict[str, Any]]:
+def _onnx(model: Any, path: str) -> tuple[bytes, dict[str, Any]]:
     """The graph, and what goes in and comes out."""
     file = _Buffer(path)
-    made = write_onnx(read_model(path), file)
+    made = write_onnx(model, file)
     return file.getvalue(), {"inputs": made.inputs, "outputs": made.outputs}
 
 

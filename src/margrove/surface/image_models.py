@@ -12,10 +12,14 @@ import numpy as np
 from margrove.errors import InputError, ParameterError
 from margrove.surface.models import learner_of
 from margrove.surface.reading import STANDARD_STREAM
+from margrove.surface.validation import check_folds
+from margrove.transfer.damaged import refuse_damaged, without_damaged
 from margrove.transfer.features import ConvFeatures
 from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.networks import BUILT_IN
 from margrove.transfer.pictures import PictureFolder, read_picture_folder
+
+_SHOWN_CLASSES = 8  # of a model, in a message
 
 
 @dataclass(frozen=True)
@@ -73,10 +77,12 @@ class ImageTraining:
     seed: int = 0
     folds: int = 5
     time_limit: float | None = None
+    skips_broken: bool = False
 
     def __post_init__(self) -> None:
         if self.model not in IMAGE_MODELS:
             raise ParameterError(f"--model is {self.model!r}; it must be one of {', '.join(IMAGE_MODELS)}.")
+        check_folds(self.folds)
         if self.model == "finetune" and self.layer is not None:
             raise ParameterError("--layer is for codes, and --model finetune trains the whole network. Leave it out.")
 
@@ -84,6 +90,22 @@ class ImageTraining:
     def choice(self) -> ImageModel:
         """The model asked for."""
         return IMAGE_MODELS[self.model]
+
+    def pictures(self, folder: str) -> PictureFolder:
+        """The pictures of a folder; those that cannot be opened are told all at once, or left out where that is asked.
+
+        Raises
+        ------
+        InputError
+        """
+        pictures = read_picture_folder(folder)
+        if not self.skips_broken:
+            refuse_damaged(pictures, "Mend them, take them away, or leave them out: --skip-broken.")
+            return pictures
+        kept = without_damaged(pictures)
+        if len(kept.classes) < 2:
+            raise InputError("of fewer than two classes there are pictures that can be opened", file=folder)
+        return kept
 
     def features(self) -> ConvFeatures:
         """What makes codes of pictures."""
@@ -150,9 +172,31 @@ def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolde
         raise InputError("this model takes pictures", file=model_path, cure="Give a folder of them, or one file.")
     _find_beside(model, model_path)
     if is_folder:
-        return read_picture_folder(given, needs_classes=False)
+        pictures = read_picture_folder(given, needs_classes=False)
+        refuse_damaged(pictures)
+        return pictures
     path = Path(given)
     return PictureFolder(path.parent, (path,), np.array([""]))
+
+
+def refuse_unlabelled(model: Any, pictures: PictureFolder) -> None:
+    """Pictures whose class is asked for must lie in folders that are named like the model's classes.
+
+    Raises
+    ------
+    InputError
+    """
+    classes = [str(label) for label in learner_of(model).classes_]
+    is_known = np.isin(pictures.labels, classes)
+    if not is_known.all():
+        n, first = int((~is_known).sum()), pictures[int(np.argmin(is_known))]
+        few = ", ".join(classes[:_SHOWN_CLASSES]) + (", …" if len(classes) > _SHOWN_CLASSES else "")
+        raise InputError(
+            f"{n:,} of {len(pictures):,} pictures lie in no folder of a class of the model's, such as "
+            f"{str(first.relative_to(pictures.root))!r}",
+            file=str(pictures.root),
+            cure=f"Give a folder that holds a folder for each class: {few}.",
+        )
 
 
 def _find_beside(model: Any, path: str) -> None:

@@ -17,7 +17,7 @@ def show_image_model(screen: Screen, path: str, model: Any) -> None:
     """Print network, classes, certificate and, of a learner on codes, what it learned."""
     first, learner = (model[0] if hasattr(model, "steps") else model), learner_of(model)
     is_on_codes = learner is not first
-    lessons = learned(learner) if is_on_codes else None
+    lessons = learned(model) if is_on_codes else None
     seen = first.preparation_
     record = {
         "command": "show",
@@ -44,5 +44,5 @@ def show_image_model(screen: Screen, path: str, model: Any) -> None:
     screen.say(f"sees {seen.size} × {seen.size} pixels, {'grey' if seen.mode == 'L' else 'in colour'}", indent=2)
     tell_saved_certificate(screen, learner.certificate_)
     if lessons is not None:
-        tell_learned(screen, lessons)
+        tell_learned(screen, lessons, has_columns=False)
     screen.document(record)

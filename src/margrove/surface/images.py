@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import warnings
+import webbrowser
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,45 +15,61 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from margrove.atomic import replace_file
 from margrove.certificate import Certificate, certify
 from margrove.data import Column, Table
 from margrove.errors import ConvergenceWarning, DataWarning, InputError
 from margrove.status import Status
+from margrove.surface.answers import wilson
 from margrove.surface.cures import warnings_in_shell
-from margrove.surface.display import accuracy_text, percent, tell_certificate, tell_estimate
+from margrove.surface.display import estimate_text, how_words, percent, tell_certificate, tell_estimate
 from margrove.surface.image_models import ImageTraining
-from margrove.surface.image_page import ImagePage, page_of
+from margrove.surface.image_page import Judged, page_of
 from margrove.surface.meter import metered
-from margrove.surface.models import check_destination, check_folder, learner_of, write_model
+from margrove.surface.models import check_destination, learner_of, write_model
+from margrove.surface.report.writing import in_format, write_content
+from margrove.surface.reported import check_report
 from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters
 from margrove.surface.validation import Estimate, baseline_of, stratified_folds
-from margrove.transfer.pictures import PictureFolder, read_picture_folder
+from margrove.transfer.pictures import PictureFolder
 
 _HELD_OUT = 0.2  # of the pictures, to judge a fine-tuned network by: folds would train it several times
+_OF_TRIAL = ".trial"  # at the end of the name of a checkpoint
 _SHOWN_CLASSES = 12
+_OTHERS = "OTHER_PICTURES"  # a folder that nobody has named yet
+_NOT_ESTIMATED = "How often it is right was not estimated, as asked (--folds 0), or since a class has too few pictures."
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Predictions of pictures that the model at hand had not seen."""
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Predictions of pictures that the model at hand had not seen, and the estimate that they give."""
 
     estimate: Estimate
     rows: NDArray[np.intp]
     predicted: NDArray[Any]  # of these rows
 
+    def judged(self, pictures: PictureFolder) -> Judged:
+        """For the page."""
+        how = f"How this was found: {how_words(self.estimate, 'picture')}." if len(self.rows) else _NOT_ESTIMATED
+        return Judged(pictures, self.rows, self.predicted, how)
+
 
 def train_on_images(
-    screen: Screen, folder: str, training: ImageTraining, output: str | None, report: str | None
+    screen: Screen,
+    folder: str,
+    training: ImageTraining,
+    output: str | None,
+    report: str | None,
+    *,
+    is_opened: bool = False,
 ) -> None:
     """Read, make codes, estimate, fit, certify, save, show."""
     learner = training.learner()  # so that a wrong parameter is told before anything is read
-    pictures = read_picture_folder(folder)
+    pictures = training.pictures(folder)
     stem = pictures.root.resolve().name or "images"
     destination, page_path = output or f"{stem}.margrove", report or f"{stem}.html"
     is_replaced = check_destination(destination)
-    check_folder(page_path, "pictures.html")
+    check_report(page_path, option="--report", cure="Choose another place for it: --report.")
     _tell_folder(screen, pictures)
     screen.say(f"Model: {training.model} ({training.choice.words})", indent=2)
     labels = pictures.labels
@@ -66,28 +82,36 @@ def train_on_images(
             f"{features.n_features_out_:,} numbers for each picture, from {features.network_name_} ({features.layer_})",
             indent=2,
         )
-        judged = _fold_by_fold(screen, learner, codes, labels, training)
+        trial = _fold_by_fold(screen, learner, codes, labels, training)
     else:
-        judged = _held_out(screen, learner, pictures, training)
-    tell_estimate(screen, judged.estimate)
+        trial = _held_out(screen, learner, pictures, training)
+    tell_estimate(screen, trial.estimate, "picture")
     model, certificate, told = _fit(screen, learner, features, codes, pictures)
     for message in told:
         screen.warn(message)
+    if hasattr(learner, "course_"):
+        _tell_course(screen, learner)
     tell_certificate(screen, certificate)
     write_model(model, destination)
-    page = page_of(
-        model, pictures, codes, judged.rows, judged.predicted, judged.estimate, certificate, source=os.fspath(folder)
-    )
-    replace_file(Path(page_path), page.to_html().encode())
-    _tell_page(screen, page, page_path)
+    judged = trial.judged(pictures)
+    with metered(screen, "drawing the page"):
+        page = page_of(model, judged, codes, certificate, is_recomputed=True)
+        write_content(in_format(page, "html"), page_path)
+    _tell_page(screen, judged, page_path)
+    if is_opened:
+        webbrowser.open(Path(page_path).resolve().as_uri())
     screen.heading(f"Saved {destination}{' (replacing the model that was there)' if is_replaced else ''}")
     screen.say("Next:", indent=2)
-    for command in (["predict", destination, folder], ["certify", destination, folder]):
+    for command in (
+        ["predict", destination, _OTHERS],
+        ["report", destination, _OTHERS],
+        ["certify", destination, folder],
+    ):
         screen.say(shlex.join(["margrove", *command]), indent=4)
     if screen.is_quiet:
-        worth = accuracy_text(judged.estimate)
+        worth = estimate_text(trial.estimate)
         screen.essential(f"{training.model}: accuracy {worth}; {destination}; {page_path}")
-    screen.document(_record(folder, pictures, training, model, judged, certificate, told, destination, page_path))
+    screen.document(_record(folder, pictures, training, model, trial, certificate, told, destination, page_path))
     screen.finish()
 
 
@@ -96,7 +120,7 @@ def _record(
     pictures: PictureFolder,
     training: ImageTraining,
     model: Any,
-    judged: Judged,
+    trial: Trial,
     certificate: Certificate,
     told: list[str],
     destination: str,
@@ -113,7 +137,7 @@ def _record(
         "model": training.model,
         "network": {"name": first.network_name_, "fingerprint": first.network_digest_},
         "parameters": plain_parameters(learner),
-        "estimate": judged.estimate.to_dict(),
+        "estimate": trial.estimate.to_dict(),
         "status": str(learner.status_),
         "certificate": certificate.to_dict(),
         "warnings": told,
@@ -136,9 +160,7 @@ def _rows_of(codes: Any, rows: NDArray[np.intp]) -> Any:
     return codes.take(rows) if isinstance(codes, Table) else codes[rows]
 
 
-def _fold_by_fold(
-    screen: Screen, learner: Any, codes: Any, labels: NDArray[np.str_], training: ImageTraining
-) -> Judged:
+def _fold_by_fold(screen: Screen, learner: Any, codes: Any, labels: NDArray[np.str_], training: ImageTraining) -> Trial:
     """Every picture predicted by a model that has not seen it."""
     folds = stratified_folds(_labels_alone(labels), training.folds, training.seed)
     predicted, accuracies = np.empty(len(labels), labels.dtype), []
@@ -158,7 +180,10 @@ def _fold_by_fold(
             rows.append(test)
             meter.advance()
     tested = np.sort(np.concatenate(rows)) if rows else np.empty(0, np.intp)
-    return Judged(Estimate(tuple(accuracies), *baseline_of(labels), folds.notes), tested, predicted[tested])
+    is_right = predicted[tested] == labels[tested]
+    interval = wilson(int(is_right.sum()), len(tested)) if rows else None
+    estimate = Estimate(tuple(accuracies), *baseline_of(labels), folds.notes, interval=interval)
+    return Trial(estimate, tested, predicted[tested])
 
 
 def _labels_alone(labels: NDArray[np.str_]) -> Table:
@@ -167,13 +192,13 @@ def _labels_alone(labels: NDArray[np.str_]) -> Table:
     return Table(target=Column("class", "category", codes.astype(np.int32), tuple(levels.tolist())))
 
 
-def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: ImageTraining) -> Judged:
+def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: ImageTraining) -> Trial:
     """A fine-tuned network, judged by a part of the pictures that it has not seen."""
     from sklearn.model_selection import train_test_split
 
     labels = pictures.labels
     if training.folds == 0:
-        return Judged(
+        return Trial(
             Estimate((), *baseline_of(labels), ("not estimated, as asked (--folds 0)",)),
             np.empty(0, np.intp),
             labels[:0],
@@ -190,13 +215,23 @@ def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: I
     )
     test = np.sort(test)
     with metered(screen, "fine-tuning, to be judged") as meter:
-        model = clone(learner).fit([pictures[i] for i in train], labels[train])
+        trial = clone(learner)
+        if trial.checkpoint is not None:  # one file for each of the two fits: neither is in the other's way
+            trial.set_params(checkpoint=f"{trial.checkpoint}{_OF_TRIAL}")
+        model = trial.fit([pictures[i] for i in train], labels[train])
         if model.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt
         meter.begin("judging it")
         predicted = model.predict([pictures[i] for i in test])
-    right = float(np.mean(predicted == labels[test]))
-    return Judged(Estimate((right,), *baseline_of(labels), method="hold-out", n_tested=len(test)), test, predicted)
+    is_right = predicted == labels[test]
+    interval = wilson(int(is_right.sum()), len(test))
+    return Trial(
+        Estimate(
+            (float(np.mean(is_right)),), *baseline_of(labels), method="hold-out", n_tested=len(test), interval=interval
+        ),
+        test,
+        predicted,
+    )
 
 
 def _fit(
@@ -217,14 +252,25 @@ def _fit(
     return model, certificate, warnings_in_shell(caught)
 
 
-def _tell_page(screen: Screen, page: ImagePage, path: str) -> None:
+def _tell_course(screen: Screen, learner: Any) -> None:
+    """Of a network that was trained on: how far it came."""
+    screen.heading("Training, on all pictures")
+    first, last = learner.course_[0], learner.course_[-1]
+    passes = "pass" if len(learner.course_) == 1 else "passes"
+    screen.say(f"{len(learner.course_):,} {passes} over the pictures, of {learner.epochs:,} at most", indent=2)
+    screen.say(f"loss ({learner.loss}) from {first['loss']:.3g} to {last['loss']:.3g}", indent=2)
+    if "held_out_accuracy" in last:
+        best = min(learner.course_, key=lambda line: line["held_out_loss"])
+        screen.say(f"at best {percent(best['held_out_accuracy'])} right of those held out to stop by", indent=2)
+
+
+def _tell_page(screen: Screen, judged: Judged, path: str) -> None:
     screen.heading("Pictures")
-    n = page.n_judged
-    if n:
-        screen.say(
-            f"{percent(page.n_right / n)} of {n:,} judged pictures are right; {n - page.n_right:,} wrong", indent=2
-        )
-        if page.confusions:
-            true, predicted, count = page.confusions[0]
-            screen.say(f"most often confused: {true} taken for {predicted} ({count:,} times)", indent=2)
+    if judged.n:
+        wrong = judged.n - judged.n_right
+        screen.say(f"{judged.n_right:,} of {judged.n:,} judged pictures are right; {wrong:,} wrong", indent=2)
+        if judged.confusions:
+            true, predicted, count = judged.confusions[0]
+            times = "once" if count == 1 else f"{count:,} times"
+            screen.say(f"most often confused: {true} taken for {predicted} ({times})", indent=2)
     screen.say(f"{path}: examples right and wrong, to be opened in a browser", indent=2)

@@ -287,7 +287,11 @@ def _columns(model: Any, width: int) -> list[_Encoded]:
             _Encoded(origin.column, "missing" if origin.is_missing else _text(origin.level), origin.is_word)
             for origin in encoder.output_origins()
         ]
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(width)])
+    first = model[0] if hasattr(model, "steps") else model
+    if hasattr(first, "network_digest_"):  # of pictures: the maps of a network
+        names = first.get_feature_names_out()
+    else:
+        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(width)])
     return [_Encoded(str(name), None) for name in names]
 
 

@@ -103,8 +103,9 @@ def check_destination(path: str) -> bool:
     return True
 
 
-def check_folder(path: str, example: str) -> None:
-    """Refuse a path whose folder cannot take a file; `example` is the name of one that would do.
+def check_folder(path: str, example: str, option: str = "-o") -> None:
+    """Refuse a path whose folder cannot take a file; `example` is the name of one that would do, and `option` what
+    names another.
 
     Raises
     ------
@@ -118,9 +119,13 @@ def check_folder(path: str, example: str) -> None:
     if file.exists() and not file.is_file():
         return  # a pipe or a device: its folder stays as it is
     if not folder.is_dir():
-        raise InputError(f"there is no folder {str(folder)!r}", file=path, cure="Make it first, or choose another: -o.")
+        raise InputError(
+            f"there is no folder {str(folder)!r}", file=path, cure=f"Make it first, or choose another: {option}."
+        )
     if not os.access(folder, os.W_OK):
-        raise InputError(f"the folder {str(folder)!r} may not be written to", file=path, cure="Choose another: -o.")
+        raise InputError(
+            f"the folder {str(folder)!r} may not be written to", file=path, cure=f"Choose another: {option}."
+        )
 
 
 def write_model(model: Any, path: str) -> None:

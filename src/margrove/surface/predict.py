@@ -37,7 +37,9 @@ from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.record_words import expectation_words, history_of
 from margrove.surface.regression import Deviation, deviation_of
 from margrove.surface.screen import Screen
+from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.pictures import PictureFolder
+from margrove.transfer.softmax import SoftmaxClassifier
 
 UNNAMED_TARGET = "prediction"  # the column's name where the model does not know its target's
 
@@ -167,18 +169,24 @@ def _predicted_pictures(model: Any, pictures: PictureFolder, *, with_scores: boo
 
 def _score_names(model: Any) -> tuple[str, ...]:
     learner = learner_of(model)
-    if is_tree(model) or is_boosted(model):
-        what = "probability" if is_tree(model) else "votes"
+    if _is_probable(model) or is_boosted(model):
+        what = "probability" if _is_probable(model) else "votes"
         return tuple(f"{what} {label}" for label in getattr(learner, "classes_", ()))
     machines = learner.certificate_.machines
     is_joint = len(machines) == 1 and is_classifier(learner) and len(learner.classes_) > 2  # one machine, all classes
     return tuple(f"score {machine}" for machine in (learner.classes_ if is_joint else machines))
 
 
+def _is_probable(model: Any) -> bool:
+    """Whether it says how probable each class is: a tree, or a network's last layer with the loss of softmax."""
+    learner = learner_of(model)
+    return is_tree(model) or (isinstance(learner, SoftmaxClassifier | FineTuned) and hasattr(learner, "predict_proba"))
+
+
 def _scores(model: Any, features: Any) -> NDArray[np.float64]:
-    """The decision value of each machine, (n, machines); of each class, for a tree its probability, for trees that
-    vote its share of all votes."""
-    if is_tree(model) and is_classifier(learner_of(model)):
+    """The decision value of each machine, (n, machines); of each class, for a tree or softmax its probability, for
+    trees that vote its share of all votes."""
+    if _is_probable(model) and is_classifier(learner_of(model)):
         return np.asarray(model.predict_proba(features))
     if is_boosted(model) and is_classifier(learner_of(model)):
         return vote_shares(np.asarray(model.decision_function(features)))

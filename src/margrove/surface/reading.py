@@ -87,6 +87,21 @@ class Reading:
             return Table([*penguins.columns, penguins.target], source=penguins.source)
         return self._read(False)
 
+    def refuse_folder(self) -> None:
+        """A folder is no table; it may be one of pictures, which another command takes.
+
+        Raises
+        ------
+        InputError
+        """
+        if self.file is not None and Path(self.file).is_dir():
+            pictures = shlex.join(["margrove", "images", self.file])
+            raise InputError(
+                "is a folder, and a table was wanted",
+                file=self.file,
+                cure=f"Name a file in it; where it holds pictures: {pictures}",
+            )
+
     @property
     def stem(self) -> str:
         """The file's name without its extensions: the name of the model made from it."""
@@ -137,6 +152,7 @@ class Reading:
         return penguins
 
     def _read(self, target: Target) -> Table:
+        self.refuse_folder()
         return read_table(
             self.file,
             target=target,

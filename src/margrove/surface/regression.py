@@ -20,7 +20,7 @@ from margrove.surface.display import part_of
 from margrove.surface.meter import Meter
 from margrove.surface.models import learner_of
 from margrove.surface.screen import Screen
-from margrove.surface.validation import Folds, ModelMaker, refuse_interrupted
+from margrove.surface.validation import Folds, ModelMaker, check_folds, refuse_interrupted
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,7 @@ def plain_folds(table: Table, wanted: int, seed: int) -> Folds:
     """
     from sklearn.model_selection import KFold
 
-    if wanted < 0 or wanted == 1:
-        raise ParameterError(f"--folds is {wanted}; it must be at least 2, or 0 for no cross-validation.")
+    check_folds(wanted)
     if wanted == 0:
         return Folds((), ("not estimated, as asked (--folds 0)",))
     n_folds = min(wanted, table.n_rows)

@@ -35,21 +35,23 @@ def report_path(destination: str) -> str | None:
     return str(path if path != Path(destination) else path.with_suffix(f".report{_SUFFIX}"))
 
 
-def check_report(path: str) -> None:
-    """Refuse, before any work is done, to write over a page that is no report of ours.
+def check_report(
+    path: str, *, option: str = "-o", cure: str = "Choose another name for the model: -o; or say --no-report."
+) -> None:
+    """Refuse, before any work is done, to write over a page that is no report of ours. ``option`` names another place.
 
     Raises
     ------
     InputError
     """
-    check_folder(path, "model.html")
+    check_folder(path, "model.html", option)
     if not Path(path).is_file():
         return
     with Path(path).open("rb") as stream:
         is_ours = _MARK in stream.read(_HEAD)
     if not is_ours:
         problem = "there is such a page already and it is no Margrove report, so it is not overwritten"
-        raise InputError(problem, file=path, cure="Choose another name for the model: -o; or say --no-report.")
+        raise InputError(problem, file=path, cure=cure)
 
 
 def write_report(screen: Screen, model: Any, table: Table, path: str) -> None:

@@ -122,7 +122,7 @@ def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) 
     most = MOST_LEVELS if max_levels is None else max_levels
     if most < 0:
         raise ParameterError(f"--max-levels is {most}; it must be at least 1, or 0 for all.")
-    model = _of_trees_in(path, "--rules")
+    model = _of_trees(read_model(path), path, "--rules")
     record: dict[str, Any] = {"command": "show", "model": path, "style": style}
     if is_tree(model):
         rules = model.rules(style=style, max_levels=most or None)
@@ -154,15 +154,15 @@ def show_code(screen: Screen, path: str, language: str) -> None:
     """Print a function or expression that predicts as a saved tree does."""
     if language not in CODE:
         raise ParameterError(f"--code is {language!r}; it must be one of {', '.join(CODE)}.")
-    code = tree_code(path, language, "--code")
+    code = tree_code(read_model(path), path, language, "--code")
     if not screen.is_json:
         print(code)  # as it is: no line of code may be wrapped
     screen.document({"command": "show", "model": path, "language": language, "code": code})
 
 
-def tree_code(path: str, language: str, option: str) -> str:
+def tree_code(model: Any, path: str, language: str, option: str) -> str:
     """The tree of a file as code, which ``option`` asked for."""
-    model = _of_trees_in(path, option)
+    model = _of_trees(model, path, option)
     if not is_tree(model):
         problem = f"{option} is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
         raise InputError(problem, file=path, cure="Train one: --model tree.")
@@ -170,9 +170,8 @@ def tree_code(path: str, language: str, option: str) -> str:
     return code
 
 
-def _of_trees_in(path: str, option: str) -> Any:
+def _of_trees(model: Any, path: str, option: str) -> Any:
     """The tree of a file, or its trees that vote, trained on the table itself: their words are the table's."""
-    model = read_model(path)
     if not has_rules(model):
         problem = f"{option} is for decision trees, and this is a {type(learner_of(model)).__name__}"
         raise InputError(problem, file=path, cure="Train one: --model tree.")

@@ -74,6 +74,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     began = time.monotonic()
     training.check()  # so that a wrong parameter is told before a large file is read
     Effort(training.time_limit)
+    reading.refuse_folder()
     destination = output or f"{reading.stem}.margrove"
     is_replaced = check_destination(destination)
     report = report_path(destination) if has_report else None

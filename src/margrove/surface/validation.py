@@ -74,6 +74,12 @@ class Folds:
     notes: tuple[str, ...] = ()
 
 
+def check_folds(wanted: int) -> None:
+    """Raise `ParameterError` if ``wanted`` is negative or 1."""
+    if wanted < 0 or wanted == 1:
+        raise ParameterError(f"--folds is {wanted}; it must be at least 2, or 0 for no cross-validation.")
+
+
 def stratified_folds(table: Table, wanted: int, seed: int) -> Folds:
     """Folds that hold each class in its proportion; fewer, or none, where a class is too small, and that is said.
 
@@ -84,8 +90,7 @@ def stratified_folds(table: Table, wanted: int, seed: int) -> Folds:
     """
     from sklearn.model_selection import StratifiedKFold
 
-    if wanted < 0 or wanted == 1:
-        raise ParameterError(f"--folds is {wanted}; it must be at least 2, or 0 for no cross-validation.")
+    check_folds(wanted)
     if wanted == 0:
         return Folds((), ("not estimated, as asked (--folds 0)",))
     labels = table.labels()

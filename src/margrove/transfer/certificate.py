@@ -1,11 +1,16 @@
 """Certificates of the last layers, recomputed from data and model in float64. Nothing here imports a solver.
 
-**Softmax.** With p_i the probabilities at (W, b), e_i the true class as a unit vector and V = C Σ s_i (e_i − p_i) x_iᵀ,
+**Softmax.** The dual problem is
 
-    P(W, b) − min P  ≤  P(W, b) − P(W, b′) + ½‖W − V(b′)‖²,
+    max over q of  C Σ s_i H(q_i) − ½‖V(q)‖²,   V(q) = C Σ s_i (e_i − q_i) x_iᵀ,   Σ s_i (e_i − q_i) = 0,
 
-where b′ is the best intercept for this W: it makes Σ s_i (e_i − p_i) = 0, so that the p_i are feasible in the dual
-problem, max C Σ s_i H(p_i) − ½‖V‖², and the difference of the two objectives is that square. At the optimum V = W.
+with q_i probabilities of the classes, e_i the true class as a unit vector and H the entropy. Every such q proves, with
+p_i the probabilities at (W, b),
+
+    P(W, b) − min P  ≤  ½‖W − V(q)‖² + C Σ s_i KL(q_i ‖ p_i),
+
+which is 0 at the optimum, q = p. Taken here: the probabilities at W and the best intercept for it, which nearly meet
+the equality, with the little that is too much in one class moved to those that have too little, so that they meet it.
 
 **Fine-tuning.** No optimum is claimed, since none can be proved. What is claimed is what the fit said of its own rows:
 the loss and the errors, computed again from the weights and the pictures.
@@ -13,11 +18,12 @@ the loss and the errors, computed again from the weights and the pictures.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import log_softmax, logsumexp, softmax, xlogy
 
 from margrove.certificate import Certificate, Claim, per_machine
 from margrove.data.sample import float64_block, read_points, settle_weights
@@ -28,7 +34,9 @@ from margrove.linear.problem import machine_names
 RELATIVE_GAP = 1e-3  # of the objective: what `SoftmaxClassifier` asks for unless told otherwise
 SAME_LOSS = 0.02  # relative: a network in float32 on another machine, or after its pictures were decoded anew
 _NEWTON_STEPS = 50  # for the intercept: K numbers, and a convex function of them
-_FLAT = 1e-10  # of a slope per row: nothing is left to gain
+_FLAT = 1e-10  # of a slope, relative to the parts it is the sum of: nothing is left to gain
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of each term of a KL: a bound may not profit from it
+_ALL_BUT_NOTHING = 1 - float(np.finfo(np.float64).eps)  # that may be missing, so that the rest has a logarithm
 
 Floats = NDArray[np.float64]
 
@@ -42,16 +50,24 @@ def certify_softmax(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Ce
     s = settle_weights(points, np.asarray(y), sample_weight, model.class_weight)
     s = np.ones(len(codes)) if s is None else s
     points = float64_block(points, slice(None))
-    truth = (codes == 1)[:, None] if len(model.classes_) == 2 else codes[:, None] == np.arange(len(model.classes_))
-    flat = np.asarray(points @ model.coef_.T)  # scores without the intercept
-    best = _best_intercept(flat, truth, s, model.intercept_)
-    penalty = float((model.coef_**2).sum()) / 2
-    primal = penalty + model.C * float(s @ _losses(flat + model.intercept_, truth))
-    lowered = penalty + model.C * float(s @ _losses(flat + best, truth))
-    pull = model.C * ((truth - _probabilities(flat + best)) * s[:, None]).T @ points  # V
-    gap = max(0.0, primal - lowered) + float(((model.coef_ - pull) ** 2).sum()) / 2
-    relative = gap / primal if primal > 0 else 0.0
-    wrong = _answers(flat + model.intercept_) != codes
+    K = len(model.classes_)
+    with np.errstate(over="ignore", invalid="ignore"):  # of weights that are no numbers: the gap is none either
+        flat = np.asarray(points @ model.coef_.T)  # scores without the intercept
+        if K == 2:  # one w, for the second class; the first one's score is 0
+            flat = np.column_stack([np.zeros(len(flat)), flat])
+        b = np.append(0.0, model.intercept_) if K == 2 else np.asarray(model.intercept_, np.float64)
+        losses = _losses(flat + b, codes)
+        primal = float((model.coef_**2).sum()) / 2 + model.C * float(s @ losses)
+    if math.isfinite(primal):
+        q = _balanced(_best_intercept(flat, codes, s, b), flat, codes, s)
+        with np.errstate(over="ignore", invalid="ignore"):
+            pull = model.C * (_missing(q, codes) * s[:, None]).T @ points  # V
+            gap = float(((model.coef_ - pull[-len(model.coef_) :]) ** 2).sum()) / 2
+            gap += model.C * float(s @ _divergences(q, flat + b, codes))
+    else:
+        gap = math.inf
+    relative = gap / primal if primal > 0 and math.isfinite(gap) else math.inf
+    wrong = _answers(flat + b, K) != codes
     claims = (
         Claim("primal objective", per_machine(primal), words="½‖W‖² + C times the loss"),
         Claim("dual objective", per_machine(primal - gap), words="no weights at all have a smaller objective"),
@@ -123,39 +139,75 @@ def mean_loss(scores: Floats, codes: NDArray[Any], loss: str) -> float:
     return float(np.maximum(0.0, 1 + others.max(axis=1) - scores[rows, codes]).mean())
 
 
-def _losses(z: Floats, truth: NDArray[np.bool_]) -> Floats:
-    if z.shape[1] == 1:
-        return np.logaddexp(0, np.where(truth, -z, z))[:, 0]
-    return np.asarray(-log_softmax(z, axis=1)[truth])
+def _answers(z: Floats, n_classes: int) -> NDArray[np.intp]:
+    return (z[:, 1] > 0).astype(np.intp) if n_classes == 2 else z.argmax(axis=1)
 
 
-def _probabilities(z: Floats) -> Floats:
-    return np.asarray(expit(z) if z.shape[1] == 1 else softmax(z, axis=1))
+def _losses(z: Floats, codes: NDArray[Any]) -> Floats:
+    """−log p of the true class, log(1 + Σ_{k≠y} exp(z_k − z_y)): it keeps its digits where it is small."""
+    rows = np.arange(len(codes))
+    others = np.array(z)
+    others[rows, codes] = -np.inf
+    return np.asarray(np.logaddexp(0.0, logsumexp(others, axis=1) - z[rows, codes]))
 
 
-def _answers(z: Floats) -> NDArray[np.intp]:
-    return (z[:, 0] > 0).astype(np.intp) if z.shape[1] == 1 else z.argmax(axis=1)
+def _divergences(q: Floats, z: Floats, codes: NDArray[Any]) -> Floats:
+    """KL(q_i ‖ p_i) of each row, p_i the softmax of z_i; upwards by what its terms may be rounded."""
+    rows = np.arange(len(codes))
+    log_p = np.asarray(log_softmax(z, axis=1))
+    log_p[rows, codes] = -_losses(z, codes)
+    own = xlogy(q, q)
+    own[rows, codes] = q[rows, codes] * np.log1p(-np.minimum(_missing(q, codes)[rows, codes], _ALL_BUT_NOTHING))
+    terms = own - q * log_p
+    rounded = _ROUNDING * (np.abs(own) + np.abs(q * log_p)).sum(axis=1)
+    return np.asarray(np.maximum(0.0, terms.sum(axis=1)) + rounded)
 
 
-def _best_intercept(flat: Floats, truth: NDArray[np.bool_], s: Floats, start: Floats) -> Floats:
+def _missing(q: Floats, codes: NDArray[Any]) -> Floats:
+    """e − q of each row; 1 − q of the true class as the sum of the others, which keeps its digits where it is small."""
+    rows = np.arange(len(codes))
+    found = -q
+    found[rows, codes] = 0.0
+    found[rows, codes] = -found.sum(axis=1)
+    return np.asarray(found)
+
+
+def _best_intercept(flat: Floats, codes: NDArray[Any], s: Floats, start: Floats) -> Floats:
     """The b that minimises Σ s_i ℓ_i(flat_i + b): Newton's method, halving steps that do not help."""
-    b = np.array(start, np.float64)
-    value = float(s @ _losses(flat + b, truth))
+    rows = np.arange(len(codes))
+
+    def loss(b: Floats) -> float:
+        return float(s @ _losses(flat + b, codes))
+
+    b, value = np.array(start, np.float64), loss(start)
     for _ in range(_NEWTON_STEPS):
-        p = _probabilities(flat + b)
-        slope = s @ (p - truth)
-        if np.abs(slope).max() <= _FLAT * s.sum():
+        p = softmax(flat + b, axis=1)
+        missing = _missing(p, codes)
+        slope = -(s @ missing)
+        if np.abs(slope).max() <= _FLAT * float(s @ missing[rows, codes]):
             break
         curve = np.diag(s @ p) - (p * s[:, None]).T @ p
-        step = np.linalg.lstsq(curve, -slope, rcond=None)[0]  # of many classes a common shift changes nothing
+        step = np.linalg.lstsq(curve, -slope, rcond=None)[0]  # a common shift changes nothing
         share = 1.0
-        while share > _FLAT and not float(s @ _losses(flat + b + share * step, truth)) <= value:
+        while share > _FLAT and not loss(b + share * step) <= value:
             share /= 2
         if share <= _FLAT:
             break
-        b += share * step
-        value = float(s @ _losses(flat + b, truth))
+        b = b + share * step
+        value = loss(b)
     return b
+
+
+def _balanced(b: Floats, flat: Floats, codes: NDArray[Any], s: Floats) -> Floats:
+    """The probabilities at an intercept, with Σ s_i (q_i − e_i) = 0: of a class that has too much every row gives the
+    same share, and what is given goes to the classes that have too little, by what they lack."""
+    q = np.asarray(softmax(flat + b, axis=1))
+    excess = -(s @ _missing(q, codes))  # of each class; their sum is 0
+    too_much, too_little = np.maximum(excess, 0.0), np.maximum(-excess, 0.0)
+    if not too_little.sum() > 0:
+        return q
+    given = q * (too_much / np.maximum(s @ q, np.finfo(np.float64).tiny))
+    return np.asarray(q - given + np.outer(given.sum(axis=1), too_little / too_little.sum()))
 
 
 def _certificate(model: Any, n: int, machines: tuple[str, ...], claims: tuple[Claim, ...]) -> Certificate:

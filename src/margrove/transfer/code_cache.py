@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 import safetensors
 import safetensors.numpy
+from numpy.typing import NDArray
 
 from margrove.atomic import replace_file
 from margrove.checkpoint import fingerprint
-from margrove.errors import InputError, MargroveWarning, ParameterError, level_of_caller, shown
+from margrove.errors import MargroveWarning, ParameterError, level_of_caller, shown
 from margrove.transfer.networks import Floats
 from margrove.transfer.pictures import DIGEST_BYTES
 
@@ -68,27 +69,29 @@ class CodeCache:
     def __init__(self, folder: Path, question: str, n_maps: int) -> None:
         self._folder, self._n_maps = folder / question, n_maps
         self._waiting: dict[bytes, Floats] = {}
+        self._has_failed = False
         self._known: dict[bytes, tuple[Path, int]] = {}
         for path in sorted(self._folder.glob("*.safetensors")):
             keys = self._keys_of(path)
             self._known |= {key: (path, row) for row, key in enumerate(keys)}
 
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._known or key in self._waiting
-
-    def fill(self, keys: Sequence[bytes], into: Floats) -> None:
-        """The codes of pictures that are here; file by file, each opened once."""
+    def fill(self, keys: Sequence[bytes], into: Floats) -> NDArray[np.bool_]:
+        """The codes of pictures that are here, file by file, each opened once; and for which pictures they were."""
+        is_here = np.zeros(len(keys), bool)
         rows_of: dict[Path, list[tuple[int, int]]] = {}
         for place, key in enumerate(keys):
-            if key in self._waiting:
-                into[place] = self._waiting[key]
-            elif key in self._known:
+            if key in self._known:
                 path, row = self._known[key]
                 rows_of.setdefault(path, []).append((place, row))
         for path, pairs in rows_of.items():
             places, rows = np.array(pairs).T
-            with safetensors.safe_open(path, framework="numpy") as file:
-                into[places] = file.get_tensor("codes")[rows]
+            try:
+                with safetensors.safe_open(path, framework="numpy") as file:
+                    into[places] = file.get_tensor("codes")[rows]
+            except FileNotFoundError:  # another process has cleaned up since: these are computed anew
+                continue
+            is_here[places] = True
+        return is_here
 
     def keep(self, keys: Sequence[bytes], codes: Floats) -> None:
         """Add codes; they reach the disk in files of `ROWS_PER_FILE` rows, the rest with `flush`."""
@@ -103,14 +106,18 @@ class CodeCache:
         keys = np.frombuffer(b"".join(self._waiting), np.uint8).reshape(-1, DIGEST_BYTES)
         codes = np.stack(list(self._waiting.values()))
         path = self._folder / f"{fingerprint(keys, codes)}.safetensors"
+        self._waiting = {}
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             replace_file(path, safetensors.numpy.save({"keys": keys, "codes": codes}))
-        except OSError as error:
-            cure = "Make room, choose another folder (cache=…), or do without (cache=None)."
-            raise InputError(f"the cache cannot be written ({error.strerror})", file=str(path), cure=cure) from error
-        self._known |= {key: (path, row) for row, key in enumerate(self._waiting)}
-        self._waiting = {}
+        except OSError as error:  # the codes themselves are there, and worth more than their copy
+            if not self._has_failed:
+                message = (
+                    f"{path}: the cache cannot be written ({error.strerror or error}); codes are computed without it. "
+                    "Make room, choose another folder (cache=…), or do without (cache=None)."
+                )
+                warnings.warn(message, MargroveWarning, stacklevel=level_of_caller())
+            self._has_failed = True
 
     def _keys_of(self, path: Path) -> list[bytes]:
         """The keys of a file; none, with a warning, of one that is damaged: its codes are computed anew."""
@@ -129,5 +136,6 @@ class CodeCache:
             return [row.tobytes() for row in keys]
         message = f"{path}: this file of the cache is damaged ({problem}); its codes are computed anew."
         warnings.warn(message, MargroveWarning, stacklevel=level_of_caller())
-        path.unlink(missing_ok=True)
+        if os.access(self._folder, os.W_OK):
+            path.unlink(missing_ok=True)
         return []

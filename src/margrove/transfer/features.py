@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
+from sklearn.utils._set_output import _get_output_config as get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.checkpoint import fingerprint
@@ -148,17 +149,18 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         as_pictures(X)
         self.network_name_, network, self.preparation_ = self._open()
         self.network_digest_, self.layer_, self.n_features_out_ = network.digest, network.layer, network.n_maps
-        self._network = network
+        self._network, self._network_cut = network, self._cut()
         return self
 
     def transform(self, X: Any) -> Any:
-        """The codes of the pictures, (n, maps) float32; a `Table` of them with ``named``."""
+        """The codes of the pictures, (n, maps) float32: a `Table` with ``named``, a data frame after `set_output`."""
         check_is_fitted(self, "network_digest_")
         self._check_parameters()
         codes = self._codes(as_pictures(X))
-        return (
-            Table(block=codes, names=self.get_feature_names_out().tolist(), source="pictures") if self.named else codes
-        )
+        is_framed = get_output_config("transform", self)["dense"] != "default"  # by set_output, which names columns too
+        if not self.named or is_framed:
+            return codes
+        return Table(block=codes, names=self.get_feature_names_out().tolist(), source="pictures")
 
     def maps(self, X: Any, which: Sequence[int]) -> Floats:
         """Some maps of the pictures, ReLU'd but not pooled: (n, len(which), height, width).
@@ -198,8 +200,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         if folder is not None:
             cache = CodeCache(folder, self._question(), self.n_features_out_)
             keys = [picture.digest() for picture in pictures]
-            todo = np.array([i for i, key in enumerate(keys) if key not in cache], dtype=np.intp)
-            cache.fill(keys, codes)
+            todo = np.flatnonzero(~cache.fill(keys, codes))
         done = n - len(todo)
         report(Progress(STAGE, done, n))
         if not len(todo):
@@ -210,6 +211,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
             with ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
                 for part, pixels in batches:
                     codes[part] = self._of_batch(network, pixels)
+                    self._refuse_overflow(codes[part], [pictures[i].name for i in part])
                     if cache is not None:
                         cache.keep([keys[i] for i in part], codes[part])
                     done += len(part)
@@ -218,6 +220,16 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
             if cache is not None:
                 cache.flush()
         return codes
+
+    def _refuse_overflow(self, codes: Floats, names: list[str]) -> None:
+        """Raise `InputError` where a code is no number: a tree would take it for a missing cell."""
+        is_whole = np.isfinite(codes).all(axis=1)
+        if not is_whole.all():
+            raise InputError(
+                f"the network {self.network_name_} answers this picture with NaN or infinity",
+                file=names[int(np.argmin(is_whole))],
+                cure="Check its weights, mean and std.",
+            )
 
     def _of_batch(self, network: Network, pixels: NDArray[np.uint8]) -> Floats:
         codes = network.codes(pixels)
@@ -230,20 +242,25 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
 
     def _question(self) -> str:
         """All that decides a code but the picture."""
-        seen = self.preparation_
+        seen, network = self.preparation_, self._opened()
         return fingerprint(
             self.network_digest_, self.layer_, self.pooling, self.flip, str(self.normalise), self.precision,
-            [seen.size, seen.crop, seen.mean, seen.std],
+            [seen.size, seen.crop, seen.mean, seen.std], network.probe,
         )  # fmt: skip
 
     def _opened(self) -> Network:
-        """The network, opened again where this is a copy from a file; it must be the same."""
+        """The network, opened again where this came from a file or a parameter has changed; it must be the same."""
         network: Network | None = getattr(self, "_network", None)
-        if network is not None:
+        if network is not None and self._network_cut == self._cut():
             return network
         _, network, _ = self._open(self.preparation_)
         refuse_other(self, network.digest)
-        self._network = network
+        if (network.layer, network.n_maps) != (self.layer_, self.n_features_out_):
+            raise ParameterError(
+                f"layer is {shown(self.layer)}, which cuts the network at {network.layer!r}, and this ConvFeatures was "
+                f"fitted with a cut at {self.layer_!r}. Fit it again."
+            )
+        self._network, self._network_cut = network, self._cut()
         return network
 
     def _open(self, preparation: Preparation | None = None) -> tuple[str, Network, Preparation]:
@@ -252,8 +269,10 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         source = find_network(self.network, self.weights, download=self.download)
         if preparation is None:
             preparation = source.preparation.with_given(self.size, self.crop, self.mean, self.std)
-        cut = Cut(self.layer, self.pooling, self.device, self.precision)
-        return source.name, source.cut(cut, preparation), preparation
+        return source.name, source.cut(self._cut(), preparation), preparation
+
+    def _cut(self) -> Cut:
+        return Cut(self.layer, self.pooling, self.device, self.precision)
 
     def _check_parameters(self) -> None:
         for name, allowed in (

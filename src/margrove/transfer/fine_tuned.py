@@ -6,6 +6,8 @@ blocks only. The loss is that of softmax, −log p(y), or the hinge, max(0, 1 + 
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,19 +16,23 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
 from margrove.data.sample import number_classes, plain_labels
 from margrove.errors import (
+    ConvergenceWarning,
     InputError,
     ParameterError,
     check_choice,
     check_flag,
     check_number,
     check_whole,
+    level_of_caller,
     shown,
 )
+from margrove.status import Status
 from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.certificate import as_the_fit_says, mean_loss
 from margrove.transfer.networks import (
@@ -43,6 +49,7 @@ from margrove.transfer.pictures import Picture, as_pictures
 
 LOSSES = ("softmax", "hinge")
 SCHEDULES = ("cosine", "constant", "step")
+_MOST_RATE = 1000.0  # beyond all use, and still far from overflow
 _LEAST_PER_CLASS = 2  # pictures: one to learn from and one to hold out
 
 
@@ -82,7 +89,8 @@ class FineTuned(ClassifierMixin, RunsNetwork):
     time_limit : float, optional
         Seconds; looked at between epochs.
     checkpoint : path or Checkpoint, optional
-        Where the training is kept after an epoch, at intervals; see `Checkpoint`.
+        Where the training is kept after an epoch, at intervals; see `Checkpoint`. Another ``time_limit`` goes on from
+        it too, and where ``random_state`` is None so does the seed.
     random_state : int, RandomState or None
 
     Attributes
@@ -162,14 +170,15 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         checkpoint = self._check_parameters()
         pictures, codes = self._read(X, y)
         tuner = self._open(len(self.classes_))
-        plan = self._plan()
-        split = self._split(codes, plan.seed)
-        record = None
+        plan, record, left = self._plan(), None, None
         if checkpoint is not None:
-            asked = [self.network_digest_, str(plan), str(self.preparation_), str(self.n_blocks), codes, *split]
-            record = Record(checkpoint, fingerprint("fine-tuning", asked, [each.digest().hex() for each in pictures]))
+            record = Record(checkpoint, self._question(plan, codes, pictures))
+            left = record.read()
+        if left is not None and self.random_state is None:  # any seed will do, but it must be that of the first part
+            plan = replace(plan, seed=int(left.get("seed", plan.seed)))
+        split = self._split(codes, plan.seed)
         course = tuner.train(
-            plan, lambda rows: self.preparation_.pixels([pictures[i] for i in rows]), codes, split, record
+            plan, lambda rows: self.preparation_.pixels([pictures[i] for i in rows]), codes, split, record, left
         )
         self.course_, self.status_, self.engine_ = course.lines, course.status, "torch"
         self.n_iter_ = len(course.lines)
@@ -178,7 +187,22 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         self.training_loss_ = mean_loss(scores, codes, self.loss)
         n_wrong = int((scores.argmax(axis=1) != codes).sum())
         self.certificate_ = as_the_fit_says(self, len(codes), self.training_loss_, n_wrong)
+        if record is not None and course.status not in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            record.remove()
+        if course.status is Status.NONFINITE:
+            message = (
+                f"FineTuned ended with status 'nonfinite' in epoch {self.n_iter_ + 1}: numbers overflowed, and the "
+                "weights are those from before; use a smaller learning_rate."
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
         return self
+
+    def _question(self, plan: Any, codes: NDArray[np.intp], pictures: list[Picture]) -> str:
+        """All that decides the weights, to know a checkpoint by; a time limit does not, nor a seed that is free."""
+        decided = replace(plan, time_limit=None, seed=0 if self.random_state is None else plan.seed)
+        held_out = self.validation_fraction if self.early_stopping else 0
+        asked = [self.network_digest_, str(decided), str(self.preparation_), str(self.n_blocks), held_out, codes]
+        return fingerprint("fine-tuning", asked, [each.digest().hex() for each in pictures])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores of the classes, (n, classes); for two classes the second's less the first's, (n,)."""
@@ -224,9 +248,16 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         return Tuner(source.module, n_classes, self.preparation_, self.n_blocks, self.device)
 
     def _read(self, X: Any, y: Any) -> tuple[list[Picture], NDArray[np.intp]]:
-        pictures, labels = as_pictures(X), plain_labels(np.asarray(y))
+        pictures = as_pictures(X)
+        if y is None:
+            raise InputError("y is None; the class of each picture was expected", cure="Give one label for each.")
+        labels = plain_labels(np.asarray(y))
         if labels.shape != (len(pictures),):
             raise InputError(f"X has {len(pictures)} pictures and y has the shape {labels.shape}")
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            row = int(np.argmin(np.isfinite(labels)))
+            raise InputError(f"Input y contains {labels[row]}, first in row {row}", cure="Leave such pictures out.")
+        check_classification_targets(labels)
         self.classes_, codes = number_classes(labels)
         if len(self.classes_) < 2:
             raise InputError(f"y has one class, {shown(self.classes_[0])}; two are needed", cure="Add pictures.")
@@ -282,7 +313,7 @@ class FineTuned(ClassifierMixin, RunsNetwork):
             check_whole("n_blocks", self.n_blocks, least=0, cure="None trains all blocks.")
         for name in ("epochs", "batch_size", "patience"):
             check_whole(name, getattr(self, name), least=1)
-        check_number("learning_rate", self.learning_rate, above=0)
+        check_number("learning_rate", self.learning_rate, above=0, most=_MOST_RATE)
         for name in ("body_rate", "weight_decay"):
             check_number(name, getattr(self, name), least=0)
         check_number("validation_fraction", self.validation_fraction, above=0, most=0.9)

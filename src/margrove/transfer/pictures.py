@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,9 @@ from margrove.errors import InputError, shown
 
 DIGEST_BYTES = 16
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+_SHOWN = 3  # names of what was passed over
+_CHANNELS = (1, 3, 4)  # of an array
+_TOO_LARGE = "it has more pixels than any picture should"
 _DEEP_GREY = ("I", "F")  # modes that begin so have more than 8 bits, and no common white
 
 
@@ -45,7 +47,7 @@ class Picture(ABC):
         Raises
         ------
         InputError
-            If its pixels have more than 8 bits.
+            If its pixels have more than 8 bits, or cannot be decoded.
         """
         image = self.image()
         if image.mode.startswith(_DEEP_GREY):
@@ -54,7 +56,11 @@ class Picture(ABC):
                 file=self.name,
                 cure="Save it with 8 bits a channel.",
             )
-        return image if image.mode == mode else image.convert(mode)
+        try:
+            return image if image.mode == mode else image.convert(mode)
+        except ValueError as error:
+            problem = f"its pixels are of mode {image.mode!r}, which cannot be brought to {mode} ({error})"
+            raise InputError(problem, file=self.name, cure="Save it in red, green and blue.") from error
 
 
 class FilePicture(Picture):
@@ -68,23 +74,29 @@ class FilePicture(Picture):
         """BLAKE2b of the file: nothing is decoded."""
         try:
             return _blake(self.path.read_bytes())
+        except FileNotFoundError as error:
+            raise InputError("there is no such file", file=self.name, cure="Check the path.") from error
         except OSError as error:
             raise self._unreadable(error.strerror or str(error)) from error
 
     def image(self) -> Image.Image:
         """The decoded file, turned as its EXIF says."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", Image.DecompressionBombWarning)
-                with Image.open(self.path) as opened:
-                    opened.load()
-                    return ImageOps.exif_transpose(opened)
+            # Pillow warns of many pixels and refuses twice as many; to turn its warning into an error would change the
+            # filters of all threads.
+            with Image.open(self.path) as opened:
+                if Image.MAX_IMAGE_PIXELS is not None and opened.width * opened.height > Image.MAX_IMAGE_PIXELS:
+                    raise self._unreadable(_TOO_LARGE)
+                opened.load()
+                return ImageOps.exif_transpose(opened)
+        except InputError:
+            raise
         except FileNotFoundError as error:
-            raise self._unreadable("there is no such file") from error
+            raise InputError("there is no such file", file=self.name, cure="Check the path.") from error
         except UnidentifiedImageError as error:
             raise self._unreadable("it is no picture that Pillow knows") from error
         except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-            raise self._unreadable("it has more pixels than any picture should") from error
+            raise self._unreadable(_TOO_LARGE) from error
         except (OSError, SyntaxError, ValueError) as error:
             raise self._unreadable(f"it cannot be decoded ({error})") from error
 
@@ -96,7 +108,7 @@ class ArrayPicture(Picture):
     """A picture as an array of shape (height, width) or (height, width, channels): bytes, or floats from 0 to 1."""
 
     def __init__(self, pixels: NDArray[Any], name: str) -> None:
-        if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))) or 0 in pixels.shape:
+        if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in _CHANNELS)) or 0 in pixels.shape:
             raise InputError(
                 f"has the shape {pixels.shape}; (height, width) or (height, width, 3) was expected",
                 file=name,
@@ -138,12 +150,17 @@ class PilPicture(Picture):
 
     def digest(self) -> bytes:
         """BLAKE2b of the decoded picture, its mode and its size."""
-        image = self._image.convert("RGBA") if self._image.mode == "P" else self._image
+        image = self.image()
+        image = image.convert("RGBA") if image.mode == "P" else image
         return _blake(f"{image.mode} {image.size};".encode(), image.tobytes())
 
     def image(self) -> Image.Image:
-        """As it came."""
-        return self._image
+        """As it came, but turned as its EXIF says, where it still has that: what its file would give."""
+        try:
+            return ImageOps.exif_transpose(self._image)
+        except (OSError, SyntaxError, ValueError) as error:  # Pillow decodes only now what it has opened before
+            problem = f"it cannot be decoded ({error})"
+            raise InputError(problem, file=self.name, cure="Mend it, or take it away.") from error
 
 
 def _blake(*parts: bytes | memoryview) -> bytes:
@@ -159,7 +176,7 @@ def as_pictures(X: Any) -> list[Picture]:
     Parameters
     ----------
     X : array of shape (n, height, width[, 1, 3 or 4]), path of a folder, or list of paths, arrays and PIL images
-        Arrays are of bytes, or of floats from 0 to 1.
+        Arrays, or tensors, are of bytes, or of floats from 0 to 1. A column of a data frame will do for a list.
 
     Examples
     --------
@@ -172,6 +189,14 @@ def as_pictures(X: Any) -> list[Picture]:
         X = X.paths
     if isinstance(X, Image.Image):
         raise InputError("X is one picture", cure="Give a list: [picture].")
+    if hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2:  # a data frame
+        names = [str(name) for name in X.columns]
+        if len(names) != 1:
+            cure = f"Give the column that holds paths or pictures: X[{names[0]!r}], say."
+            raise InputError(f"X is a table of {len(names)} columns, and no pictures", cure=cure)
+        X = X[X.columns[0]]
+    elif hasattr(X, "__array__") and not isinstance(X, np.ndarray | Sequence) and not hasattr(X, "index"):
+        X = np.asarray(X)  # a tensor of torch's, say
     if isinstance(X, str | os.PathLike):
         if not Path(X).is_dir():
             raise InputError("is no folder", file=os.fspath(X), cure="Give a folder, or a list of files: [path].")
@@ -180,6 +205,11 @@ def as_pictures(X: Any) -> list[Picture]:
         raise InputError(
             f"X is an array of shape {X.shape}; pictures have the shape (n, height, width) or (n, height, width, 3)",
             cure="Reshape it: X.reshape(n, height, width, 3), say.",
+        )
+    if isinstance(X, np.ndarray) and X.dtype.kind in "uifb" and _is_one_picture(X.shape):
+        raise InputError(
+            f"X is an array of shape {X.shape}, which reads as one picture in colour",
+            cure="Give a batch of pictures: X[np.newaxis]; grey ones as (n, height, width, 1).",
         )
     if not isinstance(X, Iterable) or isinstance(X, dict | set | bytes):
         raise InputError(
@@ -192,6 +222,11 @@ def as_pictures(X: Any) -> list[Picture]:
     return pictures
 
 
+def _is_one_picture(shape: tuple[int, ...]) -> bool:
+    """Whether (n, height, width) is rather (height, width, channels)."""
+    return len(shape) == 3 and shape[2] in _CHANNELS and shape[1] > max(_CHANNELS)
+
+
 def _picture(given: Any, number: int) -> Picture:
     name = f"picture {number}"
     if isinstance(given, Picture):
@@ -200,8 +235,8 @@ def _picture(given: Any, number: int) -> Picture:
         return FilePicture(given)
     if isinstance(given, Image.Image):
         return PilPicture(given, name)
-    if isinstance(given, np.ndarray):
-        return ArrayPicture(given, name)
+    if isinstance(given, np.ndarray) or hasattr(given, "__array__"):
+        return ArrayPicture(np.asarray(given), name)
     raise InputError(
         f"is {shown(given)}; a path, an array or a PIL image was expected", file=name, cure="Check what X holds."
     )
@@ -240,14 +275,15 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
     Parameters
     ----------
     folder : str or path
-        ``folder/cat/1.jpg`` is a picture of the class ``cat``; so is ``folder/cat/winter/2.png``.
+        ``folder/cat/1.jpg`` is a picture of the class ``cat``; so is ``folder/cat/winter/2.png``. Links to folders are
+        followed.
     needs_classes : bool
         Whether pictures must lie in the folders of at least two classes. Otherwise all pictures count.
 
     Raises
     ------
     InputError
-        If there is no such folder, or there are too few pictures or classes in it.
+        If there is no such folder, there are too few pictures or classes in it, or a name is no text.
 
     Examples
     --------
@@ -264,22 +300,29 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
     if not root.is_dir():
         problem = "is no folder" if root.exists() else "there is no such folder"
         raise InputError(problem, file=str(folder), cure="Give the folder that holds a folder for each class.")
-    paths, labels, n_others, n_loose = [], [], 0, 0
+    paths, labels, others, n_loose = [], [], [], 0
     for path in sorted(_files_under(root)):
         parts = path.relative_to(root).parts
         if path.suffix.lower() not in ENDINGS:
-            n_others += 1
+            others.append(str(path.relative_to(root)))
         elif len(parts) == 1 and needs_classes:
             n_loose += 1
         else:
+            _refuse_bytes(path)
             paths.append(path)
             labels.append(parts[0] if len(parts) > 1 else "")
     notes = []
-    if n_others:
-        notes.append(f"{n_others:,} file{_s(n_others)} passed over: no picture by the ending of the name")
+    if others:
+        few = ", ".join(others[:_SHOWN]) + (", …" if len(others) > _SHOWN else "")
+        notes.append(f"{len(others):,} file{_s(len(others))} passed over: no picture by the ending of the name ({few})")
     if n_loose:
         notes.append(f"{n_loose:,} picture{_s(n_loose)} passed over: in no folder of a class")
     found = sorted(set(labels))
+    folders = [each.name for each in sorted(root.iterdir()) if each.is_dir() and not each.name.startswith(".")]
+    empty = [name for name in folders if name not in found]
+    if empty and needs_classes:
+        few = ", ".join(empty[:_SHOWN]) + (", …" if len(empty) > _SHOWN else "")
+        notes.append(f"{len(empty):,} folder{_s(len(empty))} without a picture: {few}")
     if needs_classes and len(found) < 2:
         problem = f"pictures of {len(found)} class{'' if len(found) == 1 else 'es'} were found, and two are needed"
         cure = "Put the pictures of each class into a folder of its name, such as pets/cat/1.jpg and pets/dog/1.jpg."
@@ -289,11 +332,32 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
     return PictureFolder(root, tuple(paths), np.array(labels), tuple(notes))
 
 
-def _files_under(root: Path) -> Iterator[Path]:
-    """All files but hidden ones."""
-    for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(folder, name) for name in files if not name.startswith("."))
+def _files_under(root: Path, inside: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """All files but hidden ones; links to folders are followed, but not into a folder that they lie in."""
+    place = os.path.realpath(root)
+    if place in inside:
+        return
+    try:
+        entries = list(os.scandir(root))
+    except OSError as error:
+        cure = "Allow it to be read, or take it away."
+        raise InputError(f"the folder cannot be read ({error.strerror})", file=str(root), cure=cure) from error
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _files_under(Path(entry.path), inside | {place})
+        else:
+            yield Path(entry.path)
+
+
+def _refuse_bytes(path: Path) -> None:
+    """Raise `InputError` unless a name is text: no page, table or model could hold it."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        name = os.fsencode(path).decode(errors="backslashreplace")
+        raise InputError("its name is not text in UTF-8", file=name, cure="Rename it.") from error
 
 
 def _s(n: int) -> str:

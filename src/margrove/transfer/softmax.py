@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgWarning
 from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 
@@ -20,6 +21,7 @@ from margrove.data.sample import read_sample
 from margrove.errors import check_number, check_whole
 from margrove.linear.classifier import LinearClassifier
 from margrove.status import Status
+from margrove.svm.problem import MOST_BOUND
 from margrove.transfer.certificate import RELATIVE_GAP, certify_softmax
 
 # Of the largest slope, per unit of weight, that scikit-learn leaves: it goes on from one to the next until the gap is
@@ -35,7 +37,7 @@ class SoftmaxClassifier(LinearClassifier):
     Parameters
     ----------
     C : float
-        The price of the loss, as in a support vector machine.
+        The price of the loss, as in a support vector machine. 1e100 at most.
     tol : float
         How large the duality gap may be, relative to the objective.
     max_iter : int
@@ -66,7 +68,7 @@ class SoftmaxClassifier(LinearClassifier):
         """Solve, and prove it."""
         from sklearn.linear_model import LogisticRegression
 
-        check_number("C", self.C, above=0)
+        check_number("C", self.C, above=0, most=MOST_BOUND)
         check_number("tol", self.tol, above=0)
         check_whole("max_iter", self.max_iter, least=1)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
@@ -76,7 +78,8 @@ class SoftmaxClassifier(LinearClassifier):
         self.classes_, self.engine_, self.n_iter_ = sample.classes, "scikit-learn", 0
         for slope in _SLOPES:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SklearnConvergenceWarning)  # the gap tells, below
+                for told in (SklearnConvergenceWarning, LinAlgWarning, RuntimeWarning):  # the gap tells, below
+                    warnings.simplefilter("ignore", told)
                 solver.set_params(tol=slope, max_iter=self.max_iter - self.n_iter_)
                 solver.fit(sample.X, sample.codes, sample.weight)
             self.coef_, self.intercept_ = (np.array(each, np.float64) for each in (solver.coef_, solver.intercept_))
@@ -86,7 +89,7 @@ class SoftmaxClassifier(LinearClassifier):
             if self.certificate_.holds or self.n_iter_ >= self.max_iter:
                 break
         if not self.certificate_.holds:
-            self.status_ = Status.MAX_ITER
+            self.status_ = Status.MAX_ITER if self.n_iter_ >= self.max_iter else Status.STALLED
             self.certificate_ = certify_softmax(self, X, y, sample_weight)
         self._warn_unless_converged(f"the relative duality gap is above {self.tol:g}")
         return self

@@ -1,10 +1,13 @@
-"""The smallest network there is: two maps, for examples and for trying things out without any download."""
+"""The smallest network there is, two maps, and pictures for it: for examples and for trying things out without any
+download."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 # Sobel's kernels: how fast grey changes from left to right, and from top to bottom.
 _STANDING = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32) / 8
@@ -43,3 +46,25 @@ def write_tiny_network(path: str | os.PathLike[str]) -> None:
     model.ir_version = 8  # read by every ONNX Runtime of the last years
     checker.check_model(model)
     save(model, os.fspath(path))
+
+
+def write_tiny_pictures(folder: str | os.PathLike[str], *, n: int = 20, seed: int = 0) -> None:
+    """Write pictures of 16 × 16 pixels, ``n`` of stripes that stand and ``n`` of stripes that lie, each kind in a
+    folder of its name.
+
+    Examples
+    --------
+    >>> from margrove import read_picture_folder
+    >>> from margrove.transfer.tiny import write_tiny_pictures
+    >>> write_tiny_pictures("stripes", n=3)
+    >>> read_picture_folder("stripes").labels.tolist()
+    ['lie', 'lie', 'lie', 'stand', 'stand', 'stand']
+    """
+    random = np.random.default_rng(seed)
+    wave = np.broadcast_to(np.arange(16) // 2 % 2 * 150, (16, 16))  # 150 leaves room for noise
+    for name, stripes in (("stand", wave), ("lie", wave.T)):
+        place = Path(folder, name)
+        place.mkdir(parents=True, exist_ok=True)
+        for number in range(n):
+            noise = random.integers(0, 100, (16, 16, 3))
+            Image.fromarray((stripes[..., None] + noise).astype(np.uint8)).save(place / f"{number:02}.png")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
-import pickle
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 import safetensors.torch
 import torch
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from torch import nn
 from margrove.checkpoint import fingerprint
 from margrove.errors import EngineError, InputError, ParameterError, shown
 from margrove.transfer.efficientnet_lite import EfficientNetLite0
-from margrove.transfer.networks import Cut, Floats, check_shape, is_mean_of, probe_pixels
+from margrove.transfer.networks import Cut, Floats, answer_digest, check_shape, is_mean_of, probe_pixels
 from margrove.transfer.preparation import Preparation
 
 _IMAGENET = Preparation()
@@ -30,7 +29,7 @@ _GREY = Preparation(mean=(0.5,), std=(0.5,))
 class _ReachedError(Exception):
     """Thrown by a hook where the network is cut; carries what came out there."""
 
-    def __init__(self, found: torch.Tensor) -> None:
+    def __init__(self, found: Any) -> None:
         super().__init__()
         self.found = found
 
@@ -43,24 +42,30 @@ class TorchNetwork:
 
     def __init__(self, module: nn.Module, cut: Cut, preparation: Preparation) -> None:
         self._device = device_named(cut.device)
-        self._dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[cut.precision]
         self._pooling = cut.pooling
         self._scale, self._shift = (torch.from_numpy(each).to(self._device) for each in preparation.scale_and_shift)
         self.digest = digest_of(module)
-        module = copy.deepcopy(module).eval().requires_grad_(False)
+        module = copied(module).eval().requires_grad_(False)
         if isinstance(module, EfficientNetLite0):
             module.fold()  # the same numbers by fewer steps
+        self._dtype = torch.float32  # to find the cut: rounded to bfloat16 no vector is the mean of its maps
         self._module = module.to(self._device, self._dtype).to(memory_format=torch.channels_last)
         noise = probe_pixels(preparation)
-        self._place, self._is_input = self._find(cut.layer, noise)
+        self._place, self._call, self._is_input = self._find(cut.layer, noise)
         self.layer = self._name_of(self._place)
+        self._dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[cut.precision]
+        self._module = self._module.to(self._dtype)
         found = self._run(noise)
         check_shape(tuple(found.shape), len(noise), self.layer)
         self.has_maps, self.n_maps = found.ndim == 4, int(found.shape[1])
+        self.probe = answer_digest(self._pooled(found))
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
         """Of each picture one number for each map, ReLU'd and pooled."""
-        found = self._run(pixels).relu()
+        return self._pooled(self._run(pixels))
+
+    def _pooled(self, found: torch.Tensor) -> Floats:
+        found = found.relu().float()
         if found.ndim == 4:
             found = found.mean(dim=(2, 3)) if self._pooling == "mean" else found.amax(dim=(2, 3))
         return _array(found)
@@ -76,56 +81,91 @@ class TorchNetwork:
         return (bytes_.float().mul_(a).add_(b)).to(self._dtype)
 
     def _run(self, pixels: NDArray[np.uint8]) -> torch.Tensor:
-        def caught(_: nn.Module, given: Any, answer: Any = None) -> None:
-            raise _ReachedError(_tensor(given[0] if self._is_input else answer, self.layer))
+        found = self._caught(pixels, self._place, self._call, is_input=self._is_input)
+        if found is None:
+            raise InputError(f"the layer {self.layer!r} was not reached", cure="Name another layer: layer=….")
+        if not isinstance(found, torch.Tensor):
+            problem = f"the layer {self.layer!r} answers a {type(found).__name__}, no tensor"
+            raise InputError(problem, cure="Name another layer.")
+        return found
 
-        hook = self._place.register_forward_pre_hook if self._is_input else self._place.register_forward_hook
-        handle = hook(caught)
+    def _caught(self, pixels: NDArray[np.uint8], place: nn.Module, call: int, *, is_input: bool) -> Any:
+        """What a layer is given, or answers, in the ``call``-th of its calls; None if there are not so many."""
+        n_calls = 0
+
+        def caught(_: nn.Module, given: Any, answer: Any = None) -> None:
+            nonlocal n_calls
+            n_calls += 1
+            if n_calls == call:
+                raise _ReachedError(given[0] if is_input else answer)
+
+        handle = (place.register_forward_pre_hook if is_input else place.register_forward_hook)(caught)
         try:
-            with torch.inference_mode(), whole_floats(self._device):
+            with torch.inference_mode(), whole_floats(self._device), told_plainly(pixels.shape):
                 self._module(self._input(pixels))
         except _ReachedError as reached:
             return reached.found
         finally:
             handle.remove()
-        raise InputError(f"the layer {self.layer!r} was not reached", cure="Name another layer: layer=….")
+        return None
 
-    def _find(self, layer: str | None, noise: NDArray[np.uint8]) -> tuple[nn.Module, bool]:
-        """The module at which to cut, and whether before it (what it is given) or after it (what it answers)."""
+    def _find(self, layer: str | None, noise: NDArray[np.uint8]) -> tuple[nn.Module, int, bool]:
+        """The module at which to cut, in which of its calls (a module may be used more than once), and whether before
+        it (what it is given) or after it (what it answers)."""
         if layer is not None:
             places = dict(self._module.named_modules())
             if layer not in places or not layer:
                 raise ParameterError(f"layer is {shown(layer)}; the network has {_some(list(places)[1:])}.")
-            return places[layer], False
-        with torch.inference_mode(), heard(self._module) as calls:
+            if self._is_called_again(places[layer], noise):
+                raise ParameterError(
+                    f"layer is {shown(layer)}; the network uses it more than once, so that it has several answers. "
+                    "Name a layer that is used once."
+                )
+            return places[layer], 1, False
+        with torch.inference_mode(), told_plainly(noise.shape), heard(self._module) as calls:
             self._module(self._input(noise))
-        last = max((i for i, call in enumerate(calls) if isinstance(call[0], nn.Linear)), default=None)
+        last = last_linear(calls)
         if last is None:
             raise InputError(
                 "the network has no linear layer before which it could be cut",
                 cure="Name the layer whose answer is wanted: layer=….",
             )
-        classifier, given, _ = calls[last]
-        vector = _array(given)
+        vector = _array(calls[last].given)
         # The last maps before the classifier; a map of one pixel is what a pooling layer answers.
-        before = [call for call in calls[:last] if call[2].ndim == 4 and call[2].shape[2:] != (1, 1)]
-        if before and is_mean_of(_array(before[-1][2]), vector):
-            return before[-1][0], False
-        return classifier, True
+        before = [i for i in range(last) if calls[i].answer.ndim == 4 and calls[i].answer.shape[2:] != (1, 1)]
+        if before and is_mean_of(_array(calls[before[-1]].answer), vector):
+            return *_which(calls, before[-1]), False
+        return *_which(calls, last), True
+
+    def _is_called_again(self, place: nn.Module, noise: NDArray[np.uint8]) -> bool:
+        try:
+            return self._caught(noise, place, 2, is_input=False) is not None
+        except InputError:  # behind the layer, which is not run for codes, and so may be anything
+            return False
 
     def _name_of(self, wanted: nn.Module) -> str:
         name = next(name for name, module in self._module.named_modules() if module is wanted)
         return f"what {name} is given" if self._is_input else name
 
 
+@dataclass(frozen=True)
+class Call:
+    """A submodule as it was called, with copies of what it was given and what it answered: what comes next may change
+    them in place."""
+
+    place: nn.Module
+    given: torch.Tensor
+    answer: torch.Tensor
+
+
 @contextmanager
-def heard(module: nn.Module) -> Iterator[list[tuple[nn.Module, torch.Tensor, torch.Tensor]]]:
-    """Every call of a submodule inside the block, in the order of their ends: the module, its input, its answer."""
-    calls: list[tuple[nn.Module, torch.Tensor, torch.Tensor]] = []
+def heard(module: nn.Module) -> Iterator[list[Call]]:
+    """Every call of a submodule inside the block, in the order of their ends."""
+    calls: list[Call] = []
 
     def heard(place: nn.Module, given: Any, answer: Any) -> None:
         if given and isinstance(given[0], torch.Tensor) and isinstance(answer, torch.Tensor):
-            calls.append((place, given[0], answer))
+            calls.append(Call(place, given[0].clone(), answer.clone()))
 
     handles = [each.register_forward_hook(heard) for each in module.modules() if each is not module]
     try:
@@ -135,10 +175,49 @@ def heard(module: nn.Module) -> Iterator[list[tuple[nn.Module, torch.Tensor, tor
             handle.remove()
 
 
-def _tensor(found: Any, layer: str) -> torch.Tensor:
-    if not isinstance(found, torch.Tensor):
-        raise InputError(f"the layer {layer!r} answers a {type(found).__name__}, no tensor", cure="Name another layer.")
-    return found
+def last_linear(calls: list[Call]) -> int | None:
+    """The position of the classifier: the last call of a linear layer, if no convolution follows. One that does says
+    that the linear layer serves something else, such as the weights of channels."""
+    last = max((i for i, call in enumerate(calls) if isinstance(call.place, nn.Linear)), default=None)
+    if last is None or any(isinstance(call.place, nn.Conv2d) for call in calls[last:]):
+        return None
+    return last
+
+
+def _which(calls: list[Call], position: int) -> tuple[nn.Module, int]:
+    """The module of a call, and how many calls of it there were up to then."""
+    place = calls[position].place
+    return place, sum(call.place is place for call in calls[: position + 1])
+
+
+@contextmanager
+def told_plainly(shape: tuple[int, ...], cure: str = "Give the size that it wants: size=….") -> Iterator[None]:
+    """What goes wrong inside a network, as one line that names a cure."""
+    try:
+        yield
+    except (_ReachedError, InputError):
+        raise
+    except torch.OutOfMemoryError as error:
+        raise EngineError(f"{shape[0]} pictures at once do not fit into the GPU's memory. Lower batch_size.") from error
+    except Exception as error:  # a module may raise whatever it likes
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        n, height, width, channels = shape
+        raise InputError(
+            f"the network cannot be run on {n} pictures of {height} × {width} pixels and {channels} channels "
+            f"({first[:160]})",
+            cure=cure,
+        ) from error
+
+
+def copied(module: nn.Module) -> nn.Module:
+    """A copy that shares nothing with the owner's module."""
+    try:
+        return copy.deepcopy(module)
+    except (RuntimeError, TypeError) as error:
+        raise InputError(
+            f"the network cannot be copied ({str(error).splitlines()[0][:160]})",
+            cure="Delete what its last run has left in it, such as outputs that it keeps.",
+        ) from error
 
 
 def _array(found: torch.Tensor) -> Floats:
@@ -167,13 +246,30 @@ def device_named(name: str) -> torch.device:
 
 
 def digest_of(module: nn.Module) -> str:
-    """BLAKE2b of the structure and of every weight."""
-    state = module.state_dict()
+    """BLAKE2b of the structure, of every weight and buffer, and of plain settings that the modules keep."""
+    state = {**dict(module.named_buffers()), **module.state_dict()}
     arrays = {
         name: tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy() for name, tensor in state.items()
     }
     kinds = {name: f"{tensor.dtype} {tuple(tensor.shape)}" for name, tensor in state.items()}
-    return fingerprint("torch", str(module), kinds, arrays)
+    return fingerprint("torch", str(module), kinds, arrays, _settings(module))
+
+
+def _settings(module: nn.Module) -> dict[str, str]:
+    """Numbers, words and functions that a module of the user's own may keep, and that `str` need not tell."""
+    found = {}
+    for path, each in module.named_modules():
+        if type(each).__module__.startswith("torch.nn."):  # those tell all
+            continue
+        for name, value in vars(each).items():
+            if name.startswith("_") or name == "training":
+                continue
+            values = value if isinstance(value, tuple | list) else [value]
+            if all(isinstance(each_value, bool | int | float | str | None) for each_value in values):
+                found[f"{path}.{name}"] = repr(value)
+            elif callable(value) and not isinstance(value, nn.Module):
+                found[f"{path}.{name}"] = getattr(value, "__qualname__", type(value).__qualname__)
+    return found
 
 
 def preparation_of(module: nn.Module) -> Preparation:
@@ -198,7 +294,7 @@ def load_weights(module: nn.Module, path: Any) -> nn.Module:
         If the file is missing, is no file of weights, or has those of another network.
     """
     state = read_weights(path)
-    module = copy.deepcopy(module)
+    module = copied(module)
     try:
         module.load_state_dict(state)
     except RuntimeError as error:
@@ -219,8 +315,9 @@ def read_weights(path: Any) -> dict[str, torch.Tensor]:
         if name.endswith(".safetensors"):
             return dict(safetensors.torch.load_file(name))
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, safetensors.SafetensorError) as error:
+    except Exception as error:  # of a damaged file torch's reader raises whatever it stumbles over
         raise InputError("it cannot be read as weights alone", file=name, cure=cure) from error
-    if not isinstance(state, dict) or not all(isinstance(each, torch.Tensor) for each in state.values()):
+    is_named = isinstance(state, dict) and all(isinstance(name, str) for name in state)
+    if not is_named or not all(isinstance(each, torch.Tensor) for each in state.values()):
         raise InputError(f"it holds a {type(state).__name__}, not weights by name", file=name, cure=cure)
-    return state
+    return dict(state)

@@ -109,6 +109,47 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Bitmap:
+    """A picture as a PNG file, and the same in words."""
+
+    title: str
+    png: bytes
+    alt: str
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A small picture as a PNG file, where it comes from, and what is said below it."""
+
+    png: bytes
+    name: str
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A picture that was judged: what it ``is`` and, where that is wrong, what it was ``taken_for``; perhaps others
+    that are ``near`` it."""
+
+    picture: Thumbnail
+    true: str
+    taken_for: str = ""
+    near: Sequence[Thumbnail] = ()
+
+    @property
+    def words(self) -> str:
+        """In one line."""
+        return f"{self.true}, taken for {self.taken_for}" if self.taken_for else self.true
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Pictures side by side."""
+
+    examples: Sequence[Example]
+
+
+@dataclass(frozen=True)
 class Legend:
     """The colours of classes in the picture above."""
 
@@ -139,7 +180,7 @@ class Card:
     blocks: Sequence[Block]
 
 
-Block = Words | Headline | Grid | Bars | Matrix | Chart | Picture | Legend | Listing | Folded | Card
+Block = Words | Headline | Grid | Bars | Matrix | Chart | Picture | Bitmap | Gallery | Legend | Listing | Folded | Card
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from margrove.errors import InputError, ParameterError
 from margrove.surface.cures import warnings_in_shell
+from margrove.surface.image_models import pictures_for
+from margrove.surface.image_report import report_of_pictures
 from margrove.surface.meter import metered
 from margrove.surface.models import check_folder, read_model
 from margrove.surface.reading import STANDARD_STREAM, Reading
-from margrove.surface.report.writing import FORMATS, check_format, report_content, write_content
+from margrove.surface.report.writing import FORMATS, check_format, in_format, report_content, write_content
 from margrove.surface.screen import Screen
 
 _SMALL = 100_000  # bytes: below it, tenths of a megabyte say nothing
@@ -30,9 +32,13 @@ def report(
         raise ParameterError("--open is for a page in a file: leave out -o - and --format.")
     _check_output(destination, format, model_path, reading.file)
     model = read_model(model_path)
+    pictures = pictures_for(model, model_path, reading.file)
     with metered(screen, "gathering the report"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        content = report_content(model, reading.unlabelled(), format)
+        if pictures is None:
+            content = report_content(model, reading.unlabelled(), format)
+        else:
+            content = in_format(report_of_pictures(model, pictures), format)
     for message in warnings_in_shell(caught):
         screen.warn(message)
     if destination == STANDARD_STREAM:

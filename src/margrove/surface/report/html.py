@@ -82,6 +82,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters["kind"] = lambda block: type(block).__name__
     environment.filters["markup"] = Markup  # of our own drawings, whose texts are escaped already
+    environment.filters["png"] = lambda content: f"data:image/png;base64,{base64.b64encode(content).decode()}"
     environment.globals["shade"] = _shade
     environment.globals["colours"] = OKABE_ITO
     return environment.from_string(_own("template.html.j2"))

@@ -14,11 +14,11 @@ from margrove.certificate import at_the_end
 from margrove.data.columns import clip
 from margrove.linear.margins import margins
 from margrove.plots.judgement import has_margins
-from margrove.plots.style import OKABE_ITO, colour_of
+from margrove.plots.style import colour_of
 from margrove.plots.words import MEANINGS, hardest_words
 from margrove.surface.learned import Learned, learned
 from margrove.surface.models import features_of, is_boosted, is_tree
-from margrove.surface.report.blocks import Bar, Bars, Block, Folded, Grid, Legend, Listing, Section, Words
+from margrove.surface.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Section, Words
 from margrove.surface.report.cells import cell_text
 from margrove.surface.report.charts import digits
 from margrove.surface.report.machine_charts import (
@@ -31,7 +31,7 @@ from margrove.surface.report.machine_charts import (
     word_colour,
 )
 from margrove.surface.report.subject import Subject
-from margrove.surface.report.tree_picture import tree_picture
+from margrove.surface.report.tree_picture import drawn_tree
 from margrove.tree.rules import p_words
 
 _MARGIN_ROWS = 5_000  # whose margins are measured; of more a sample
@@ -72,10 +72,8 @@ def machine_section(subject: Subject, measure: str, columns: Sequence[str]) -> S
 def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     learner = subject.learner
     rules = learner.rules(style="lines")
-    blocks: list[Block] = [tree_picture(learner)]
+    blocks: list[Block] = drawn_tree(learner)
     names = [str(label) for label in getattr(learner, "classes_", ())]
-    if 0 < len(names) <= len(OKABE_ITO):  # of more the colours begin anew
-        blocks.append(Legend([(name, colour_of(code)) for code, name in enumerate(names)]))
     rows = []
     for rule in rules.rules[:_MOST_RULES]:
         asked = " and ".join(condition.words(most=_LEVELS_OF_RULE) for condition in rule.conditions) or "always"

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from margrove.surface.report.blocks import (
     Bars,
+    Bitmap,
     Block,
     Card,
     Chart,
     Folded,
+    Gallery,
     Grid,
     Headline,
     Listing,
@@ -68,14 +70,25 @@ def _written(blocks: Sequence[Block]) -> Iterator[str]:
             yield f"### {escaped(block.title)}"
             yield escaped(block.alt)
             yield from _grid(block.table)
-        elif isinstance(block, Picture):
+        elif isinstance(block, Picture | Bitmap):
             yield escaped(block.alt)
+        elif isinstance(block, Gallery):
+            yield from _gallery(block)
         elif isinstance(block, Listing):
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", block.text)), default=0))
             yield f"{fence}text\n{block.text}\n{fence}"
         elif isinstance(block, Card | Folded):
             yield f"### {escaped(block.title)}" if isinstance(block, Card) else f"**{escaped(block.title)}**"
             yield from _written(block.blocks)
+
+
+def _gallery(gallery: Gallery) -> Iterator[str]:
+    has_near = any(example.near for example in gallery.examples)
+    rows = []
+    for example in gallery.examples:
+        near = ", ".join(f"{each.caption} ({each.name})" for each in example.near)
+        rows.append([example.picture.name, example.words, *([near] if has_near else [])])
+    yield from _grid(Grid(["file", "", *(["nearest"] if has_near else [])], rows))
 
 
 def _grid(grid: Grid) -> Iterator[str]:

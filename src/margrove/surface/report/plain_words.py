@@ -103,6 +103,8 @@ _NAMES = {
     "OneVsRestClassifier": "one machine for each class",
     "OneVsOneClassifier": "one machine for each pair of classes",
     "BitStringClassifier": "machines by bit strings",
+    "SoftmaxClassifier": "softmax, the usual last layer of a network",
+    "FineTuned": "a network that was trained on",
 }
 
 

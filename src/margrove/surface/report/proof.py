@@ -128,28 +128,27 @@ def _relative_gap(learner: Any, claims: dict[str, Claim]) -> float | None:
 def certificate_section(subject: Subject) -> Section:
     """Every claim with its numbers."""
     certificate = subject.learner.certificate_
-    machines = list(certificate.machines)
-    is_split = 1 < len(machines) <= _MOST_MACHINES
-    rows = [[_MARKS[claim.holds], _said(claim), *_cells(claim, machines, is_split)] for claim in certificate.claims]
-    header = ["", "claim", *(machines if is_split else ["value"])]
     blocks: list[Block] = [
-        Grid(
-            header,
-            rows,
-            "✓ holds, ✗ does not, · is for information",
-            frozenset(range(2, len(header))),
-            long=frozenset({1}),
-        ),
-        *_leave_one_out(subject),
+        claims_grid(certificate),
+        *leave_one_out(subject.learner),
         Words("Anybody can recompute it from the model and the rows it was trained on:"),
         Listing("margrove certify MODEL FILE"),
     ]
     return Section("certificate", "The certificate", blocks, certificate.to_dict())
 
 
-def _leave_one_out(subject: Subject) -> list[Block]:
+def claims_grid(certificate: Certificate) -> Grid:
+    """A line for each claim, its numbers side by side where there are few machines."""
+    machines = list(certificate.machines)
+    is_split = 1 < len(machines) <= _MOST_MACHINES and any(len(claim.values) > 1 for claim in certificate.claims)
+    rows = [[_MARKS[claim.holds], _said(claim), *_cells(claim, machines, is_split)] for claim in certificate.claims]
+    header = ["", "claim", *(machines if is_split else ["value"])]
+    caption = "✓ holds, ✗ does not, · is for information"
+    return Grid(header, rows, caption, frozenset(range(2, len(header))), long=frozenset({1}))
+
+
+def leave_one_out(learner: Any) -> list[Block]:
     """What the leave-one-out bound is, for who is alarmed by it."""
-    learner = subject.learner
     if not hasattr(learner, "loo_bound_") or learner.status_ is not Status.CONVERGED:  # it is of the optimum alone
         return []
     return [

@@ -10,13 +10,21 @@ import numpy as np
 from margrove.plots.style import OKABE_ITO, colour_of
 from margrove.plots.tree_boxes import BAR, DROP, HEAD, LINE, PAD, SMALL, Box, boxes_of, tops_of, words_height
 from margrove.plots.tree_layout import tidy
-from margrove.surface.report.blocks import Picture
+from margrove.surface.report.blocks import Block, Legend, Picture
 from margrove.tree.words import labels_of
 
 _GAP, _MARGIN = 9.0, 8.0  # in the units of the boxes: points
 _MOST_BOXES = 40  # what can be looked at on a page
 _DEEPEST = 6
 _MOST_LEVELS = 4  # named at a branch
+
+
+def drawn_tree(learner: Any) -> list[Block]:
+    """The picture of a fitted tree, and what the colours of its classes mean."""
+    names = [str(label) for label in getattr(learner, "classes_", ())]
+    is_told = 0 < len(names) <= len(OKABE_ITO)  # of more the colours begin anew
+    legend = [Legend([(name, colour_of(code)) for code, name in enumerate(names)])] if is_told else []
+    return [tree_picture(learner), *legend]
 
 
 def tree_picture(learner: Any) -> Picture:

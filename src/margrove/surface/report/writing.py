@@ -12,6 +12,7 @@ import numpy as np
 from margrove.atomic import replace_file
 from margrove.data import Table
 from margrove.errors import InputError, ParameterError
+from margrove.surface.report.blocks import Report
 from margrove.surface.report.content import report_of
 
 FORMATS = {"html": "html", "json": "json", "md": "md"}  # and how the names of their files end
@@ -57,8 +58,12 @@ def write_report(model: Any, table: Table, path: str | Path, format: str = "html
 
 def report_content(model: Any, table: Table, format: str) -> bytes:
     """The report in one of the formats, in UTF-8."""
+    return in_format(report_of(model, table), format)
+
+
+def in_format(report: Report, format: str) -> bytes:
+    """A report that was gathered, in one of the formats."""
     check_format(format)
-    report = report_of(model, table)
     if format == "html":
         from margrove.surface.report.html import to_html
 
