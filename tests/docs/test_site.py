@@ -14,6 +14,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CAPTIONS = ["Start", "How to", "Guide", "Theory", "Reference", "Develop"]
 FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src", "object": "data"}
+FORMULA_FONT = """async () => {
+    await document.fonts.ready;
+    return [...document.fonts].find((face) => face.family.includes("STIX Two Math"))?.status;
+}"""
 
 pytestmark = pytest.mark.slow
 
@@ -104,13 +108,16 @@ def test_a_browser_asks_nobody_and_complains_of_nothing(site):
     said: list[str] = []
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name in ("index", "start", "guide/pictures", "theory/svm", "reference/learners"):
+        theory = [f"theory/{path.stem}" for path in sorted((ROOT / "docs" / "theory").glob("*.md"))]
+        for name in ("index", "start", "guide/pictures", "reference/learners", *theory):
             for width in (1700, 1400, 390):
                 page = browser.new_page(viewport={"width": width, "height": 900})
                 page.on("request", lambda request: outside.append(request.url))
                 page.on("console", lambda message: said.append(message.text))
                 page.goto((site / f"{name}.html").as_uri())
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} is wider than {width}"
+                if name in theory:
+                    assert page.evaluate(FORMULA_FONT) == "loaded", f"{name} has no font for its formulas"
         browser.close()
     assert [address for address in outside if not address.startswith(("file:", "data:"))] == []
     assert said == []
