@@ -14,7 +14,7 @@ author = "The Margrove developers"
 copyright = "2026, The Margrove developers"
 version = release = margrove.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "mathml", "offline_search"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 nitpicky = False
