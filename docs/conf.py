@@ -1,24 +1,26 @@
-"""How Sphinx builds these pages.
-
-Formulas are written in Unicode, in code style, letter for letter as in the sources: they read the same in a page, in
-``help()``, in a terminal and in a search. MathJax and KaTeX would have to come from the network or be shipped along.
-"""
+"""How Sphinx builds these pages; formulas become MathML, see mathml.py beside this file."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import margrove
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "Margrove"
 author = "The Margrove developers"
 copyright = "2026, The Margrove developers"
 version = release = margrove.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "mathml", "offline_search"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 nitpicky = False
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_fence_as_directive = ["math"]  # as GitHub has it
 myst_heading_anchors = 3
 
 default_role = "py:obj"
@@ -28,6 +30,7 @@ autosummary_generate = False  # numpydoc brings autosummary along; the reference
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"Margrove {release}"
 html_copy_source = False

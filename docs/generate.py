@@ -228,7 +228,7 @@ def usage_of(argument: Any) -> str:
 def option_names(option: Any) -> str:
     """`--output`, `-o` and, unless it is a switch, what it takes."""
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-    return names if option.is_flag else f"{names} {option.metavar or option.name.upper()}"
+    return names if option.is_flag else f"{names} {cell(option.metavar or option.name.upper())}"
 
 
 def default_of(option: Any) -> str:

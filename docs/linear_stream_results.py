@@ -29,7 +29,7 @@ def section(result: dict[str, Any]) -> str:
         [
             f"{first['rows']:,} × {first['columns']} float32 numbers on disk, one thread, to a relative duality gap of"
             f" 1 %. Memory is the process's own (RssAnon, sampled), {first['baseline_mb']:.0f} MB of it Python and its"
-            " packages. The machine did other work meanwhile, so times are rough.",
+            " packages.",
             table(["", "loss", "memory", "time", "passes", "gap"], rows),
             "The bar, 500 MB, is held by all." if held else "The bar, 500 MB, is not held by all.",
         ]

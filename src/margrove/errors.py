@@ -193,10 +193,15 @@ def check_whole(name: str, value: Any, *, least: int, cure: str = "") -> None:
         raise ParameterError(f"{name} is {shown(value)}; it must be a whole number ≥ {least}. {cure}".rstrip())
 
 
-def check_choice(name: str, value: Any, allowed: Iterable[Any]) -> None:
-    """Raise `ParameterError` unless the parameter is one of these."""
-    if value not in (listed := tuple(allowed)):
-        raise ParameterError(f"{name} is {shown(value)}; it must be one of {', '.join(map(repr, listed))}.")
+def check_choice(name: str, value: Any, allowed: Iterable[Any], *, also: str = "") -> None:
+    """Raise `ParameterError` unless the parameter is one of these. ``also`` is what else it may be, where that has been
+    looked at before: "a callable". The choices of an option of the command line are said as they are typed there."""
+    choices = tuple(allowed)
+    plain = value.item() if getattr(value, "shape", None) == () else value  # a scalar of numpy's
+    if not any(isinstance(plain, type(choice)) and plain == choice for choice in choices):
+        said = ", ".join(map(str if name.startswith("--") else repr, choices))
+        wanted = f"one of {said}" if len(choices) > 1 else said
+        raise ParameterError(f"{name} is {_cut(shown(value))}; it must be {wanted}{also and f', or {also}'}.")
 
 
 def check_flag(name: str, value: Any) -> None:

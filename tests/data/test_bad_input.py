@@ -259,7 +259,7 @@ def test_the_wrong_encoding_names_the_line(write):
         ({"encoding": "klingon"}, "encoding is 'klingon', which Python does not know"),
         ({"delimiter": ",,"}, "delimiter is ',,'; it must be one character"),
         ({"delimiter": "é"}, "delimiter is 'é'; it must be one character"),
-        ({"header": "maybe"}, "header is 'maybe'; it must be True, False or 'auto'"),
+        ({"header": "maybe"}, "header is 'maybe'; it must be one of True, False, 'auto'"),
         ({"missing": "NA"}, r"missing is 'NA'; it must be a list of words, such as \['NA'\]"),
     ],
 )

@@ -44,7 +44,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 USERS = {"adult", "data", "houses", "income", "new", "orders", "people", "pets", "ragged", "reviews", "titanic"}
 FILE = re.compile(r"(?P<stem>[\w-]+)(\.(csv|gz|libsvm|margrove|model|parquet|onnx|html|json|md))+")
 OTHER_PROGRAMS = {"jq", "zcat"}  # beside margrove and make, in pipes
-LANGUAGES = {"python", "pycon", "console", "text", "{eval-rst}", "{toctree}"}
+LANGUAGES = {"python", "pycon", "console", "text", "math", "{eval-rst}", "{toctree}"}
 # What an exported file says of itself, under names that begin as ours do.
 KEYS_OF_FILES = {"certificate.holds", "certificate.sha256", "inputs", "learner", "status", "version"}
 SOON = ("--budget", "5s")  # a search that has no limit of its own

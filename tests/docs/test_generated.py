@@ -105,6 +105,12 @@ def test_every_command_is_on_its_page(generate):
         assert f"## margrove {name}\n" in page
 
 
+def test_choices_of_an_option_do_not_end_its_cell(generate):
+    rows = [line for line in generate.command_line().splitlines() if line.startswith("| `--")]
+    assert any("best\\|simple" in row for row in rows)
+    assert [row for row in rows if len(re.findall(r"(?<!\\)\|", row)) != 3] == []
+
+
 def public_names() -> list[str]:
     """Every name that is for users, without the leading ``margrove.``."""
     names = []

@@ -6,14 +6,20 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CAPTIONS = ["Start", "How to", "Guide", "Theory", "Reference", "Develop"]
 FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src", "object": "data"}
+FORMULA_FONT = """async () => {
+    await document.fonts.ready;
+    return [...document.fonts].find((face) => face.family.includes("STIX Two Math"))?.status;
+}"""
 
 pytestmark = pytest.mark.slow
 
@@ -95,22 +101,43 @@ def test_links_between_pages_lead_somewhere(site):
                 assert anchor in ids[target], f"{path.name} links to {link}"
 
 
-def test_a_browser_asks_nobody_and_complains_of_nothing(site):
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("there is no Chromium here")
     api = pytest.importorskip("playwright.sync_api", reason="Playwright's Python package is not installed")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def test_a_browser_asks_nobody_and_complains_of_nothing(site, browser):
     outside: list[str] = []
     said: list[str] = []
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name in ("index", "start", "guide/pictures", "theory/svm", "reference/learners"):
-            for width in (1700, 1400, 390):
-                page = browser.new_page(viewport={"width": width, "height": 900})
-                page.on("request", lambda request: outside.append(request.url))
-                page.on("console", lambda message: said.append(message.text))
-                page.goto((site / f"{name}.html").as_uri())
-                assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} is wider than {width}"
-        browser.close()
+    theory = [f"theory/{path.stem}" for path in sorted((ROOT / "docs" / "theory").glob("*.md"))]
+    for name in ("index", "start", "guide/pictures", "reference/learners", "glossary", *theory):
+        for width in (1700, 1400, 390):
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            page.on("request", lambda request: outside.append(request.url))
+            page.on("console", lambda message: said.append(message.text))
+            page.goto((site / f"{name}.html").as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} is wider than {width}"
+            if name in theory:
+                assert page.evaluate(FORMULA_FONT) == "loaded", f"{name} has no font for its formulas"
+            page.close()
     assert [address for address in outside if not address.startswith(("file:", "data:"))] == []
+    assert said == []
+
+
+def test_a_search_shows_excerpts_from_a_folder(site, browser):
+    said: list[str] = []
+    page = browser.new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.goto((site / "search.html").as_uri() + "?q=gap")
+    page.wait_for_selector("#search-results p.context >> text=gap")
+    excerpts = page.locator("#search-results p.context").all_text_contents()
+    page.close()
+    assert any("gap" in excerpt for excerpt in excerpts)
     assert said == []

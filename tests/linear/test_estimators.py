@@ -277,11 +277,11 @@ def test_scikit_learn_tools_take_them(three_classes):
         ({"class_weight": {0: -1.0, 1: 1.0}}, r"class_weight\[0\] is -1.0"),
         ({"eta0": float("nan")}, "eta0 is nan"),
         ({"max_iter": 0}, "max_iter is 0; it must be a whole number ≥ 1"),
-        ({"variant": "best"}, "variant is 'best'; it must be one of last, averaged, voted"),
+        ({"variant": "best"}, "variant is 'best'; it must be one of 'last', 'averaged', 'voted'"),
         ({"tol": -1}, "tol is -1"),
         ({"time_limit": 0}, "time_limit is 0"),
         ({"n_jobs": 0}, "n_jobs is 0"),
-        ({"engine": "abacus"}, "engine is 'abacus'; it must be one of auto, native, reference"),
+        ({"engine": "abacus"}, "engine is 'abacus'; it must be one of 'auto', 'native', 'reference'"),
     ],
 )
 def test_bad_parameters_of_the_perceptron(parameters, words):
@@ -298,7 +298,7 @@ def test_bad_parameters_of_the_perceptron(parameters, words):
         ({"gamma": "huge"}, "gamma is 'huge'"),
         ({"sigma": 0.0}, "sigma is 0.0"),
         ({"sigma": 1.0, "kernel": "poly"}, "only kernel='rbf' has one"),
-        ({"kernel": "cubic"}, "kernel is 'cubic'; it must be one of linear, rbf"),
+        ({"kernel": "cubic"}, "kernel is 'cubic'; it must be one of 'linear', 'rbf'"),
         ({"kernel": "poly", "degree": 2.5}, "degree is 2.5"),
         ({"cache_size": 0}, "cache_size is 0"),
     ],

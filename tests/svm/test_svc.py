@@ -187,7 +187,7 @@ def test_bits_decide_by_the_losses_of_the_code_words(four_classes):
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("bits", "multiclass is 'bits'; it must be 'ovo', 'ovr' or a code matrix"),
+        ("bits", "multiclass is 'bits'; it must be one of 'ovo', 'ovr', or a code matrix"),
         (None, "multiclass is NoneType"),
         ([1, -1, 1], r"of shape \(3,\)"),
         ([[1], [-1], [2]], r"multiclass holds 2.0; a code matrix holds \+1, −1 and 0"),

@@ -24,7 +24,7 @@ from margrove.data.sample import settle_weights
 from margrove.engine import Effort, settle_engine, solve
 from margrove.engine.native import tree as native
 from margrove.engine.slices import run_in_slices
-from margrove.errors import check_number, check_whole
+from margrove.errors import check_choice, check_number, check_whole
 from margrove.progress import Progress, report
 from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
@@ -32,7 +32,6 @@ from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem
 from margrove.tree.reading import TreeSample, read_cells, read_numbers
 from margrove.tree.regressor import DecisionTreeRegressor
-from margrove.tree.settings import check_choice
 
 Draw = Callable[[], NDArray[np.intp]]  # the rows of a round
 Learn = Callable[[Draw], tuple[Any, NDArray[np.float64]]]  # a learner, and what it predicts for all rows

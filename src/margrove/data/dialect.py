@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from margrove.data.source import HEAD, Content, bad_byte
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, check_choice
 
 DELIMITERS = ("\t", ";", "|", ",", " ")  # from the most telling to the least: commas and spaces occur in text
 NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
@@ -90,8 +90,7 @@ def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Coll
     """
     if delimiter != "auto" and (len(delimiter.encode()) != 1 or delimiter in '"\r\n'):
         raise ParameterError(f"delimiter is {delimiter!r}; it must be one character, such as ',' or '\\t'.")
-    if header not in (True, False, "auto"):
-        raise ParameterError(f"header is {header!r}; it must be True, False or 'auto'.")
+    check_choice("header", header, (True, False, "auto"))
     head = _head(content)
     chosen = _find_delimiter(head, content.extension) if delimiter == "auto" else delimiter
     rows = _rows(head, chosen)

@@ -40,7 +40,7 @@ from margrove.data.text import (
     describe_text,
     text_names,
 )
-from margrove.errors import DataWarning, InputError, ParameterError
+from margrove.errors import DataWarning, InputError, ParameterError, check_choice
 
 # "auto" makes the output sparse from this width on, when at most this share of it can be other than zero:
 # below, dense arithmetic is quicker and the memory saved is small.
@@ -286,10 +286,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "text_features": TEXT_FEATURES,
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ParameterError(
-                    f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(map(repr, allowed))}."
-                )
+            check_choice(name, getattr(self, name), allowed)
         text_names(self.text)
         for name, most in (("min_df", sys.maxsize), ("max_features", LARGEST_WIDTH)):
             number = getattr(self, name)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from margrove.errors import EngineError, ParameterError, check_number, check_whole
+from margrove.errors import EngineError, ParameterError, check_choice, check_number, check_whole
 
 ENGINES = ("auto", "native", "reference")
 _ANNOUNCED = {"gpu": "the GPU engine", "dask": "the Dask engine"}
@@ -41,10 +41,9 @@ class Effort:
 
 def settle_engine(name: str) -> str:
     """The engine that will run, by name."""
-    if name in _ANNOUNCED:
+    if isinstance(name, str) and name in _ANNOUNCED:
         raise EngineError(f"engine={name!r}: {_ANNOUNCED[name]} is not part of this version. Use 'auto' or 'native'.")
-    if name not in ENGINES:
-        raise ParameterError(f"engine is {name!r}; it must be one of {', '.join(ENGINES)}.")
+    check_choice("engine", name, ENGINES)
     return "native" if name == "auto" else name
 
 

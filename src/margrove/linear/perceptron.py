@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.data.sample import Sample, read_piece, read_points, read_sample
 from margrove.engine import Effort, settle_engine, solve
-from margrove.errors import ParameterError, check_flag, check_number, check_whole, listed
+from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
 from margrove.linear.certificate import certify_perceptron, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
 from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
@@ -214,8 +214,7 @@ class Perceptron(LinearClassifier):
 
     def _check_parameters(self) -> None:
         check_walk(self)
-        if self.variant not in VARIANTS:
-            raise ParameterError(f"variant is {self.variant!r}; it must be one of {', '.join(VARIANTS)}.")
+        check_choice("variant", self.variant, VARIANTS)
         if self.tol is not None:
             check_number("tol", self.tol, least=0, cure="None goes on to max_iter.")
         check_whole("n_iter_no_change", self.n_iter_no_change, least=1)

@@ -21,11 +21,11 @@ from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import (
     ConvergenceWarning,
     ParameterError,
+    check_choice,
     check_flag,
     check_number,
     check_whole,
     level_of_caller,
-    shown,
 )
 from margrove.linear.classifier import seeds_for
 from margrove.linear_svm.certificate import solver_certificate
@@ -111,14 +111,9 @@ class LinearSupportVectorMachine(BaseEstimator):
             check_number(
                 "intercept_scaling", self.intercept_scaling, above=0, cure="fit_intercept=False is no intercept."
             )
-        if self.loss not in losses:
-            raise ParameterError(f"loss is {shown(self.loss)}; it must be one of {', '.join(losses)}.")
-        if self.solver not in SOLVERS:
-            raise ParameterError(f"solver is {shown(self.solver)}; it must be one of {', '.join(SOLVERS)}.")
-        if not isinstance(self.dual, str):
-            check_flag("dual", self.dual)
-        elif self.dual != "auto":
-            raise ParameterError(f"dual is {self.dual!r}; it must be 'auto', True or False.")
+        check_choice("loss", self.loss, losses)
+        check_choice("solver", self.solver, SOLVERS)
+        check_choice("dual", self.dual, ("auto", True, False))
         return Effort(self.time_limit, self.n_jobs)
 
     def _settled_solver(self, penalty: Penalty, d: int) -> Solver:

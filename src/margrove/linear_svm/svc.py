@@ -24,7 +24,7 @@ from margrove.data.sample import (
     read_sample,
     settle_weights,
 )
-from margrove.errors import ParameterError, listed, shown
+from margrove.errors import ParameterError, check_choice, listed, shown
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.certificate import certify_linear_svc
@@ -345,10 +345,8 @@ class LinearSVC(ClassifierMixin, Streaming):
 
     def _check(self) -> Any:
         effort = self._check_shared(_LOSSES)
-        if self.penalty not in PENALTIES:
-            raise ParameterError(f"penalty is {shown(self.penalty)}; it must be one of {', '.join(PENALTIES)}.")
-        if self.multi_class not in _SCHEMES:
-            raise ParameterError(f"multi_class is {shown(self.multi_class)}; it must be one of {', '.join(_SCHEMES)}.")
+        check_choice("penalty", self.penalty, PENALTIES)
+        check_choice("multi_class", self.multi_class, _SCHEMES)
         if is_joint(self) and math.isinf(scale_of_intercept(self)):
             raise ParameterError(
                 "regularize_intercept is False, and multi_class='crammer_singer' has no free intercept. Raise "

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard as sylvester
 from sklearn.utils import check_random_state
 
-from margrove.errors import ParameterError, check_whole, listed, shown
+from margrove.errors import ParameterError, check_choice, check_whole, listed, shown
 
 Code = NDArray[np.int8]  # (K, machines)
 
@@ -265,8 +265,7 @@ def code_for(code: Any, classes: NDArray[Any], n_bits: int | None = None, random
             "code='random' or 'max_min'."
         )
     if isinstance(code, str):
-        if code not in _BY_NAME:
-            raise ParameterError(f"code is {code!r}; it must be one of {listed(CODES)}, or a matrix of +1, −1 and 0.")
+        check_choice("code", code, CODES, also="a matrix of +1, −1 and 0")
         return _BY_NAME[code](len(classes))
     return check_code(code, classes)
 

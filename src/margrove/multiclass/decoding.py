@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logit, softmax
 
-from margrove.errors import ParameterError, listed, shown
+from margrove.errors import check_choice
 from margrove.svm.probability import coupled, with_law
 
 Values = NDArray[np.float64]
@@ -49,8 +49,7 @@ DECODINGS = tuple(LOSSES)
 
 def check_decoding(decoding: object) -> None:
     """Raise `ParameterError` unless there is such a loss."""
-    if not isinstance(decoding, str) or decoding not in LOSSES:
-        raise ParameterError(f"decoding is {shown(decoding)}; it must be one of {listed(DECODINGS)}.")
+    check_choice("decoding", decoding, DECODINGS)
 
 
 def losses(values: Values, code: NDArray[np.int8], decoding: str) -> Values:

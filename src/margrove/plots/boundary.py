@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, check_flag, check_number, check_whole
+from margrove.plots.arguments import check_axes, check_mapping, check_model, check_rows
 from margrove.plots.components import component_plane
 from margrove.plots.judgement import Judgement, class_scores, judge, learner_of
 from margrove.plots.plane import Plane, check_names, plane_for
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 RINGS = {"marginal": 0.9, "hard": 1.8}  # around support vectors: widths of the lines in points
 _CELLS = 2_000_000  # of the points of the grid that are judged at a time
+_MOST_ALONG = 4_000  # grid points along an axis: more than a picture has dots, and 16 million rows to judge
 _CROWD = 200  # rings, or crosses, that a picture bears; more are drawn fainter, so that the points stay visible
 _FAINTEST = 0.1  # their opacity, at least
 
@@ -134,10 +135,11 @@ def plot_boundary(
     >>> ax.get_title().splitlines()[3:]
     ['at sepal length (cm) = 5.8, sepal width (cm) = 3', '2 are judged otherwise than this slice shows']
     """
-    check_is_fitted(model)
-    if resolution < 2:
-        raise ParameterError(f"resolution is {resolution}; it must be at least 2 grid points.")
-    plane = _plane_of(model, X, features, at or {})
+    check_model("model", model, wanted="a fitted classifier")
+    check_axes("ax", ax)
+    _check_options(margins, regions, legend, resolution)
+    check_rows(X)
+    plane = _plane_of(model, X, features, {} if at is None else check_mapping("at", at, "columns to cells"))
     judgement = judge(model, plane.rows, y)
     ax = new_axes(6.8 if legend else 5.2, 4.4) if ax is None else ax
     draw_points(ax, plane, judgement)
@@ -148,6 +150,16 @@ def plot_boundary(
     if legend:
         legend_outside(ax)
     return ax
+
+
+def _check_options(margins: Any, regions: Any, legend: Any, resolution: Any) -> None:
+    if not isinstance(margins, (bool, np.bool_)):
+        check_number("margins", margins, above=0, cure="True finds the level itself, False draws no lines.")
+    check_flag("regions", regions)
+    check_flag("legend", legend)
+    check_whole("resolution", resolution, least=2, cure="300 grid points along each axis are the default.")
+    if resolution > _MOST_ALONG:
+        raise ParameterError(f"resolution is {resolution:,}; it must be {_MOST_ALONG:,} grid points at most.")
 
 
 def _beside(model: Any, plane: Plane) -> str:

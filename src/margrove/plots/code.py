@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError, ParameterError
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
+from margrove.plots.arguments import as_list, check_axes, check_model, found, shape_of
 from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes
 
 _COLOURS = {1: OKABE_ITO[0], -1: OKABE_ITO[1], 0: "#EEEEEE"}
@@ -44,6 +44,7 @@ def plot_code(code: Any, labels: Sequence[Any] | None = None, *, ax: Any = None)
     >>> ax.get_title(loc="left")
     '3 machines, minimum distance 2, corrects 0'
     """
+    check_axes("ax", ax)
     matrix, names = _read(code, labels)
     k, machines = matrix.shape
     ax = new_axes(2.2 + 0.28 * machines, 1.0 + 0.28 * k) if ax is None else ax
@@ -74,15 +75,28 @@ def plot_code(code: Any, labels: Sequence[Any] | None = None, *, ax: Any = None)
 
 
 def _read(code: Any, labels: Sequence[Any] | None) -> tuple[NDArray[np.int8], Sequence[Any]]:
-    if hasattr(code, "fit"):
-        check_is_fitted(code)
+    wanted = "a matrix of +1, −1 and 0, or a fitted classifier that has one,"
+    if labels is not None:
+        labels = as_list("labels", labels, "names, one for each class")
+    if hasattr(code, "fit") or not shape_of(code):
+        check_model("code", code, wanted=wanted)
         if not hasattr(code, "code_"):
             raise InputError(f"{type(code).__name__} has no code matrix", cure="Give one that has code_, or a matrix.")
         names = code.classes_ if labels is None else labels
         matrix = code.code_
     else:
-        matrix = np.atleast_1d(np.asarray(code))
+        matrix = _numbers(code)
+        if matrix.ndim != 2:
+            raise InputError(f"{found('code', code)}; {wanted} was wanted")
         names = range(len(matrix)) if labels is None else labels
     if len(names) != len(matrix):
         raise ParameterError(f"labels has {len(names)} names; the code has {len(matrix)} classes.")
     return check_code(matrix, np.asarray(names)), names
+
+
+def _numbers(code: Any) -> NDArray[np.float64]:
+    """An array of numbers; of what is none, an empty one."""
+    try:
+        return np.asarray(code, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)

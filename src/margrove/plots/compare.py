@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 import margrove
-from margrove.errors import ConvergenceWarning, ParameterError
+from margrove.errors import ConvergenceWarning, InputError, ParameterError
+from margrove.plots.arguments import check_labels, check_mapping, check_panels, check_rows, found, shape_of
 from margrove.plots.boundary import RINGS, draw_frame, draw_marks, draw_model, draw_points
-from margrove.plots.judgement import judge, learner_of
+from margrove.plots.judgement import Judgement, judge, learner_of
 from margrove.plots.plane import Plane, plane_for
 from margrove.plots.style import as_typed
 from margrove.plots.words import MEANINGS
@@ -83,28 +84,45 @@ def compare_linear(
     """
     if models is None:
         models = {name: make() for name, make in LINEAR_CLASSIFIERS.items()}
-    if not models:
-        raise ParameterError("models is empty; at least one classifier was wanted.")
+    given = check_panels("axes", axes, "the models")
+    models = _checked(models)
+    check_rows(X)
+    check_labels(y)
     planes = {name: plane_for(model, X, features) for name, model in models.items()}
-    is_own_figure = axes is None
-    places = (
-        _new_axes(len(models), next(iter(planes.values()))) if axes is None else np.asarray(axes, dtype=object).ravel()
-    )
-    if len(places) != len(models):
-        found = f"axes holds {len(places)} axes for {len(models)} models"
-        raise ParameterError(f"{found}; one for each was wanted.")
-    for ax, (name, model) in zip(places, models.items(), strict=True):
-        _draw_one(ax, name, clone(model), planes[name], y)
-    if is_own_figure:
+    if given is not None and len(given) != len(models):
+        raise ParameterError(f"axes holds {len(given)} axes for {len(models)} models; one for each was wanted.")
+    fitted = {name: _fitted(model, planes[name], y) for name, model in models.items()}
+    places = _new_axes(len(models), next(iter(planes.values()))) if given is None else given
+    for ax, (name, (model, judgement)) in zip(places, fitted.items(), strict=True):
+        _draw_one(ax, name, model, planes[name], judgement)
+    if given is None:
         _legend_below(places)
     return places
 
 
-def _draw_one(ax: Axes, name: str, model: Any, plane: Plane, y: Any) -> None:
+def _checked(models: Any) -> dict[str, Any]:
+    """Names and classifiers, or an error that says which is none."""
+    named = check_mapping("models", models, "names to classifiers")
+    if not named:
+        raise ParameterError("models is empty; at least one classifier was wanted.")
+    for name, model in named.items():
+        if isinstance(model, type) or not hasattr(model, "fit") or not is_classifier(model):
+            raise ParameterError(f"{found(f'models[{name!r}]', model)}; a classifier was wanted.")
+    return named
+
+
+def _fitted(model: Any, plane: Plane, y: Any) -> tuple[Any, Judgement]:
+    """A copy of the model, fitted to the points, and what it says of them."""
+    model, n, n_labels = clone(model), len(plane.points), shape_of(y)[0]
+    if n != n_labels:
+        raise InputError(f"X has {n} rows and y has {n_labels}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(plane.rows, y)
-    judgement = judge(model, plane.rows, y)
+    return model, judge(model, plane.rows, y)
+
+
+def _draw_one(ax: Axes, name: str, model: Any, plane: Plane, judgement: Judgement) -> None:
     draw_points(ax, plane, judgement)
     draw_model(ax, model, plane, judgement)
     draw_marks(ax, plane, judgement)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from margrove.errors import InputError
+from margrove.errors import InputError, check_number, shown
+from margrove.plots.arguments import check_axes, found
 from margrove.plots.style import OKABE_ITO, as_typed, in_print, ink, legend_outside, new_axes
 from margrove.progress import Course, in_short
 
@@ -53,6 +56,9 @@ def plot_convergence(
     >>> ax.get_title()
     'linear svm: gap from 1 to 0.0001 in 0.4 s'
     """
+    check_axes("ax", ax)
+    if goal is not None:
+        check_number("goal", goal, above=0, cure="It is what the solver was given as tol.")
     if isinstance(course, Course):
         goal = course.goal if goal is None else goal
         course = course.points
@@ -78,10 +84,17 @@ def plot_convergence(
 
 def _lines_of(course: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
     """The points of each thing that was reported, under its name."""
+    if isinstance(course, (str, Mapping)) or not isinstance(course, Iterable):
+        cure = "Give a margrove.progress.Course that heard a fit, or its points."
+        raise InputError(f"{found('course', course)}; the points of a course were wanted", cure=cure)
     lines: dict[str, list[tuple[float, float]]] = {}
     for number, point in enumerate(course):
         if not isinstance(point, Mapping) or not {"seconds", "value"} <= set(point):
             raise InputError(f"point {number} of the course is {point!r}; it must have 'seconds' and 'value'")
+        for key in ("seconds", "value"):
+            is_number = isinstance(point[key], Real) and not isinstance(point[key], bool)
+            if not is_number or math.isnan(point[key]):
+                raise InputError(f"{key!r} of point {number} of the course is {shown(point[key])}; it must be a number")
         name = ": ".join(str(point[key]) for key in ("stage", "name") if point.get(key))
         if 0 < float(point["value"]) < float("inf"):
             lines.setdefault(name or "value", []).append((float(point["seconds"]), float(point["value"])))

@@ -11,12 +11,14 @@ model that was fitted again in between is drawn as it is now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.errors import ParameterError
 from margrove.plots.boundary import plot_boundary
 from margrove.plots.code import plot_code
 from margrove.plots.compare import compare_linear
@@ -63,6 +65,7 @@ class Display:
     figure_: Figure
 
     def __init__(self, *drawn_from: Any, **options: Any) -> None:
+        self._check_options(options)
         self.drawn_from = drawn_from
         self.options = options
 
@@ -82,11 +85,21 @@ class Display:
         -------
         the display itself
         """
+        self._check_options(options)
         drawn = type(self)._picture(*self.drawn_from, **{self._place: ax}, **{**self.options, **options})
         self.axes_ = np.ravel(np.asarray(drawn, dtype=object))
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.get_figure(root=True)  # type: ignore[assignment]  # axes that are drawn on have one
         return self
+
+    @classmethod
+    def _check_options(cls, options: Mapping[str, Any]) -> None:
+        parameters = inspect.signature(cls._picture).parameters.values()
+        allowed = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.name != cls._place]
+        for name in options:
+            if name not in allowed:
+                known = ", ".join(allowed) or "none"
+                raise ParameterError(f"{name} is no option of {cls._picture.__name__}; its options are {known}.")
 
 
 class _EstimatorDisplay(Display):
@@ -112,7 +125,15 @@ class _EstimatorDisplay(Display):
         **options
             The plain function's, by name.
         """
-        return cls(*(each for each in (estimator, X, y) if each is not None), **options).plot(ax=ax)
+        parameters = inspect.signature(cls._picture).parameters.values()
+        taken = [each.name for each in parameters if each.kind is not each.KEYWORD_ONLY]
+        for name, given in (("X", X), ("y", y)):
+            if given is not None and name not in taken:
+                raise ParameterError(
+                    f"{name} is given, and {cls._picture.__name__} draws the model alone; leave it out."
+                )
+        rows = (given for name, given in (("X", X), ("y", y)) if name in taken)
+        return cls(estimator, *rows, **options).plot(ax=ax)
 
 
 class BoundaryDisplay(_EstimatorDisplay):

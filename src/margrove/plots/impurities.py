@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from margrove.errors import ParameterError
+from margrove.errors import ParameterError, check_flag
+from margrove.plots.arguments import as_list, check_axes, found
 from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes
 from margrove.tree.impurity import class_impurity
 from margrove.tree.problem import CLASS_CRITERIA, Criterion
@@ -52,8 +53,11 @@ def plot_impurities(
     >>> [float(line.get_ydata().max()) for line in ax.lines]
     [0.5, 0.5]
     """
-    if isinstance(criteria, str) or not len(criteria) or not set(criteria) <= set(_FORMULAS):
-        raise ParameterError(f"criteria is {criteria!r}; it must be a list of {', '.join(_FORMULAS)}.")
+    check_axes("ax", ax)
+    check_flag("scaled", scaled)
+    criteria = as_list("criteria", criteria, ", ".join(_FORMULAS))
+    if not criteria or any(criterion not in tuple(_FORMULAS) for criterion in criteria):
+        raise ParameterError(f"{found('criteria', criteria)}; it must be a list of {', '.join(_FORMULAS)}.")
     ax = new_axes(6.4, 3.6) if ax is None else ax
     share = np.linspace(0.0, 1.0, _POINTS)
     for criterion in criteria:

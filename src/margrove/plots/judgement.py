@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of, margins
+from margrove.plots.arguments import check_labels
 from margrove.plots.style import in_print
 from margrove.plots.words import words_of
 
@@ -85,8 +86,7 @@ def judge(model: Any, rows: Any, y: Any) -> Judgement:
         return _judge_one_class(model, rows, words_of(learner, encoded))
     if not hasattr(model, "classes_"):
         raise InputError(f"{type(learner).__name__} is no classifier", cure="Give one, or a OneClassSVM.")
-    if y is None:
-        raise InputError(f"y is None; the labels of the rows are wanted, as {type(learner).__name__} is a classifier")
+    check_labels(y)
     predicted = np.asarray(model.predict(rows))
     codes = codes_of(y, model.classes_)
     if len(codes) != len(predicted):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from margrove.errors import InputError
+from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_whole
+from margrove.plots.arguments import check_axes, check_columns, check_model, check_rows
 from margrove.plots.judgement import Judgement, has_margins, judge, learner_of
 from margrove.plots.style import WORD_COLOURS, as_typed, colour_of, in_print, ink, legend_outside, new_axes
 from margrove.plots.words import MEANINGS
@@ -17,6 +17,8 @@ from margrove.plots.words import MEANINGS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_RULES = ("auto", "fd", "doane", "scott", "stone", "rice", "sturges", "sqrt")  # numpy's, for the width of bars
+_MOST_BINS = 10_000  # bars: more than a picture has dots
 _RUG_ROWS = 300  # up to so many points each gets a tick of its own below the bars
 
 
@@ -71,7 +73,12 @@ def plot_margins(
     >>> ax.get_title().splitlines()
     ['BasicLinearClassifier', 'no errors, margin 0.75']
     """
-    check_is_fitted(model)
+    check_model("model", model, wanted="a fitted classifier")
+    check_axes("ax", ax)
+    check_flag("legend", legend)
+    _check_bins(bins)
+    check_rows(X)
+    check_columns(model, X)
     name = type(learner_of(model)).__name__
     if not hasattr(model, "classes_") or not has_margins(model):
         raise InputError(f"{name} has no margins here", cure="Linear and kernel classifiers have.")
@@ -91,6 +98,15 @@ def plot_margins(
     if legend:
         legend_outside(ax)
     return ax
+
+
+def _check_bins(bins: Any) -> None:
+    if isinstance(bins, str):
+        check_choice("bins", bins, _RULES)
+    else:
+        check_whole("bins", bins, least=1, cure="Or a rule of numpy's, such as 'auto'.")
+        if bins > _MOST_BINS:
+            raise ParameterError(f"bins is {bins:,}; it must be {_MOST_BINS:,} at most.")
 
 
 @dataclass(frozen=True)

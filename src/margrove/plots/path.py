@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import InputError, ParameterError
+from margrove.plots.arguments import as_list, check_panels
 from margrove.plots.style import OKABE_ITO, as_typed, colour_of, ink, write_plainly
 from margrove.status import Status
 
@@ -71,13 +72,14 @@ def plot_path(
         raise InputError("the path has no model", cure="Give SVC more time_limit, or a smaller first C.")
     machines = path.models[-1].certificate_.machines
     n_panels = min(len(machines), _MOST_PANELS) if path.models[-1].kernel == "linear" else 0
-    places = _new_axes(n_panels) if axes is None else np.asarray(axes, dtype=object).ravel()
-    if len(places) != 2 + n_panels:
-        found = f"axes holds {len(places)} axes for {2 + n_panels} panels"
+    given = check_panels("axes", axes, "the panels, from top to bottom")
+    if given is not None and len(given) != 2 + n_panels:
+        found = f"axes holds {len(given)} axes for {2 + n_panels} panels"
         raise ParameterError(f"{found}: margin, support vectors and {n_panels} of coefficients.")
+    columns, colours = _column_names(path, names), dict[int, str]()
+    places = _new_axes(n_panels) if given is None else given
     _draw_margins(places[0], path, machines)
     _draw_support(places[1], path)
-    columns, colours = _column_names(path, names), dict[int, str]()
     for machine, ax in enumerate(places[2:]):
         _draw_coefficients(ax, path, machine, columns, colours)
         ax.set_ylabel("coefficients" if len(machines) == 1 else f"coefficients,\n{machines[machine]}")
@@ -141,6 +143,7 @@ def _column_names(path: Any, names: Sequence[str] | None) -> list[str]:
     d = int(model.n_features_in_)
     if names is None:
         return [str(name) for name in getattr(model, "feature_names_in_", [f"x{j}" for j in range(d)])]
+    names = as_list("names", names, f"names, one for each of {d} columns")
     if len(names) != d:
         raise ParameterError(f"names holds {len(names)} names; the models have {d} columns.")
     return [str(name) for name in names]

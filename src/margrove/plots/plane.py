@@ -6,7 +6,7 @@ library, a `Table`), since models and encoders match columns by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from margrove.data.frames import array_names, is_frame
 from margrove.data.table import Table
 from margrove.errors import InputError
+from margrove.plots.arguments import found, shape_of
 
 _PAD = 0.08  # of the range of the points, left free on every side
 _ONE_SCALE = 2.5  # ranges that differ by at most this factor are drawn to one scale: right angles look right
@@ -143,8 +144,8 @@ def chosen_two(names: Sequence[str], features: Sequence[str | int] | None) -> tu
             cure = "Say which two: features=(a, b)."
             raise InputError(f"X has {what}; a plane has two", cure=cure)
         features = names
-    if isinstance(features, str) or len(features) != 2:
-        raise InputError(f"features is {features!r}; two column names or positions were wanted")
+    if isinstance(features, (str, Mapping)) or shape_of(features)[:1] != (2,):
+        raise InputError(f"{found('features', features)}; two column names or positions were wanted")
     for feature in features:
         if feature not in (names if isinstance(feature, str) else range(len(names))):
             raise InputError(f"X has no column {feature!r}", cure=f"Its columns are {', '.join(names[:10])}.")

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from margrove.data.frames import as_table
 from margrove.data.table import Table
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, check_flag
+from margrove.plots.arguments import check_axes, check_labels, check_mapping, check_rows
 from margrove.plots.boundary import draw_frame, draw_marks, draw_points
 from margrove.plots.judgement import judge, learner_of
 from margrove.plots.plane import Plane, read_plane
-from margrove.plots.slices import held_in_words, typical_cell
+from margrove.plots.slices import held_in_words, held_number, typical_cell
 from margrove.plots.style import as_typed, colour_of, ink, legend_outside, marker_area, new_axes
 from margrove.plots.tree import tree_of
 from margrove.tree.model import TreeModel
@@ -87,20 +88,25 @@ def plot_regions(
             "model is a pipeline, whose columns are not the tree's own", cure="Give the tree and its rows."
         )
     tree, classes = tree_of(model)
+    check_axes("ax", ax)
+    check_flag("legend", legend)
+    check_rows(X)
+    check_labels(y, wanted="labels" if classes is not None else "numbers")
     plane = read_plane(X, features)
     axes = _columns_of(tree, plane)
-    held = _held_cells(tree, as_table(X), axes, dict(at or {}))
+    held = _held_cells(tree, as_table(X), axes, {} if at is None else check_mapping("at", at, "columns to cells"))
     slices = rectangles(tree, axes, held)
-    ax = new_axes(6.8 if legend else 5.2, 4.4) if ax is None else ax
     title = type(learner_of(model)).__name__
-    if classes is None:
-        _draw_values(ax, tree, plane, np.asarray(y, np.float64), slices, legend)
+    judgement = None if classes is None else judge(model, X, y)
+    values = _values_of(y, len(plane.points)) if judgement is None else np.empty(0)
+    ax = new_axes(6.8 if legend else 5.2, 4.4) if ax is None else ax
+    if judgement is None:
+        _draw_values(ax, tree, plane, values, slices, legend)
         draw_frame(ax, model, plane, title + _in_words(tree, held))
         ax.set_aspect("auto")  # a tree knows no angles: the axes need not have one scale
         return ax
     for leaf, across, up in slices:
         _shade(ax, plane, across, up, colour_of(int(tree.value[leaf].argmax())), alpha=0.22)
-    judgement = judge(model, X, y)
     draw_points(ax, plane, judgement)
     draw_marks(ax, plane, judgement)
     draw_frame(ax, model, plane, f"{title}\n{judgement.in_words()}{_in_words(tree, held)}")
@@ -108,6 +114,20 @@ def plot_regions(
     if legend:
         legend_outside(ax)
     return ax
+
+
+def _values_of(y: Any, n: int) -> NDArray[np.float64]:
+    """The numbers that a regression was to estimate."""
+    try:
+        values = np.asarray(y, np.float64).ravel()
+    except (TypeError, ValueError):
+        raise InputError("y is no column of numbers, and the tree estimates numbers") from None
+    if len(values) != n:
+        raise InputError(f"X has {n} rows and y has {len(values)}")
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise InputError(f"y is {values[row]} in row {row}; a finite number was wanted", cure="Leave such rows out.")
+    return values
 
 
 def rectangles(tree: TreeModel, axes: tuple[int, int], held: dict[int, Cells]) -> list[Rectangle]:
@@ -163,7 +183,10 @@ def _held_cells(tree: TreeModel, table: Table, axes: tuple[int, int], at: dict[s
     names = [tree.columns[j].name for j in range(len(tree.columns)) if j not in axes]
     for name in at:
         if name not in names:
-            raise ParameterError(f"at names {name!r}; the tree's other columns are {', '.join(names[:10])}.")
+            others = (
+                f"the tree's other columns are {', '.join(names[:10])}" if names else "the tree has no other column"
+            )
+            raise ParameterError(f"at names {name!r}; {others}.")
     held = {}
     for j in asked:
         column = tree.columns[j]
@@ -178,7 +201,7 @@ def _one_cell(tree: TreeModel, j: int, cell: Any) -> Cells:
     is_missing = cell is None or cell != cell  # only NaN is not itself
     value: NDArray[Any]
     if column.test in ("threshold", "intervals"):
-        value = np.array([np.nan if is_missing else float(cell)])
+        value = np.array([np.nan if is_missing else held_number(column.name, cell)])
     else:
         known = column.levels.index(cell) if cell in column.levels else len(column.levels)
         value = np.array([MISSING if is_missing else known], np.int32)
@@ -228,8 +251,6 @@ def _draw_values(
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    if len(y) != len(plane.points):
-        raise InputError(f"X has {len(plane.points)} rows and y has {len(y)}")
     scale = Normalize(float(y.min()), float(y.max()))
     colours = ScalarMappable(scale, mpl.colormaps[_COLOURS])
     for leaf, across, up in slices:

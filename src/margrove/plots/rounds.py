@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError, ParameterError
+from margrove.plots.arguments import check_model, check_panels
 from margrove.plots.judgement import learner_of
 from margrove.plots.style import as_typed, colour_of, ink, legend_outside, write_plainly
 
@@ -63,16 +63,17 @@ def plot_rounds(model: Any, *, axes: Sequence[Axes] | NDArray[Any] | None = None
     ['error, loss', 'weighted error ε', 'α']
     """
     learner = learner_of(model)
-    check_is_fitted(learner)
+    check_model("model", learner, wanted="a fitted AdaBoostClassifier")
+    given = check_panels("axes", axes, "errors, ε and α")
     rounds: Rounds | None = getattr(learner, "rounds_", None)
     if rounds is None:
         raise InputError(
             f"{type(learner).__name__} of {type(learner).__module__.split('.')[0]} keeps no rounds to draw",
             cure="Give Margrove's AdaBoostClassifier.",
         )
-    places = _new_axes() if axes is None else np.asarray(axes, dtype=object).ravel()
-    if len(places) != len(_SHARES):
-        raise ParameterError(f"axes holds {len(places)} axes for {len(_SHARES)} panels: errors, ε and α.")
+    if given is not None and len(given) != len(_SHARES):
+        raise ParameterError(f"axes holds {len(given)} axes for {len(_SHARES)} panels: errors, ε and α.")
+    places = _new_axes() if given is None else given
     is_plain_rate = learner.learning_rate == 1
     _draw_errors(places[0], rounds, is_plain_rate=is_plain_rate)
     _draw_learners(places[1], rounds.error, "weighted\nerror ε")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError
+from margrove.plots.arguments import check_axes, check_model
 from margrove.plots.judgement import learner_of
 from margrove.plots.style import as_typed, colour_of, in_print, ink, legend_outside, new_axes
 
@@ -61,9 +61,10 @@ def plot_search(search: Any, ax: Axes | None = None) -> Axes:
     ['SVCCV, mean score of 5 folds', 'best 0.98 at C = 1, γ = 0.1']
     """
     search = learner_of(search)
-    if not hasattr(search, "cv"):
+    if hasattr(search, "fit") and not hasattr(search, "cv") and not isinstance(search, type):
         raise InputError(f"{type(search).__name__} is no search", cure="Draw an SVCCV or SVRCV.")
-    check_is_fitted(search, "cv_results_")
+    check_model("search", search, wanted="a fitted SVCCV or SVRCV", attribute="cv_results_")
+    check_axes("ax", ax)
     scores = _scores_of(search)
     long = [name for name in _CELL if len(scores.axes.get(name, ())) > 1]
     if len(long) == 2:

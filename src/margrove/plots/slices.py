@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from margrove.data.columns import Column
 from margrove.data.frames import as_table, is_frame
 from margrove.data.table import Table
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, check_number
 from margrove.plots.plane import Plane, chosen_two, has_text_names, read_plane
 from margrove.tree.words import level_text, rounded
 
@@ -35,6 +35,8 @@ def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Ma
         if name not in table.names or name in names:
             others = [other for other in table.names if other not in names]
             raise ParameterError(f"at names {name!r}; the columns that can be held are {', '.join(others[:10])}.")
+        if table[name].kind == "numeric" and not _is_missing(at[name]):
+            held_number(name, at[name])
     held = dict(at) | {name: typical_cell(table[name]) for name in table.names if name not in (*names, *at)}
     points = read_plane(table, names).points
     rows, like_rows = _forms(model, X, table, names, held)
@@ -51,6 +53,12 @@ def typical_cell(cells: Column) -> Any:
         return float(np.median(present.values))
     labels, counts = np.unique(np.asarray(present.labels()), return_counts=True)
     return labels[counts.argmax()].item()
+
+
+def held_number(name: str, cell: Any) -> float:
+    """The number at which a column is held, or `ParameterError`."""
+    check_number(f"at[{name!r}]", cell, cure="The column has numbers; None means a missing cell.")
+    return float(cell)
 
 
 def held_in_words(held: Mapping[str, str]) -> str:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from margrove.errors import InputError, ParameterError, check_whole
+from margrove.errors import InputError, ParameterError, check_flag, check_whole
+from margrove.plots.arguments import as_list, check_axes, check_model, found, shape_of
 from margrove.plots.judgement import learner_of
 from margrove.plots.style import OKABE_ITO, as_typed, colour_of, ink
 from margrove.plots.tree_boxes import (
@@ -101,7 +101,11 @@ def plot_tree(
         check_whole("max_depth", max_depth, least=0, cure="None means all.")
     if max_levels is not None:
         check_whole("max_levels", max_levels, least=1, cure="None means all.")
+    check_flag("legend", legend)
+    check_axes("ax", ax)
     tree, classes = tree_of(model, classes)
+    if isinstance(model, TreeModel) and classes is not None:
+        classes = as_list("classes", classes, "labels, one for each class")
     labels = labels_of(tree, classes)
     boxes = boxes_of(tree, labels, max_depth, _shown_p_values(model, tree, p_values), max_levels)
     middles = tidy([box.children for box in boxes], [box.slot for box in boxes], _GAP)
@@ -135,9 +139,17 @@ def _shown_p_values(model: Any, tree: TreeModel, wanted: Any) -> NDArray[np.floa
     if wanted is None or isinstance(wanted, (bool, np.bool_)):
         own = getattr(learner_of(model), "p_values", None)
         return own() if wanted and own is not None else None
-    if np.shape(wanted) != (tree.n_nodes,):
-        raise InputError(f"p_values has the shape {np.shape(wanted)}; one for each of {tree.n_nodes} nodes was wanted")
-    return np.asarray(wanted, np.float64)
+    if not shape_of(wanted):
+        raise ParameterError(f"{found('p_values', wanted)}; it must be True, False or an array of {tree.n_nodes}.")
+    if shape_of(wanted) != (tree.n_nodes,):
+        raise InputError(f"p_values has the shape {shape_of(wanted)}; one for each of {tree.n_nodes} nodes was wanted")
+    try:
+        values = np.asarray(wanted, np.float64)
+    except (TypeError, ValueError):
+        values = np.array([-1.0])
+    if ((values < 0) | (values > 1)).any():  # NaN stands for none
+        raise ParameterError("p_values holds what is no number from 0 to 1; NaN stands for a node without one.")
+    return values
 
 
 def tree_of(model: Any, classes: Any = None) -> tuple[TreeModel, Any]:
@@ -147,7 +159,7 @@ def tree_of(model: Any, classes: Any = None) -> tuple[TreeModel, Any]:
         return learner, classes
     if classes is not None:
         raise ParameterError(f"classes is given, and {type(learner).__name__} has its own; leave it out.")
-    check_is_fitted(learner)
+    check_model("model", learner, wanted="a fitted tree")
     tree = getattr(learner, "tree_", None)
     if not isinstance(tree, TreeModel):
         raise InputError(f"{type(learner).__name__} is not one of Margrove's trees", cure="Fit one, and give that.")

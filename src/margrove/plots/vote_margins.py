@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError, ParameterError, check_whole
 from margrove.linear.margins import codes_of
+from margrove.plots.arguments import check_axes, check_columns, check_labels, check_model, check_rows
 from margrove.plots.judgement import last_step
 from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes
 
@@ -62,15 +62,19 @@ def plot_vote_margins(
     >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
     ['after 5 rounds:\\n4.4 % at most 0', 'after 10 rounds:\\n2.0 % at most 0']
     """
-    check_is_fitted(model)
+    check_model("model", model, wanted="a fitted AdaBoostClassifier")
+    check_axes("ax", ax)
+    check_rows(X)
+    check_columns(model, X)
+    check_labels(y)
     learner, rows = last_step(model, X)
     if not hasattr(learner, "staged_decision_function") or not hasattr(learner, "estimator_weights_"):
         raise InputError(f"{type(learner).__name__} has no votes for classes", cure="Give an AdaBoostClassifier.")
     wanted = _settled(rounds, len(learner.estimators_))
     codes = codes_of(y, learner.classes_)
-    ax = new_axes(7.2, 3.8) if ax is None else ax
     stages = islice(learner.staged_decision_function(rows), max(wanted))
     found = {t: _margins(decision, codes) for t, decision in enumerate(stages, start=1) if t in wanted}
+    ax = new_axes(7.2, 3.8) if ax is None else ax
     for place, t in enumerate(wanted):
         _draw(ax, found[t], t, place, len(wanted))
     ax.axvline(0.0, color=ink(), linewidth=1.2)

@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from margrove.engine import Effort, settle_engine, solve
-from margrove.errors import InputError, check_whole
+from margrove.errors import InputError, check_choice, check_whole
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.tree.association import NO_LEVELS, LevelTable, level_table
 from margrove.tree.groups import groups_of_levels
@@ -44,7 +44,7 @@ from margrove.tree.impurity import class_impurity
 from margrove.tree.model import LEAF, TreeModel
 from margrove.tree.problem import CLASS_CRITERIA, Criterion, Growth, SplitScore, Thresholds, TreeProblem
 from margrove.tree.reading import CATEGORY_TESTS, ColumnWishes, learn_cells, read_classes
-from margrove.tree.settings import check_choice, settle_criterion
+from margrove.tree.settings import settle_criterion
 from margrove.tree.significance import split_p_values
 
 Scores = NDArray[np.float64]

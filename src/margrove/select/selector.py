@@ -17,11 +17,10 @@ from margrove.data.alignment import check_names, sparse_as_trained
 from margrove.data.columns import Column
 from margrove.data.frames import as_array, is_frame
 from margrove.data.table import Table, duplicate_names
-from margrove.errors import InputError, ParameterError, check_number, check_whole, shown
+from margrove.errors import InputError, ParameterError, check_choice, check_number, check_whole, shown
 from margrove.select import scores
 from margrove.select.scores import KINDS, ColumnScores, score_columns
 from margrove.tree.problem import EQUAL_GAIN
-from margrove.tree.settings import check_choice
 from margrove.tree.significance import check_share
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from margrove.atomic import replace_file
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, check_choice
 from margrove.store import write_libsvm_model, write_onnx
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.image_models import takes_pictures
@@ -26,8 +26,7 @@ _ENDINGS = {"python": "py", "sql": "sql", "c": "c", "libsvm": "model", "onnx": "
 def export(screen: Screen, path: str, to: str, output: str) -> None:
     """Write the model for another program: a tree as code, a support vector machine as LIBSVM's model file, any model
     as an ONNX graph."""
-    if to not in FORMATS:
-        raise ParameterError(f"--to is {to!r}; it must be one of {', '.join(FORMATS)}.")
+    check_choice("--to", to, FORMATS)
     if output != STANDARD_STREAM:
         check_folder(output, f"model.{_ENDINGS[to]}")
     elif to == "onnx" and (screen.is_json or sys.stdout.isatty()):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, check_choice
 from margrove.surface.models import learner_of
 from margrove.surface.reading import STANDARD_STREAM
 from margrove.surface.validation import check_folds
@@ -80,8 +80,7 @@ class ImageTraining:
     skips_broken: bool = False
 
     def __post_init__(self) -> None:
-        if self.model not in IMAGE_MODELS:
-            raise ParameterError(f"--model is {self.model!r}; it must be one of {', '.join(IMAGE_MODELS)}.")
+        check_choice("--model", self.model, IMAGE_MODELS)
         check_folds(self.folds)
         if self.model == "finetune" and self.layer is not None:
             raise ParameterError("--layer is for codes, and --model finetune trains the whole network. Leave it out.")

@@ -189,19 +189,18 @@ def learner_named(name: str, also: Sequence[str] = ()) -> Learner:
     ParameterError
         If there is none; the message lists those there are.
     """
-    from margrove.errors import ParameterError
+    from margrove.errors import check_choice
 
-    if name not in LEARNERS:
-        raise ParameterError(f"--model is {name!r}; it must be one of {', '.join((*also, *LEARNERS))}.")
+    check_choice("--model", name, (*also, *LEARNERS))
     return LEARNERS[name]
 
 
 def check_task(task: str | None) -> None:
     """Raise `ParameterError` unless it is one of TASKS, or None: as the target looks."""
-    from margrove.errors import ParameterError
+    from margrove.errors import check_choice
 
-    if task is not None and task not in TASKS:
-        raise ParameterError(f"--task is {task!r}; it must be one of {', '.join(TASKS)}.")
+    if task is not None:
+        check_choice("--task", task, TASKS)
 
 
 def learner_of_numbers(learner: Learner) -> Learner:

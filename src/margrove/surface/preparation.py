@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from margrove.data import Table, TableEncoder
 from margrove.data.text import TEXT_FEATURES, check_text_columns
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, check_choice
 from margrove.surface.learners import LEARNERS, Learner
 
 
@@ -37,8 +37,7 @@ class Preparation:
         for name in self.text:
             if self.text.count(name) > 1:
                 raise ParameterError(f"--text {name} is given twice.")
-        if self.features not in TEXT_FEATURES:
-            raise ParameterError(f"--text-features is {self.features!r}; it must be one of {', '.join(TEXT_FEATURES)}.")
+        check_choice("--text-features", self.features, TEXT_FEATURES)
         if not self.text and self.features != TEXT_FEATURES[0]:
             raise ParameterError(f"--text-features {self.features} goes with --text, which names the column.")
 

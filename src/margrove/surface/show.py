@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, check_choice
 from margrove.linear.margins import kernel_of
 from margrove.surface.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.surface.image_models import takes_pictures
@@ -152,8 +152,7 @@ def _vote_of(model: Any) -> Vote:
 
 def show_code(screen: Screen, path: str, language: str) -> None:
     """Print a function or expression that predicts as a saved tree does."""
-    if language not in CODE:
-        raise ParameterError(f"--code is {language!r}; it must be one of {', '.join(CODE)}.")
+    check_choice("--code", language, CODE)
     code = tree_code(read_model(path), path, language, "--code")
     if not screen.is_json:
         print(code)  # as it is: no line of code may be wrapped

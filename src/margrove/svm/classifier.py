@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.certificate import Certificate
 from margrove.data.sample import Sample, read_sample
 from margrove.engine import Effort
-from margrove.errors import ConvergenceWarning, ParameterError, check_flag, level_of_caller
+from margrove.errors import ConvergenceWarning, ParameterError, check_choice, check_flag, level_of_caller
 from margrove.linear.margins import Margins, kernel_of, margins
 from margrove.status import Status
 from margrove.svm.decision import call_of_many, matched, weighted_sums
@@ -93,10 +93,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             check_flag("probability", self.probability)
         check_flag("break_ties", self.break_ties)
         check_multiclass(self.multiclass)
-        if self.decision_function_shape not in ("ovo", "ovr"):
-            raise ParameterError(
-                f"decision_function_shape is {self.decision_function_shape!r}; it must be 'ovo' or 'ovr'."
-            )
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovo", "ovr"))
         if self.decision_function_shape == "ovo" and not self._is_one_vs_one:
             raise ParameterError(
                 "decision_function_shape='ovo' goes with multiclass='ovo'; machine_decision gives the machines' values."

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import manhattan_distances
 
 from margrove.data.sample import squared_norms
-from margrove.errors import InputError, ParameterError, check_number, shown
+from margrove.errors import InputError, ParameterError, check_choice, check_number, shown
 
 Matrix: TypeAlias = Any  # a dense array or a SciPy CSR matrix of shape (n, d)
 
@@ -138,8 +138,7 @@ def settle_kernel(
     """
     if callable(kernel):
         return Kernel("callable", function=kernel)
-    if kernel not in KERNELS:
-        raise ParameterError(f"kernel is {kernel!r}; it must be one of {', '.join(KERNELS)}, or a callable.")
+    check_choice("kernel", kernel, KERNELS, also="a callable")
     if kernel == "precomputed":
         if sp.issparse(X):
             raise InputError("a precomputed Gram matrix must be dense, and it is sparse", cure="Pass K.toarray().")

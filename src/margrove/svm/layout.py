@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.errors import ParameterError, listed, shown
+from margrove.errors import ParameterError, check_choice, listed, shown
 
 MULTICLASS = ("ovo", "ovr")
 
@@ -53,9 +53,7 @@ def code_matrix(multiclass: Any, n_classes: int) -> NDArray[np.int8]:
 def check_multiclass(multiclass: Any) -> None:
     """Raise `ParameterError` unless it is a word or looks like a code matrix."""
     if isinstance(multiclass, str):
-        if multiclass not in MULTICLASS:
-            raise ParameterError(f"multiclass is {multiclass!r}; it must be 'ovo', 'ovr' or a code matrix.")
-        return
+        return check_choice("multiclass", multiclass, MULTICLASS, also="a code matrix")
     try:
         code = np.asarray(multiclass, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

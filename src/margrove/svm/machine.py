@@ -28,6 +28,7 @@ from margrove.errors import (
     InfeasibleError,
     InputError,
     ParameterError,
+    check_choice,
     check_flag,
     check_number,
     check_whole,
@@ -168,10 +169,9 @@ class SupportVectorMachine(BaseEstimator):
         check_whole("max_iter", self.max_iter, least=-1, cure="-1 leaves it at ten million or more.")
         if not isinstance(self.cache_size, str):
             check_number("cache_size", self.cache_size, above=0, cure="It is in MiB.")
-        elif self.cache_size != "auto":
-            raise ParameterError(f"cache_size is {self.cache_size!r}; it must be 'auto' or a number of MiB.")
-        if self.precision not in PRECISIONS:
-            raise ParameterError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}.")
+        else:
+            check_choice("cache_size", self.cache_size, ("auto",), also="a number of MiB")
+        check_choice("precision", self.precision, PRECISIONS)
         engine = settle_engine(self.engine)
         if settle_checkpoint(self.checkpoint) is not None and engine == "reference":
             raise EngineError("engine='reference' writes no checkpoint. Leave checkpoint out, or use engine='native'.")

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.errors import MissingExtraError, ParameterError
+from margrove.errors import MissingExtraError, ParameterError, check_choice
 from margrove.tree import c_source, python_source
 from margrove.tree.model import TreeModel
 from margrove.tree.sql_source import DIALECTS, Dialect, flat_case, nested_case
@@ -129,8 +129,7 @@ def to_sql(
     END AS "prediction"
     FROM "fruit"
     """
-    if dialect not in DIALECTS:
-        raise ParameterError(f"dialect is {dialect!r}; it must be one of {', '.join(map(repr, DIALECTS))}.")
+    check_choice("dialect", dialect, DIALECTS)
     writer = DIALECTS[dialect]
     model, outcomes = _decisive(model, _outcomes(model, classes, writer.literal))
     case = (nested_case if model.max_depth <= _SQL_DEPTH else flat_case)(model, outcomes, writer)
@@ -245,8 +244,7 @@ def to_dataframe(model: TreeModel, classes: Any = None, library: str = "pandas")
     -------
     DataFrame of pandas or polars, or Table of pyarrow
     """
-    if library not in _LIBRARIES:
-        raise ParameterError(f"library is {library!r}; it must be one of {', '.join(map(repr, _LIBRARIES))}.")
+    check_choice("library", library, _LIBRARIES)
     import importlib
 
     import narwhals.stable.v1 as nw

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from margrove.errors import InputError, ParameterError, check_number, listed, shown
+from margrove.errors import InputError, ParameterError, check_choice, check_number
 from margrove.tree.description import leaf_bits, split_bits, sums_of_subtrees
 from margrove.tree.model import TreeModel
 from margrove.tree.path import cost_complexity_path
@@ -85,8 +85,7 @@ def prune(
     >>> prune(tree, "cost_complexity", alpha=1.0).n_leaves
     1
     """
-    if rule not in RULES:
-        raise ParameterError(f"rule is {shown(rule)}; it must be one of {listed(RULES)}.")
+    check_choice("rule", rule, RULES)
     if level is None:
         level = DEFAULT_LEVEL.get(rule, 0.0)
     if rule == "chi2":

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from margrove.errors import InputError, ParameterError, check_whole
+from margrove.errors import InputError, check_choice, check_whole
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, Allowed, Place, labels_of, places, plain, rounded, shares
 
@@ -184,8 +184,7 @@ def tree_rules(
     IF weight > 20.5 AND (ripe = yes or missing) THEN go (support 2, share 33.3 %, confidence 100 %, p = 0.046)
     IF weight > 20.5 AND ripe = no THEN stay (support 1, share 16.7 %, confidence 100 %, p = 0.48)
     """
-    if style not in STYLES:
-        raise ParameterError(f"style is {style!r}; it must be 'nested' or 'lines'.")
+    check_choice("style", style, STYLES)
     if max_depth is not None:
         check_whole("max_depth", max_depth, least=0, cure="None means all.")
     if max_levels is not None:

@@ -9,19 +9,13 @@ from typing import Any, get_args
 import numpy as np
 from sklearn.utils import check_random_state
 
-from margrove.errors import ParameterError, check_flag, check_number, check_whole, shown
+from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, shown
 from margrove.tree.problem import VALUE_CRITERIA, Criterion, Growth, SplitScore, Thresholds
 from margrove.tree.prune import RULES
 from margrove.tree.significance import check_share
 
 CATEGORICAL = ("auto", "multiway", "subset", "one_vs_rest")
 _SAME: dict[str, Criterion] = {"log_loss": "entropy"}  # scikit-learn has both words
-
-
-def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    """Raise `ParameterError` unless the value is one of those allowed."""
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
-        raise ParameterError(f"{name} is {shown(value)}; it must be one of {', '.join(map(repr, allowed))}.")
 
 
 def settle_criterion(name: Any, allowed: tuple[Criterion, ...]) -> Criterion:

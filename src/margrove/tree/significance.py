@@ -48,7 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from margrove.errors import ParameterError, check_number, shown
+from margrove.errors import ParameterError, check_choice, check_number, shown
 from margrove.tree.contingency import DRAWS, EQUAL_TABLES, Margin, draw_statistics, gamma_tail, margin_of
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import VALUE_CRITERIA, Criterion
@@ -106,8 +106,7 @@ def split_p_values(
     >>> split_p_values(by_hand(([8, 2], [1, 9]), n_candidates=30)).round(3)
     array([0.152,   nan,   nan])
     """
-    if small not in ("exact", "chi2"):
-        raise ParameterError(f"small is {shown(small)}; it must be 'exact' or 'chi2'.")
+    check_choice("small", small, ("exact", "chi2"))
     p = np.full(model.n_nodes, np.nan)
     inner = np.flatnonzero(~model.is_leaf)
     if len(inner) == 0:
