@@ -120,6 +120,12 @@ class History:
         return _text(_mapping(self._record.get("choice")).get("words"))
 
     @property
+    def certifying(self) -> str | None:
+        """What there is to say of how the certificate was checked: that it took longer than the budget, or was left
+        out."""
+        return _text(_mapping(self._record.get("certifying")).get("words"))
+
+    @property
     def warnings(self) -> list[str]:
         """What was warned of."""
         return [text for text in map(_text, _list(self._record.get("warnings"))) if text]
