@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from margrove.certificate import Certificate
 from margrove.data import Table
-from margrove.surface.display import accuracy_text, percent
+from margrove.surface.display import estimate_text, percent
 from margrove.surface.models import learner_of
 from margrove.surface.validation import Estimate
 from margrove.transfer.maps import used_maps
@@ -164,7 +164,7 @@ def page_of(
         ("pictures", f"{len(pictures):,} of {len(pictures.classes):,} classes"),
         ("network", f"{first.network_name_}, fingerprint {first.network_digest_}"),
         ("model", type(learner).__name__),
-        ("accuracy on pictures it has not seen", accuracy_text(estimate)),
+        ("accuracy on pictures it has not seen", estimate_text(estimate)),
         ("always the largest class", percent(estimate.baseline)),
     ]
     rules, maps = _of_tree(model, pictures) if hasattr(learner, "tree_") else ("", b"")

@@ -21,14 +21,14 @@ from margrove.data import Column, Table
 from margrove.errors import ConvergenceWarning, DataWarning, InputError
 from margrove.status import Status
 from margrove.surface.cures import warnings_in_shell
-from margrove.surface.display import accuracy_text, percent, tell_certificate, tell_estimate
+from margrove.surface.display import estimate_text, percent, tell_certificate, tell_estimate
 from margrove.surface.image_models import ImageTraining
 from margrove.surface.image_page import ImagePage, page_of
 from margrove.surface.meter import metered
 from margrove.surface.models import check_destination, check_folder, learner_of, write_model
 from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters
-from margrove.surface.validation import Estimate, baseline_of, stratified_folds
+from margrove.surface.validation import Estimate, Folds, baseline_of, interval_of, stratified_folds
 from margrove.transfer.pictures import PictureFolder, read_picture_folder
 
 _HELD_OUT = 0.2  # of the pictures, to judge a fine-tuned network by: folds would train it several times
@@ -85,7 +85,7 @@ def train_on_images(
     for command in (["predict", destination, folder], ["certify", destination, folder]):
         screen.say(shlex.join(["margrove", *command]), indent=4)
     if screen.is_quiet:
-        worth = accuracy_text(judged.estimate)
+        worth = estimate_text(judged.estimate)
         screen.essential(f"{training.model}: accuracy {worth}; {destination}; {page_path}")
     screen.document(_record(folder, pictures, training, model, judged, certificate, told, destination, page_path))
     screen.finish()
@@ -158,7 +158,9 @@ def _fold_by_fold(
             rows.append(test)
             meter.advance()
     tested = np.sort(np.concatenate(rows)) if rows else np.empty(0, np.intp)
-    return Judged(Estimate(tuple(accuracies), *baseline_of(labels), folds.notes), tested, predicted[tested])
+    ends = interval_of(accuracies, folds, len(labels))
+    estimate = Estimate(tuple(accuracies), *baseline_of(labels), folds.notes, interval=ends)
+    return Judged(estimate, tested, predicted[tested])
 
 
 def _labels_alone(labels: NDArray[np.str_]) -> Table:
@@ -196,7 +198,10 @@ def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: I
         meter.begin("judging it")
         predicted = model.predict([pictures[i] for i in test])
     right = float(np.mean(predicted == labels[test]))
-    return Judged(Estimate((right,), *baseline_of(labels), method="hold-out", n_tested=len(test)), test, predicted)
+    ends = interval_of([right], Folds((test,)), len(labels))
+    return Judged(
+        Estimate((right,), *baseline_of(labels), method="hold-out", n_tested=len(test), interval=ends), test, predicted
+    )
 
 
 def _fit(

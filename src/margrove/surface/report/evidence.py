@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from margrove.surface.report.history import Estimate
-from margrove.surface.report.honest import Folds
+from margrove.surface.report.honest import N_FOLDS, Folds
 from margrove.surface.report.measures import Quality, quality_of
 from margrove.surface.report.plain_words import counted, sentence
 from margrove.surface.report.subject import Judged, Subject
@@ -57,7 +57,7 @@ def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
     if on_table is None or subject.judged is None:
         return None
     found = folds.judged()
-    quality = None if found is None else quality_of(found)
+    quality = None if found is None else quality_of(found, N_FOLDS)
     if found is not None and quality is not None:
         return Evidence("folds", quality, folds.words, found, on_table, len(found.truth))
     sample = "" if subject.is_whole else f"a sample of {len(subject.rows):,} of "
