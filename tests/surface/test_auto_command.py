@@ -587,3 +587,19 @@ def test_numbers_too_large_for_their_squares_are_refused(run: Run) -> None:
     result = run("train", "huge.csv", "--budget", "2s", "--folds", "2")
     assert result.exit_code == 2
     assert "Divide the target by a power of ten" in result.stderr
+
+
+@pytest.mark.parametrize("command", [("train", "--budget", "2s"), ("train", "--model", "tree"), ("compare",)])
+def test_a_target_that_never_changes_is_refused_before_any_work(run: Run, command: tuple[str, ...]) -> None:
+    Path("same.csv").write_text("x,y\n" + "".join(f"{k},3.5\n" for k in range(40)))
+    result = run(command[0], "same.csv", "--task", "regress", *command[1:])
+    assert result.exit_code == 2
+    assert "column 'y': the target is 3.5 in every row: there is nothing to learn" in result.stderr
+    assert result.stdout == ""
+
+
+def test_numbers_too_close_for_their_squares_are_refused(run: Run) -> None:
+    Path("tiny.csv").write_text("x,y\n" + "".join(f"{k},{k}.5e-200\n" for k in range(40)))
+    result = run("train", "tiny.csv", "--budget", "2s")
+    assert result.exit_code == 2
+    assert "Multiply the target by a power of ten" in result.stderr

@@ -23,6 +23,7 @@ from margrove.surface.screen import Screen
 
 STANDARD_STREAM = "-"
 _LARGEST_NUMBER = 1e100  # of a target: sums of squares stay finite
+_LEAST_SQUARE = 1e-290  # of the range of a target: its share of a sum is still a number
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
@@ -69,7 +70,7 @@ class Reading:
         table = self._with_target()
         is_estimated = task == "regress" or (task is None and can_estimate and quantity_words(table) is not None)
         if is_estimated:
-            _check_numbers(table, "regress")
+            _check_spread(table, _check_numbers(table, "regress"))
         else:
             check_target(table, is_class=task == "classify")
         return table, is_estimated
@@ -163,6 +164,29 @@ def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]
         problem = f"holds {largest:.3g}, whose square is more than a number of a computer's can be"
         raise InputError(problem, file=table.source, column=target.name, cure="Divide the target by a power of ten.")
     return numbers
+
+
+def _check_spread(table: Table, numbers: NDArray[np.float64]) -> None:
+    """Refuse numbers from which nothing can be learned: they are all the same, or as good as that to a computer."""
+    known = numbers[~np.isnan(numbers)]
+    column = None if table.target is None else table.target.name
+    if len(known) == 0:
+        return
+    low, high = float(known.min()), float(known.max())
+    if low == high:
+        raise InputError(
+            f"the target is {low:g} in every row: there is nothing to learn",
+            file=table.source,
+            column=column,
+            cure="Choose another target: --target; or add rows that differ.",
+        )
+    if (high - low) * (high - low) < _LEAST_SQUARE:
+        raise InputError(
+            f"goes from {low:.3g} to {high:.3g}: the squares of such differences are 0 to a computer",
+            file=table.source,
+            column=column,
+            cure="Multiply the target by a power of ten.",
+        )
 
 
 def _less(table: Table, name: str) -> Table:
