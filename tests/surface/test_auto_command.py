@@ -509,7 +509,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 def test_the_report_of_a_training_tells_of_it(run: Run, flowers: str, folder: Path) -> None:
     assert run("train", flowers, "--model", "tree", "--folds", "2", "--report").exit_code == 0
-    page = (folder / "flowers.html").read_text(encoding="utf-8")
+    page = (folder / "flowers.report.html").read_text(encoding="utf-8")
     assert "How &#39;kind&#39; is predicted" in page
     assert run("train", flowers, "--model", "tree", "--folds", "2", "--report").exit_code == 0  # replaces its own
 
@@ -518,9 +518,9 @@ def test_a_report_is_written_beside_the_model_and_replaced(
     run: Run, flowers: str, reports: list[tuple[str, str]]
 ) -> None:
     words = ["train", flowers, "--model", "basic", "-o", "my.margrove", "--report"]
-    assert "Report: my.html" in run(*words).stdout
-    assert document(run(*words, "--json"))["report"] == "my.html"
-    assert reports == [("kind", "my.html")] * 2
+    assert "Report: my.report.html" in run(*words).stdout
+    assert document(run(*words, "--json"))["report"] == "my.report.html"
+    assert reports == [("kind", "my.report.html")] * 2
     assert document(run("train", flowers, "--model", "basic", "--no-report", "--json"))["report"] is None
     assert len(reports) == 2
 
@@ -528,12 +528,12 @@ def test_a_report_is_written_beside_the_model_and_replaced(
 def test_a_page_that_is_no_report_is_not_overwritten(
     run: Run, flowers: str, folder: Path, reports: list[tuple[str, str]]
 ) -> None:
-    (folder / "flowers.html").write_text("<html>my flowers</html>")
+    (folder / "flowers.report.html").write_text("<html>my flowers</html>")
     result = run("train", flowers, "--report")
     assert result.exit_code == 2
     assert "no Margrove report, so it is not overwritten" in result.stderr
     assert "--no-report" in result.stderr
-    assert (folder / "flowers.html").read_text() == "<html>my flowers</html>"
+    assert (folder / "flowers.report.html").read_text() == "<html>my flowers</html>"
     assert run("train", flowers, "--model", "basic").exit_code == 0
     assert reports == []
 

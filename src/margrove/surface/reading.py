@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from margrove.data import Table, load_penguins, read_table
 from margrove.data.columns import named
 from margrove.data.delimited import DEFAULT_MISSING
 from margrove.data.inspection import inspect_columns, mean_words
+from margrove.data.readers import read_with_cells
 from margrove.data.target import Target, check_target, quantity_words
 from margrove.errors import DataWarning, InputError
 from margrove.surface.cures import warnings_in_shell
@@ -87,6 +89,20 @@ class Reading:
             assert penguins.target is not None
             return Table([*penguins.columns, penguins.target], source=penguins.source)
         return self._read(False)
+
+    def unlabelled_with(self, columns: Sequence[str] | None) -> tuple[Table, dict[str, list[Any]]]:
+        """The same, and the cells of some columns (None: of all) as they are written."""
+        if self.file is None:
+            table = self.unlabelled()
+            return table, {name: table[name].cells() for name in (table.names if columns is None else columns)}
+        return read_with_cells(
+            self.file,
+            columns,
+            header="auto" if self.has_header else False,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            missing=(*DEFAULT_MISSING, *self.missing),
+        )
 
     @property
     def stem(self) -> str:

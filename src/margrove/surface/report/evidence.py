@@ -61,10 +61,16 @@ def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
     if found is not None and quality is not None:
         return Evidence("folds", quality, folds.words, found, on_table, len(found.truth))
     sample = "" if subject.is_whole else f"a sample of {len(subject.rows):,} of "
-    words = (
-        f"These are {sample}the rows that the model was trained on, and no others were held out. On new rows it will "
-        "be worse, and nobody can say how much."
-    )
+    if subject.is_training_known:
+        words = (
+            f"These are {sample}the rows that the model was trained on, and no others were held out. On new rows it "
+            "will be worse, and nobody can say how much."
+        )
+    else:
+        words = (
+            f"Judged on {sample}as many rows as the model was trained on. Whether they are the same it does not keep: "
+            "if so, on new rows it will be worse, and nobody can say how much."
+        )
     return Evidence("training", on_table, words, subject.judged, n_tested=len(subject.judged.truth))
 
 
