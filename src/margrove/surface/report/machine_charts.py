@@ -129,7 +129,7 @@ def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
     mark = {"type": "scatter", "mode": "markers", **at, "marker": star, "name": "best", "hoverinfo": "skip"}
     x = {"title": {"text": "C"}, "tickvals": list(range(len(Cs))), "ticktext": [f"{float(f'{C:.2g}'):g}" for C in Cs]}
     y = {
-        "title": {"text": "gamma"},
+        "title": {"text": "gamma", "standoff": 16},
         "tickvals": list(range(len(gammas))),
         "ticktext": [f"{float(f'{g:.2g}'):g}" for g in gammas],
     }
