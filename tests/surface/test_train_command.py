@@ -226,3 +226,14 @@ def test_many_classes_are_shown_in_one_column(run: Run, folder: Path) -> None:
     result = run("train", "six.csv", "--model", "least-squares", "--folds", "2")
     assert result.exit_code == 0
     assert "all 6 classes" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("--model", "adaboost"), ("--model", "svm", "--budget", "0", "--param", "probability=true")]
+)
+def test_probabilities_of_rows_not_seen_are_kept_where_there_are_any(run: Run, words: tuple[str, ...]) -> None:
+    assert run("train", *words, "--folds", "2").exit_code == 0
+    kept = margrove.load("penguins.margrove").training_record_["estimate"]
+    for scores, predicted in zip(kept["scores"], kept["predicted"], strict=True):
+        assert sum(scores) == pytest.approx(1, abs=1e-4)
+        assert scores[predicted] == max(scores)

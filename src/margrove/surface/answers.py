@@ -42,16 +42,17 @@ def joined(answers: Sequence[Answers]) -> Answers:
 
 
 def scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """How much each class has for it, a column for each: probabilities of a tree, else decision values; of a class that
-    the model has not met, the least there is."""
-    own = learner_of(model).classes_
-    if hasattr(learner_of(model), "tree_"):
-        values = model.predict_proba(table)
+    """How much each class has for it, a column for each: probabilities where the model has them, so that it can be seen
+    whether they are right, else decision values; of a class that the model has not met, the least there is."""
+    own, least = learner_of(model).classes_, 0.0
+    if hasattr(model, "predict_proba"):
+        values = np.asarray(model.predict_proba(table), np.float64)
     else:
         values = np.asarray(model.decision_function(table), np.float64)
         if values.ndim == 1:
             values = np.column_stack([-values, values])
-    scores = np.full((len(values), len(classes)), float(values.min(initial=0.0)))
+        least = float(values.min(initial=0.0))
+    scores = np.full((len(values), len(classes)), least)
     scores[:, np.searchsorted(classes, own)] = values
     return scores
 
