@@ -73,7 +73,7 @@ def share_interval(n_right: int, n_tested: int, n_rounds: int, n_rows: int) -> I
     >>> [round(end, 3) for end in share_interval(95, 100, 1, 500)]
     [0.888, 0.978]
     >>> [round(end, 3) for end in share_interval(95, 100, 5, 100)]
-    [0.845, 0.985]
+    [0.843, 0.985]
     """
     factor = excess(n_tested, n_rounds, n_rows)
     return wilson(n_right / factor, n_tested / factor)
