@@ -20,7 +20,7 @@ FAMILIES = ("linear", "linear_svm", "svm", "tree", "boost", "multiclass", "selec
 def layer(module: str) -> int:
     """How high a module stands; it may import its own layer and those below."""
     room, _, stage = module.removeprefix("margrove.").partition(".")
-    if room in ("errors", "status", "progress", "certificate", "atomic", "checkpoint", "_core"):
+    if room in ("errors", "status", "progress", "certificate", "atomic", "checkpoint", "threads", "_core"):
         return 0
     if room == "data":
         return 1
@@ -40,6 +40,7 @@ def layer(module: str) -> int:
             "association": 2,
             "contingency": 2,
             "examination": 3,
+            "sums": 3,
             "margins": 3,
             "groups": 3,
             "parts": 3,

@@ -16,13 +16,13 @@ from typer.testing import Result
 import margrove
 import margrove.errors
 from margrove.surface import auto, auto_estimate, auto_trial
-from margrove.surface.answers import wilson
 from margrove.surface.auto import Asked, Contest, ranked
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS, Candidate
 from margrove.surface.auto_trial import InterruptedTrialError, Trial
 from margrove.surface.auto_words import choice_words, subsample_words, tell_plan
 from margrove.surface.budget import Budget
 from margrove.surface.countdown import Countdown
+from margrove.surface.intervals import wilson
 from margrove.surface.record import leaderboard_of
 from margrove.surface.screen import Screen
 
@@ -461,14 +461,14 @@ def test_a_quantity_is_estimated_by_the_best_of_its_learners(run: Run, folder: P
     assert record["learner"] == "linear"
     assert record["estimate"]["low"] <= record["estimate"]["value"] <= record["estimate"]["high"]
     kept = margrove.load("line.margrove").training_record_["estimate"]
-    assert kept["truth"][:2] == [float(f"{y[0]:.4f}"), float(f"{y[1]:.4f}")]
+    assert kept["truth"] == [float(f"{y[row]:.4f}") for row in kept["rows"]]
     said = said_by(run("train", "line.csv", "--task", "regress"))
     assert "R²" in said
     assert "mean absolute error" in said
     shown = said_by(run("show", "line.margrove"))
     assert "linear machine R² " in shown
     assert f"not seen, as saved when it was trained R² {kept['value']:.3f}, 95 % interval " in shown
-    assert f"; mean absolute error {kept['mean_absolute_error']:.4g} (nested)" in shown
+    assert f"; mean absolute error {kept['mean_absolute_error']:.4g} ({kept['method']})" in shown
 
 
 def test_text_is_for_those_that_take_it(run: Run, folder: Path) -> None:
@@ -509,7 +509,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 def test_the_report_of_a_training_tells_of_it(run: Run, flowers: str, folder: Path) -> None:
     assert run("train", flowers, "--model", "tree", "--folds", "2", "--report").exit_code == 0
-    page = (folder / "flowers.html").read_text(encoding="utf-8")
+    page = (folder / "flowers.report.html").read_text(encoding="utf-8")
     assert "How &#39;kind&#39; is predicted" in page
     assert run("train", flowers, "--model", "tree", "--folds", "2", "--report").exit_code == 0  # replaces its own
 
@@ -518,9 +518,9 @@ def test_a_report_is_written_beside_the_model_and_replaced(
     run: Run, flowers: str, reports: list[tuple[str, str]]
 ) -> None:
     words = ["train", flowers, "--model", "basic", "-o", "my.margrove", "--report"]
-    assert "Report: my.html" in run(*words).stdout
-    assert document(run(*words, "--json"))["report"] == "my.html"
-    assert reports == [("kind", "my.html")] * 2
+    assert "Report: my.report.html" in run(*words).stdout
+    assert document(run(*words, "--json"))["report"] == "my.report.html"
+    assert reports == [("kind", "my.report.html")] * 2
     assert document(run("train", flowers, "--model", "basic", "--no-report", "--json"))["report"] is None
     assert len(reports) == 2
 
@@ -528,12 +528,12 @@ def test_a_report_is_written_beside_the_model_and_replaced(
 def test_a_page_that_is_no_report_is_not_overwritten(
     run: Run, flowers: str, folder: Path, reports: list[tuple[str, str]]
 ) -> None:
-    (folder / "flowers.html").write_text("<html>my flowers</html>")
+    (folder / "flowers.report.html").write_text("<html>my flowers</html>")
     result = run("train", flowers, "--report")
     assert result.exit_code == 2
     assert "no Margrove report, so it is not overwritten" in result.stderr
     assert "--no-report" in result.stderr
-    assert (folder / "flowers.html").read_text() == "<html>my flowers</html>"
+    assert (folder / "flowers.report.html").read_text() == "<html>my flowers</html>"
     assert run("train", flowers, "--model", "basic").exit_code == 0
     assert reports == []
 
@@ -587,3 +587,19 @@ def test_numbers_too_large_for_their_squares_are_refused(run: Run) -> None:
     result = run("train", "huge.csv", "--budget", "2s", "--folds", "2")
     assert result.exit_code == 2
     assert "Divide the target by a power of ten" in result.stderr
+
+
+@pytest.mark.parametrize("command", [("train", "--budget", "2s"), ("train", "--model", "tree"), ("compare",)])
+def test_a_target_that_never_changes_is_refused_before_any_work(run: Run, command: tuple[str, ...]) -> None:
+    Path("same.csv").write_text("x,y\n" + "".join(f"{k},3.5\n" for k in range(40)))
+    result = run(command[0], "same.csv", "--task", "regress", *command[1:])
+    assert result.exit_code == 2
+    assert "column 'y': the target is 3.5 in every row: there is nothing to learn" in result.stderr
+    assert result.stdout == ""
+
+
+def test_numbers_too_close_for_their_squares_are_refused(run: Run) -> None:
+    Path("tiny.csv").write_text("x,y\n" + "".join(f"{k},{k}.5e-200\n" for k in range(40)))
+    result = run("train", "tiny.csv", "--budget", "2s")
+    assert result.exit_code == 2
+    assert "Multiply the target by a power of ten" in result.stderr

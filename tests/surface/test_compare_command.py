@@ -56,7 +56,10 @@ def test_quiet_is_the_table_and_the_winner(run: Run, flowers: str) -> None:
 def _contenders(*accuracies: tuple[float, ...]) -> list[Contender]:
     """The first learners, with these accuracies of their folds."""
     learners = list(LEARNERS.values())[: len(accuracies)]
-    return [Contender(x, Estimate(folds, 0.5, "a")) for x, folds in zip(learners, accuracies, strict=True)]
+    return [
+        Contender(x, Estimate(folds, 0.5, "a", interval=(min(folds), max(folds))))
+        for x, folds in zip(learners, accuracies, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +76,7 @@ def test_decimals_are_as_many_as_are_needed(means: tuple[float, float], decimals
     assert decimals_for(_contenders(*((mean, mean) for mean in means))) == decimals
 
 
-def test_learners_that_tie_are_as_good_though_there_is_no_spread() -> None:
+def test_learners_that_tie_are_as_good_and_those_below_the_interval_are_not() -> None:
     # The means of the same accuracies in another order may differ in the last digit.
     tied = _contenders((0.7, 0.7, 0.7), (0.7, 0.7, 0.7 + 2e-16), (0.6, 0.6, 0.6))
     best = best_of(tied)
@@ -85,5 +88,5 @@ def test_perfect_learners_are_all_listed(run: Run, folder: Path) -> None:
     rows = "".join(f"{x},{'ab'[x > 9]}\n" for x in range(20) if x not in (8, 9, 10, 11))
     (folder / "easy.csv").write_text(f"x,y\n{rows}")
     said = run("compare", "easy.csv", "--folds", "2").stdout
-    assert "100.00 ± 0.00 %" in said
-    assert "As good on these folds: least-squares, " in said
+    assert "Best: basic, 100.00 %, 95 % interval " in said
+    assert "so perhaps as good: least-squares, " in said

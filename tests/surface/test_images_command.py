@@ -46,7 +46,7 @@ def test_a_folder_becomes_a_certified_model_and_a_page(run, folder, model):
     assert told.exit_code == 0, told.stderr
     assert "Accuracy on pictures it has not seen\n  100.00 %, 95 % interval" in told.stdout
     assert "The certificate HOLDS" in told.stdout
-    assert Path("stripes.html").is_file()
+    assert Path("stripes.report.html").is_file()
     again = load("stripes.margrove")
     assert sorted(again.classes_) == sorted(name.replace("/", "∕") for name in NAMES)
     predicted = run("predict", "stripes.margrove", "stripes")
@@ -117,7 +117,7 @@ class Page(HTMLParser):
 @pytest.mark.parametrize("model", ["svm", "tree"])
 def test_the_page_holds_everything_and_runs_no_script_but_its_own(run, folder, model):
     run(*BASE, "--model", model)
-    text = Path("stripes.html").read_text("utf-8")
+    text = Path("stripes.report.html").read_text("utf-8")
     page = Page(text)
     assert page.tags.count("script") == 2  # ours, which the page's own policy names by their digests
     assert text.count("script-src &#39;sha256-") == 1
@@ -132,11 +132,11 @@ def test_the_page_holds_everything_and_runs_no_script_but_its_own(run, folder, m
 
 
 def test_another_page_is_not_written_over(run, folder):
-    Path("stripes.html").write_text("my own")
+    Path("stripes.report.html").write_text("my own")
     told = run(*BASE)
     assert told.exit_code == 2
     assert "no Margrove report, so it is not overwritten" in told.stderr
-    assert Path("stripes.html").read_text() == "my own"
+    assert Path("stripes.report.html").read_text() == "my own"
     assert not Path("stripes.margrove").exists()
 
 
@@ -275,7 +275,7 @@ def test_a_network_is_trained_on(run, folder, small_network):
     assert told.exit_code == 0, told.stderr
     assert "a final hold-out: 4 pictures that the network tested here never saw" in told.stdout
     assert "3 passes over the pictures, of 3 at most" in told.stdout
-    assert "The course of the training" in Path("stripes.html").read_text("utf-8")
+    assert "The course of the training" in Path("stripes.report.html").read_text("utf-8")
     assert "is a whole network" in run("export", "stripes.margrove", "--to", "onnx", "-o", "net.onnx").stderr
     assert "no optimum is claimed" in re.sub(r"\s+", " ", told.stdout)
     assert run("certify", "stripes.margrove", "stripes").exit_code == 0

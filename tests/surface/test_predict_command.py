@@ -167,3 +167,61 @@ def test_model_and_table_cannot_both_come_from_the_pipe(run: Run) -> None:
         result = run(command, "-", "-")
         assert result.exit_code == 2
         assert "both '-'" in result.stderr
+
+
+def test_columns_are_kept_as_they_are_written(run: Run, model: str, folder: Path) -> None:
+    (folder / "new.csv").write_text("id;when;petal;colour;height\n0012;2024-01-02;1,10;red;10\n0013;;3,00;?;30\n")
+    result = run("predict", model, "new.csv", "--keep", "id,when,petal")
+    assert result.stdout.splitlines() == ["id,when,petal,kind", '0012,2024-01-02,"1,10",daisy', '0013,,"3,00",tulip']
+
+
+def test_of_all_columns_the_answer_that_was_there_keeps_its_name(run: Run, model: str, flowers: str) -> None:
+    lines = run("predict", model, flowers, "--keep", "all").stdout.splitlines()
+    assert lines[0] == "petal,colour,height,kind,predicted kind"
+    assert lines[1] == "1.0,red,10,daisy,daisy"
+
+
+def test_a_column_to_keep_that_is_not_there_is_named(run: Run, model: str, flowers: str) -> None:
+    result = run("predict", model, flowers, "--keep", "petal,nome")
+    assert result.exit_code == 2
+    assert "'nome'" in result.stderr
+    assert result.stdout == ""
+
+
+def test_cells_with_line_breaks_and_quotes_are_kept(run: Run, model: str, folder: Path) -> None:
+    (folder / "new.csv").write_text('note,petal,colour,height\n"two\nlines, ""quoted""",1.1,red,10\nplain,3.0,red,30\n')
+    result = run("predict", model, "new.csv", "--keep", "note")
+    assert result.stdout == 'note,kind\n"two\nlines, ""quoted""",daisy\nplain,tulip\n'
+
+
+def test_parquet_keeps_numbers_whole_and_gaps_empty(run: Run, model: str, folder: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {"id": [7, None], "petal": [1.1, 3.0], "colour": ["red", "red"], "height": [10.0, 30.0]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "new.parquet")
+    assert run("predict", model, "new.parquet", "--keep", "id").stdout == "id,kind\n7,daisy\n,tulip\n"
+
+
+def test_json_has_the_kept_columns_too(run: Run, model: str, flowers: str) -> None:
+    record = json.loads(run("predict", model, flowers, "--keep", "height", "--json").stdout)
+    assert record["columns"] == ["height", "kind"]
+    assert record["rows"][0] == ["10", "daisy"]
+
+
+def test_probabilities_sum_to_one_and_their_largest_is_the_answer(run: Run, flowers: str) -> None:
+    run("train", flowers, "--model", "tree", "--folds", "0", "-o", "tree.margrove")
+    lines = run("predict", "tree.margrove", flowers, "--probabilities").stdout.splitlines()
+    assert lines[0] == "kind,probability daisy,probability tulip"
+    for line in lines[1:]:
+        label, daisy, tulip = line.split(",")
+        assert float(daisy) + float(tulip) == pytest.approx(1)
+        assert (float(daisy) > float(tulip)) == (label == "daisy")
+
+
+def test_a_model_without_probabilities_says_so_and_what_to_do(run: Run, flowers: str) -> None:
+    run("train", flowers, "--model", "svm", "--budget", "0", "--folds", "0", "-o", "svm.margrove")
+    result = run("predict", "svm.margrove", flowers, "--probabilities")
+    assert result.exit_code == 2
+    assert "--probabilities: this SVC gives none. Train it with --param probability=true" in result.stderr
+    assert run("predict", "svm.margrove", flowers, "--probabilities", "--scores").exit_code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from functools import cache
@@ -24,6 +25,7 @@ from tests.surface.report_models import (
 from margrove import DecisionTreeClassifier, load_penguins
 from margrove.data import Column, Table
 from margrove.linear.margins import margins
+from margrove.surface.familiar import rows_fingerprint
 from margrove.surface.report.blocks import Bars, Card, Words, charts_of
 from margrove.surface.report.content import report_of
 from margrove.surface.report.evidence import evidence_of
@@ -99,6 +101,43 @@ def test_other_rows_are_not_taken_for_those_of_the_training(name):
     changed = Table(others, target=penguins.target)
     if name != "tree":  # which may not ask for the mass
         assert not subject_of(model_of(name), changed).is_training
+
+
+def trained(model, table):
+    """With the record that `margrove train` leaves."""
+    model = copy.copy(model)
+    model.training_record_ = {"fingerprint": rows_fingerprint(table, table.target)}
+    return model
+
+
+def test_as_many_other_rows_are_not_taken_for_those_of_the_training_where_a_record_tells():
+    penguins = load_penguins()
+    model = trained(model_of("adaboost"), penguins)
+    subject = subject_of(model, penguins)
+    assert subject.is_training
+    assert subject.is_training_known
+    others = penguins.take(np.random.default_rng(0).permutation(penguins.n_rows))
+    subject = subject_of(model, others)
+    assert not subject.is_training
+    assert subject.is_training_known
+    assert not subject_of(model, others.with_target(None)).is_training
+
+
+def test_further_columns_do_not_hide_that_rows_are_those_of_the_training():
+    penguins = load_penguins()
+    note = Column("note", "numeric", np.arange(float(penguins.n_rows)))
+    more = Table([*penguins.columns, note], target=penguins.target)
+    assert subject_of(trained(model_of("adaboost"), penguins), more).is_training
+
+
+def test_where_nothing_tells_whether_rows_were_trained_on_the_page_says_so():
+    penguins = load_penguins()
+    others = penguins.take(np.random.default_rng(0).permutation(penguins.n_rows))
+    subject = subject_of(model_of("adaboost"), others)
+    assert subject.is_training  # no score on them is called honest
+    assert not subject.is_training_known
+    document = report_of(model_of("adaboost"), others).to_dict()
+    assert document["summary"]["table_is_training_data"] is None
 
 
 def test_new_rows_are_judged_as_they_are():

@@ -27,6 +27,9 @@ from margrove.surface.report.blocks import Block, Card, Folded, Grid, Report, Wo
 from margrove.surface.report.cells import typical, typical_words
 from margrove.surface.report.charts import wrapped
 from margrove.surface.report.content import report_of
+from margrove.surface.report.detail_parts import _remark
+from margrove.surface.report.history import Contender
+from margrove.surface.report.plain_words import status_words
 
 
 def inside(blocks: Any) -> list[Block]:
@@ -263,3 +266,20 @@ def test_long_names_are_wrapped_and_nothing_in_them_is_markup():
     assert all(len(line) <= 18 for line in wrapped(title).split("<br>"))
     assert wrapped("<b>bold</b>") == "&lt;b&gt;bold&lt;/b&gt;"
     assert wrapped("x" * 500).endswith("…")
+
+
+def test_every_status_has_words_without_an_underscore():
+    for status in Status:
+        assert "_" not in status_words(status)
+        assert status_words(status) != str(status)
+    assert status_words("some_strangers") == "some strangers"
+
+
+def test_the_leaderboard_says_how_learning_ended_in_words():
+    def remark(status, note="", score=0.5, is_chosen=False):
+        return _remark(Contender("a", "a", score, 0.1, 1.0, status, note, is_chosen))
+
+    assert remark("converged", is_chosen=True) == "chosen"
+    assert remark("max_iter") == "it was still learning when its steps were used up"
+    assert remark("time_limit", "no time was left to try more rows") == "no time was left to try more rows"
+    assert remark("not tried", "a smaller one did as well", score=None) == "not tried; a smaller one did as well"

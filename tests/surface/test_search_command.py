@@ -18,6 +18,7 @@ import margrove
 from margrove.status import Status
 from margrove.surface import rounds
 from margrove.surface import search as searching
+from margrove.surface.intervals import wilson
 from margrove.surface.search import Cell, Found, sample_rows
 
 Run = Callable[..., Result]
@@ -168,7 +169,7 @@ def test_too_small_a_budget_for_rounds_holds_rows_out(run: Run, monkeypatch: pyt
     assert record["search"]["rows"] == 275  # the other four fifths
     assert record["certificate"]["n_rows"] == 344
     p = estimate["mean"]
-    assert estimate["spread"] == pytest.approx(math.sqrt(p * (1 - p) / 69))
+    assert (estimate["low"], estimate["high"]) == pytest.approx(wilson(69 * p, 69))
     said = said_by(run("train"))
     assert "(a final hold-out: 69 rows that neither the search nor the fit tested here saw)" in said
     assert "a nested estimate, with a search in each of 5 rounds: --budget " in said

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import Result
 
 import margrove
-from margrove.surface.answers import wilson
+from margrove.surface.intervals import share_interval
 from margrove.surface.learners import LEARNERS
 
 Run = Callable[..., Result]
@@ -32,9 +32,9 @@ def test_the_accuracy_of_a_named_learner_comes_with_the_interval_of_its_answers(
     record = json.loads(run("train", "--model", "basic", "--json").stdout)
     kept = margrove.load("penguins.margrove").training_record_["estimate"]
     n_right = sum(truth == said for truth, said in zip(kept["truth"], kept["predicted"], strict=True))
-    assert (record["estimate"]["low"], record["estimate"]["high"]) == wilson(n_right, 344)
-    assert (kept["low"], kept["high"]) == wilson(n_right, 344)
-    low, high = (f"{100 * end:.1f}" for end in wilson(n_right, 344))
+    assert (record["estimate"]["low"], record["estimate"]["high"]) == share_interval(n_right, 344, 5, 344)
+    assert (kept["low"], kept["high"]) == share_interval(n_right, 344, 5, 344)
+    low, high = (f"{100 * end:.1f}" for end in share_interval(n_right, 344, 5, 344))
     said = " ".join(run("train", "--model", "basic").stdout.split())
     assert f" %, 95 % interval {low} … {high} % (5 rounds: each learns from the other rows" in said
 
@@ -86,6 +86,7 @@ def test_the_same_seed_gives_the_same_bytes_but_for_times(run: Run, flowers: str
         model = margrove.load(name)
         record = model.training_record_
         assert record.pop("seconds") > 0
+        assert record["certifying"].pop("seconds") >= 0
         for moment in record["course"]:
             moment.pop("seconds")
         margrove.save(model, name)
@@ -225,3 +226,14 @@ def test_many_classes_are_shown_in_one_column(run: Run, folder: Path) -> None:
     result = run("train", "six.csv", "--model", "least-squares", "--folds", "2")
     assert result.exit_code == 0
     assert "all 6 classes" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("--model", "adaboost"), ("--model", "svm", "--budget", "0", "--param", "probability=true")]
+)
+def test_probabilities_of_rows_not_seen_are_kept_where_there_are_any(run: Run, words: tuple[str, ...]) -> None:
+    assert run("train", *words, "--folds", "2").exit_code == 0
+    kept = margrove.load("penguins.margrove").training_record_["estimate"]
+    for scores, predicted in zip(kept["scores"], kept["predicted"], strict=True):
+        assert sum(scores) == pytest.approx(1, abs=1e-4)
+        assert scores[predicted] == max(scores)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
+import pandas
 import pytest
 import scipy.stats
 from hypothesis import given
@@ -14,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.tree.random_trees import LAW, written_trees, written_trees_of_numbers
 from tests.tree.sklearn_tree import from_sklearn
 
+import margrove
 from margrove.errors import ParameterError
 from margrove.tree.by_hand import by_hand
 from margrove.tree.contingency import DRAWS, permutation_moments
@@ -270,9 +273,52 @@ def test_numbers_of_scikit_learns_tree(rng):
             assert p[node] == pytest.approx(scipy.stats.f_oneway(*groups).pvalue, rel=1e-5)
 
 
-def test_one_row_in_each_branch_proves_nothing_and_branches_without_spread_prove_all():
-    for branches, p in ((([1.0], [2.0]), 1.0), (([1.0, 1.0], [2.0, 2.0]), 0.0), (([1.0, 2.0], [2.0, 1.0]), 1.0)):
-        assert split_p_values(by_hand(branches, criterion="squared_error"), criterion="squared_error")[0] == p
+def test_one_row_in_each_branch_proves_nothing_and_branches_without_spread_no_more_than_a_permutation():
+    for branches, p in (
+        (([1.0], [2.0]), 1.0),
+        (([1.0, 1.0], [2.0, 2.0]), 1 / 6),  # of the six ways to part four rows
+        (([1.0, 2.0], [2.0, 1.0]), 1.0),
+        (([1.0] * 30, [2.0] * 30), 1 / math.comb(60, 30)),
+        (([1.0], [2.0] * 2, [3.0] * 3), 1 / 60),
+    ):
+        found = split_p_values(by_hand(branches, criterion="squared_error"), criterion="squared_error")[0]
+        assert found == pytest.approx(p, rel=1e-9)
+
+
+@LAW
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=4),
+    st.lists(st.integers(-3, 3), min_size=1, max_size=4),
+    st.sampled_from([1.0, 1e-9, 1e9]),
+)
+def test_few_numbers_are_no_surer_than_the_best_permutation_of_them_could_be(first, second, unit):
+    branches = [unit * x for x in first], [unit * x for x in second]
+    p = split_p_values(by_hand(branches, criterion="squared_error"), criterion="squared_error", correct=False)[0]
+    assert p >= 1 / math.comb(len(first) + len(second), len(first)) - 1e-12
+
+
+def test_without_spread_p_is_that_of_the_permutation_test():
+    values = np.array([1.0, 1.0, 1.0, 4.0, 4.0])
+    sizes = [len(set(values[list(part)])) for part in combinations(range(5), 3)]
+    rests = [len(set(np.delete(values, list(part)))) for part in combinations(range(5), 3)]
+    as_sure = sum(one == rest == 1 for one, rest in zip(sizes, rests, strict=True))
+    model = by_hand((values[:3].tolist(), values[3:].tolist()), criterion="squared_error")
+    assert split_p_values(model, criterion="squared_error")[0] == pytest.approx(as_sure / len(sizes))
+
+
+def test_many_rows_with_a_spread_keep_the_f_test(rng):
+    branches = rng.normal(0, 1, 40).tolist(), rng.normal(9, 1, 40).tolist()
+    expected = scipy.stats.f_oneway(*branches).pvalue
+    assert expected < 1 / math.comb(80, 40)
+    model = by_hand(branches, criterion="squared_error")
+    assert split_p_values(model, criterion="squared_error")[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_levels_without_spread_are_no_surer_than_a_permutation_either():
+    cells, y = pandas.DataFrame({"level": ["a"] * 3 + ["b"] * 3 + ["c"] * 3}), np.repeat([1.0, 2.0, 3.0], 3)
+    tree = margrove.DecisionTreeRegressor(max_depth=1, categorical="subset").fit(cells, y)
+    assert tree.tree_.n_levels[0] == 3
+    assert tree.p_values()[0] == pytest.approx(6**3 / math.factorial(9))
 
 
 @LAW

@@ -25,6 +25,7 @@ from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, factors, judged, normaliser, vote
 from margrove.certificate import Certificate, Claim
 from margrove.errors import InputError
+from margrove.progress import Progress, as_one_of, report
 from margrove.tree.certificate import certify_tree_problem, fits
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem
@@ -245,9 +246,11 @@ def certify_rounds(
     n_seen = 0
     for t, label in enumerate(labels):
         if look is not None:
-            look(t, repeated.weight)
+            with as_one_of("certificate", t, rounds.n_rounds):
+                look(t, repeated.weight)
         repeated.step(t, label)
         n_seen = t + 1
+        report(Progress("certificate", n_seen, rounds.n_rounds))
     if n_seen != rounds.n_rounds:
         return (Claim("rounds", (float(n_seen),), (float(rounds.n_rounds),), False, "learners that are missing"),)
     return tuple(repeated.claims())
@@ -269,7 +272,7 @@ class _Repeated:
         n = len(self.target)
         given = np.ones(n) if problem.learner.weight is None else problem.learner.weight
         self.first = self.weight = given / given.sum()
-        self.votes = np.zeros((n, problem.n_classes))
+        self.votes = np.zeros((n, problem.n_classes), order="F")  # summed and compared class by class, not row by row
         self.off_weight = self.off_error = self.off_vote = self.off_training = self.beyond_least = 0.0
         # After the first round that leaves some row less than LEAST_WEIGHT its weight is no longer what the votes make
         # of it, and the product of the Z no longer the loss.
@@ -461,7 +464,9 @@ def _claims_of_numbers(
         return (Claim("rounds", (float(n_rounds),), (float(model.n_estimators_),), False, "errors or votes missing"),)
     for t in range(n_rounds):
         weight = r2.lifted(weight, first)
-        loss = r2.losses(predicted(t, weight), target, weight, model.loss)
+        with as_one_of("certificate", t, n_rounds):
+            loss = r2.losses(predicted(t, weight), target, weight, model.loss)
+        report(Progress("certificate", t + 1, n_rounds))
         error = r2.average(loss, weight)
         off_error = _larger(off_error, abs(error - float(model.estimator_errors_[t])))
         expected = r2.vote(error, model.learning_rate)

@@ -93,6 +93,23 @@ class Column:
         """The same cells under another name."""
         return replace(self, name=name)
 
+    def cells(self) -> list[Any]:
+        """The cells to be written again, None where one is missing: strings, booleans, whole numbers as integers, other
+        floats.
+
+        Examples
+        --------
+        >>> from margrove.data import Column
+        >>> import numpy as np
+        >>> Column("age", "numeric", np.array([3.0, np.nan])).cells()
+        [3, None]
+        """
+        known = ~self.is_missing
+        cells: list[Any] = [None] * len(self)
+        for row, label in zip(np.flatnonzero(known), self.take(known).labels().tolist(), strict=True):
+            cells[row] = label
+        return cells
+
     def labels(self) -> NDArray[Any]:
         """The cells as a person wrote them: strings, booleans, whole numbers as integers, other floats.
 

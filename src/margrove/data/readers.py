@@ -7,7 +7,7 @@ from typing import Any
 
 from margrove.data.arff_file import read_arff
 from margrove.data.columnar import read_columnar
-from margrove.data.delimited import DEFAULT_MISSING, read_delimited
+from margrove.data.delimited import DEFAULT_MISSING, read_delimited, written_cells
 from margrove.data.npz import read_npy, read_npz
 from margrove.data.source import Content, open_content, recognise
 from margrove.data.svmlight import read_svmlight
@@ -80,6 +80,41 @@ def read_table(
             table = table.with_target(None)
         return refuse_unlabelled(table, drop_unlabelled=drop_unlabelled, line_of=line_of)
     return choose_target(table, target, drop_unlabelled=drop_unlabelled, line_of=line_of)
+
+
+def read_with_cells(
+    source: Any,
+    columns: Sequence[str] | None,
+    *,
+    header: bool | str = "auto",
+    delimiter: str = "auto",
+    encoding: str = "auto",
+    missing: Sequence[str] = DEFAULT_MISSING,
+) -> tuple[Table, dict[str, list[Any]]]:
+    """A table without a target, as `read_table` reads it, and the cells of some of its columns (None: of all) to be
+    written again: of delimited text as they stand there.
+
+    Raises
+    ------
+    InputError
+        As `read_table`, and where a column is not there.
+
+    Examples
+    --------
+    >>> import io
+    >>> from margrove.data.readers import read_with_cells
+    >>> table, cells = read_with_cells(io.BytesIO(b"id,size\\n0012,1.50\\n0013,?\\n"), ["id", "size"])
+    >>> table["id"].values, cells
+    (array([12., 13.]), {'id': ['0012', '0013'], 'size': ['1.50', '?']})
+    """
+    content = open_content(source)
+    table, line_of = _read(content, False, header, delimiter, encoding, tuple(missing))
+    table = table.with_target(None)
+    names = table.names if columns is None else [table[name].name for name in columns]  # raises, naming those there are
+    if line_of is None or not names:
+        return table, {name: table[name].cells() for name in names}
+    options: dict[str, Any] = {"header": header, "delimiter": delimiter, "encoding": encoding}
+    return table, written_cells(content, names, missing=tuple(missing), **options)
 
 
 def _read(

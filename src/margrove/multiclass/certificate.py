@@ -18,6 +18,7 @@ from margrove.errors import InputError, ParameterError
 from margrove.linear.margins import codes_of
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
 from margrove.multiclass.problem import columns_of, rows_of, weights_of
+from margrove.progress import as_one_of
 from margrove.svm.layout import code_of, machine_names
 
 _HELD = "machines whose certificate holds"
@@ -59,10 +60,12 @@ def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -
         return [certify(machines.estimators[0], X, y, sample_weight)]
     codes = codes_of(y, model.classes_)
     found = []
-    for estimator, column in zip(machines.estimators, columns_of(model.code_, codes), strict=True):
+    columns = columns_of(model.code_, codes)
+    for number, (estimator, column) in enumerate(zip(machines.estimators, columns, strict=True)):
         part = rows_of(X, column.rows, is_pairwise=machines.is_pairwise)
         weight = weights_of(sample_weight, column.rows, len(codes))
-        found.append(certify(estimator, part, column.sign.astype(np.int64), weight))
+        with as_one_of("certificate", number, len(machines.estimators)):
+            found.append(certify(estimator, part, column.sign.astype(np.int64), weight))
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +11,6 @@ from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.surface.models import learner_of
-
-WITHIN = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
 
 
 @dataclass(frozen=True)
@@ -25,22 +22,6 @@ class Answers:
     scores: NDArray[np.float64] | None  # (rows, classes): decision values, or probabilities
     learner: str  # that gave them
     means: NDArray[np.float64] | None = None  # of numbers: the mean of what was learned from, for each row
-
-
-def wilson(n_right: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share of which ``n_right`` of ``n`` were seen (Wilson): it never leaves 0 … 1, and has a
-    width where all were right.
-
-    Examples
-    --------
-    >>> from margrove.surface.answers import wilson
-    >>> [round(end, 3) for end in wilson(95, 100)], [round(end, 3) for end in wilson(20, 20)]
-    ([0.888, 0.978], [0.839, 1.0])
-    """
-    p, z2 = n_right / n, WITHIN * WITHIN
-    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = WITHIN / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def joined(answers: Sequence[Answers]) -> Answers:
@@ -61,16 +42,17 @@ def joined(answers: Sequence[Answers]) -> Answers:
 
 
 def scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """How much each class has for it, a column for each: probabilities of a tree, else decision values; of a class that
-    the model has not met, the least there is."""
-    own = learner_of(model).classes_
-    if hasattr(learner_of(model), "tree_"):
-        values = model.predict_proba(table)
+    """How much each class has for it, a column for each: probabilities where the model has them, so that it can be seen
+    whether they are right, else decision values; of a class that the model has not met, the least there is."""
+    own, least = learner_of(model).classes_, 0.0
+    if hasattr(model, "predict_proba"):
+        values = np.asarray(model.predict_proba(table), np.float64)
     else:
         values = np.asarray(model.decision_function(table), np.float64)
         if values.ndim == 1:
             values = np.column_stack([-values, values])
-    scores = np.full((len(values), len(classes)), float(values.min(initial=0.0)))
+        least = float(values.min(initial=0.0))
+    scores = np.full((len(values), len(classes)), least)
     scores[:, np.searchsorted(classes, own)] = values
     return scores
 

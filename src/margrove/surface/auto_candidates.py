@@ -63,6 +63,10 @@ class Candidate:
     after: str = ""
     most_rows: int | None = None
 
+    def proof_seconds(self, fit: float) -> float:
+        """What the certificate takes after a fit of so many seconds."""
+        return min(self.most_proof, self.proof * fit)
+
     def titled(self, params: Mapping[str, Any]) -> str:
         """Its title with these parameters, those that are settled beforehand among them."""
         known = {**self.params, **params}
@@ -151,7 +155,7 @@ CLASSIFIERS: tuple[Candidate, ...] = (
         "compares a row with the hard cases among those it learned from",
         is_searched=True,
         growth=1.6,
-        proof=4.0,
+        proof=1.5,
     ),
     _vote(3, 8, _ROUNDS, "", _BOOST, "many trees of three questions vote"),
     _vote(2, 7, _ROUNDS, "", _BOOST, "many trees of two questions vote"),
@@ -195,7 +199,7 @@ REGRESSORS: tuple[Candidate, ...] = (
         "compares a row with those it learned from, and leaves small errors alone",
         is_searched=True,
         growth=1.6,
-        proof=4.0,
+        proof=1.5,
         most_rows=5_000,
     ),
     _vote(10, 5, (50, 200), "adaboost-6", _BOOST_OF_NUMBERS, "the median of many trees of ten questions"),

@@ -9,7 +9,6 @@ from a contest on all rows. Every row is then asked about once.
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -23,11 +22,12 @@ from margrove.data import Table
 from margrove.engine.slices import forget_interruption
 from margrove.errors import MargroveError
 from margrove.status import Status
-from margrove.surface.answers import WITHIN, Answers, answered, joined, wilson
+from margrove.surface.answers import Answers, answered, joined
 from margrove.surface.auto import Asked, Contest, Result
 from margrove.surface.auto_trial import Trial
 from margrove.surface.budget import Budget
 from margrove.surface.countdown import Countdown
+from margrove.surface.intervals import WIDENED, WITHIN, r2_interval, share_interval
 from margrove.surface.models import learner_of, table_for
 from margrove.surface.regression import deviation_of
 from margrove.surface.validation import baseline_of
@@ -37,8 +37,6 @@ PARTS = 5  # a fifth is set aside
 NESTED_ROWS = 5_000
 _SPARE = 1.3  # a later round may take so many times as long as the first
 _SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows: the learning curve; the whole is known
-_RESAMPLES, _LEAST_RESAMPLES = 1000, 200
-_DRAWN_ROWS = 10_000_000  # in all resamples together, so that they take a second
 _OVERRUN = 0.5  # of the budget, at most, if what was predicted to be done in time is not
 
 
@@ -68,7 +66,7 @@ class Worth:
         if self.method == "nested":
             return (
                 f"nested: in {len(self.picks)} rounds all learners were tried anew, each time without a part of the "
-                "rows, and the one taken was asked about that part"
+                f"rows, and the one taken was asked about that part; {WIDENED}"
             )
         if self.method == "cross-validation":
             return "the score that chose it, which flatters it: there are too few rows to set any aside"
@@ -184,7 +182,8 @@ class Search:
             return Chosen(result, Worth("none", self._asked.is_estimated, notes=notes, **self._baseline()))
         worth = Worth("cross-validation", self._asked.is_estimated, trial.mean, notes=notes, **self._baseline())
         if not self._asked.is_estimated:
-            low, high = wilson(round(trial.mean * trial.n_rows), trial.n_rows)
+            n = trial.n_rows
+            low, high = share_interval(round(trial.mean * n), n, len(trial.scores), n)
             worth = replace(worth, low=low, high=high)
         return Chosen(result, worth, is_interrupted=result.is_interrupted)
 
@@ -199,7 +198,8 @@ class Search:
         answers = joined(self._answers)
         if answers.scores is None and not self._asked.is_estimated:
             answers = replace(answers, scores=self._scores_of(result.chosen, tests))
-        worth = replace(self._judged(answers), method=method, picks=tuple(self._picks), notes=tuple(self._notes))
+        worth = self._judged(answers, len(tests))
+        worth = replace(worth, method=method, picks=tuple(self._picks), notes=tuple(self._notes))
         return Chosen(result, worth, tuple(tests), result.is_interrupted or is_interrupted)
 
     def _scores_of(self, trial: Trial | None, tests: Sequence[NDArray[np.int64]]) -> NDArray[np.float64] | None:
@@ -222,21 +222,24 @@ class Search:
         baseline, label = baseline_of(self._labels)
         return {"baseline": baseline, "baseline_class": label}
 
-    def _judged(self, answers: Answers) -> Worth:
+    def _judged(self, answers: Answers, n_rounds: int) -> Worth:
         truth = self._labels[answers.rows]
         if not self._asked.is_estimated:
             n, n_right = len(truth), int(np.sum(truth == answers.answers))
-            low, high = wilson(n_right, n)
+            low, high = share_interval(n_right, n, n_rounds, self._table.n_rows)
             return Worth("", False, n_right / n, low, high, answers=answers, **self._baseline())
         assert answers.means is not None
         whole = deviation_of(truth, answers.answers, answers.means)
-        # By drawing the rows again and again with replacement: R² has no interval in closed form.
-        rng, n = np.random.default_rng(self._asked.seed), len(truth)
-        draws = (rng.integers(0, n, n) for _ in range(min(_RESAMPLES, max(_LEAST_RESAMPLES, _DRAWN_ROWS // n))))
-        drawn = [deviation_of(truth[d], answers.answers[d], answers.means[d]).r2 for d in draws]
-        low, high = np.quantile([r2 for r2 in drawn if r2 is not None] or [math.nan], [0.025, 0.975]).tolist()
+        ends = r2_interval(
+            truth,
+            answers.answers,
+            answers.means,
+            n_rounds=n_rounds,
+            n_rows=self._table.n_rows,
+            seed=self._asked.seed,
+        )
         worth = Worth("", True, whole.r2, None, None, whole.mean_absolute_error, answers=answers)
-        return replace(worth, low=low, high=high) if math.isfinite(low + high) else worth
+        return worth if ends is None else replace(worth, low=ends[0], high=ends[1])
 
     def _rest(self, test: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.setdiff1d(np.arange(self._table.n_rows), test, assume_unique=True)
@@ -310,7 +313,7 @@ class Search:
                     break
             if len(parts) == len(tests):
                 n_rows = round(share * (self._table.n_rows - len(tests[0])))
-                points.append(self._point(n_rows, self._judged(joined(parts))))
+                points.append(self._point(n_rows, self._judged(joined(parts), len(parts))))
         if points:
             points.append(self._point(self._table.n_rows - len(tests[0]), worth))
         return points

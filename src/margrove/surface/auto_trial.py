@@ -89,7 +89,7 @@ class Trial:
             return 0.0
         in_fold = self.n_rows * (1 - 1 / max(2, len(self.scores)))
         one: float = self.fit_seconds * max(1.0, n_rows / in_fold) ** self.growth
-        return 2 * one + min(self.candidate.most_proof, self.candidate.proof * one)
+        return 2 * one + self.candidate.proof_seconds(one)
 
 
 @dataclass(frozen=True)

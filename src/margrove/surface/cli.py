@@ -167,7 +167,7 @@ def train(
         ),
     ] = None,
     report: Annotated[
-        bool, typer.Option(help="Write a report beside the model: FILE.html.", rich_help_panel=_OUTPUT)
+        bool, typer.Option(help="Write a report beside the model: MODEL.report.html.", rich_help_panel=_OUTPUT)
     ] = True,
     prefer: Prefer = "best",
     task: Task = None,
@@ -223,6 +223,20 @@ def predict(
             rich_help_panel=_OUTPUT,
         ),
     ] = False,
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities", help="Add the probability of each class, where it has them.", rich_help_panel=_OUTPUT
+        ),
+    ] = False,
+    keep: Annotated[
+        str,
+        typer.Option(
+            metavar="all|none|COL,COL",
+            help="Columns of the file to write before the prediction, as they stand there.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = "none",
     missing: Missing = None,
     no_header: NoHeader = False,
     delimiter: Delimiter = "auto",
@@ -231,13 +245,14 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Predict the rows of a table; its columns are matched by name, in any order."""
+    from margrove.surface.predict import Wanted
     from margrove.surface.predict import predict as work
     from margrove.surface.reading import Reading
     from margrove.surface.screen import Screen
 
     reading = Reading(file, None, tuple(missing or ()), not no_header, delimiter, encoding)
     screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-")
-    work(screen, model, reading, output, with_scores=scores)
+    work(screen, model, reading, output, Wanted(scores, probabilities, keep))
 
 
 @app.command(epilog="Example:  margrove show income.margrove")
@@ -321,7 +336,7 @@ def report(
         typer.Option(
             "--output",
             "-o",
-            help="The file; '-' is standard output. None: MODEL.report.html, here.",
+            help="The file; '-' is standard output. None: MODEL.report.html, beside the model.",
             show_default=False,
             rich_help_panel=_OUTPUT,
         ),
@@ -470,7 +485,7 @@ def images(
     report: Annotated[
         str | None,
         typer.Option(
-            help="Where the page with examples goes. None: FOLDER.html, here.",
+            help="Where the page with examples goes. None: MODEL.report.html, beside the model.",
             show_default=False,
             rich_help_panel=_OUTPUT,
         ),

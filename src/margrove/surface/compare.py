@@ -16,7 +16,7 @@ from margrove.data import Table
 from margrove.errors import MargroveError
 from margrove.status import Status
 from margrove.surface.cures import error_in_shell
-from margrove.surface.display import accuracy_text, decimals_of, percent
+from margrove.surface.display import decimals_of, estimate_text, interval_text, percent
 from margrove.surface.learned import learned
 from margrove.surface.learners import LEARNERS, Learner, check_task
 from margrove.surface.meter import Meter, metered
@@ -188,10 +188,10 @@ def best_of(contenders: list[Contender[Estimate]]) -> Contender[Estimate] | None
 
 
 def rivals_of(best: Contender[Estimate], contenders: list[Contender[Estimate]]) -> list[str]:
-    """The learners that are no further from the best than its spread, ties among them."""
-    if best.estimate is None:
+    """The learners whose accuracy is within the 95 % interval of the best, ties among them."""
+    if best.estimate is None or best.estimate.interval is None:
         return []
-    floor = steady(best.estimate.mean - best.estimate.spread)
+    floor = steady(best.estimate.interval[0])
     others = [c for c in contenders if c is not best and c.estimate is not None]
     return [c.learner.name for c in others if c.estimate is not None and steady(c.estimate.mean) >= floor]
 
@@ -213,7 +213,7 @@ def _grid(contenders: list[Contender[Estimate]]) -> Grid:
     best, decimals = best_of(contenders), decimals_for(contenders)
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("learner", no_wrap=True)
-    grid.add_column("accuracy", justify="right", no_wrap=True)
+    grid.add_column("accuracy in %\n(95 % interval)", justify="right", no_wrap=True)
     grid.add_column("fit", justify="right", no_wrap=True)
     grid.add_column("certificate")
     grid.add_column("decides by")
@@ -223,13 +223,19 @@ def _grid(contenders: list[Contender[Estimate]]) -> Grid:
             continue
         grid.add_row(
             Text(contender.learner.name),
-            accuracy_text(contender.estimate, decimals),
+            accuracy_cell(contender.estimate, decimals),
             duration_words(contender.seconds),
             certificate_words(contender.certificate),
             contender.size,
             style="bold" if contender is best else "",
         )
     return grid
+
+
+def accuracy_cell(estimate: Estimate, decimals: int) -> str:
+    """The accuracy and its interval, as a table has them."""
+    ends = interval_text(estimate, decimals)
+    return f"{100 * estimate.mean:.{decimals}f} ({ends})" if ends else "-"
 
 
 def duration_words(seconds: float) -> str:
@@ -257,14 +263,12 @@ def _tell_best(
     estimate = best.estimate
     screen.say()
     screen.essential(
-        f"Best: {best.learner.name}, {accuracy_text(estimate, decimals_for(contenders))} on rows it has not seen; "
+        f"Best: {best.learner.name}, {estimate_text(estimate, decimals_for(contenders))}, on rows it has not seen; "
         f"always answering {str(estimate.baseline_class)!r} scores {percent(estimate.baseline)}."
     )
     rivals = rivals_of(best, contenders)
     if rivals:
-        has_spread = steady(estimate.spread) > 0
-        how_near = "Within one spread of it, so perhaps as good" if has_spread else "As good on these folds"
-        screen.say(f"{how_near}: {', '.join(rivals)}.")
+        screen.say(f"Within that interval, so perhaps as good: {', '.join(rivals)}.")
     if any(c.status == Status.TIME_LIMIT for c in contenders):
         screen.say(f"A fit was stopped after {time_limit:g} s; --time-limit allows more.")
     for note in estimate.notes:

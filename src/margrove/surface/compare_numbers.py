@@ -78,21 +78,19 @@ def best_of_numbers(contenders: list[NumberContender]) -> NumberContender | None
 def _grid(contenders: list[NumberContender], best: NumberContender | None) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("learner", no_wrap=True)
-    for name in ("R²", "mean absolute error", "fit"):
+    for name in ("R²\n(95 % interval)", "mean absolute\nerror", "fit"):
         grid.add_column(name, justify="right", no_wrap=True)
     grid.add_column("certificate")
     grid.add_column("made of")
     for contender in contenders:
         if contender.failure is not None or contender.certificate is None or contender.seconds is None:
             grid.add_row(
-                Text(contender.learner.name), "-", "-", "-", Text(f"failed: {contender.failure}", style="red"), "-"
+                Text(contender.learner.name), *["-"] * 3, Text(f"failed: {contender.failure}", style="red"), "-"
             )
             continue
-        r2, error = _numbers(contender)
         grid.add_row(
             Text(contender.learner.name),
-            r2,
-            error,
+            *_numbers(contender),
             duration_words(contender.seconds),
             certificate_words(contender.certificate),
             contender.size,
@@ -102,12 +100,13 @@ def _grid(contenders: list[NumberContender], best: NumberContender | None) -> Gr
 
 
 def _numbers(contender: NumberContender) -> tuple[str, str]:
-    """R² and the mean absolute error, as the table has them."""
+    """R² with its interval and the mean absolute error, as the table has them."""
     overall = deviation(contender)
     if overall is None or contender.estimate is None:
         return "-", "-"
-    r2 = "-" if overall.r2 is None else f"{overall.r2:.3f}"
-    return r2, f"{overall.mean_absolute_error:.4g} ± {contender.estimate.spread:.2g}"
+    ends = contender.estimate.interval
+    interval = "" if ends is None else f" ({ends[0]:.3f} … {ends[1]:.3f})"
+    return "-" if overall.r2 is None else f"{overall.r2:.3f}{interval}", f"{overall.mean_absolute_error:.4g}"
 
 
 def _tell_best(
@@ -126,7 +125,7 @@ def _tell_best(
         screen.say("None is of use: the best is no better than the mean or the median.", style="yellow")
     rivals = _rivals(best, contenders)
     if rivals:
-        screen.say(f"No further off than one spread more, so perhaps as good: {', '.join(rivals)}.")
+        screen.say(f"Within that interval, so perhaps as good: {', '.join(rivals)}.")
     if any(contender.status == Status.TIME_LIMIT for contender in contenders):
         screen.say(f"A fit was stopped after {time_limit:g} s; --time-limit allows more.")
     for note in best.estimate.notes:
@@ -135,10 +134,9 @@ def _tell_best(
 
 
 def _rivals(best: NumberContender, contenders: list[NumberContender]) -> list[str]:
-    """The learners whose error is no further above that of the best than its spread."""
-    least = deviation(best)
-    if least is None or best.estimate is None:
+    """The learners whose R² is within the 95 % interval of the best."""
+    if best.estimate is None or best.estimate.interval is None:
         return []
-    most = least.mean_absolute_error + best.estimate.spread
+    floor = best.estimate.interval[0]
     others = [(c.learner.name, deviation(c)) for c in contenders if c is not best]
-    return [name for name, off in others if off is not None and off.mean_absolute_error <= most]
+    return [name for name, off in others if off is not None and off.r2 is not None and off.r2 >= floor]

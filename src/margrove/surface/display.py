@@ -11,6 +11,7 @@ from rich.text import Text
 from margrove.certificate import Certificate, Claim
 from margrove.status import Status
 from margrove.surface.cures import in_shell
+from margrove.surface.intervals import WIDENED
 from margrove.surface.learned import Learned, Lesson, Questions, Vote
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate
@@ -30,21 +31,20 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def accuracy_text(estimate: Estimate, decimals: int | None = None) -> str:
-    """Mean and spread of the cross-validated accuracy, or a dash; with as many decimals as it needs, or as asked."""
+def estimate_text(estimate: Estimate, decimals: int | None = None) -> str:
+    """The accuracy with its 95 % interval, or a dash; with as many decimals as it needs, or as asked."""
     if not estimate.accuracies:
         return "-"
     d = decimals_of(estimate) if decimals is None else decimals
-    return f"{100 * estimate.mean:.{d}f} ± {100 * estimate.spread:.{d}f} %"
+    ends = interval_text(estimate, d)
+    return f"{100 * estimate.mean:.{d}f} %" + (f", 95 % interval {ends} %" if ends else "")
 
 
-def estimate_text(estimate: Estimate) -> str:
-    """The cross-validated accuracy with its 95 % interval, where answers were kept; else with its spread."""
+def interval_text(estimate: Estimate, decimals: int) -> str:
+    """The ends of the 95 % interval, in per cent; nothing without an estimate."""
     if estimate.interval is None or not estimate.accuracies:
-        return accuracy_text(estimate)
-    d = decimals_of(estimate)
-    low, high = (f"{100 * end:.{d}f}" for end in estimate.interval)
-    return f"{100 * estimate.mean:.{d}f} %, 95 % interval {low} … {high} %"
+        return ""
+    return " … ".join(f"{100 * end:.{decimals}f}" for end in estimate.interval)
 
 
 def decimals_of(estimate: Estimate) -> int:
@@ -76,14 +76,13 @@ def how_words(estimate: Estimate, noun: str = "row") -> str:
     n = len(estimate.accuracies)
     if estimate.method == "hold-out":
         rows = f"{estimate.n_tested:,} {noun}{'' if estimate.n_tested == 1 else 's'}"
-        spread = "; ± standard error" if estimate.interval is None else ""
         who = "neither the search nor the fit tested here" if noun == "row" else "the network tested here never"
-        return f"a final hold-out: {rows} that {who} saw{spread}"
-    rounds = f"{n} rounds" if estimate.interval is not None else f"mean ± standard deviation of {n} rounds"
+        return f"a final hold-out: {rows} that {who} saw"
     part = part_of(n)
+    how = f"{n} rounds: each learns from the other {noun}s and is tested on its own {part}"
     if estimate.method == "nested":
-        return f"nested, {rounds}: each searches the other rows anew, learns from them and is tested on its own {part}"
-    return f"{rounds}: each learns from the other {noun}s and is tested on its own {part}"
+        how = f"nested, {n} rounds: each searches the other rows anew, learns from them and is tested on its own {part}"
+    return f"{how}; {WIDENED}"
 
 
 def part_of(n_folds: int) -> str:

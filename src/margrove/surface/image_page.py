@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from margrove.certificate import Certificate
 from margrove.data import Table
-from margrove.surface.answers import wilson
 from margrove.surface.display import percent, saved_verdict_words, verdict_words
+from margrove.surface.intervals import share_interval
 from margrove.surface.models import learner_of
 from margrove.surface.report.blocks import (
     Bitmap,
@@ -71,6 +71,7 @@ class Judged:
     predicted: NDArray[Any]  # of these rows
     how: str
     is_unseen: bool = True
+    n_rounds: int = 1  # that the answers come from, each by a model of its own
 
     @property
     def truth(self) -> NDArray[np.str_]:
@@ -149,7 +150,7 @@ def _in_short(judged: Judged, maker: str) -> Section:
     blocks: list[Block] = [Words(f"{len(judged.pictures):,} pictures of {len(counts):,} classes: {classes}{more}.")]
     data: dict[str, Any] = {"pictures": len(judged.pictures), "classes": dict(counts), "model": maker}
     if judged.n:
-        low, high = wilson(judged.n_right, judged.n)
+        low, high = share_interval(judged.n_right, judged.n, judged.n_rounds, len(judged.pictures))
         largest, size = counts.most_common(1)[0]
         share, baseline = judged.n_right / judged.n, size / len(judged.pictures)
         interval = f"95 % interval: {100 * low:.1f} to {100 * high:.1f} %"

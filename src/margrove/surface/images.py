@@ -19,7 +19,6 @@ from margrove.certificate import Certificate, certify
 from margrove.data import Column, Table
 from margrove.errors import ConvergenceWarning, DataWarning, InputError
 from margrove.status import Status
-from margrove.surface.answers import wilson
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import estimate_text, how_words, percent, tell_certificate, tell_estimate
 from margrove.surface.image_models import ImageTraining
@@ -27,10 +26,10 @@ from margrove.surface.image_page import Judged, page_of
 from margrove.surface.meter import metered
 from margrove.surface.models import check_destination, learner_of, write_model
 from margrove.surface.report.writing import in_format, write_content
-from margrove.surface.reported import check_report
+from margrove.surface.reported import check_report, report_path
 from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters
-from margrove.surface.validation import Estimate, baseline_of, stratified_folds
+from margrove.surface.validation import Estimate, Folds, baseline_of, interval_of, stratified_folds
 from margrove.transfer.pictures import PictureFolder
 
 _HELD_OUT = 0.2  # of the pictures, to judge a fine-tuned network by: folds would train it several times
@@ -51,7 +50,7 @@ class Trial:
     def judged(self, pictures: PictureFolder) -> Judged:
         """For the page."""
         how = f"How this was found: {how_words(self.estimate, 'picture')}." if len(self.rows) else _NOT_ESTIMATED
-        return Judged(pictures, self.rows, self.predicted, how)
+        return Judged(pictures, self.rows, self.predicted, how, n_rounds=max(1, len(self.estimate.accuracies)))
 
 
 def train_on_images(
@@ -67,7 +66,8 @@ def train_on_images(
     learner = training.learner()  # so that a wrong parameter is told before anything is read
     pictures = training.pictures(folder)
     stem = pictures.root.resolve().name or "images"
-    destination, page_path = output or f"{stem}.margrove", report or f"{stem}.html"
+    destination = output or f"{stem}.margrove"
+    page_path = report or report_path(destination) or f"{stem}.report.html"
     is_replaced = check_destination(destination)
     check_report(page_path, option="--report", cure="Choose another place for it: --report.")
     _tell_folder(screen, pictures)
@@ -180,9 +180,8 @@ def _fold_by_fold(screen: Screen, learner: Any, codes: Any, labels: NDArray[np.s
             rows.append(test)
             meter.advance()
     tested = np.sort(np.concatenate(rows)) if rows else np.empty(0, np.intp)
-    is_right = predicted[tested] == labels[tested]
-    interval = wilson(int(is_right.sum()), len(tested)) if rows else None
-    estimate = Estimate(tuple(accuracies), *baseline_of(labels), folds.notes, interval=interval)
+    ends = interval_of(accuracies, folds, len(labels))
+    estimate = Estimate(tuple(accuracies), *baseline_of(labels), folds.notes, interval=ends)
     return Trial(estimate, tested, predicted[tested])
 
 
@@ -223,14 +222,10 @@ def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: I
             raise KeyboardInterrupt
         meter.begin("judging it")
         predicted = model.predict([pictures[i] for i in test])
-    is_right = predicted == labels[test]
-    interval = wilson(int(is_right.sum()), len(test))
+    right = float(np.mean(predicted == labels[test]))
+    ends = interval_of([right], Folds((test,)), len(labels))
     return Trial(
-        Estimate(
-            (float(np.mean(is_right)),), *baseline_of(labels), method="hold-out", n_tested=len(test), interval=interval
-        ),
-        test,
-        predicted,
+        Estimate((right,), *baseline_of(labels), method="hold-out", n_tested=len(test), interval=ends), test, predicted
     )
 
 

@@ -8,7 +8,8 @@ import os
 import sys
 import tempfile
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ class Predictions:
     deviation: Deviation | None  # the same where they are numbers
     n_labelled: int
     files: tuple[str, ...] | None = None  # of pictures, where they are
+    kept: Mapping[str, list[Any]] = field(default_factory=dict)  # columns of the table, as they are written there
     is_of_training: bool = False  # whether these are the rows that the model learned from
 
     @property
@@ -63,17 +65,19 @@ class Predictions:
         """The names of the output's columns."""
         return [
             *(["file"] if self.files is not None else []),
-            self.target,
+            *self.kept,
+            f"predicted {self.target}" if self.target in self.kept else self.target,
             *(self.score_names if self.scores is not None else ()),
         ]
 
     def rows(self) -> list[list[Any]]:
         """The cells, row by row."""
         scores = self.scores.tolist() if self.scores is not None else [[]] * len(self.labels)
-        rows = [[label, *values] for label, values in zip(self.labels.tolist(), scores, strict=True)]
-        if self.files is None:
-            return rows
-        return [[file, *row] for file, row in zip(self.files, rows, strict=True)]
+        columns = [*([] if self.files is None else [self.files]), *self.kept.values()]
+        before: Iterable[tuple[Any, ...]] = zip(*columns, strict=True) if columns else [()] * len(self.labels)
+        return [
+            [*cells, label, *values] for cells, label, values in zip(before, self.labels.tolist(), scores, strict=True)
+        ]
 
     def to_csv(self) -> bytes:
         """The CSV file, in UTF-8."""
@@ -84,7 +88,27 @@ class Predictions:
         return text.getvalue().encode()
 
 
-def predict(screen: Screen, model_path: str, reading: Reading, output: str, *, with_scores: bool) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """What is to stand beside the predictions: ``keep`` is "none", "all" or names of columns, parted by commas."""
+
+    scores: bool = False
+    probabilities: bool = False
+    keep: str = "none"
+
+    def __post_init__(self) -> None:
+        if self.scores and self.probabilities:
+            raise ParameterError("--scores and --probabilities are two answers to one question; give one of them.")
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The columns to keep; None for all."""
+        if self.keep == "all":
+            return None
+        return [] if self.keep == "none" else list(dict.fromkeys(name for name in self.keep.split(",") if name))
+
+
+def predict(screen: Screen, model_path: str, reading: Reading, output: str, wanted: Wanted) -> None:
     """Read model and table, predict, write."""
     if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
@@ -94,9 +118,11 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, *, w
     with metered(screen, "predicting"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if pictures is None:
-            predictions = _predicted(model, reading.unlabelled(), with_scores=with_scores)
+            predictions = _predicted(model, *reading.unlabelled_with(wanted.columns), wanted)
         else:
-            predictions = _predicted_pictures(model, pictures, with_scores=with_scores)
+            if wanted.keep != "none":
+                raise ParameterError(f"--keep {wanted.keep}: pictures have no columns; their files are named always.")
+            predictions = _predicted_pictures(model, pictures, wanted)
     told = warnings_in_shell(caught)
     for message in told:
         screen.warn(message)
@@ -123,14 +149,14 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, *, w
     )
 
 
-def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
+def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: Wanted) -> Predictions:
     target = target_of(model)
     truth = None
     if target is not None and target in table:
         truth, table = table[target], table.without(target)
     features = features_of(model, table)
     labels = np.asarray(model.predict(features))
-    scores = _scores(model, features) if with_scores else None
+    names, scores = _beside(model, features, wanted)
     accuracy, deviation, n_labelled, is_of_training = None, None, 0, False
     if truth is not None:
         history = history_of(model)
@@ -148,23 +174,40 @@ def _predicted(model: Any, table: Table, *, with_scores: bool) -> Predictions:
         target or UNNAMED_TARGET,
         labels,
         scores,
-        _score_names(model),
+        names,
         accuracy,
         deviation,
         n_labelled,
+        kept=kept,
         is_of_training=is_of_training,
     )
 
 
-def _predicted_pictures(model: Any, pictures: PictureFolder, *, with_scores: bool) -> Predictions:
+def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: Wanted) -> Predictions:
     """The class of each picture, beside the folder it lies in where that is the name of a class."""
     labels = np.asarray(model.predict(pictures))
-    scores = _scores(model, pictures) if with_scores else None
+    names, scores = _beside(model, pictures, wanted)
     is_known = np.isin(pictures.labels, learner_of(model).classes_.astype(str))
     accuracy = float(np.mean(labels[is_known].astype(str) == pictures.labels[is_known])) if is_known.any() else None
     files = tuple(str(path.relative_to(pictures.root)) for path in pictures)
     n_known = int(is_known.sum())
-    return Predictions("class", labels, scores, _score_names(model), accuracy, None, n_known, files)
+    return Predictions("class", labels, scores, names, accuracy, None, n_known, files)
+
+
+def _beside(model: Any, features: Any, wanted: Wanted) -> tuple[tuple[str, ...], NDArray[np.float64] | None]:
+    """The names and columns of what was asked for beside the predictions."""
+    if wanted.scores:
+        return _score_names(model), _scores(model, features)
+    if not wanted.probabilities:
+        return (), None
+    learner = learner_of(model)
+    if not is_classifier(learner) or not hasattr(model, "predict_proba"):
+        problem = f"--probabilities: this {type(learner).__name__} gives none."
+        if hasattr(learner, "probability"):
+            problem += " Train it with --param probability=true, or ask for --scores."
+        raise ParameterError(problem)
+    names = tuple(f"probability {label}" for label in learner.classes_)
+    return names, np.asarray(model.predict_proba(features), np.float64)
 
 
 def _score_names(model: Any) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from margrove.data import Table, load_penguins, read_table
 from margrove.data.columns import named
 from margrove.data.delimited import DEFAULT_MISSING
 from margrove.data.inspection import inspect_columns, mean_words
+from margrove.data.readers import read_with_cells
 from margrove.data.target import Target, check_target, quantity_words
 from margrove.errors import DataWarning, InputError
 from margrove.surface.cures import warnings_in_shell
@@ -23,6 +25,7 @@ from margrove.surface.screen import Screen
 
 STANDARD_STREAM = "-"
 _LARGEST_NUMBER = 1e100  # of a target: sums of squares stay finite
+_LEAST_SQUARE = 1e-290  # of the range of a target: its share of a sum is still a number
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
@@ -69,7 +72,7 @@ class Reading:
         table = self._with_target()
         is_estimated = task == "regress" or (task is None and can_estimate and quantity_words(table) is not None)
         if is_estimated:
-            _check_numbers(table, "regress")
+            _check_spread(table, _check_numbers(table, "regress"))
         else:
             check_target(table, is_class=task == "classify")
         return table, is_estimated
@@ -101,6 +104,20 @@ class Reading:
                 file=self.file,
                 cure=f"Name a file in it; where it holds pictures: {pictures}",
             )
+
+    def unlabelled_with(self, columns: Sequence[str] | None) -> tuple[Table, dict[str, list[Any]]]:
+        """The same, and the cells of some columns (None: of all) as they are written."""
+        if self.file is None:
+            table = self.unlabelled()
+            return table, {name: table[name].cells() for name in (table.names if columns is None else columns)}
+        return read_with_cells(
+            self.file,
+            columns,
+            header="auto" if self.has_header else False,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            missing=(*DEFAULT_MISSING, *self.missing),
+        )
 
     @property
     def stem(self) -> str:
@@ -179,6 +196,29 @@ def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]
         problem = f"holds {largest:.3g}, whose square is more than a number of a computer's can be"
         raise InputError(problem, file=table.source, column=target.name, cure="Divide the target by a power of ten.")
     return numbers
+
+
+def _check_spread(table: Table, numbers: NDArray[np.float64]) -> None:
+    """Refuse numbers from which nothing can be learned: they are all the same, or as good as that to a computer."""
+    known = numbers[~np.isnan(numbers)]
+    column = None if table.target is None else table.target.name
+    if len(known) == 0:
+        return
+    low, high = float(known.min()), float(known.max())
+    if low == high:
+        raise InputError(
+            f"the target is {low:g} in every row: there is nothing to learn",
+            file=table.source,
+            column=column,
+            cure="Choose another target: --target; or add rows that differ.",
+        )
+    if (high - low) * (high - low) < _LEAST_SQUARE:
+        raise InputError(
+            f"goes from {low:.3g} to {high:.3g}: the squares of such differences are 0 to a computer",
+            file=table.source,
+            column=column,
+            cure="Multiply the target by a power of ten.",
+        )
 
 
 def _less(table: Table, name: str) -> Table:

@@ -80,11 +80,11 @@ def one_part(
         answers = estimate.answers
         part |= {"measure": "accuracy", "value": told["mean"]}
         part |= {"baseline": estimate.baseline, "baseline_class": estimate.baseline_class}
-        if estimate.interval is not None:
-            part |= {"low": told["low"], "high": told["high"]}
     else:
         answers = estimate.answers
         part |= {"measure": "R²", "value": told["r2"], "mean_absolute_error": told["mean_absolute_error"]}
+    if estimate.interval is not None:
+        part |= {"low": told["low"], "high": told["high"]}
     return {
         "estimate": part | ({} if answers is None else answers_part(answers, table)),
         "search": None if found is None or not found.cells else search_part(learner.name, found),

@@ -17,6 +17,7 @@ from margrove.data import Table
 from margrove.errors import ParameterError
 from margrove.surface.answers import Answers, joined
 from margrove.surface.display import part_of
+from margrove.surface.intervals import WIDENED, Interval, excess, r2_interval
 from margrove.surface.meter import Meter
 from margrove.surface.models import learner_of
 from margrove.surface.screen import Screen
@@ -60,7 +61,7 @@ class NumberEstimate:
     """What cross-validation says of a regression, each row estimated by a model that has not seen it.
 
     ``baseline`` is the mean absolute error of always answering the median of the other rows. ``method`` is as in
-    `Estimate`; of a hold-out ``standard_error`` is that of the mean absolute error. No folds: no estimate, and why.
+    `Estimate`, ``interval`` the 95 % interval of R². No folds: no estimate, and why.
     """
 
     overall: Deviation | None
@@ -69,20 +70,20 @@ class NumberEstimate:
     notes: tuple[str, ...] = ()
     method: str = "cross-validation"
     n_tested: int = 0  # rows
-    standard_error: float = 0.0
+    standard_error: float = 0.0  # of the mean absolute error
     answers: Answers | None = None  # of the rows tested
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation of the mean absolute error over the folds; of a hold-out its standard error."""
-        return self.standard_error if self.method == "hold-out" else float(np.std(self.errors))
+    interval: Interval | None = None  # 95 %, of R²
 
     @property
     def words(self) -> str:
         """In one line; a dash without an estimate."""
         if self.overall is None:
             return "-"
-        return f"{self.overall.words} ± {self.spread:.2g}"
+        off = f"mean absolute error {self.overall.mean_absolute_error:.4g}"
+        if self.overall.r2 is None:
+            return off
+        ends = "" if self.interval is None else ", 95 % interval {:.3f} … {:.3f}".format(*self.interval)
+        return f"R² {self.overall.r2:.3f}{ends}; {off}"
 
     @property
     def is_of_use(self) -> bool:
@@ -98,7 +99,10 @@ class NumberEstimate:
             "method": "none" if overall is None else self.method,
             "folds": len(self.errors),
             "r2": None if overall is None else overall.r2,
+            "low": None if self.interval is None else self.interval[0],
+            "high": None if self.interval is None else self.interval[1],
             "mean_absolute_error": None if overall is None else overall.mean_absolute_error,
+            "standard_error": None if overall is None else self.standard_error,
             "mean_absolute_errors": list(self.errors),
             "baseline_mean_absolute_error": self.baseline,
             "notes": list(self.notes),
@@ -163,7 +167,7 @@ def cross_validate_numbers(
             refuse_interrupted(model)
             rounds.append(NumberRound.of(model, table, train, test))
         meter.advance()
-    return estimate_of(rounds, folds.notes)
+    return estimate_of(rounds, folds.notes, n_rows=len(truth))
 
 
 @dataclass(frozen=True)
@@ -196,9 +200,9 @@ class NumberRound:
 
 
 def estimate_of(
-    rounds: Sequence[NumberRound], notes: tuple[str, ...], method: str = "cross-validation"
+    rounds: Sequence[NumberRound], notes: tuple[str, ...], method: str = "cross-validation", *, n_rows: int
 ) -> NumberEstimate:
-    """What the rounds come to."""
+    """What the rounds come to, on a table of so many rows."""
     if not rounds:
         return NumberEstimate(None, (), None, notes, "none")
     truth, estimates, off = (
@@ -214,8 +218,9 @@ def estimate_of(
         notes=notes,
         method=method,
         n_tested=len(truth),
-        standard_error=float(off.std() / np.sqrt(len(off))),
+        standard_error=float(off.std() * np.sqrt(excess(len(off), len(rounds), n_rows) / len(off))),
         answers=joined([each.answers for each in rounds]),
+        interval=r2_interval(truth, estimates, means, n_rounds=len(rounds), n_rows=n_rows),
     )
 
 
@@ -240,13 +245,14 @@ def _how(estimate: NumberEstimate) -> str:
     n = len(estimate.errors)
     if estimate.method == "hold-out":
         rows = f"{estimate.n_tested:,} row{'' if estimate.n_tested == 1 else 's'}"
-        return f"a final hold-out: {rows} that neither the search nor the fit tested here saw; ± standard error"
-    rounds = f"± standard deviation of {n} rounds"
+        return f"a final hold-out: {rows} that neither the search nor the fit tested here saw"
+    rounds = f"{n} rounds"
     if estimate.method == "nested":
-        return f"nested, {rounds}: each searches the other rows anew, learns from them and is tested on its own " + (
-            part_of(n)
+        return (
+            f"nested, {rounds}: each searches the other rows anew, learns from them and is tested on its own "
+            f"{part_of(n)}; {WIDENED}"
         )
-    return f"{rounds}: each learns from the other rows and is tested on its own {part_of(n)}"
+    return f"{rounds}: each learns from the other rows and is tested on its own {part_of(n)}; {WIDENED}"
 
 
 def _no_use(estimate: NumberEstimate) -> str:

@@ -13,26 +13,23 @@ from margrove.surface.models import check_folder
 from margrove.surface.reading import STANDARD_STREAM
 from margrove.surface.screen import Screen
 
-_SUFFIX = ".html"
+_SUFFIX = ".report"
 # What tells a report of ours from another page, within its first bytes.
 _MARK = b'name="generator" content="Margrove"'
 _HEAD = 4096
 
 
-def report_path(destination: str) -> str | None:
-    """Where the report of a model goes: beside it, with another ending. None: the model goes to no file.
+def report_path(model: str, ending: str = "html") -> str | None:
+    """Where the report of a model goes, unless told otherwise: beside it. None: the model is in no file.
 
     Examples
     --------
     >>> from margrove.surface.reported import report_path
-    >>> report_path("-") is None
-    True
+    >>> report_path("models/income.margrove"), report_path("-") is None
+    ('models/income.report.html', True)
     """
-    is_file = destination != STANDARD_STREAM and (not Path(destination).exists() or Path(destination).is_file())
-    if not is_file:
-        return None
-    path = Path(destination).with_suffix(_SUFFIX)
-    return str(path if path != Path(destination) else path.with_suffix(f".report{_SUFFIX}"))
+    is_file = model != STANDARD_STREAM and (not Path(model).exists() or Path(model).is_file())
+    return str(Path(model).with_suffix(f"{_SUFFIX}.{ending}")) if is_file else None
 
 
 def check_report(
@@ -44,7 +41,7 @@ def check_report(
     ------
     InputError
     """
-    check_folder(path, "model.html", option)
+    check_folder(path, "model.report.html", option)
     if not Path(path).is_file():
         return
     with Path(path).open("rb") as stream:

@@ -133,7 +133,7 @@ class Tuning:
     def _estimate(self, method: str) -> Estimate | NumberEstimate:
         n_tested = len(self._folds.tests[0]) if method == "hold-out" else 0
         kept = joined(self._answers) if self._answers else None
-        interval = interval_of(kept, self._labels)
+        interval = interval_of(self._worth, self._folds, len(self._labels))
         baseline = baseline_of(self._labels)
         return Estimate(tuple(self._worth), *baseline, tuple(self._notes), method, n_tested, kept, interval)
 
@@ -186,4 +186,4 @@ class NumberTuning(Tuning):
         return NumberRound.of(model, self._table, rest, test)
 
     def _estimate(self, method: str) -> NumberEstimate:
-        return estimate_of(self._worth, tuple(self._notes), method)
+        return estimate_of(self._worth, tuple(self._notes), method, n_rows=len(self._labels))

@@ -20,9 +20,9 @@ from margrove.multiclass.bit_string import BitStringClassifier
 from margrove.multiclass.codes import code_for, most_bits
 from margrove.multiclass.one_vs_one import OneVsOneClassifier
 from margrove.multiclass.one_vs_rest import OneVsRestClassifier
-from margrove.surface.compare import certificate_words, duration_words, judge, steady
+from margrove.surface.compare import accuracy_cell, certificate_words, duration_words, judge, steady
 from margrove.surface.cures import error_in_shell
-from margrove.surface.display import accuracy_text, percent
+from margrove.surface.display import decimals_of, estimate_text, percent
 from margrove.surface.learners import Learner
 from margrove.surface.meter import Meter, metered
 from margrove.surface.models import learner_of, table_for
@@ -131,7 +131,7 @@ def compare_schemes(
         screen.say()
         whose = f" of {learner.name}" if best.min_distance is not None else ""
         screen.essential(
-            f"Best: {best.name}{whose}, {accuracy_text(best.estimate)} on rows it has not seen; always "
+            f"Best: {best.name}{whose}, {estimate_text(best.estimate)}, on rows it has not seen; always "
             f"answering {str(best.estimate.baseline_class)!r} scores {percent(best.estimate.baseline)}."
         )
     screen.document(
@@ -180,7 +180,7 @@ def _grid(showings: list[Showing]) -> Grid:
     best = best_of(showings)
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("scheme", no_wrap=True)
-    for name in ("machines", "distance", "accuracy", "fit"):
+    for name in ("machines", "distance", "accuracy in %\n(95 % interval)", "fit"):
         grid.add_column(name, justify="right", no_wrap=True)
     grid.add_column("certificate")
     for showing in showings:
@@ -191,7 +191,7 @@ def _grid(showings: list[Showing]) -> Grid:
             Text(showing.name),
             f"{showing.n_machines:,}",
             "-" if showing.min_distance is None else f"{showing.min_distance:g}",
-            accuracy_text(showing.estimate),
+            accuracy_cell(showing.estimate, decimals_of(showing.estimate)),
             duration_words(showing.seconds),
             certificate_words(showing.certificate),
             style="bold" if showing is best else "",

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.engine import Effort
 from margrove.engine.slices import forget_interruption
@@ -37,6 +36,7 @@ from margrove.surface.models import (
     table_for,
     write_model,
 )
+from margrove.surface.proving import Proof, prove
 from margrove.surface.reading import STANDARD_STREAM, Facts, Reading, facts_of, tell_facts
 from margrove.surface.regression import (
     NumberEstimate,
@@ -95,12 +95,14 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         decision = decide(screen, training, table, facts, budget)
         training = decision.training
         course = Course()
-        model, certificate, warnings = _fit(screen, decision, table, budget, course)
-    curve = _curve(screen, decision, budget)
+        model, proof, warnings = _fit(screen, decision, table, budget, course)
+    curve = [] if proof.is_left_out else _curve(screen, decision, budget)
     lessons = learned(model, table_for(training.learner, table))
     for warning in warnings:
         screen.warn(warning)
-    tell_certificate(screen, certificate)
+    tell_certificate(screen, proof.certificate)
+    if proof.words:
+        screen.say(proof.words, indent=2)
     tell_learned(screen, lessons)
     tell_curve(screen, curve, is_number=is_estimated)
     model.training_record_ = record.plain(
@@ -115,6 +117,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
             "is_interrupted": decision.history["is_interrupted"] or learner_of(model).status_ is Status.INTERRUPTED,
             "learning_curve": [vars(point) for point in curve],
             "course": record.course_part(course),
+            "certifying": proof.to_dict(),
             "warnings": [*facts.warnings, *facts.hints, *warnings],
         }
     )
@@ -138,7 +141,8 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
             **decision.document,
             "status": str(learner_of(model).status_),
             "engine": learner_of(model).engine_,
-            "certificate": certificate.to_dict(),
+            "certificate": proof.certificate.to_dict(),
+            "certifying": proof.to_dict(),
             "learned": lessons.to_dict(),
             "learning_curve": [vars(point) for point in curve],
             "warnings": warnings,
@@ -252,7 +256,7 @@ def _tune(screen: Screen, training: Training, question: Question, table: Table) 
 
 def _fit(
     screen: Screen, decision: Decision, table: Table, budget: Budget, course: Course
-) -> tuple[Any, Certificate, list[str]]:
+) -> tuple[Any, Proof, list[str]]:
     """The model fitted on all rows, its certificate recomputed, and warnings."""
     training = decision.training
     limit = training.time_limit
@@ -260,19 +264,28 @@ def _fit(
         limit = min(limit or math.inf, budget.left + _OVERRUN * budget.seconds)
     model = replace(training, time_limit=limit).build(decision.found)
     table = table_for(training.learner, table)
-    with _watched(screen, decision, budget, "fit on all rows") as meter:
-        with course:
-            warnings = fit_model(model, table)
-        meter.begin("recomputing the certificate")
-        certificate = certify(model, table, table.labels())
+    began = time.monotonic()
+    with _watched(screen, decision, budget, "fit on all rows"), course:
+        warnings = fit_model(model, table)
+    proof = _prove(screen, decision, model, table, budget, time.monotonic() - began)
     learner = learner_of(model)
     if "time_limit" in learner.get_params():
         learner.set_params(time_limit=training.time_limit)  # what is left of a budget is no setting of the model's
-    learner.certificate_ = certificate  # the file keeps what was recomputed, not what the solver says of itself
+    if not proof.is_left_out:
+        # The file keeps what was recomputed, not what the solver says of itself.
+        learner.certificate_ = proof.certificate
     if learner.status_ is Status.INTERRUPTED:
         forget_interruption()  # what comes now is another piece of work
         screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
-    return model, certificate, warnings
+    return model, proof, warnings
+
+
+def _prove(screen: Screen, decision: Decision, model: Any, table: Table, budget: Budget, took: float) -> Proof:
+    """The certificate, after a fit that took so many seconds; only a contest has a budget for it."""
+    if decision.chosen is None:
+        return prove(screen, model, table)
+    trial = decision.chosen.trial
+    return prove(screen, model, table, budget, 0.0 if trial is None else trial.candidate.proof_seconds(took))
 
 
 def _watched(screen: Screen, decision: Decision, budget: Budget, title: str) -> AbstractContextManager[Meter]:

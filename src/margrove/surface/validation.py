@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ import numpy as np
 from margrove.data import Table
 from margrove.errors import InfeasibleError, ParameterError
 from margrove.status import Status
-from margrove.surface.answers import Answers, answered, joined, wilson
+from margrove.surface.answers import Answers, answered, joined
+from margrove.surface.intervals import Interval, share_interval
 from margrove.surface.meter import Meter
 from margrove.surface.models import learner_of
 
@@ -35,19 +36,12 @@ class Estimate:
     method: str = "cross-validation"
     n_tested: int = 0
     answers: Answers | None = None  # of all rows that were tested, where they were kept
-    interval: tuple[float, float] | None = None  # 95 % (Wilson's), of these answers
+    interval: Interval | None = None  # 95 %; see `margrove.surface.intervals`
 
     @property
     def mean(self) -> float:
         """The mean accuracy over the folds."""
         return float(np.mean(self.accuracies))
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation of the accuracy over the folds; of a hold-out its standard error."""
-        if self.method == "hold-out":
-            return float(np.sqrt(self.mean * (1 - self.mean) / self.n_tested))
-        return float(np.std(self.accuracies))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -57,7 +51,6 @@ class Estimate:
             "folds": len(self.accuracies),
             "accuracies": list(self.accuracies),
             "mean": self.mean if is_there else None,
-            "spread": self.spread if is_there else None,
             "low": None if self.interval is None else self.interval[0],
             "high": None if self.interval is None else self.interval[1],
             "baseline": self.baseline,
@@ -137,17 +130,17 @@ def cross_validate(
                 answers.append(answered(model, asked, test, said, labels))
         meter.advance()
     kept = joined(answers) if answers else None
-    return Estimate(
-        tuple(accuracies), *baseline_of(labels), folds.notes, answers=kept, interval=interval_of(kept, labels)
-    )
+    ends = interval_of(accuracies, folds, len(labels))
+    return Estimate(tuple(accuracies), *baseline_of(labels), folds.notes, answers=kept, interval=ends)
 
 
-def interval_of(answers: Answers | None, labels: np.ndarray) -> tuple[float, float] | None:
-    """The 95 % interval of the share of right answers, given the labels of all rows; None without answers."""
-    if answers is None:
+def interval_of(accuracies: Sequence[float], folds: Folds, n_rows: int) -> Interval | None:
+    """The 95 % interval of the accuracy that the first folds came to, one for each number; None without any."""
+    sizes = [len(test) for test in folds.tests[: len(accuracies)]]
+    if not sizes:
         return None
-    right = labels[answers.rows] == answers.answers
-    return wilson(int(right.sum()), len(right))
+    n_right = sum(round(share * size) for share, size in zip(accuracies, sizes, strict=True))
+    return share_interval(n_right, sum(sizes), len(sizes), n_rows)
 
 
 def baseline_of(labels: np.ndarray) -> tuple[float, Any]:

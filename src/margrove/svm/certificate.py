@@ -24,6 +24,7 @@ from margrove.certificate import Certificate, Claim
 from margrove.data.sample import read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of, kernel_of
+from margrove.progress import as_one_of
 from margrove.svm.examination import (
     BOUND_TOLERANCE,
     CLASSIFICATION,
@@ -37,7 +38,6 @@ from margrove.svm.examination import (
     at_bounds,
     claims_of,
     judge,
-    kernel_sums,
 )
 from margrove.svm.kernels import Kernel, Matrix
 from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
@@ -50,6 +50,7 @@ from margrove.svm.problem import (
     regression,
     sides,
 )
+from margrove.svm.sums import kernel_sums
 
 # What overflows is told by the claims, which then fail.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -193,7 +194,8 @@ def _certify_classifier(
     for number, (name, beta) in enumerate(zip(names, coefficients, strict=True)):
         sign = code[codes, number]
         rows = np.flatnonzero((sign != 0) & (weight > 0))
-        f, own, stray = _sums(kernel, points, rows, support, beta)
+        with as_one_of("certificate", number, len(names)):
+            f, own, stray = _sums(kernel, points, rows, support, beta)
         claimed = Claimed(name, rows, own, f, _offset_of(model, number), stray)
         machines.append(settle(name, build(sign[rows], weight[rows], rows), claimed))
         findings.append(judge(machines[-1], claimed.f / machines[-1].scale))

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.svm.kernels import Kernel, Matrix, check_nonnegative
+from margrove.threads import blas_held_back
 
 _BLOCK_CELLS = 1 << 22  # kernel values, or numbers of X, held at once
 
@@ -48,8 +49,6 @@ def call_of_many(engine: str) -> Iterator[None]:
     if engine != "native":
         yield
         return
-    from margrove.engine.native.core import blas_held_back
-
     with blas_held_back():
         yield
 

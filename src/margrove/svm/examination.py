@@ -35,10 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.certificate import Claim, per_machine
-from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, sides, violation
 
-TILE = 2048  # rows by support vectors whose kernel values are held at once: 32 MiB
 BOUND_TOLERANCE = 1e-9  # of α against its box and of the equalities, relative to the largest bound or to Σα
 AT_UPPER = 1e-10  # α that close to C, relative to it, is at C: models that are scaled (ν) keep it no closer
 AT_ZERO = 1e-13  # α that small, relative to the largest, is what rounding left of 0
@@ -92,23 +91,6 @@ class Finding:
     sum_alpha: float
     is_hard_margin: bool
     is_indefinite: bool  # ‖w‖² came out below 0
-
-
-def kernel_sums(kernel: Kernel, X: Matrix, rows: NDArray[np.int64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Σ_j β_j K(x_j, x_i) over ``rows``, in float64, tile by tile."""
-    sums = np.zeros(len(rows))
-    carriers = np.flatnonzero(beta)
-    for first in range(0, len(carriers), TILE):
-        some = carriers[first : first + TILE]
-        points = None if kernel.name == "precomputed" else X[rows[some]]
-        for start in range(0, len(rows), TILE):
-            part = slice(start, start + TILE)
-            if points is None:
-                values = np.asarray(X[np.ix_(rows[part], rows[some])], dtype=np.float64)
-            else:
-                values = kernel.matrix(X[rows[part]], points)
-            sums[part] += values @ beta[some]
-    return sums
 
 
 def at_bounds(alpha: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:

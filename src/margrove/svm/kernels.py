@@ -17,7 +17,7 @@ precomputed    the Gram matrix itself is given
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -92,7 +92,9 @@ class Kernel:
         if self.name == "linear":
             return _products(X, Z)
         if self.name == "rbf":
-            return np.exp(-self.gamma * _squared_distances(X, Z))
+            values = _squared_distances(X, Z)
+            values *= -self.gamma
+            return np.exp(values, out=values)
         if self.name == "poly":
             powers: NDArray[np.float64] = (self.gamma * _products(X, Z) + self.coef0) ** self.degree
             return powers
@@ -266,14 +268,28 @@ def _squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     if not sp.issparse(X) and not sp.issparse(Z):
         centre = Z.mean(axis=0)  # distances do not change, but near the origin fewer digits are lost
         X, Z = X - centre, Z - centre
-    sizes = squared_norms(X)[:, None] + squared_norms(Z)[None, :]
-    squared = np.maximum(sizes - 2 * _products(X, Z), 0)
-    lost = np.nonzero(squared < _CLOSE * sizes)
-    step = max(1, _PAIR_CELLS // max(1, X.shape[1]))
-    for start in range(0, len(lost[0]), step):
-        i, j = lost[0][start : start + step], lost[1][start : start + step]
+    of_x, of_z = squared_norms(X), squared_norms(Z)
+    squared = _products(X, Z)  # in place from here on: what it costs is the way to memory
+    squared *= -2
+    squared += of_x[:, None]
+    squared += of_z
+    np.maximum(squared, 0, out=squared)
+    for i, j in _lost_pairs(squared, of_x, of_z, max(1, _PAIR_CELLS // max(1, X.shape[1]))):
         squared[i, j] = squared_norms(X[i] - Z[j])
     return squared
+
+
+def _lost_pairs(
+    squared: NDArray[np.float64], of_x: NDArray[np.float64], of_z: NDArray[np.float64], step: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The pairs below _CLOSE of their own size, at most ``step`` at once: sought among those below that of the largest,
+    which are few where the rows are of a like size."""
+    near = np.flatnonzero(squared < _CLOSE * (of_x.max() + of_z.max()))
+    for start in range(0, len(near), step):
+        i, j = np.divmod(near[start : start + step], squared.shape[1])
+        is_lost = squared[i, j] < _CLOSE * (of_x[i] + of_z[j])
+        if is_lost.any():
+            yield i[is_lost], j[is_lost]
 
 
 def _chi2_distances(x: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:

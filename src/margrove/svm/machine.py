@@ -35,7 +35,7 @@ from margrove.errors import (
     level_of_caller,
 )
 from margrove.linear.margins import kernel_of
-from margrove.progress import towards
+from margrove.progress import towards, watched
 from margrove.status import Status, worst
 from margrove.svm.certificate import solver_certificate
 from margrove.svm.decision import check_points, linear_sums, matched, weighted_sums
@@ -335,7 +335,8 @@ class SupportVectorMachine(BaseEstimator):
         d = 1 if ground.kernel.name == "precomputed" else ground.X.shape[1]
         cells = d * sum(len(each.beta) * int(np.count_nonzero(each.beta)) for each in solved)
         if len(solved) <= _FEW_MACHINES and cells <= _FEW_CELLS:
-            self.certificate_ = certify(self, *given)
+            with watched(None):  # a tenth of the fit at most: whoever watches that need not hear of this
+                self.certificate_ = certify(self, *given)
         else:
             machines, findings = [each.machine for each in solved], [each.finding for each in solved]
             self.certificate_ = solver_certificate(self, ground.X.shape[0], machines, findings, self._form)

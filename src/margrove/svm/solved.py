@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import InfeasibleError
+from margrove.progress import watched
 from margrove.status import Status
-from margrove.svm.examination import NU_CLASSIFICATION, Finding, Form, Machine, at_bounds, judge, kernel_sums
+from margrove.svm.examination import NU_CLASSIFICATION, Finding, Form, Machine, at_bounds, judge
 from margrove.svm.kernels import Kernel, Matrix
 from margrove.svm.problem import HULLS_MEET, Dual, DualSolution, classification, offset, offset_and_radius
+from margrove.svm.sums import kernel_sums
 
 _SHOWN_ROWS = 3  # of each side, in a message
 _BLOCK_CELLS = 1 << 20
@@ -116,7 +118,8 @@ def _from_hulls(name: str, dual: Dual, solution: DualSolution, ground: Ground) -
 def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], ground: Ground) -> InfeasibleError:
     carriers = np.flatnonzero(alpha)
     beta = (dual.y * alpha)[carriers]
-    squared = float(beta @ kernel_sums(ground.solved, ground.points, dual.point[carriers], beta))
+    with watched(None):  # the solve is over: whoever watches it need not hear of this
+        squared = float(beta @ kernel_sums(ground.solved, ground.points, dual.point[carriers], beta))
     distance = float(np.sqrt(max(squared, 0)))
     nearest = float(np.sqrt(HULLS_MEET * ground.diagonal[dual.point].max()))
     rows, weights, shown = [], [], []

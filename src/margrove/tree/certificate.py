@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
 from margrove.errors import InputError
+from margrove.progress import Progress, report
 from margrove.tree.description import description_length
 from margrove.tree.groups import Groups
 from margrove.tree.model import TreeModel
@@ -140,8 +141,9 @@ def certify_tree_problem(
     if not all(claim.holds for claim in foundations):
         return tuple(claim for claim in foundations if not claim.holds)
     audit = _Audit(problem, whole, visit_limit)
-    for node, rows, bounds in audit.walk():
+    for done, (node, rows, bounds) in enumerate(audit.walk(), start=1):
         audit.recount(node, rows, bounds)
+        report(Progress("certificate", done, whole.n_nodes))
     claims = [foundations[0], *audit.claims(are_leaves_grown=grown is not None)]
     if tree is not whole:
         claims.append(_is_part(tree, whole))

@@ -38,6 +38,13 @@ weights that it predicts, held within bounds; p is then that of what the branche
 A number as target: the F test of one-way analysis of variance, from the node's and its branches' sums of squares
 (criteria squared_error and gaussian_entropy); for a subset test that of all its levels. The mean distance from the
 median does not give them: for absolute_error p is NaN.
+
+F trusts that the targets are spread as a normal distribution is, and the less is left of that spread the surer it is:
+four rows 1, 1 | 5, 5 would have p = 0. But dealt at random into the same branches, four rows fall as they did in one of
+n!/Π n_b! = 6 cases, and so no test that only looks at how they fell can be surer than 1/6. That is the least p where no
+spread is left in the branches (then, but for equal values, it is the exact p of the permutation test) and in a node of
+fewer than `FEW_ROWS` rows, which are too few to know a normal distribution by. Of all levels of a subset test only
+their number L is kept: there n!/((n/L)!)^L stands for it, which is never less.
 """
 
 from __future__ import annotations
@@ -57,6 +64,8 @@ SMALL_EXPECTED = 5.0  # the usual rule of thumb for χ²
 LEAST_OF_DRAWS = 0.01  # ten of the draws: fewer are too few to count
 MOST_ROWS = 100  # there, measured on random tables, gamma's p is 0.01 off on average; χ²'s twice that with 7 classes
 MOST_CELLS = 200  # what keeps a draw cheap
+FEW_ROWS = 20.0  # below, the F test of numbers is no surer than a permutation could be
+_NO_SPREAD = 1e-12  # of the sum of squares: what rounding leaves of none
 
 SmallCounts = Literal["exact", "chi2"]
 
@@ -284,7 +293,20 @@ def _p_of_numbers(model: TreeModel, inner: NDArray[np.intp], criterion: Criterio
         f = (between[is_testable] / (branches - 1)[is_testable]) / (within[is_testable] / rest[is_testable])
     p = np.where(np.isnan(squares[inner]), np.nan, 1.0)
     p[is_testable] = special.fdtrc((branches - 1)[is_testable], rest[is_testable], f)
-    return p
+    in_branches = np.add.reduceat(special.gammaln(model.weight[model.child] + 1), model.child_start[inner])
+    log_least = in_branches - special.gammaln(model.weight[inner] + 1)  # Π n_b!/n!
+    return _no_surer(p, log_least, model.weight[inner], within <= _NO_SPREAD * squares[inner])
+
+
+def _no_surer(
+    p: NDArray[np.float64],
+    log_least: NDArray[np.float64],
+    n: NDArray[np.float64],
+    has_no_spread: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """p, at least what a permutation of the rows could show, where they are few or their branches have no spread."""
+    is_held = (n < FEW_ROWS) | has_no_spread
+    return np.where(is_held, np.maximum(p, np.exp(np.minimum(log_least, 0.0))), p)
 
 
 def _test_small_tables(model: TreeModel, inner: NDArray[np.intp], p: NDArray[np.float64]) -> None:
@@ -374,6 +396,9 @@ def _test_all_levels(model: TreeModel, criterion: Criterion, small: SmallCounts,
         with np.errstate(divide="ignore", over="ignore"):  # levels without any spread: F = ∞, p = 0
             f = (told / (size - 1))[is_testable] / ((1 - told)[is_testable] / rest[is_testable])
         p[nodes[is_testable]] = special.fdtrc((size - 1)[is_testable], rest[is_testable], f)
+        n = model.weight[nodes]
+        log_least = size * special.gammaln(n / size + 1) - special.gammaln(n + 1)
+        p[nodes] = _no_surer(p[nodes], log_least, n, told >= 1 - _NO_SPREAD)
         return
     counts = _parent_counts(model)[nodes]
     statistic, classes = counts.sum(axis=1) * told, np.count_nonzero(counts > 0, axis=1)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cython_blas, cython_lapack
-from threadpoolctl import ThreadpoolController
 
 from margrove.errors import EngineError
 from margrove.svm.kernels import Kernel, Matrix
+from margrove.threads import blas_held_back
 
 
 @contextmanager
@@ -53,9 +51,9 @@ _is_forked = False
 
 
 def _note_fork() -> None:
-    """A child has one thread, and may have inherited a lock from one that it has not."""
-    global _is_forked, _holding, _holders, _held
-    _is_forked, _holding, _holders, _held = True, Lock(), 0, None
+    """A child has one thread."""
+    global _is_forked
+    _is_forked = True
 
 
 os.register_at_fork(after_in_child=_note_fork)
@@ -84,37 +82,6 @@ def points_of(X: Matrix) -> Any:
             X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False), X.shape[1]
         )
     return core.dense_points(np.ascontiguousarray(X))
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-_holding = Lock()
-_holders = 0
-_held: Any = None
-
-
-@contextmanager
-def blas_held_back() -> Iterator[None]:
-    """SciPy's BLAS runs on one thread while the core's own threads call it.
-
-    The first in holds it back and the last out lets it go: overlapping limits of several Python threads would otherwise
-    restore each other's.
-    """
-    global _holders, _held
-    with _holding:
-        if _holders == 0:
-            _held = _blas().limit(limits=1, user_api="blas")
-        _holders += 1
-    try:
-        yield
-    finally:
-        with _holding:
-            _holders -= 1
-            if _holders == 0:
-                _held.restore_original_limits()
 
 
 def kernel_decision(

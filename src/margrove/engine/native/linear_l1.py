@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margrove.data.sample import merged
 from margrove.engine import Effort
-from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
+from margrove.engine.native.core import core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
 from margrove.engine.slices import run_in_slices
 from margrove.linear_svm.problem import (
@@ -24,6 +24,7 @@ from margrove.linear_svm.problem import (
 )
 from margrove.progress import Progress, report
 from margrove.status import Status
+from margrove.threads import blas_held_back
 
 _NOTHING = np.empty(0, np.float64)
 # core: L1Ending, PassesEnding, LinearEnding

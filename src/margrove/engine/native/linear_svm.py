@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.engine import Effort
-from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
+from margrove.engine.native.core import core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
 from margrove.engine.native.linear_l1 import ENDINGS, given_or_nothing, solve_l1
 from margrove.engine.slices import run_in_slices
@@ -29,6 +29,7 @@ from margrove.linear_svm.problem import (
 )
 from margrove.progress import Progress, report
 from margrove.status import Status
+from margrove.threads import blas_held_back
 
 _METHODS = {"newton": 0, "conjugate_gradients": 1, "descent": 2, "row_newton": 3}
 _NAMES = {number: name for name, number in _METHODS.items()}

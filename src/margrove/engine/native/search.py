@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from margrove.data.sample import squared_norms
 from margrove.engine import Effort
-from margrove.engine.native.core import blas_held_back, core, kernel_decision, points_of, threads_for
+from margrove.engine.native.core import core, kernel_decision, points_of, threads_for
 from margrove.engine.native.dispatch import solve
 from margrove.engine.native.svm import WORKING_SET
 from margrove.engine.slices import run_in_slices
@@ -22,6 +22,7 @@ from margrove.status import Status
 from margrove.svm.grid import SearchProblem, UnitSolution
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, DualProblem, DualSolution, LeaveOneOutProblem, LeftOut
+from margrove.threads import blas_held_back
 
 _TILE = 4096  # variables, core/svm/ladder_solver.hpp: such machines have their own copy of the kernel values
 _MOST_SHARE = 1e-4  # of the rounding of float32 that C times a kernel value may be

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove.engine import Effort
-from margrove.engine.native.core import blas_held_back, core, points_of, threads_for
+from margrove.engine.native.core import core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
 from margrove.engine.native.explicit import is_explicit, is_tall, solve_by_weights
 from margrove.engine.slices import run_in_slices
@@ -16,6 +16,7 @@ from margrove.errors import EngineError
 from margrove.progress import Progress, report
 from margrove.status import Status
 from margrove.svm.problem import HULLS_MEET, DualProblem, DualSolution, PathProblem
+from margrove.threads import blas_held_back
 
 WORKING_SET = 1024  # variables solved for together, at most
 _PRECISIONS = {"auto": 0, "single": 1, "double": 2}

@@ -15,6 +15,7 @@ from margrove.surface.meter import metered
 from margrove.surface.models import check_folder, read_model
 from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.report.writing import FORMATS, check_format, in_format, report_content, write_content
+from margrove.surface.reported import report_path
 from margrove.surface.screen import Screen
 
 _SMALL = 100_000  # bytes: below it, tenths of a megabyte say nothing
@@ -27,7 +28,8 @@ def report(
     check_format(format)
     if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
-    destination = output or _usual_name(model_path, format)
+    ending = FORMATS[format]
+    destination = output or report_path(model_path, ending) or f"model.report.{ending}"
     if is_opened and (destination == STANDARD_STREAM or format != "html"):
         raise ParameterError("--open is for a page in a file: leave out -o - and --format.")
     _check_output(destination, format, model_path, reading.file)
@@ -64,11 +66,6 @@ def size_words(n_bytes: int) -> str:
     ('4.9 MB', '12 kB', '1 kB')
     """
     return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= _SMALL else f"{max(1, round(n_bytes / 1e3))} kB"
-
-
-def _usual_name(model_path: str, format: str) -> str:
-    stem = "model" if model_path == STANDARD_STREAM else Path(model_path).stem
-    return f"{stem}.report.{FORMATS[format]}"
 
 
 def _check_output(output: str, format: str, *inputs: str | None) -> None:

@@ -31,7 +31,8 @@ def decisions_section(subject: Subject) -> Section | None:
     judged = subject.judged
     if judged is not None and judged.classes is not None and not any(e.kind == "wrong" for e in found):
         rows = f"{len(judged.truth):,} rows"
-        unfair = " But it has seen them in training: on new rows it may make mistakes." if subject.is_training else ""
+        seen = "has seen" if subject.is_training_known else "may have seen"
+        unfair = f" But it {seen} them in training: on new rows it may make mistakes." if subject.is_training else ""
         blocks.append(
             Words(f"None of the {rows} looked at is judged wrongly, so there is no mistake to explain.{unfair}", "note")
         )

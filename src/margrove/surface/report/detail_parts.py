@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from margrove.data.columns import clip
+from margrove.status import Status
 from margrove.surface.models import is_boosted
 from margrove.surface.report.blocks import Bar, Bars, Block, Chart, Folded, Grid, Matrix, Section, Words
 from margrove.surface.report.charts import (
@@ -22,10 +23,11 @@ from margrove.surface.report.charts import (
     roc_chart,
 )
 from margrove.surface.report.evidence import Evidence
+from margrove.surface.report.history import Contender
 from margrove.surface.report.machine_charts import residual_chart, truth_chart
 from margrove.surface.report.matters import ColumnWorth, Worth
 from margrove.surface.report.measures import calibration, class_qualities, confusion, rankings
-from margrove.surface.report.plain_words import counted, sentence
+from margrove.surface.report.plain_words import counted, sentence, status_words
 from margrove.surface.report.subject import Judged, Subject
 from margrove.surface.train import plain_parameters
 from margrove.tree.rules import p_words
@@ -121,7 +123,7 @@ def training_section(subject: Subject, measure: str) -> Section | None:
                 percent(c.score) if is_share else digits(c.score),
                 "" if c.error is None else f"± {percent(c.error) if is_share else digits(c.error, 2)}",
                 f"{c.seconds:.1f} s" if c.seconds else "",
-                ", ".join(text for text in ("chosen" if c.is_chosen else "", c.status, c.note) if text),
+                _remark(c),
             ]
             for c in contenders
         ]
@@ -141,6 +143,14 @@ def training_section(subject: Subject, measure: str) -> Section | None:
         "warnings": history.warnings,
     }
     return Section("training", "How it was chosen", blocks, data)
+
+
+def _remark(contender: Contender) -> str:
+    """What there is to say of a line of the leaderboard: nothing of one that learned all it could."""
+    is_usual = contender.status in ("", Status.CONVERGED)
+    is_told = bool(contender.note) and contender.score is not None  # the note says how it ended
+    ended = "" if is_usual or is_told else status_words(contender.status)
+    return "; ".join(text for text in ("chosen" if contender.is_chosen else "", ended, contender.note) if text)
 
 
 def mistakes_section(subject: Subject, evidence: Evidence) -> Section | None:
@@ -249,7 +259,8 @@ def about_section(subject: Subject) -> Section:
     blocks: list[Block] = [
         Words(how),
         Words(
-            f"{type(learner).__name__}, engine {learner.engine_}; the solve ended with status {str(learner.status_)!r}."
+            f"{type(learner).__name__}, engine {learner.engine_}. How the learning ended: "
+            f"{status_words(learner.status_)}."
         ),
         Folded("All parameters", [Grid(["parameter", "value"], rows)]),
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from margrove.surface.report.history import Estimate
-from margrove.surface.report.honest import Folds
+from margrove.surface.report.honest import N_FOLDS, Folds
 from margrove.surface.report.measures import Quality, quality_of
 from margrove.surface.report.plain_words import counted, sentence
 from margrove.surface.report.subject import Judged, Subject
@@ -57,14 +57,20 @@ def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
     if on_table is None or subject.judged is None:
         return None
     found = folds.judged()
-    quality = None if found is None else quality_of(found)
+    quality = None if found is None else quality_of(found, N_FOLDS)
     if found is not None and quality is not None:
         return Evidence("folds", quality, folds.words, found, on_table, len(found.truth))
     sample = "" if subject.is_whole else f"a sample of {len(subject.rows):,} of "
-    words = (
-        f"These are {sample}the rows that the model was trained on, and no others were held out. On new rows it will "
-        "be worse, and nobody can say how much."
-    )
+    if subject.is_training_known:
+        words = (
+            f"These are {sample}the rows that the model was trained on, and no others were held out. On new rows it "
+            "will be worse, and nobody can say how much."
+        )
+    else:
+        words = (
+            f"Judged on {sample}as many rows as the model was trained on. Whether they are the same it does not keep: "
+            "if so, on new rows it will be worse, and nobody can say how much."
+        )
     return Evidence("training", on_table, words, subject.judged, n_tested=len(subject.judged.truth))
 
 

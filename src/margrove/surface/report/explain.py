@@ -352,7 +352,8 @@ def _votes(subject: Subject, place: int, classes: list[str]) -> tuple[tuple[Vote
 def _neighbours(subject: Subject, place: int, code: int, other: int) -> tuple[Neighbour, ...]:
     """The remembered rows that pull hardest; only where the table has them."""
     learner, table = subject.learner, subject.table
-    if not subject.is_training or callable(learner.kernel) or learner.kernel == "precomputed" or is_coded(learner):
+    is_training = subject.is_training and subject.is_training_known
+    if not is_training or callable(learner.kernel) or learner.kernel == "precomputed" or is_coded(learner):
         return ()
     support = np.asarray(learner.support_)
     beta, sign = _pulls(subject, code, other)

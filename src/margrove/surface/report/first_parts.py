@@ -56,7 +56,7 @@ def summary_section(subject: Subject, evidence: Evidence | None, worth: Worth | 
         "table": subject.table.source,
         "table_rows": subject.table.n_rows,
         "rows_looked_at": len(subject.rows),
-        "table_is_training_data": subject.is_training,
+        "table_is_training_data": subject.is_training if subject.is_training_known else None,
     }
     return Section("summary", "In short", blocks, data)
 

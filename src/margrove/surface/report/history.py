@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data import Table
+from margrove.surface.familiar import has_rows
+
 MOST_ENTRIES = 5_000  # of any list
 _MOST_LETTERS = 2_000  # of any text
 
@@ -109,6 +112,13 @@ class History:
         """Whether somebody stopped the training before it was done."""
         return self._record.get("is_interrupted") is True
 
+    def has_rows_of(self, table: Table) -> bool | None:
+        """Whether a table has the rows that were learned from, by the digests of the columns that both have; None where
+        the record has none of them."""
+        mark = _mapping(self._record.get("fingerprint"))
+        columns = {name: digest for name, digest in _mapping(mark.get("columns")).items() if name in table}
+        return has_rows({**mark, "columns": columns}, table, table.target) if columns else None
+
     @property
     def subsample(self) -> str | None:
         """What was said where only some rows were searched."""
@@ -118,6 +128,12 @@ class History:
     def choice(self) -> str | None:
         """Why this learner was chosen."""
         return _text(_mapping(self._record.get("choice")).get("words"))
+
+    @property
+    def certifying(self) -> str | None:
+        """What there is to say of how the certificate was checked: that it took longer than the budget, or was left
+        out."""
+        return _text(_mapping(self._record.get("certifying")).get("words"))
 
     @property
     def warnings(self) -> list[str]:

@@ -100,8 +100,8 @@ def word_colour(word: str) -> str:
 def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
     """The score at each C, or each C and γ."""
     best = max(cells, key=lambda cell: cell.score)
-    rows = [[digits(c.C), digits(c.gamma), digits(c.score), c.status] for c in sorted(cells, key=lambda c: -c.score)]
-    table = Grid(["C", "gamma", measure, "status"], rows[:TABLE_ROWS], "The best", frozenset({0, 1, 2}))
+    rows = [[digits(c.C), digits(c.gamma), digits(c.score)] for c in sorted(cells, key=lambda c: -c.score)]
+    table = Grid(["C", "gamma", measure], rows[:TABLE_ROWS], "The best", frozenset({0, 1, 2}))
     gammas = sorted({cell.gamma for cell in cells if cell.gamma is not None})
     words = f"{capital(measure)} over the cells of the search; the best is {digits(best.score)} at C = {digits(best.C)}"
     if not gammas:
@@ -129,7 +129,7 @@ def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
     mark = {"type": "scatter", "mode": "markers", **at, "marker": star, "name": "best", "hoverinfo": "skip"}
     x = {"title": {"text": "C"}, "tickvals": list(range(len(Cs))), "ticktext": [f"{float(f'{C:.2g}'):g}" for C in Cs]}
     y = {
-        "title": {"text": "gamma"},
+        "title": {"text": "gamma", "standoff": 16},
         "tickvals": list(range(len(gammas))),
         "ticktext": [f"{float(f'{g:.2g}'):g}" for g in gammas],
     }

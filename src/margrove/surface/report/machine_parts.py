@@ -198,7 +198,8 @@ def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[l
     if not is_one:
         blocks.append(Words(_OVER_ALL_MACHINES, "note"))
     if subject.is_training and words is None:
-        blocks.append(Words("These rows it was trained on; of new ones more would be on the wrong side.", "note"))
+        seen = "These rows it was trained on" if subject.is_training_known else "It may have been trained on these rows"
+        blocks.append(Words(f"{seen}; of new ones more would be on the wrong side.", "note"))
     if words is not None:
         counts = {word: int((words == word).sum()) for word in MEANINGS}
         n = len(rows)

@@ -8,33 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.surface.intervals import excess, share_interval, wilson
 from margrove.surface.report.subject import Judged
 
-_Z = 1.959963984540054  # of 95 %: Φ(z) = 0.975
 _DRAWS = 400  # of a bootstrap: its ends are then steady to a few per cent of its width
 _MOST_POINTS = 120  # of a curve: more cannot be seen
 _BINS = 10  # of a calibration
 _LEAST_IN_BIN = 5  # rows: fewer say nothing of a share
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
-def wilson(n_right: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927), good for few rows and near 0 and 1.
-
-    (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n)
-
-    Examples
-    --------
-    >>> from margrove.surface.report.measures import wilson
-    >>> [round(end, 3) for end in wilson(9, 10)]
-    [0.596, 0.982]
-    """
-    p, z2 = n_right / n, _Z**2
-    middle, reach = p + z2 / (2 * n), _Z * np.sqrt(p * (1 - p) / n + z2 / (4 * n**2))
-    scale = 1 + z2 / n
-    # At the ends one of them is p itself, but for rounding.
-    return min(p, max(0.0, float((middle - reach) / scale))), max(p, min(1.0, float((middle + reach) / scale)))
 
 
 @dataclass(frozen=True)
@@ -51,17 +33,19 @@ class Quality:
     baseline_error: float | None = None  # of numbers: the same of always answering the median
 
 
-def quality_of(judged: Judged) -> Quality | None:
-    """Accuracy with its interval, or R²; None for numbers that are all the same."""
+def quality_of(judged: Judged, n_rounds: int = 1) -> Quality | None:
+    """Accuracy with its interval, or R²; None for numbers that are all the same. ``n_rounds`` is how many models were
+    asked, each about rows that the others have learned from."""
     if judged.classes is None:
-        return _quality_of_numbers(judged.truth, judged.predicted)
+        return _quality_of_numbers(judged.truth, judged.predicted, n_rounds)
     n, n_right = len(judged.truth), int(judged.is_right.sum())
     counts = np.bincount(judged.truth, minlength=len(judged.classes))
     largest = int(counts.argmax())
-    return Quality("accuracy", n_right / n, *wilson(n_right, n), float(counts[largest] / n), judged.classes[largest])
+    ends = share_interval(n_right, n, n_rounds, n)
+    return Quality("accuracy", n_right / n, *ends, float(counts[largest] / n), judged.classes[largest])
 
 
-def _quality_of_numbers(truth: NDArray[Any], predicted: NDArray[Any]) -> Quality | None:
+def _quality_of_numbers(truth: NDArray[Any], predicted: NDArray[Any], n_rounds: int) -> Quality | None:
     def r2(y: NDArray[Any], off: NDArray[Any]) -> float:
         spread = float(((y - y.mean()) ** 2).sum())
         return 1 - float((off**2).sum()) / spread if spread > 0 else np.nan
@@ -73,9 +57,10 @@ def _quality_of_numbers(truth: NDArray[Any], predicted: NDArray[Any]) -> Quality
     generator = np.random.default_rng(0)
     draws = generator.integers(0, len(truth), (_DRAWS, len(truth)))
     again = [r2(truth[rows], off[rows]) for rows in draws]
-    low, high = (float(end) for end in np.nanquantile(again, [0.025, 0.975]))
+    longer = np.sqrt(excess(len(truth), n_rounds, len(truth)))
+    low, high = (value + longer * (float(end) - value) for end in np.nanquantile(again, [0.025, 0.975]))
     usual = float(np.abs(truth - np.median(truth)).mean())
-    return Quality("R²", value, low, high, 0.0, None, float(np.abs(off).mean()), usual)
+    return Quality("R²", value, float(low), float(min(high, 1.0)), 0.0, None, float(np.abs(off).mean()), usual)
 
 
 def confusion(judged: Judged) -> NDArray[np.int64]:

@@ -6,11 +6,40 @@ from collections.abc import Sequence
 from typing import Any
 
 from margrove.data.columns import clip
+from margrove.status import Status
 from margrove.surface.learned import learned
 from margrove.surface.models import is_boosted, is_classifier, is_coded, is_tree, learner_of
 from margrove.surface.report.measures import Quality
 
 _LISTED = 6  # names in a sentence
+# How learning ended, for a reader who does not know the solvers; the last two are of the leaderboard.
+_ENDS: dict[str, str] = {
+    Status.CONVERGED: "it learned all it could",
+    Status.TIME_LIMIT: "its time was over before it had learned all it could",
+    Status.MAX_ITER: "it was still learning when its steps were used up",
+    Status.INTERRUPTED: "somebody stopped it",
+    Status.STALLED: "it came to a point where it could not learn further",
+    Status.NONFINITE: "its numbers grew too large",
+    Status.PERFECT_LEARNER: "one of its parts makes no mistake, so no more were needed",
+    Status.NO_BETTER_THAN_CHANCE: "a further part would have been no better than guessing",
+    Status.BOUND_REACHED: "its mistakes on the training rows are as few as was asked for",
+    Status.EARLY_STOPPED: "more rounds did not help on rows held out",
+    Status.IMPORTED: "another program taught it",
+    "not tried": "not tried",
+    "failed": "could not be fitted",
+}
+
+
+def status_words(status: str) -> str:
+    """How learning ended, in plain words.
+
+    Examples
+    --------
+    >>> from margrove.surface.report.plain_words import status_words
+    >>> status_words("converged")
+    'it learned all it could'
+    """
+    return _ENDS.get(str(status), str(status).replace("_", " "))
 
 
 def share_words(share: float) -> str:

@@ -28,6 +28,9 @@ def proof_section(subject: Subject, *, has_quality: bool) -> Section:
     certificate = subject.learner.certificate_
     verdict, said = saved_verdict_words(certificate), certificate_words(subject.learner)
     blocks: list[Block] = [Words(verdict), *map(Words, said)]
+    taken = subject.history.certifying
+    if taken:
+        blocks.append(Words(taken, "note"))
     blocks.append(Words(_not_proven(subject, has_quality=has_quality), "note"))
     return Section("proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "words": said})
 

@@ -73,7 +73,8 @@ class Subject:
     n_strange: int  # rows whose class the model does not know
     n_unanswered: int  # rows without an answer
     warnings: list[str]  # what the model warns of when it judges the rows: levels that training did not know
-    is_training: bool  # whether the table has the rows that the model was trained on
+    is_training: bool  # whether the table has, or may have, the rows that the model was trained on
+    is_training_known: bool  # False: nothing tells whether they are the same, only that they are as many
     history: History
 
     @property
@@ -155,6 +156,7 @@ def subject_of(model: Any, table: Table) -> Subject:
     name = target_of(model)
     if table.target is None and name is not None and name in table:
         table = table.without(name).with_target(table[name])
+    history, given = History(getattr(model, "training_record_", None)), table
     asked = [str(column) for column in getattr(model, "feature_names_in_", ())]
     unused = [column for column in table.names if column not in set(asked)] if asked else []
     if unused:
@@ -171,7 +173,9 @@ def subject_of(model: Any, table: Table) -> Subject:
     told = list(dict.fromkeys(str(warning.message) for warning in caught))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the same again
-        is_training = _is_training(model, table)
+        is_training = history.has_rows_of(given)
+        if is_training is None:
+            is_training = _is_training(model, table)
     answers, is_known, n_strange = _answers(model, table.target, rows)
     judged = None
     if answers is not None and is_known.any():
@@ -190,8 +194,9 @@ def subject_of(model: Any, table: Table) -> Subject:
         n_strange=n_strange,
         n_unanswered=0 if table.target is None else int((~is_known).sum()) - n_strange,
         warnings=told,
-        is_training=is_training,
-        history=History(getattr(model, "training_record_", None)),
+        is_training=is_training is not False,
+        is_training_known=is_training is not None,
+        history=history,
     )
 
 
@@ -249,9 +254,9 @@ def _answers(
     return codes, is_known & (codes >= 0), n_strange
 
 
-def _is_training(model: Any, table: Table) -> bool:
-    """Whether these seem to be the rows that the model was trained on: as many, and the same in what the model notes
-    of them: the columns of an encoder, or the rows of a tree's leaves."""
+def _is_training(model: Any, table: Table) -> bool | None:
+    """Whether these seem to be the rows that the model was trained on, where no record tells: as many, and the same in
+    what the model notes of them: the columns of an encoder, or the rows of a tree's leaves. None: it notes nothing."""
     learner = learner_of(model)
     certificate = getattr(learner, "certificate_", None)
     n_trained = getattr(learner, "n_rows_", None) or (None if certificate is None else certificate.n_rows)
@@ -268,4 +273,4 @@ def _is_training(model: Any, table: Table) -> bool:
         leaf = np.asarray(learner.apply(features_of(model, table.with_target(None))))
         counts = np.bincount(leaf, minlength=learner.tree_.n_nodes)
         return bool((counts == np.where(learner.tree_.is_leaf, learner.tree_.n_rows, 0)).all())
-    return True
+    return None

@@ -1,0 +1,65 @@
+"""Threads that NumPy and BLAS may take, for code that brings threads of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+_holding = Lock()
+_holders = 0
+_held: Any = None
+
+
+def _note_fork() -> None:
+    """A child may have inherited a lock from a thread that it has not."""
+    global _holding, _holders, _held
+    _holding, _holders, _held = Lock(), 0, None
+
+
+os.register_at_fork(after_in_child=_note_fork)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def blas_held_back() -> Iterator[None]:
+    """BLAS runs on one thread while threads of ours call it.
+
+    The first in holds it back and the last out lets it go: overlapping limits of several Python threads would otherwise
+    restore each other's.
+    """
+    global _holders, _held
+    with _holding:
+        if _holders == 0:
+            _held = _blas().limit(limits=1, user_api="blas")
+        _holders += 1
+    try:
+        yield
+    finally:
+        with _holding:
+            _holders -= 1
+            if _holders == 0:
+                _held.restore_original_limits()
+
+
+def threads_allowed() -> int:
+    """As many as there are cores for this process, or as OMP_NUM_THREADS says: what a pool of workers sets for each.
+
+    Examples
+    --------
+    >>> from margrove.threads import threads_allowed
+    >>> threads_allowed() >= 1
+    True
+    """
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(int(wanted), available) if wanted.isdecimal() and int(wanted) > 0 else available
