@@ -50,7 +50,7 @@ def test_without_folds_there_is_no_best(run: Run, flowers: str) -> None:
 
 def test_quiet_is_the_table_and_the_winner(run: Run, flowers: str) -> None:
     lines = run("compare", flowers, "--folds", "2", "--quiet").stdout.splitlines()
-    assert len(lines) == len(LEARNERS) + 3
+    assert len(lines) == len(LEARNERS) + 4
 
 
 def _contenders(*accuracies: tuple[float, ...]) -> list[Contender]:
