@@ -29,6 +29,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 typedef double Values __attribute__((vector_size(kLanes * sizeof(double))));
 typedef std::int64_t Flags __attribute__((vector_size(kLanes * sizeof(std::int64_t))));
+typedef std::int8_t Bytes __attribute__((vector_size(kLanes)));
 
 MARGROVE_INLINE Values load(const double* from) {
   Values values;
@@ -43,8 +44,9 @@ MARGROVE_INLINE Flags flags_of(std::uint8_t bits) {
   return ((Flags{} + static_cast<std::int64_t>(bits)) & kBit) != 0;
 }
 MARGROVE_INLINE bool any(const Flags& flags) {
-  std::int64_t found = 0;
-  for (std::int64_t lane = 0; lane < kLanes; ++lane) found |= flags[lane];
+  const Bytes bytes = __builtin_convertvector(flags, Bytes);
+  std::uint64_t found;
+  std::memcpy(&found, &bytes, sizeof found);
   return found != 0;
 }
 
@@ -78,9 +80,12 @@ MARGROVE_INLINE Values values_of_row(const CsrRows<T>& rows, std::int64_t i, con
 
 template <class T>
 MARGROVE_INLINE void add_to_weights(const CsrRows<T>& rows, std::int64_t i, const Values& step, double* w) {
-  for (std::int64_t at = rows.start[i]; at < rows.start[i + 1]; ++at) {
-    double* weights = w + kLanes * rows.column[at];
-    store(load(weights) + static_cast<double>(rows.data[at]) * step, weights);
+  const T* data = rows.data;
+  const std::int32_t* column = rows.column;
+  const Values change = step;
+  for (std::int64_t at = rows.start[i], end = rows.start[i + 1]; at < end; ++at) {
+    double* weights = w + kLanes * column[at];
+    store(load(weights) + static_cast<double>(data[at]) * change, weights);
   }
 }
 
@@ -105,6 +110,7 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
     const double C = visit.factor * visit.cost[i];
     // A squared loss bends by 1/(2C) more and knows no bound.
     const double extra = is_squared ? 0.5 / C : 0.0, high = is_squared ? kInfinity : C;
+    const double answer = 1 / (norm + extra);  // of a pull to its slope, known before that is
     const Values alpha = load(visit.alpha + kLanes * i);
     const Values slope = f - 1 + extra * alpha;  // of minus the dual value
     const Values excess = larger(1 - f, Values{});
@@ -129,7 +135,7 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
     const Flags moves = stays & (violation > kRounding * (larger(f, -f) + 1));
     if (!any(moves)) continue;
     // A row of zeros has no curvature of its own: its pull goes to the end that its slope points to.
-    const Values aim = smaller(larger(alpha - slope / (norm + extra), Values{}), Values{} + high);
+    const Values aim = smaller(larger(alpha - slope * answer, Values{}), Values{} + high);
     const Values best = moves ? aim : alpha;
     const Values step = best - alpha;
     visit.gain += step * (1 - f - 0.5 * norm * step - 0.5 * extra * (best + alpha));
