@@ -12,26 +12,20 @@
 #include <utility>
 #include <vector>
 
+#include "linear/best_pair.hpp"
 #include "linear/svm_task.hpp"
 
 namespace margrove {
 
 template <class Loss>
-class DescentBest {
+class DescentBest : public BestPair {
  public:
-  DescentBest(std::size_t n, std::size_t d, const Loss& loss, double tol) : loss_(loss), tol_(tol), w_(d), beta_(n) {}
-
-  double primal() const { return primal_; }
-  double dual() const { return dual_; }
-  double gap() const { return LinearStanding{primal_, dual_, 0}.gap(); }
-  const std::vector<double>& w() const { return w_; }
-  double b() const { return b_; }
-  const std::vector<double>& beta() const { return beta_; }
+  DescentBest(std::size_t n, std::size_t d, const Loss& loss, double tol)
+      : BestPair(std::vector<double>(d), 0.0, n), loss_(loss), tol_(tol) {}
 
   void forget() {
-    primal_ = least_gap_ = std::numeric_limits<double>::infinity();
-    dual_ = b_ = 0;
-    std::fill(beta_.begin(), beta_.end(), 0.0);
+    forget_values();
+    b_ = 0;
     std::fill(w_.begin(), w_.end(), 0.0);
     f_.clear();
   }
@@ -52,14 +46,6 @@ class DescentBest {
       dual_ = dual;
       beta_.assign(pulls.begin(), pulls.end());
     }
-    return true;
-  }
-
-  // Whether the gap has become smaller by a hundredth since this was last true.
-  bool has_come_closer() {
-    const double now = gap();
-    if (!(now < 0.99 * least_gap_)) return false;
-    least_gap_ = now;
     return true;
   }
 
@@ -125,9 +111,6 @@ class DescentBest {
 
   Loss loss_;
   double tol_;
-  double primal_ = std::numeric_limits<double>::infinity(), dual_ = 0, b_ = 0;
-  double least_gap_ = std::numeric_limits<double>::infinity();
-  std::vector<double> w_, beta_;
   std::vector<double> f_;  // of w and b; empty while they are 0 and nothing was taken
 };
 

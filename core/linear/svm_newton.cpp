@@ -6,8 +6,8 @@
 #include <numeric>
 #include <type_traits>
 
-#include "linear/best_so_far.hpp"
 #include "linear/margin_lift.hpp"
+#include "linear/newton_best.hpp"
 #include "linear/row_hessian.hpp"
 #include "linear/row_sample.hpp"
 #include "linear/svm_hessian.hpp"
@@ -629,7 +629,7 @@ class Newton final : public LinearSolver {
   std::vector<double> f_, q_, beta_;  // (n): X w + b, X p + p_b, the pulls that v is of
   std::vector<double> lambda_;        // (n), but for squared losses
   std::vector<std::uint8_t> is_free_;
-  BestSoFar best_;
+  NewtonBest best_;
   double kappa_ = 2, slope_ = 0, whole_cost_ = 0;
   double damping_ = 0;                         // of the Hessian, while its steps are too long
   bool is_moved_ = false;                      // since lambda was set

@@ -1,36 +1,28 @@
-// The best weights and the best pulls of a solve so far: what it answers with, whenever it is asked.
+// The best weights and pulls of Newton's method so far.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
-#include "linear/svm_task.hpp"
+#include "linear/best_pair.hpp"
 
 namespace margrove {
 
-class BestSoFar {
+class NewtonBest : public BestPair {
  public:
-  BestSoFar(std::vector<double> w, double b, std::size_t n, bool is_squared, double tol)
-      : w_(std::move(w)), b_(b), beta_(n), is_squared_(is_squared), tol_(tol) {}
+  NewtonBest(std::vector<double> w, double b, std::size_t n, bool is_squared, double tol)
+      : BestPair(std::move(w), b, n), is_squared_(is_squared), tol_(tol) {}
 
-  double primal() const { return primal_; }
-  double dual() const { return dual_; }
-  double gap() const { return LinearStanding{primal_, dual_, 0}.gap(); }
-  const std::vector<double>& w() const { return w_; }
-  double b() const { return b_; }
-  const std::vector<double>& beta() const { return beta_; }
+  using BestPair::beta;
   std::vector<double>& beta() { return beta_; }
   // Whether the pulls are other than those that the weights imply.
   bool has_own_pulls() const { return has_own_pulls_; }
 
   void forget() {
-    primal_ = least_gap_ = std::numeric_limits<double>::infinity();
-    dual_ = 0;
+    forget_values();
     has_own_pulls_ = false;
-    std::fill(beta_.begin(), beta_.end(), 0.0);
   }
 
   // Weights, and the pulls that they imply: `pulls()` gives them if they are taken. For a squared loss w alone proves
@@ -75,24 +67,10 @@ class BestSoFar {
     has_own_pulls_ = true;
   }
 
-  // Whether the gap has become smaller by a hundredth since this was last true.
-  bool has_come_closer() {
-    const double now = gap();
-    if (!(now < 0.99 * least_gap_)) return false;
-    least_gap_ = now;
-    return true;
-  }
-
  private:
   static constexpr double kNothingLeft = 1e-9;   // of a primal value
   static constexpr double kImpliedShare = 1e-2;  // of the gap that is asked for
 
-  double primal_ = std::numeric_limits<double>::infinity();
-  double dual_ = 0;  // no pull at all is worth 0
-  double least_gap_ = std::numeric_limits<double>::infinity();
-  std::vector<double> w_;
-  double b_;
-  std::vector<double> beta_;
   bool has_own_pulls_ = false;
   const bool is_squared_;
   const double tol_;
