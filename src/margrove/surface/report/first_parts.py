@@ -90,7 +90,9 @@ def _quality_words(quality: Quality) -> str:
         return f"{text}."
     guess = "" if quality.baseline_class is None else f" {quality.baseline_class!r}"
     text += f". Always answering{guess} would be right for {share_words(quality.baseline)}."
-    if quality.value <= quality.baseline:
+    if quality.baseline == 1:
+        text += " All these rows are of one class, so this tells little of how good it is."
+    elif quality.value <= quality.baseline:
         text += " So it is no better than that: it found nothing of use in these columns."
     return text
 
