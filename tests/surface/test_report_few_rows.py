@@ -128,3 +128,20 @@ def test_the_verdict_on_more_rows_looks_back_to_half_of_them():
     assert verdict_on_rows(curve) == "more rows may help"
     assert verdict_on_rows([SimpleNamespace(rows=r, score=s, error=0.005) for r, s in points]).endswith("likely help")
     assert verdict_on_rows([SimpleNamespace(rows=r, score=0.9, error=None) for r, _ in points]).endswith("hardly help")
+
+
+def test_an_interval_that_reaches_down_to_guessing_is_told():
+    table = of_two_classes()
+    model = fitted(CLASSIFIERS["tree"](), table)
+    model.training_record_ = training_record(table)
+    model.training_record_["estimate"].update(value=0.71, low=0.66, high=0.75, baseline=0.70)
+    assert "it may be no better" in said(report_of(model, table), "summary")
+    model.training_record_["estimate"].update(low=0.705)
+    assert "it may be no better" not in said(report_of(model, table), "summary")
+
+
+def test_the_share_of_a_leaf_is_not_called_sureness():
+    table = of_two_classes()
+    words = said(report_of(fitted(CLASSIFIERS["tree"](), table), table), "examples")
+    assert "of the training rows like it are" in words
+    assert "% sure" not in words

@@ -14,6 +14,7 @@ from margrove.surface.auto_candidates import REGRESSORS
 from margrove.surface.auto_estimate import PARTS, Chosen, Point, Worth
 from margrove.surface.auto_trial import Trial
 from margrove.surface.display import NEARLY_PERFECT, percent
+from margrove.surface.intervals import MAYBE_NO_BETTER
 from margrove.surface.learning_curve import verdict_on_rows
 from margrove.surface.screen import Screen
 
@@ -170,6 +171,8 @@ def tell_worth(screen: Screen, worth: Worth) -> None:
     else:
         answer = str(worth.baseline_class)
         screen.say(f"{percent(worth.baseline)} would be right by always answering {answer!r}", indent=2)
+        if worth.value is not None and worth.low is not None and worth.low <= worth.baseline < worth.value:
+            screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
     if worth.value is not None and worth.value <= (0.0 if worth.is_number else worth.baseline):
         text = "It is no better than that: nothing that was tried finds anything in these columns."
         screen.say(text, style="yellow", indent=2)

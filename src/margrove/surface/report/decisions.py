@@ -8,7 +8,7 @@ from typing import Any
 from margrove.surface.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words
 from margrove.surface.report.cells import estimate_text
 from margrove.surface.report.explain import Example, Push, examples
-from margrove.surface.report.plain_words import counted, signed
+from margrove.surface.report.plain_words import counted, share_words, signed
 from margrove.surface.report.subject import Subject
 
 _TITLES = {
@@ -89,6 +89,8 @@ def _verdict(subject: Subject, example: Example) -> str:
     if subject.classes is None:
         return f"{row}: estimated {estimate_text(float(example.predicted))}, truly {example.truth}."
     sure = "" if example.probability is None else f" ({100 * example.probability:.0f} % sure)"
+    if example.probability is not None and example.questions:  # a share of few rows is no certainty
+        sure = f", as {share_words(example.probability)} of the training rows like it are"
     if example.kind == "wrong":
         return f"{row} is {example.truth!r}, but the model says {example.predicted!r}{sure}."
     known = " It is right." if example.truth is not None else ""
