@@ -10,11 +10,11 @@ import pytest
 from tests.surface.report_models import CLASSIFIERS, REGRESSORS, fitted, of_two_classes, training_record, with_numbers
 from tests.surface.test_report_words import blocks_of, said
 
-from margrove.data import Column, Table
+from margrove.data import Column, Table, read_table
 from margrove.surface.learning_curve import verdict_on_rows
 from margrove.surface.models import encoder_of
 from margrove.surface.report.average import average_row, level_shares
-from margrove.surface.report.blocks import Bars, Report
+from margrove.surface.report.blocks import Bars, Grid, Report
 from margrove.surface.report.content import report_of
 from margrove.surface.report.explain import examples
 from margrove.surface.report.plain_words import signed
@@ -145,3 +145,28 @@ def test_the_share_of_a_leaf_is_not_called_sureness():
     words = said(report_of(fitted(CLASSIFIERS["tree"](), table), table), "examples")
     assert "of the training rows like it are" in words
     assert "% sure" not in words
+
+
+def test_rows_that_were_left_out_are_told_where_rows_are_numbered(tmp_path):
+    lines = ["a,b"] + [f"{x},{'' if x % 5 == 0 else x * 2.5}" for x in range(60)]
+    path = tmp_path / "gaps.csv"
+    path.write_text("\n".join(lines) + "\n")
+    table = read_table(path, target="b", drop_unlabelled=True)
+    model = fitted(REGRESSORS["tree"](), table)
+    assert "in the file they stand further down" in said(report_of(model, table), "examples")
+    whole = table.take(np.arange(table.n_rows))
+    whole.notes = ()
+    assert "in the file they stand" not in said(report_of(model, whole), "examples")
+
+
+@pytest.mark.parametrize(("rows", "is_told"), [((200, 344), True), ((344, 344), False)])
+def test_the_leaderboard_tells_the_rows_where_they_differ(rows, is_told):
+    table = of_two_classes()
+    model = fitted(CLASSIFIERS["tree"](), table)
+    model.training_record_ = training_record(table)
+    for line, n in zip(model.training_record_["leaderboard"], rows, strict=False):
+        line["rows"] = n
+    report = report_of(model, table)
+    board = next(block for block in blocks_of(report, "training") if isinstance(block, Grid))
+    assert ("rows" in board.header) == is_told
+    assert all(len(row) == len(board.header) for row in board.rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from margrove.data.target import UNLABELLED_LEFT_OUT
 from margrove.surface.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words
 from margrove.surface.report.cells import estimate_text
 from margrove.surface.report.explain import Example, Push, examples
@@ -49,7 +50,13 @@ def decisions_section(subject: Subject) -> Section | None:
 def _introduction(subject: Subject, found: list[Example]) -> str:
     rows = "this table" if subject.is_whole else f"a sample of {len(subject.rows):,} rows of this table"
     n = {1: "One row", 2: "Two rows", 3: "Three rows"}[len(found)]
-    return f"{n} of {rows}, and how the model came to its answer."
+    text = f"{n} of {rows}, and how the model came to its answer."
+    if any(note.endswith(UNLABELLED_LEFT_OUT) for note in subject.table.notes):
+        text += (
+            " Rows are counted without those that have no answer and were left out, so in the file they stand further "
+            "down."
+        )
+    return text
 
 
 def _data(example: Example) -> dict[str, Any]:

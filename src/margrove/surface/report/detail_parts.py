@@ -136,10 +136,14 @@ def training_section(subject: Subject, measure: str) -> Section | None:
         ]
         strong = frozenset(i for i, c in enumerate(contenders) if c.is_chosen)
         header = ["learner", measure, "standard error", "time", ""]
+        if len({c.rows for c in contenders if c.rows is not None}) > 1:  # scores of different rows are told apart
+            header.insert(3, "rows")
+            for c, row in zip(contenders, rows, strict=True):
+                row.insert(3, "" if c.rows is None else f"{c.rows:,}")
         caption = sentence(history.subsample) if history.subsample else "Cross-validated"
         has_remarks = any(len(row[-1]) > _SHORT_REMARK for row in rows)
-        long = frozenset({4}) if has_remarks else frozenset[int]()
-        blocks.append(Grid(header, rows, caption, frozenset({1, 2, 3}), strong, long))
+        long = frozenset({len(header) - 1}) if has_remarks else frozenset[int]()
+        blocks.append(Grid(header, rows, caption, frozenset(range(1, len(header) - 1)), strong, long))
         if sum(c.score is not None for c in contenders) > 1:
             blocks.append(leaderboard_chart(contenders, measure))
     if len(curve) > 1:
