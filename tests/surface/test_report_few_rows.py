@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +14,9 @@ from tests.surface.test_report_words import blocks_of, said
 from margrove.data import Column, Table, read_table
 from margrove.surface.learning_curve import verdict_on_rows
 from margrove.surface.models import encoder_of
+from margrove.surface.report import decisions
 from margrove.surface.report.average import average_row, level_shares
-from margrove.surface.report.blocks import Bars, Grid, Report
+from margrove.surface.report.blocks import Bars, Card, Grid, Report, Words
 from margrove.surface.report.content import report_of
 from margrove.surface.report.explain import examples
 from margrove.surface.report.plain_words import signed
@@ -170,3 +172,12 @@ def test_the_leaderboard_tells_the_rows_where_they_differ(rows, is_told):
     board = next(block for block in blocks_of(report, "training") if isinstance(block, Grid))
     assert ("rows" in board.header) == is_told
     assert all(len(row) == len(board.header) for row in board.rows)
+
+
+def test_a_sure_answer_that_no_column_alone_would_change_says_so(monkeypatch):
+    table = of_two_classes()
+    subject = subject_of(fitted(CLASSIFIERS["svm"](), table), table)
+    sure = replace(examples(subject)[0], pushes=())
+    monkeypatch.setattr(decisions, "examples", lambda subject: [sure])
+    card = next(block for block in decisions.decisions_section(subject).blocks if isinstance(block, Card))
+    assert any("no column by itself" in block.text for block in card.blocks if isinstance(block, Words))

@@ -22,6 +22,7 @@ _TITLES = {
     "far": "The one it is furthest off",
 }
 _MOST_CELLS = 40
+_NOTHING_ALONE = "It is so sure that no column by itself, were it as usual, would change anything."
 _NOTHING_USUAL = (
     "An explanation compares the row with what is usual, and this table has too few rows to tell what that is. A "
     "report on a table with more rows shows what each column did."
@@ -79,8 +80,9 @@ def _blocks(subject: Subject, example: Example) -> list[Block]:
         blocks.append(_pushes(subject, example))
         if example.base is not None and not example.is_linear:
             blocks.append(Words(_ordinary(subject, example), "note"))
-    elif example.base is not None and subject.are_few and not subject.is_training:
-        blocks.append(Words(_NOTHING_USUAL, "note"))
+    elif example.base is not None and not example.is_linear:
+        is_unknown = subject.are_few and not subject.is_training
+        blocks.append(Words(_NOTHING_USUAL if is_unknown else _NOTHING_ALONE, "note"))
     if example.neighbours:
         blocks.append(_neighbours(subject, example))
     cells = example.cells[:_MOST_CELLS]
