@@ -33,7 +33,9 @@ CLASSIFIERS: dict[str, Any] = {
     "linear": lambda: Pipeline([("encode", TableEncoder()), ("learn", LinearSVC())]),
     "linear with dual coefficients": lambda: Pipeline([("encode", TableEncoder()), ("learn", LinearSVC(loss="hinge"))]),
     "basic": lambda: Pipeline([("encode", TableEncoder()), ("learn", BasicLinearClassifier())]),
-    "perceptron": lambda: Pipeline([("encode", TableEncoder()), ("learn", Perceptron(max_iter=20, variant="voted"))]),
+    "perceptron": lambda: Pipeline(
+        [("encode", TableEncoder()), ("learn", Perceptron(max_iter=20, variant="voted", random_state=0))]
+    ),
     "kernel-perceptron": lambda: Pipeline([("encode", TableEncoder()), ("learn", KernelPerceptron(max_iter=5))]),
     "tree": lambda: DecisionTreeClassifier(min_samples_leaf=5),
     "adaboost": lambda: AdaBoostClassifier(n_estimators=8, random_state=0),

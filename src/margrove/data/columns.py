@@ -27,6 +27,7 @@ Kind = Literal["numeric", "category", "boolean"]
 Level = str | int | float
 
 MISSING = -1  # the code of a missing cell in a category or boolean column
+_WRITTEN_OUT = 1e15  # larger numbers are shown with an exponent
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +136,7 @@ class Column:
         """What a person wants to know at a glance: name, kind, missing, distinct, and a range or examples."""
         present = self._present()
         if self.kind == "numeric":
-            example = f"{present[0]:.6g} … {present[-1]:.6g}" if present.size else ""
+            example = f"{_short(present[0])} … {_short(present[-1])}" if present.size else ""
         elif self.kind == "boolean":
             example = ", ".join(str(bool(value)) for value in present)
         else:
@@ -206,6 +207,12 @@ def as_float(values: NDArray[Any]) -> NDArray[Any]:
 def is_whole(values: NDArray[Any]) -> bool:
     """Whether every number is a whole one that float64 holds exactly."""
     return bool(np.all(np.floor(values) == values) and np.all(np.abs(values) <= 2.0**53))
+
+
+def _short(number: float) -> str:
+    """Six digits, and of a whole number all that people write out: 1484705, not 1.4847e+06."""
+    is_long = 1e6 <= abs(number) < _WRITTEN_OUT and float(number).is_integer()
+    return f"{number:.0f}" if is_long else f"{number:.6g}"
 
 
 def clip(text: str, width: int = 40) -> str:

@@ -13,6 +13,7 @@ from margrove.data.inspection import is_identifier
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError
 
+UNLABELLED_LEFT_OUT = " without a target left out."  # how the note ends that a table keeps of them
 Target = str | int | bool | None
 
 MOST_NUMERIC_CLASSES = 20  # a whole-number target may have as many classes as it likes up to here
@@ -93,7 +94,7 @@ def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[
     if drop_unlabelled and n_missing < table.n_rows:
         kept = table.take(~missing)
         noun = "row" if n_missing == 1 else "rows"
-        return kept.with_target(kept.target, f"{n_missing:,} {noun} without a target left out.")
+        return kept.with_target(kept.target, f"{n_missing:,} {noun}{UNLABELLED_LEFT_OUT}")
     first = int(np.argmax(missing))
     all_of_them = n_missing == table.n_rows
     raise InputError(

@@ -14,6 +14,8 @@ from margrove.surface.auto_candidates import REGRESSORS
 from margrove.surface.auto_estimate import PARTS, Chosen, Point, Worth
 from margrove.surface.auto_trial import Trial
 from margrove.surface.display import NEARLY_PERFECT, percent
+from margrove.surface.intervals import MAYBE_NO_BETTER
+from margrove.surface.learning_curve import verdict_on_rows
 from margrove.surface.screen import Screen
 
 
@@ -169,6 +171,8 @@ def tell_worth(screen: Screen, worth: Worth) -> None:
     else:
         answer = str(worth.baseline_class)
         screen.say(f"{percent(worth.baseline)} would be right by always answering {answer!r}", indent=2)
+        if worth.value is not None and worth.low is not None and worth.low <= worth.baseline < worth.value:
+            screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
     if worth.value is not None and worth.value <= (0.0 if worth.is_number else worth.baseline):
         text = "It is no better than that: nothing that was tried finds anything in these columns."
         screen.say(text, style="yellow", indent=2)
@@ -195,6 +199,4 @@ def tell_curve(screen: Screen, points: list[Point], *, is_number: bool) -> None:
         f"{point.rows:,} rows {point.score:.3f}" if is_number else f"{point.rows:,} rows {percent(point.score)}"
         for point in points
     )
-    gain, error = points[-1].score - points[-2].score, math.hypot(points[-1].error, points[-2].error)
-    verdict = "more rows would likely help" if gain > error else "more rows would hardly help"
-    screen.say(f"Learned from fewer rows: {shown}; {verdict}.", indent=2)
+    screen.say(f"Learned from fewer rows: {shown}; {verdict_on_rows(points)}.", indent=2)

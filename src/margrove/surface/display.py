@@ -11,7 +11,7 @@ from rich.text import Text
 from margrove.certificate import Certificate, Claim
 from margrove.status import Status
 from margrove.surface.cures import in_shell
-from margrove.surface.intervals import WIDENED
+from margrove.surface.intervals import MAYBE_NO_BETTER, WIDENED
 from margrove.surface.learned import Learned, Lesson, Questions, Vote
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate
@@ -63,6 +63,8 @@ def tell_estimate(screen: Screen, estimate: Estimate, noun: str = "row") -> None
         screen.say(note, indent=2)
     answer = str(estimate.baseline_class)
     screen.say(f"{percent(estimate.baseline)} would be right by always answering {answer!r}", indent=2)
+    if n and estimate.interval is not None and estimate.interval[0] <= estimate.baseline < estimate.mean:
+        screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
     if n and estimate.mean <= estimate.baseline:
         where, cure = "these columns", "Try `margrove compare`."
         if noun == "picture":

@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 WITHIN = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
 _RESAMPLES, _LEAST_RESAMPLES = 1000, 200
 _DRAWN_ROWS = 10_000_000  # in all resamples together, so that they take a second
-WIDENED = "the interval allows for rounds that learn from mostly the same rows"
+WIDENED = "the rounds learn from mostly the same rows, so the interval is made wider"
+
+MAYBE_NO_BETTER = "The interval reaches down to that, so it may be no better."
 
 Interval = tuple[float, float]
 

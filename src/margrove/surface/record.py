@@ -21,8 +21,9 @@ from margrove.surface.answers import Answers
 from margrove.surface.auto import Result
 from margrove.surface.auto_estimate import Chosen
 from margrove.surface.auto_words import choice_words, subsample_words
+from margrove.surface.display import how_words
 from margrove.surface.learners import Learner
-from margrove.surface.regression import NumberEstimate
+from margrove.surface.regression import NumberEstimate, how_numbers_words
 from margrove.surface.search import Found
 from margrove.surface.validation import Estimate
 
@@ -75,7 +76,7 @@ def one_part(
 ) -> dict[str, Any]:
     """What there is to tell where the learner was named; ``is_interrupted`` is of its search."""
     told = estimate.to_dict()
-    part: dict[str, Any] = {"method": told["method"], "words": "; ".join(told["notes"])}
+    part: dict[str, Any] = {"method": told["method"], "words": "; ".join([*_how(estimate), *told["notes"]])}
     if isinstance(estimate, Estimate):
         answers = estimate.answers
         part |= {"measure": "accuracy", "value": told["mean"]}
@@ -90,6 +91,13 @@ def one_part(
         "search": None if found is None or not found.cells else search_part(learner.name, found),
         "is_interrupted": is_interrupted,
     }
+
+
+def _how(estimate: Estimate | NumberEstimate) -> list[str]:
+    """What was done to get the numbers, as it was printed; nothing where there are none."""
+    if isinstance(estimate, Estimate):
+        return [how_words(estimate)] if estimate.accuracies else []
+    return [how_numbers_words(estimate)] if estimate.overall is not None else []
 
 
 def leaderboard_of(result: Result) -> list[dict[str, Any]]:

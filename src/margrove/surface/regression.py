@@ -229,7 +229,7 @@ def tell_number_estimate(screen: Screen, estimate: NumberEstimate) -> None:
     screen.heading("How far off it is on rows it has not seen")
     overall = estimate.overall
     if overall is not None:
-        screen.say(Text.assemble((estimate.words, "bold"), f"  ({_how(estimate)})"), indent=2)
+        screen.say(Text.assemble((estimate.words, "bold"), f"  ({how_numbers_words(estimate)})"), indent=2)
     for note in estimate.notes:
         screen.say(note, indent=2)
     if overall is None or estimate.baseline is None:
@@ -240,7 +240,7 @@ def tell_number_estimate(screen: Screen, estimate: NumberEstimate) -> None:
         screen.say(f"{_no_use(estimate)} Try `margrove compare`.", style="yellow", indent=2)
 
 
-def _how(estimate: NumberEstimate) -> str:
+def how_numbers_words(estimate: NumberEstimate) -> str:
     """What was done to get the numbers, so that nobody takes them for others."""
     n = len(estimate.errors)
     if estimate.method == "hold-out":

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from margrove.data import Column, Table
 from margrove.data.columns import clip
+from margrove.tree.words import rounded
 
 _LONGEST_CELL = 60  # letters
 _USUAL = 0.1  # of the rows, at least, have what is called usual
@@ -38,10 +39,22 @@ def value_text(column: Column, value: Any) -> str:
     if _is_missing(column, value):
         return "missing"
     if column.kind == "numeric":
-        return f"{float(value):.6g}"
+        return rounded(float(value))
     return (
         ("yes" if value else "no") if column.kind == "boolean" else clip(str(column.levels[int(value)]), _LONGEST_CELL)
     )
+
+
+def estimate_text(number: float) -> str:
+    """An estimate with the digits that mean anything: four, and all before the point.
+
+    Examples
+    --------
+    >>> from margrove.surface.report.cells import estimate_text
+    >>> [estimate_text(number) for number in (27.9971, 0.123456, 208512.4)]
+    ['28', '0.1235', '208512']
+    """
+    return rounded(float(f"{number:.4g}") if abs(number) < 1000 else round(number))
 
 
 def typical_words(column: Column, value: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from margrove.plots.style import OKABE_ITO
+from margrove.surface.learning_curve import verdict_on_rows
 from margrove.surface.report.blocks import Chart, Grid
 from margrove.surface.report.history import Contender, Learnt
 from margrove.surface.report.measures import Bin, Ranking
@@ -68,6 +69,11 @@ def capital(text: str) -> str:
 def percent(share: float | None) -> str:
     """A share for a table."""
     return "" if share is None else f"{100 * share:.1f} %"
+
+
+def r2_text(value: float | None) -> str:
+    """R², or its error, for a table: with three decimals, as the command line prints it."""
+    return "" if value is None else f"{value:.3f}"
 
 
 def figure_of(data: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], **layout: Any) -> dict[str, Any]:
@@ -207,13 +213,14 @@ def learning_chart(points: Sequence[Learnt], measure: str) -> Chart:
     trace = line_of([p.rows for p in points], [p.score for p in points], measure, mode="lines+markers", error_y=errors)
     y = {"title": {"text": measure}, **({"tickformat": ".1%"} if measure == "accuracy" else {})}
     figure = figure_of([trace], {"title": {"text": "rows learned from"}, "rangemode": "tozero"}, y)
-    rows = [[f"{p.rows:,}", digits(p.score), digits(p.error)] for p in points]
+    score = percent if measure == "accuracy" else r2_text
+    rows = [[f"{p.rows:,}", score(p.score), score(p.error)] for p in points]
     return Chart(
         "learning-curve",
         "Would more rows help? (learning curve)",
         figure,
-        f"{capital(measure)} on rows not seen, from {digits(points[0].score)} with {points[0].rows:,} rows to "
-        f"{digits(points[-1].score)} with {points[-1].rows:,}.",
+        f"{capital(measure)} on rows not seen, from {score(points[0].score)} with {points[0].rows:,} rows to "
+        f"{score(points[-1].score)} with {points[-1].rows:,}: {verdict_on_rows(points)}.",
         Grid(["rows learned from", measure, "standard error"], rows, numeric=frozenset({0, 1, 2})),
     )
 
@@ -229,7 +236,7 @@ def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
         "x": plain([c.score for c in scored]),
         "y": list(range(len(scored))),
         "text": [label(c.title, 80) for c in scored],
-        "hovertemplate": "%{text}: %{x:.4f}<extra></extra>",
+        "hovertemplate": f"%{{text}}: %{{x:{'.1%' if measure == 'accuracy' else '.3f'}}}<extra></extra>",
         "marker": {
             "size": 12,
             "color": [RED if c.is_chosen else BLUE for c in scored],
@@ -240,13 +247,14 @@ def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
     y = {"tickvals": list(range(len(scored))), "ticktext": titles, "range": [-0.6, len(scored) - 0.4]}
     x = {"title": {"text": measure}, "nticks": 5, **({"tickformat": ".1%"} if measure == "accuracy" else {})}
     figure = figure_of([trace], x, y, height=90 + max(34, 12 + 17 * n_lines) * len(scored))
-    rows = [[c.title, digits(c.score), digits(c.error, 2)] for c in scored[::-1]]
+    score = percent if measure == "accuracy" else r2_text
+    rows = [[c.title, score(c.score), score(c.error)] for c in scored[::-1]]
     best = max(scored, key=lambda c: c.score or 0.0)
     return Chart(
         "leaderboard",
         "The learners side by side",
         figure,
         f"Cross-validated {measure} of {len(scored)} learners with standard errors; best is {best.title} with "
-        f"{digits(best.score)}.",
+        f"{score(best.score)}.",
         Grid(["learner", measure, "standard error"], rows, numeric=frozenset({1, 2})),
     )

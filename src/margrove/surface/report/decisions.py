@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from margrove.data.target import UNLABELLED_LEFT_OUT
 from margrove.surface.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words
-from margrove.surface.report.explain import Example, examples
+from margrove.surface.report.cells import estimate_text
+from margrove.surface.report.explain import Example, Push, examples
+from margrove.surface.report.plain_words import counted, share_words, signed
 from margrove.surface.report.subject import Subject
 
 _TITLES = {
@@ -19,6 +22,11 @@ _TITLES = {
     "far": "The one it is furthest off",
 }
 _MOST_CELLS = 40
+_NOTHING_ALONE = "It is so sure that no column by itself, were it as usual, would change anything."
+_NOTHING_USUAL = (
+    "An explanation compares the row with what is usual, and this table has too few rows to tell what that is. A "
+    "report on a table with more rows shows what each column did."
+)
 
 
 def decisions_section(subject: Subject) -> Section | None:
@@ -29,7 +37,8 @@ def decisions_section(subject: Subject) -> Section | None:
     blocks: list[Block] = [Words(_introduction(subject, found))]
     blocks += [Card(_TITLES[example.kind], _blocks(subject, example)) for example in found]
     judged = subject.judged
-    if judged is not None and judged.classes is not None and not any(e.kind == "wrong" for e in found):
+    has_wrong = any(example.kind == "wrong" for example in found)
+    if judged is not None and judged.classes is not None and len(judged.truth) > 1 and not has_wrong:
         rows = f"{len(judged.truth):,} rows"
         seen = "has seen" if subject.is_training_known else "may have seen"
         unfair = f" But it {seen} them in training: on new rows it may make mistakes." if subject.is_training else ""
@@ -42,7 +51,13 @@ def decisions_section(subject: Subject) -> Section | None:
 def _introduction(subject: Subject, found: list[Example]) -> str:
     rows = "this table" if subject.is_whole else f"a sample of {len(subject.rows):,} rows of this table"
     n = {1: "One row", 2: "Two rows", 3: "Three rows"}[len(found)]
-    return f"{n} of {rows}, and how the model came to its answer."
+    text = f"{n} of {rows}, and how the model came to its answer."
+    if any(note.endswith(UNLABELLED_LEFT_OUT) for note in subject.table.notes):
+        text += (
+            " Rows are counted without those that have no answer and were left out, so in the file they stand further "
+            "down."
+        )
+    return text
 
 
 def _data(example: Example) -> dict[str, Any]:
@@ -65,6 +80,9 @@ def _blocks(subject: Subject, example: Example) -> list[Block]:
         blocks.append(_pushes(subject, example))
         if example.base is not None and not example.is_linear:
             blocks.append(Words(_ordinary(subject, example), "note"))
+    elif example.base is not None and not example.is_linear:
+        is_unknown = subject.are_few and not subject.is_training
+        blocks.append(Words(_NOTHING_USUAL if is_unknown else _NOTHING_ALONE, "note"))
     if example.neighbours:
         blocks.append(_neighbours(subject, example))
     cells = example.cells[:_MOST_CELLS]
@@ -78,8 +96,10 @@ def _blocks(subject: Subject, example: Example) -> list[Block]:
 def _verdict(subject: Subject, example: Example) -> str:
     row = f"Row {example.row + 1:,}"
     if subject.classes is None:
-        return f"{row}: estimated {example.predicted}, truly {example.truth}."
+        return f"{row}: estimated {estimate_text(float(example.predicted))}, truly {example.truth}."
     sure = "" if example.probability is None else f" ({100 * example.probability:.0f} % sure)"
+    if example.probability is not None and example.questions:  # a share of few rows is no certainty
+        sure = f", as {share_words(example.probability)} of the training rows like it are"
     if example.kind == "wrong":
         return f"{row} is {example.truth!r}, but the model says {example.predicted!r}{sure}."
     known = " It is right." if example.truth is not None else ""
@@ -104,7 +124,7 @@ def _ordinary(subject: Subject, example: Example) -> str:
     """What the model would say of a row without anything special."""
     base = example.base or 0.0
     if subject.classes is None:
-        return f"A row with every column as usual would be estimated {base:.4g}."
+        return f"A row with every column as usual would be estimated {estimate_text(base)}."
     if base > 0:
         said, other = f"also be called {example.predicted!r}", example.rival
     else:
@@ -113,29 +133,51 @@ def _ordinary(subject: Subject, example: Example) -> str:
 
 
 def _pushes(subject: Subject, example: Example) -> Bars:
-    start = [example.base] if example.is_linear and example.base is not None and subject.classes is not None else []
-    most = max(abs(amount) for amount in [*start, *(push.amount for push in example.pushes)])
-    bars = [Bar("an average row starts with", amount / most, f"{amount:+.3g}") for amount in start]
-    for push in example.pushes:
-        usual = f" ({push.compared})" if push.compared and push.usual != push.cell else ""
-        cell = f" = {push.cell}" if push.cell else ""
-        bars.append(Bar(f"{push.column}{cell}{usual}", push.amount / most, f"{push.amount:+.3g}"))
+    shown = {_push_label(push): push.amount for push in example.pushes}
+    lead, base = example.lead or 0.0, example.base or 0.0
+    if example.is_linear:
+        if example.n_others:
+            rest = lead - base - sum(shown.values())
+            shown[f"the other {counted(example.n_others, 'column')}"] = rest
+        if subject.classes is not None:
+            shown = {"an average row starts with": base, **shown, "in all": lead}
+    most = max(abs(amount) for amount in shown.values()) or 1.0
+    bars = [Bar(label, amount / most, _amount(example, amount, most)) for label, amount in shown.items()]
     right = "raises it" if subject.classes is None else f"for {example.predicted!r}"
     left = "lowers it" if subject.classes is None else f"for {example.rival!r}"
+    return Bars(bars, _pushes_caption(subject, example, most), left=left, right=right)
+
+
+def _push_label(push: Push) -> str:
+    usual = f" ({push.compared})" if push.compared and push.usual != push.cell else ""
+    return f"{push.column}{f' = {push.cell}' if push.cell else ''}{usual}"
+
+
+def _amount(example: Example, amount: float, most: float) -> str:
+    """Of a vote in points of all votes, else in the units of the machine."""
+    return f"{signed(100 * amount, 10)} points" if example.shares else signed(amount, most)
+
+
+def _pushes_caption(subject: Subject, example: Example, most: float) -> str:
+    lead, base = example.lead or 0.0, example.base or 0.0
+    if example.is_linear and subject.classes is None:
+        return f"What each column adds to the {estimate_text(base)} of an average row, to make {estimate_text(lead)}"
     if example.is_linear:
-        caption = "What each column adds to what an average row has; the sum decides"
-        if subject.classes is None:
-            caption = f"What each column adds to the {example.base:.4g} of an average row"
-    else:
-        caption = "How much of the lead would be lost, were the column as usual"
-        if subject.classes is None:
-            caption = "By how much the estimate would change, were the column as usual"
-    return Bars(bars, caption, left=left, right=right)
+        return "What each column adds to what an average row has; the sum decides"
+    usual = "as usual in this table" if subject.are_few and not subject.is_training else "as usual"
+    if subject.classes is None:
+        return f"By how much the estimate would change, were the column {usual}"
+    over = f"How much of the lead over {example.rival!r} would be lost, were the column {usual}"
+    told = _amount(example, lead, most).removeprefix("+")
+    return f"{over}; the lead is {told if any(digit in told for digit in '123456789') else 'next to nothing'}"
 
 
 def _neighbours(subject: Subject, example: Example) -> Folded:
     header = ["training row", "its answer", "likeness", "pull"]
-    rows = [[f"{n.row + 1:,}", n.answer, f"{n.likeness:.3g}", f"{n.pull:+.3g}"] for n in example.neighbours]
+    rows = [
+        [f"{n.row + 1:,}", n.answer, f"{n.likeness:.3g}", signed(n.pull, max(abs(m.pull) for m in example.neighbours))]
+        for n in example.neighbours
+    ]
     towards = "raises the estimate" if subject.classes is None else f"is for {example.predicted!r}"
     words = (
         "The machine compares the row with training rows it remembers (support vectors). These pull hardest; a pull "

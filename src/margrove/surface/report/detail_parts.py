@@ -20,6 +20,7 @@ from margrove.surface.report.charts import (
     learning_chart,
     percent,
     pr_chart,
+    r2_text,
     roc_chart,
 )
 from margrove.surface.report.evidence import Evidence
@@ -35,6 +36,7 @@ from margrove.tree.rules import p_words
 _MOST_COLUMNS = 60  # of a summary or a table of scores
 _MOST_CLASSES = 30  # of a matrix, and of bars
 _FEW_CLASSES = 12  # whose bars are shown at once
+_SHORT_REMARK = 12  # letters that fit beside a score on a phone
 _LONGEST = 60  # letters of an example
 _NO_CALIBRATION = (
     "How sure the model was of these rows was not kept, so nothing here says whether it knows that (calibration). A "
@@ -53,7 +55,7 @@ def data_section(subject: Subject) -> Section:
         n = table.n_rows
         rows = []
         for c in columns:
-            missing = f"{c['missing']:,} ({100 * c['missing'] / n:.0f} %)" if c["missing"] else "none"
+            missing = f"{c['missing']:,} ({_part(c['missing'] / n)})" if c["missing"] else "none"
             rows.append([c["name"], _KINDS[c["kind"]], missing, f"{c['distinct']:,}", clip(c["example"], _LONGEST)])
         more = table.n_columns - len(rows)
         caption = f"and {more:,} more columns" if more else ""
@@ -81,6 +83,13 @@ def data_section(subject: Subject) -> Section:
     return Section("data", "The data", blocks, data)
 
 
+def _part(share: float) -> str:
+    """A share without decimals, and never 0 % of something or 100 % of not everything."""
+    if 0 < share < 0.005:
+        return "below 1 %"
+    return "above 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+
+
 def _extent(subject: Subject) -> str:
     table = subject.table
     columns = counted(subject.n_columns, "column")
@@ -93,8 +102,6 @@ def _extent(subject: Subject) -> str:
     text += "."
     if not subject.is_whole:
         text += f" This page looked at a sample of {len(subject.rows):,} rows."
-    if subject.history.subsample:
-        text += f" {sentence(subject.history.subsample)}"
     return text
 
 
@@ -120,8 +127,8 @@ def training_section(subject: Subject, measure: str) -> Section | None:
         rows = [
             [
                 c.title,
-                percent(c.score) if is_share else digits(c.score),
-                "" if c.error is None else f"± {percent(c.error) if is_share else digits(c.error, 2)}",
+                percent(c.score) if is_share else r2_text(c.score),
+                "" if c.error is None else f"± {percent(c.error) if is_share else r2_text(c.error)}",
                 f"{c.seconds:.1f} s" if c.seconds else "",
                 _remark(c),
             ]
@@ -129,7 +136,14 @@ def training_section(subject: Subject, measure: str) -> Section | None:
         ]
         strong = frozenset(i for i, c in enumerate(contenders) if c.is_chosen)
         header = ["learner", measure, "standard error", "time", ""]
-        blocks.append(Grid(header, rows, "Cross-validated", frozenset({1, 2, 3}), strong))
+        if len({c.rows for c in contenders if c.rows is not None}) > 1:  # scores of different rows are told apart
+            header.insert(3, "rows")
+            for c, row in zip(contenders, rows, strict=True):
+                row.insert(3, "" if c.rows is None else f"{c.rows:,}")
+        caption = sentence(history.subsample) if history.subsample else "Cross-validated"
+        has_remarks = any(len(row[-1]) > _SHORT_REMARK for row in rows)
+        long = frozenset({len(header) - 1}) if has_remarks else frozenset[int]()
+        blocks.append(Grid(header, rows, caption, frozenset(range(1, len(header) - 1)), strong, long))
         if sum(c.score is not None for c in contenders) > 1:
             blocks.append(leaderboard_chart(contenders, measure))
     if len(curve) > 1:

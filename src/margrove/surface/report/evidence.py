@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
+from margrove.surface.report.charts import digits
 from margrove.surface.report.history import Estimate
 from margrove.surface.report.honest import N_FOLDS, Folds
 from margrove.surface.report.measures import Quality, quality_of
@@ -50,6 +53,8 @@ def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
     """The best evidence there is; None where neither the table nor the training record has any."""
     on_table = None if subject.judged is None else quality_of(subject.judged)
     recorded = subject.history.estimate
+    if subject.judged is not None and not subject.is_training and subject.are_few and recorded is not None:
+        return _beside_few(subject, subject.judged, recorded)
     if on_table is not None and subject.judged is not None and not subject.is_training:
         return Evidence("table", on_table, _table_words(subject), subject.judged, n_tested=len(subject.judged.truth))
     if recorded is not None:
@@ -80,9 +85,25 @@ def _table_words(subject: Subject) -> str:
     than = "" if trained is None else f" of the {trained:,} it was trained on"
     sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table"
     return (
-        f"Judged on {n:,} rows{sample}. They are not the same table as that{than}; should some of its rows be among "
-        "them, the score is a little too good."
+        f"Judged on {counted(n, 'row')}{sample}. They are not the same table as that{than}; should some of its rows "
+        "be among them, the score is a little too good."
     )
+
+
+def _beside_few(subject: Subject, judged: Judged, recorded: Estimate) -> Evidence:
+    """What was found in training, where the table has too few rows to tell anything; and how the model did on them."""
+    n = len(judged.truth)
+    did = f"it was off by {digits(float(np.abs(judged.truth - judged.predicted).mean()), 3)} on average"
+    if judged.classes is not None:
+        did = f"it judged {int(judged.is_right.sum()):,} of {n:,} rightly"
+    found = _recorded(subject, recorded, None)
+    # The rows held out in training are not of this table.
+    held_out = None if found.judged is None else replace(found.judged, rows=None)
+    words = (
+        f"Found in training, since this table has only {counted(n, 'row')} with an answer, too few to tell how good "
+        f"the model is ({did}). {found.words}"
+    )
+    return replace(found, judged=held_out, words=words)
 
 
 def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Evidence:

@@ -20,6 +20,7 @@ from margrove.data.columns import clip
 from margrove.linear.margins import kernel_of
 from margrove.surface.models import features_of, is_boosted, is_coded, is_tree
 from margrove.surface.predict import vote_shares
+from margrove.surface.report.average import average_row
 from margrove.surface.report.cells import cell_text, each_typical, typical, typical_words, value_text
 from margrove.surface.report.matters import encoded_names
 from margrove.surface.report.subject import Subject, class_scores
@@ -94,6 +95,8 @@ class Example:
     neighbours: tuple[Neighbour, ...] = ()
     is_linear: bool = False
     base: float | None = None  # the lead of a row with every column as usual: of a linear model, of an average row
+    lead: float | None = None  # that of the row itself, of which the pushes are parts
+    n_others: int = 0  # columns of a linear model that push too, but less than those shown
 
 
 def examples(subject: Subject) -> list[Example]:
@@ -177,7 +180,7 @@ def _explained(subject: Subject, kind: str, place: int) -> Example:
     if is_tree(model):
         found["questions"] = _questions(subject, place)
     else:
-        found["pushes"], found["base"], found["is_linear"] = _pushes(subject, place, code, other)
+        found.update(_pushes(subject, place, code, other))
         if is_boosted(model) and subject.learner.model_ is not None and classes is not None:
             found["voters"], found["shares"] = _votes(subject, place, classes)
         if hasattr(subject.learner, "support_vectors_") and not hasattr(subject.learner, "coef_"):
@@ -191,17 +194,16 @@ def _truth(subject: Subject, row: int) -> str | None:
     if judged is None or judged.rows is None or row not in judged.rows:
         return None
     answer = judged.truth[int(np.searchsorted(judged.rows, row))]
-    return f"{float(answer):.6g}" if judged.classes is None else judged.classes[int(answer)]
+    return rounded(float(answer)) if judged.classes is None else judged.classes[int(answer)]
 
 
-def _pushes(subject: Subject, place: int, code: int, other: int) -> tuple[tuple[Push, ...], float | None, bool]:
+def _pushes(subject: Subject, place: int, code: int, other: int) -> dict[str, Any]:
     weights = _weights(subject, code, other)
     if weights is not None:
-        pushes, base = _exact_pushes(subject, place, *weights)
-        return pushes, base, True
+        return _exact_pushes(subject, place, *weights)
     table = subject.sample
     if table.sparse is not None or table.n_columns > _MOST_COLUMNS:
-        return (), None, False
+        return {}
     usual = [typical(column) for column in table]
     lead = _lead(subject, code, other)
     values = lead(features_of(subject.model, each_typical(table, place, usual)))
@@ -215,7 +217,7 @@ def _pushes(subject: Subject, place: int, code: int, other: int) -> tuple[tuple[
         )
         for j, column in enumerate(table)
     ]
-    return _largest(changed), float(values[-1]), False
+    return {"pushes": _largest(changed), "base": float(values[-1]), "lead": float(values[0])}
 
 
 def _largest(pushes: list[Push]) -> tuple[Push, ...]:
@@ -253,13 +255,11 @@ def _pair(matrix: NDArray[np.int8], code: int, other: int) -> tuple[int | None, 
     return (int(alone[0]), int(matrix[code, alone[0]])) if len(alone) else (None, 1)
 
 
-def _exact_pushes(
-    subject: Subject, place: int, weights: NDArray[np.float64], b: float
-) -> tuple[tuple[Push, ...], float]:
+def _exact_pushes(subject: Subject, place: int, weights: NDArray[np.float64], b: float) -> dict[str, Any]:
     encoded = subject.encoded()
     row = encoded[[place]]
     x = np.asarray(row.toarray() if hasattr(row, "toarray") else row, np.float64).ravel()
-    mean = np.asarray(encoded.mean(axis=0), np.float64).ravel()
+    mean = average_row(subject, encoded)
     amounts: dict[str, float] = {}
     for name, amount in zip(encoded_names(subject), (weights * (x - mean)).tolist(), strict=True):
         amounts[name] = amounts.get(name, 0.0) + amount
@@ -269,7 +269,14 @@ def _exact_pushes(
         return cell_text(table[name], place) if name in table else ""
 
     largest = sorted(amounts, key=lambda name: -abs(amounts[name]))[: 2 * _MOST_PUSHES]
-    return _largest([Push(name, cell(name), amounts[name]) for name in largest]), float(weights @ mean + b)
+    shown = _largest([Push(name, cell(name), amounts[name]) for name in largest])
+    return {
+        "pushes": shown,
+        "base": float(weights @ mean + b),
+        "lead": float(weights @ x + b),
+        "n_others": sum(amount != 0 for amount in amounts.values()) - len(shown),
+        "is_linear": True,
+    }
 
 
 def _lead(subject: Subject, code: int, other: int) -> Lead:

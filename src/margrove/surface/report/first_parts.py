@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove.surface.intervals import MAYBE_NO_BETTER
 from margrove.surface.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words
 from margrove.surface.report.charts import digits
 from margrove.surface.report.evidence import Evidence
@@ -90,8 +91,12 @@ def _quality_words(quality: Quality) -> str:
         return f"{text}."
     guess = "" if quality.baseline_class is None else f" {quality.baseline_class!r}"
     text += f". Always answering{guess} would be right for {share_words(quality.baseline)}."
-    if quality.value <= quality.baseline:
+    if quality.baseline == 1:
+        text += " All these rows are of one class, so this tells little of how good it is."
+    elif quality.value <= quality.baseline:
         text += " So it is no better than that: it found nothing of use in these columns."
+    elif quality.low is not None and quality.low <= quality.baseline:
+        text += f" {MAYBE_NO_BETTER}"
     return text
 
 

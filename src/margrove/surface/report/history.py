@@ -33,6 +33,7 @@ class Contender:
     status: str
     note: str
     is_chosen: bool
+    rows: int | None = None  # that it was scored on
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +157,7 @@ class History:
                     status=_text(line.get("status")) or "",
                     note=_text(line.get("note")) or "",
                     is_chosen=line.get("is_chosen") is True,
+                    rows=_count(line.get("rows")),
                 )
                 found.append(contender)
         return found

@@ -57,7 +57,9 @@ def machine_section(subject: Subject, measure: str, columns: Sequence[str]) -> S
         blocks, data = _vote(subject)
         title = "The vote"
     else:
-        blocks, data = _margin(subject, learned(subject.model, subject.sample), columns)
+        # Of other rows nothing may be remembered: weights are told by the deviations of the training rows.
+        trained_on = subject.sample if subject.is_training and subject.is_training_known else None
+        blocks, data = _margin(subject, learned(subject.model, trained_on), columns)
         title = "The margin" if has_margins(subject.model) else "The model"
     search, course = subject.history.search, subject.history.course
     if len(search) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from margrove.surface.learned import learned
 from margrove.surface.models import is_boosted, is_classifier, is_coded, is_tree, learner_of
 from margrove.surface.report.measures import Quality
 
+_MOST_DECIMALS = 6  # beyond them a number is written with an exponent
 _LISTED = 6  # names in a sentence
 # How learning ended, for a reader who does not know the solvers; the last two are of the leaderboard.
 _ENDS: dict[str, str] = {
@@ -56,6 +58,22 @@ def interval_words(quality: Quality) -> str:
     if quality.measure != "accuracy":
         return f"{quality.low:.2f} to {quality.high:.2f}"
     return f"{100 * quality.low:.1f} to {100 * quality.high:.1f} %"
+
+
+def signed(amount: float, most: float) -> str:
+    """What something adds or takes away, with as many decimals as the largest amount beside it needs for three digits.
+
+    Examples
+    --------
+    >>> from margrove.surface.report.plain_words import signed
+    >>> [signed(amount, 11.5) for amount in (-11.5, 2.213, 0.004, -0.004)]
+    ['−11.5', '+2.2', '0.0', '0.0']
+    """
+    decimals = max(0, 2 - math.floor(math.log10(most))) if most > 0 else 0
+    text = f"{amount:+,.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{amount:+.3g}"
+    if not any(digit in text for digit in "123456789"):
+        return text[1:]
+    return f"−{text[1:]}" if amount < 0 else text
 
 
 def listed(names: Sequence[str], last: str = "or") -> str:

@@ -26,6 +26,7 @@ from margrove.surface.models import (
 from margrove.surface.report.history import History
 
 MOST_ROWS = 20_000  # that are judged; of more a sample: enough for a tenth of a per cent
+FEW_ROWS = 20  # fewer leave a share of right answers open by 20 points to either side
 _SEED = 0  # of every draw, so that the same model and table give the same page
 
 
@@ -131,6 +132,11 @@ class Subject:
                 "planned was tried."
             )
         return None
+
+    @property
+    def are_few(self) -> bool:
+        """Whether the rows are too few to tell how good a model is, or what is usual."""
+        return self.table.n_rows < FEW_ROWS
 
     @property
     def is_whole(self) -> bool:
