@@ -8,8 +8,10 @@
 namespace margrove {
 
 namespace {
-constexpr double kOfUse = 0.1;       // of the gap of a method that another takes over from
-constexpr double kLaneCost = 1.5;    // of a pass in lanes, however many, over one of a machine alone
+constexpr double kOfUse = 0.1;     // of the gap of a method that another takes over from
+constexpr double kLaneCost = 1.5;  // of a pass in lanes, however many, over one of a machine alone
+// Fewer machines gain nothing: their weights lie farther apart, and a row is visited that any of them wants.
+constexpr std::size_t kFewestLanes = 4;
 constexpr double kNoticeable = 0.2;  // times the patience with a group: passes of a rung that others are foreseen from
 constexpr std::size_t kForesight = 2;  // rungs that are foreseen: where C parts all rows, passes grow no more
 }  // namespace
@@ -83,7 +85,7 @@ void LinearSet::form_groups() {
     if (group == groups_.end()) group = groups_.insert(group, std::make_unique<Group>());
     (*group)->machines.push_back(machine.get());
   }
-  std::erase_if(groups_, [](const auto& group) { return group->machines.size() < 2; });
+  std::erase_if(groups_, [](const auto& group) { return group->machines.size() < kFewestLanes; });
 }
 
 // Passes that a group is given: as long as what takes over would need for all its machines.
