@@ -8,11 +8,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "linear/best_pair.hpp"
+#include "linear/margin_lift.hpp"
 #include "linear/svm_task.hpp"
 
 namespace margrove {
@@ -49,10 +51,34 @@ class DescentBest : public BestPair {
     return true;
   }
 
+  // After `take`: weights beyond the margin, where the rounding of f could be seen in the gap (margin_lift.hpp).
+  // Without them a gap of 0 may be luck, which whoever sums f in another order need not have.
+  template <class Rows>
+  void lengthen(const Rows& rows, const LinearTask& task) {
+    if constexpr (!Loss::kIsSquared && Loss::kIsOfSigns) {
+      const double whole_cost = task.factor * std::accumulate(task.cost.begin(), task.cost.end(), 0.0);
+      if (kOnMargin * whole_cost <= kUnseen * tol_ * primal_) return;
+      const double delta = lift_beyond_margin(rows, task, w_, b_, f_);
+      if (!(delta > 0)) return;
+      const double longer = 1 + delta;
+      double primal = 0.5 * task.rho * b_ * b_;
+      for (const double weight : w_) primal += 0.5 * weight * weight;
+      primal *= longer * longer;
+      for (std::size_t i = 0; i < f_.size(); ++i)
+        primal += loss_.value(task.target[i], longer * f_[i], task.factor * task.cost[i]);
+      if (!(primal <= (1 + kUnseen * tol_) * primal_)) return;
+      primal_ = primal;
+      b_ *= longer;
+      for (double& weight : w_) weight *= longer;
+      for (double& value : f_) value *= longer;
+    }
+  }
+
  private:
   static constexpr double kFarthest = 2;  // along the line of weights, now being at 1
   static constexpr int kLineTrials = 6;
   static constexpr double kGolden = 0.6180339887498949;
+  static constexpr double kUnseen = 1e-2;    // of the gap that is asked for
   static constexpr double kNearlyThere = 5;  // times the limit, of a gap that better weights may close
 
   // The primal value of the best on the line; infinite or NaN where that overflows.
@@ -102,9 +128,15 @@ class DescentBest : public BestPair {
     }
     if (found < primal_) {
       primal_ = found;
-      for (std::size_t j = 0; j < w.size(); ++j) w_[j] += t * (w[j] - w_[j]);
-      b_ += t * step_b;
-      for (std::size_t i = 0; i < f.size(); ++i) f_[i] += t * (f[i] - f_[i]);
+      if (t == 1) {  // as they are: the rounding of what was before is not kept
+        w_.assign(w.begin(), w.end());
+        b_ = b;
+        f_.assign(f.begin(), f.end());
+      } else {
+        for (std::size_t j = 0; j < w.size(); ++j) w_[j] += t * (w[j] - w_[j]);
+        b_ += t * step_b;
+        for (std::size_t i = 0; i < f.size(); ++i) f_[i] += t * (f[i] - f_[i]);
+      }
     }
     return found;
   }

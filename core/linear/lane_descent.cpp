@@ -405,6 +405,7 @@ class Lanes final : public LaneDescent {
         lane.ending = LinearEnding::nonfinite;
         continue;
       }
+      lane.best.lengthen(rows_, lane.task);
       if (lane.best.has_come_closer()) lane.since_best = 0;
       if (lane.best.gap() <= settings_.tol) lane.ending = LinearEnding::converged;
     }

@@ -25,10 +25,10 @@ class NewtonBest : public BestPair {
     has_own_pulls_ = false;
   }
 
-  // Weights, and the pulls that they imply: `pulls()` gives them if they are taken. For a squared loss w alone proves
-  // its gap, so the two must belong together; elsewhere each is kept at its best.
+  // Weights, `longer` times (w, b), and the pulls that (w, b) imply: `pulls()` gives them if they are taken. For a
+  // squared loss w alone proves its gap, so the two must belong together; elsewhere each is kept at its best.
   template <class Pulls>
-  void take(double primal, double dual, const std::vector<double>& w, double b, Pulls pulls) {
+  void take(double primal, double dual, const std::vector<double>& w, double b, double longer, Pulls pulls) {
     // Pulls of its own are not needed where those that w implies prove as much.
     if (has_own_pulls_ && dual >= dual_ - kImpliedShare * tol_ * primal) has_own_pulls_ = false;
     const double gap_now = LinearStanding{primal, std::max(0.0, dual), 0}.gap();
@@ -36,8 +36,8 @@ class NewtonBest : public BestPair {
     const bool is_best = (has_own_pulls_ ? primal < primal_ : gap_now < least_gap_) || primal < kNothingLeft * primal_;
     if (is_squared_ ? is_best : primal < primal_) {
       primal_ = primal;
-      w_ = w;
-      b_ = b;
+      b_ = longer * b;
+      std::transform(w.begin(), w.end(), w_.begin(), [longer](double weight) { return longer * weight; });
     }
     const bool follows_w = is_squared_ && !has_own_pulls_;  // whether the best pulls are those of the best weights
     if (dual <= 0) {
@@ -49,14 +49,6 @@ class NewtonBest : public BestPair {
       dual_ = dual;
       beta_ = pulls();
     }
-  }
-
-  // Weights without pulls: those multiplied by `longer`.
-  void take_weights(double primal, const std::vector<double>& w, double b, double longer) {
-    if (!(primal < primal_)) return;
-    primal_ = primal;
-    b_ = longer * b;
-    std::transform(w.begin(), w.end(), w_.begin(), [longer](double weight) { return longer * weight; });
   }
 
   // Pulls without weights.

@@ -299,6 +299,7 @@ class Descent final : public LinearSolver {
       ending_ = LinearEnding::nonfinite;
       return;
     }
+    best_.lengthen(rows_, task_);
     if (best_.has_come_closer()) since_best_ = 0;
     if (best_.gap() <= settings_.tol) ending_ = LinearEnding::converged;
   }

@@ -10,9 +10,10 @@ namespace margrove {
 namespace {
 constexpr double kOfUse = 0.1;     // of the gap of a method that another takes over from
 constexpr double kLaneCost = 1.5;  // of a pass in lanes, however many, over one of a machine alone
-// Times the patience with a group: the passes of a rung from which on those of the next ones are foreseen, and how many
-// of them, taken together, are too many.
-constexpr double kNoticeable = 0.2, kForesight = 2;
+// Fewer machines gain nothing: their weights lie farther apart, and a row is visited that any of them wants.
+constexpr std::size_t kFewestLanes = 4;
+constexpr double kNoticeable = 0.2;  // times the patience with a group: passes of a rung that others are foreseen from
+constexpr std::size_t kForesight = 2;  // rungs that are foreseen: where C parts all rows, passes grow no more
 }  // namespace
 
 void LinearSet::add(const LinearTask& task, std::span<const double> w, double b, std::span<const double> beta,
@@ -84,7 +85,7 @@ void LinearSet::form_groups() {
     if (group == groups_.end()) group = groups_.insert(group, std::make_unique<Group>());
     (*group)->machines.push_back(machine.get());
   }
-  std::erase_if(groups_, [](const auto& group) { return group->machines.size() < 2; });
+  std::erase_if(groups_, [](const auto& group) { return group->machines.size() < kFewestLanes; });
 }
 
 // Passes that a group is given: as long as what takes over would need for all its machines.
@@ -119,8 +120,9 @@ bool LinearSet::is_foreseen_as_slow(const Group& group) const {
   double expected = 0, of_rung = passes(reached - 1);
   if (of_rung < kNoticeable * patience) return false;
   const double growth = of_rung / passes(reached - 2);
-  for (std::size_t rung = reached; rung < first.factors.size(); ++rung) expected += of_rung *= growth;
-  return expected > kForesight * patience;
+  const std::size_t ahead = std::min(kForesight, first.factors.size() - reached);
+  for (std::size_t rung = 0; rung < ahead; ++rung) expected += of_rung *= growth;
+  return expected > static_cast<double>(ahead) * patience;
 }
 
 // True when the machines have climbed their last rung, or go on by themselves.

@@ -38,6 +38,18 @@ def test_rows_on_their_margin_lose_nothing_however_large_c_is(fit_intercept: boo
     assert certify(machine, X, y).holds
 
 
+@pytest.mark.parametrize(("seed", "solver"), [(69, "row_newton"), (201, "descent"), (69, "auto"), (201, "auto")])
+@pytest.mark.parametrize("C", [1e4, 1e6, 1e8])
+def test_margins_that_seem_exact_by_luck_are_certified_too(seed: int, solver: str, C: float) -> None:
+    """The solver's own sum finds no loss at all, another order of it 1e-16, C times over."""
+    rng = np.random.default_rng(seed)
+    n, d, scale = int(rng.integers(4, 12)), int(rng.integers(20, 80)), 10 ** rng.uniform(0, 4)
+    X, y = scale * rng.standard_normal((n, d)), np.arange(n) % 2
+    machine = LinearSVC(loss="hinge", C=C, tol=1e-6, solver=solver, max_iter=10_000).fit(X, y)
+    assert machine.status_ == "converged"
+    assert certify(machine, X, y).holds
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_rows_that_are_nearly_alike_converge_by_the_matrix_that_can(loss: str, seed: int) -> None:

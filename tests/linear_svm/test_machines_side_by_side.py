@@ -62,7 +62,7 @@ def values(problem: LinearSvmProblem, machine: LinearMachine, solution) -> tuple
 
 
 @pytest.mark.parametrize("loss", HINGES)
-@pytest.mark.parametrize("count", [2, 5, 8, 11])
+@pytest.mark.parametrize("count", [2, 4, 8, 13])
 @pytest.mark.parametrize("s", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_each_machine_converges_and_its_values_are_those_of_the_formulas(loss, count, s, dtype) -> None:
@@ -94,7 +94,7 @@ def test_a_path_side_by_side_ends_where_one_by_one_does(loss) -> None:
 
 @pytest.mark.parametrize("loss", HINGES)
 def test_where_descent_is_slow_each_machine_goes_on_by_another_method(loss) -> None:
-    problem = replace(folds_of(loss, 5, n=400, d=600, C=3.0), solver="auto")
+    problem = replace(folds_of(loss, 5, n=600, d=250, C=3.0), solver="auto")
     factors = np.logspace(-2, 5, 15)
     rungs = solve(LinearPathProblem(problem, factors), "native", Effort())
     assert {solution.solver for solution in rungs[0]} == {"descent"}
@@ -109,7 +109,7 @@ def test_where_descent_is_slow_each_machine_goes_on_by_another_method(loss) -> N
 
 @pytest.mark.parametrize("loss", HINGES)
 def test_threads_change_nothing(loss) -> None:
-    problem, factors = folds_of(loss, 11), np.array([0.1, 1.0, 10.0])
+    problem, factors = folds_of(loss, 13), np.array([0.1, 1.0, 10.0])
     one, two = (solve(LinearPathProblem(problem, factors), "native", Effort(n_jobs=n)) for n in (1, 2))
     for some, others in zip(one, two, strict=True):
         for a, b in zip(some, others, strict=True):
@@ -119,7 +119,7 @@ def test_threads_change_nothing(loss) -> None:
 
 @pytest.mark.parametrize("loss", HINGES)
 def test_given_pulls_are_where_machines_begin(loss) -> None:
-    problem = folds_of(loss, 3)
+    problem = folds_of(loss, 5)
     first = solve(problem, "native", Effort())
     begun = tuple(replace(m, beta=solution.beta) for m, solution in zip(problem.machines, first, strict=True))
     for solution in solve(replace(problem, machines=begun, tol=2e-5), "native", Effort()):
@@ -145,6 +145,21 @@ def test_a_time_limit_leaves_the_rungs_that_were_reached() -> None:
         assert all(solution.status is Status.CONVERGED for solution in solutions)
 
 
+@pytest.mark.parametrize("time_limit", [0.002, 0.005, 0.01, 0.02, 0.04])
+@pytest.mark.parametrize("loss", HINGES)
+def test_whenever_the_time_is_over_the_last_rung_says_so(loss, time_limit) -> None:
+    problem = folds_of(loss, 5, n=1000, d=2000)
+    factors = np.logspace(-2, 4, 400)
+    rungs = solve(LinearPathProblem(problem, factors), "native", Effort(time_limit=time_limit))
+    assert len(rungs) < len(factors)
+    assert any(solution.status is Status.TIME_LIMIT for solution in rungs[-1])
+    for factor, solutions in zip(factors, rungs, strict=False):
+        for machine, solution in zip(problem.machines, solutions, strict=True):
+            primal, dual = values(problem, replace(machine, cost=factor * machine.cost), solution)
+            assert solution.primal == pytest.approx(primal, rel=1e-12)
+            assert solution.dual == pytest.approx(dual, rel=1e-9, abs=1e-9 * primal)
+
+
 @given(seed=st.integers(0, 10_000), loss=st.sampled_from(HINGES), log_C=st.floats(-4, 2), count=st.integers(2, 9))
 @settings(max_examples=40, deadline=None)
 def test_any_folds_are_solved_to_the_gap_that_was_asked_for(seed, loss, log_C, count) -> None:
@@ -153,6 +168,13 @@ def test_any_folds_are_solved_to_the_gap_that_was_asked_for(seed, loss, log_C, c
         primal, dual = values(problem, machine, solution)
         assert solution.status is Status.CONVERGED
         assert primal - dual <= 1.001e-3 * primal
+
+
+def test_machines_whose_passes_stay_few_stay_side_by_side() -> None:
+    problem = replace(folds_of("squared_hinge", 5, n=400, d=600, C=3.0), solver="auto")
+    rungs = solve(LinearPathProblem(problem, np.logspace(-2, 5, 15)), "native", Effort())
+    assert {solution.solver for solutions in rungs for solution in solutions} == {"descent"}
+    assert {solution.status for solutions in rungs for solution in solutions} == {Status.CONVERGED}
 
 
 def test_a_search_over_text_like_rows_scores_as_separate_fits_do() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from margrove import LinearSVCCV, LinearSVR, certify, load, save
+from margrove import LinearSVC, LinearSVCCV, LinearSVR, certify, load, save
 from margrove.data import read_chunks
 from margrove.errors import InputError
 from margrove.linear_svm.problem import LinearMachine, LinearSvmProblem, centred, relative_gap
@@ -135,3 +136,15 @@ def test_a_flat_stream_is_saved_with_its_proof(tmp_path, X):
     model = LinearSVR(epsilon=epsilon, regularize_intercept=False).fit_stream(chunks)
     save(model, tmp_path / "flat.margrove")
     assert certify(load(tmp_path / "flat.margrove"), chunks).holds
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("regularize_intercept", [True, False])
+@pytest.mark.parametrize("d", [3, 5000])
+def test_a_sparse_table_without_a_single_number_is_a_table_like_any_other(loss, regularize_intercept, d):
+    X, y = sp.csr_matrix((20, d)), np.arange(20) % 4 == 0
+    model = LinearSVC(loss=loss, regularize_intercept=regularize_intercept).fit(X, y)
+    assert model.status_ == "converged"
+    assert certify(model, X, y).holds
+    assert not model.coef_.any()
+    assert LinearSVCCV(loss=loss, Cs=[0.1, 1], cv=2).fit(X, y).cv_results_["is_converged"].all()

@@ -83,7 +83,7 @@ def choose(problem: LinearSvmProblem) -> Choice:
         work = _ROW_STEPS[is_squared(problem.loss)] * n_free**3 / 3 / _BLAS_GAIN
         if not sp.issparse(problem.X):
             work += n_free**2 * d / 2 / _BLAS_GAIN
-        wait = work / (_WALK * stored)
+        wait = work / (_WALK * max(1, stored))
         patience = int(np.clip(wait, _LEAST_PATIENCE, _PATIENCE))
     why = f"{shape}: coordinate descent, at most {patience} passes; then {otherwise}"
     return Choice("descent", otherwise, why, patience)
@@ -183,8 +183,7 @@ def climb(
     with blas_held_back():
         reason = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
     found = [
-        [_solution(rung, reason) for rung in machines.rungs(k) if math.isfinite(rung["primal"]) or rung["ending"]]
-        or [_unbegun(problem, machine, reason, choice)]
+        _reached(problem, machine, machines.rungs(k), factors, reason, choice)
         for k, machine in enumerate(problem.machines)
     ]
     return [
@@ -208,8 +207,27 @@ def _solution(rung: dict[str, Any], reason: Status) -> LinearSvmSolution:
     )
 
 
+def _reached(
+    problem: LinearSvmProblem,
+    machine: LinearMachine,
+    rungs: Sequence[dict[str, Any]],
+    factors: Sequence[float],
+    reason: Status,
+    choice: Choice,
+) -> list[LinearSvmSolution]:
+    """The rungs of a machine; where it was broken off, the last one says so, though it may hardly have begun."""
+    found = [_solution(rung, reason) for rung in rungs if math.isfinite(rung["primal"]) or rung["ending"]]
+    is_broken_off = bool(rungs) and not rungs[-1]["ending"] and len(found) == len(rungs)
+    if len(found) < len(factors) and not is_broken_off:
+        if found:
+            machine = replace(machine, w=found[-1].w, b=found[-1].b)
+        priced = replace(machine, cost=factors[len(found)] * machine.cost)
+        found.append(_unbegun(problem, priced, reason, choice))
+    return found
+
+
 def _unbegun(problem: LinearSvmProblem, machine: LinearMachine, reason: Status, choice: Choice) -> LinearSvmSolution:
-    """A machine whose turn never came: where it would have begun, and no pull, which proves D = 0."""
+    """A machine whose turn never came: where it would have begun. Without pulls D = 0 is proved."""
     n, d = problem.X.shape
     w = np.zeros(d) if machine.w is None else machine.w
     values = np.asarray(problem.X @ w + machine.b, dtype=np.float64).ravel()
