@@ -122,7 +122,7 @@ bool LinearSet::is_foreseen_as_slow(const Group& group) const {
   const double growth = of_rung / passes(reached - 2);
   const std::size_t ahead = std::min(kForesight, first.factors.size() - reached);
   for (std::size_t rung = 0; rung < ahead; ++rung) expected += of_rung *= growth;
-  return expected > static_cast<double>(ahead) * patience;
+  return expected > patience;
 }
 
 // True when the machines have climbed their last rung, or go on by themselves.
