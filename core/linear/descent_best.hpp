@@ -55,30 +55,18 @@ class DescentBest : public BestPair {
   // Without them a gap of 0 may be luck, which whoever sums f in another order need not have.
   template <class Rows>
   void lengthen(const Rows& rows, const LinearTask& task) {
-    if constexpr (!Loss::kIsSquared && Loss::kIsOfSigns) {
-      const double whole_cost = task.factor * std::accumulate(task.cost.begin(), task.cost.end(), 0.0);
-      if (kOnMargin * whole_cost <= kUnseen * tol_ * primal_) return;
-      const double delta = lift_beyond_margin(rows, task, w_, b_, f_);
-      if (!(delta > 0)) return;
-      const double longer = 1 + delta;
-      double primal = 0.5 * task.rho * b_ * b_;
-      for (const double weight : w_) primal += 0.5 * weight * weight;
-      primal *= longer * longer;
-      for (std::size_t i = 0; i < f_.size(); ++i)
-        primal += loss_.value(task.target[i], longer * f_[i], task.factor * task.cost[i]);
-      if (!(primal <= (1 + kUnseen * tol_) * primal_)) return;
-      primal_ = primal;
-      b_ *= longer;
-      for (double& weight : w_) weight *= longer;
-      for (double& value : f_) value *= longer;
-    }
+    const double whole_cost = std::accumulate(task.cost.begin(), task.cost.end(), 0.0);
+    const double longer = lengthened(rows, task, loss_, whole_cost, w_, b_, f_, tol_, primal_);
+    if (longer == 1) return;
+    b_ *= longer;
+    for (double& weight : w_) weight *= longer;
+    for (double& value : f_) value *= longer;
   }
 
  private:
   static constexpr double kFarthest = 2;  // along the line of weights, now being at 1
   static constexpr int kLineTrials = 6;
   static constexpr double kGolden = 0.6180339887498949;
-  static constexpr double kUnseen = 1e-2;    // of the gap that is asked for
   static constexpr double kNearlyThere = 5;  // times the limit, of a gap that better weights may close
 
   // The primal value of the best on the line; infinite or NaN where that overflows.

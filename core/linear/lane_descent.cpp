@@ -4,12 +4,12 @@
 #include "linear/lane_descent.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
 
 #include "linear/descent_best.hpp"
+#include "linear/descent_pace.hpp"
 #include "linear/order.hpp"
 #include "linear/perceptron.hpp"
 
@@ -19,12 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kLanes = kMostLanes;
-constexpr std::int64_t kAhead = 8;                   // visits ahead for which a row is fetched
 constexpr std::int64_t kWorkBetweenLooks = 1 << 18;  // numbers multiplied between two looks at the clock
-constexpr std::int64_t kMostPassesUnchecked = 20;    // before the gap is computed, whatever it seems to be
-constexpr double kSoonEnough = 1.5;                  // times the limit, of the gap as it seems: then it is computed
-constexpr double kRounding = 1e-15;                  // of a value
-constexpr std::int64_t kPatience = 2000;             // passes without a better gap before a lane has stalled
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 typedef double Values __attribute__((vector_size(kLanes * sizeof(double))));
@@ -92,11 +87,10 @@ MARGROVE_INLINE void add_to_weights(const CsrRows<T>& rows, std::int64_t i, cons
 template <bool is_squared, class T>
 MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, std::int64_t to) {
   while (visit.at < std::min(to, visit.size)) {
-    if (visit.at + kAhead < visit.size) {
-      const std::int64_t next = rows.start[visit.active[visit.at + kAhead]];
-      __builtin_prefetch(rows.data + next);
-      __builtin_prefetch(rows.column + next);
-      __builtin_prefetch(visit.alpha + kLanes * visit.active[visit.at + kAhead]);
+    if (visit.at + DescentPace::kAhead < visit.size) {
+      const std::uint32_t next = visit.active[visit.at + DescentPace::kAhead];
+      fetch(rows, next);
+      __builtin_prefetch(visit.alpha + kLanes * next);
     }
     const std::uint32_t i = visit.active[visit.at];
     const auto wanted = static_cast<std::uint8_t>(visit.bits[i] & visit.running);
@@ -132,7 +126,7 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
     ++visit.at;
     const Flags stays = is_on & ~leaves;
     visit.worst = stays ? larger(visit.worst, violation) : visit.worst;
-    const Flags moves = stays & (violation > kRounding * (larger(f, -f) + 1));
+    const Flags moves = stays & (violation > DescentPace::kRounding * (larger(f, -f) + 1));
     if (!any(moves)) continue;
     // A row of zeros has no curvature of its own: its pull goes to the end that its slope points to.
     const Values aim = smaller(larger(alpha - slope * answer, Values{}), Values{} + high);
@@ -365,13 +359,12 @@ class Lanes final : public LaneDescent {
       lane.dual += visit_.gain[at];
       visit_.limit[at] = visit_.worst[at] > 0 ? visit_.worst[at] : kInfinity;
       const double seeming = visit_.seeming_gap[at];
-      const double limit = settings_.tol * std::max(std::abs(lane.dual) + seeming, 1e-300);
-      if (is_last || ++lane.unchecked >= kMostPassesUnchecked ||
-          (seeming <= kSoonEnough * limit && seeming <= lane.wanted)) {
+      if (is_last || ++lane.unchecked >= DescentPace::kMostPassesUnchecked ||
+          seems_to_have_ended(seeming, lane.dual, lane.wanted, settings_.tol)) {
         lane.wanted = seeming / 2;
         asked = static_cast<std::uint8_t>(asked | 1u << k);
       }
-      if (++lane.since_best > kPatience) lane.ending = LinearEnding::stalled;
+      if (++lane.since_best > DescentPace::kPatience) lane.ending = LinearEnding::stalled;
     }
     if (asked) {
       check(asked);

@@ -47,4 +47,28 @@ double lift_beyond_margin(const Rows& rows, const LinearTask& task, const std::v
   return delta;
 }
 
+// How many times (w, b) the weights beyond the margin are, with their primal value in the place of `primal`; 1 where
+// the rounding of f could not be seen in a gap of `tol`, or where they cost more than that. They are preferred to
+// weights that seem to be as good: a loss of 0 there is luck, which whoever sums f in another order need not have.
+template <class Rows, class Loss>
+double lengthened(const Rows& rows, const LinearTask& task, const Loss& loss, double whole_cost,
+                  const std::vector<double>& w, double b, const std::vector<double>& f, double tol, double& primal) {
+  constexpr double kUnseen = 1e-2;  // of the gap that is asked for
+  if constexpr (!Loss::kIsSquared && Loss::kIsOfSigns) {
+    if (kOnMargin * task.factor * whole_cost <= kUnseen * tol * primal) return 1;
+    const double delta = lift_beyond_margin(rows, task, w, b, f);
+    if (!(delta > 0)) return 1;
+    const double longer = 1 + delta;
+    double value = 0.5 * task.rho * b * b;
+    for (const double weight : w) value += 0.5 * weight * weight;
+    value *= longer * longer;
+    for (std::size_t i = 0; i < f.size(); ++i)
+      value += loss.value(task.target[i], longer * f[i], task.factor * task.cost[i]);
+    if (!(value <= (1 + kUnseen * tol) * primal)) return 1;
+    primal = value;
+    return longer;
+  }
+  return 1;
+}
+
 }  // namespace margrove

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "linear/descent_best.hpp"
+#include "linear/descent_pace.hpp"
 #include "linear/order.hpp"
 #include "linear/perceptron.hpp"
 
@@ -15,27 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kAhead = 8;                   // visits ahead for which a row is fetched
 constexpr std::int64_t kWorkBetweenLooks = 1 << 20;  // multiplications between two looks at the clock
-constexpr std::int64_t kMostPassesUnchecked = 20;    // before the gap is computed, whatever it seems to be
-constexpr double kSoonEnough = 1.5;                  // times the limit, of the gap as it seems: then it is computed
-constexpr double kRounding = 1e-15;                  // of a value
-constexpr std::int64_t kPatience = 2000;             // passes without a better gap before a solve has stalled
-
-template <class T>
-MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {
-  const char* row = reinterpret_cast<const char*>(rows.row(i));
-  const std::int64_t bytes = std::min<std::int64_t>(rows.d * static_cast<std::int64_t>(sizeof(T)), 512);
-  for (std::int64_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(row + offset);
-}
-template <class T>
-MARGROVE_INLINE void fetch(const CsrRows<T>& rows, std::int64_t i) {
-  const std::int64_t at = rows.start[i];
-  for (std::int64_t k = 0; k < 4; ++k)
-    __builtin_prefetch(rows.data + at + 64 / static_cast<std::int64_t>(sizeof(T)) * k);
-  __builtin_prefetch(rows.column + at);
-  __builtin_prefetch(rows.column + at + 16);
-}
 
 // A pass over the active rows under way.
 struct Visit {
@@ -55,7 +36,7 @@ struct Visit {
 template <class Rows, class Loss>
 MARGROVE_INLINE void visit_body(const Rows& rows, const Loss& loss, Visit& visit, std::int64_t to) {
   while (visit.at < std::min(to, visit.size)) {
-    if (visit.at + kAhead < visit.size) fetch(rows, visit.active[visit.at + kAhead]);
+    if (visit.at + DescentPace::kAhead < visit.size) fetch(rows, visit.active[visit.at + DescentPace::kAhead]);
     const std::uint32_t i = visit.active[visit.at];
     const double z = visit.target[i], C = visit.factor * visit.cost[i], old = visit.beta[i];
     const double f = dot_row(rows, i, visit.w) + visit.centre + visit.spread * visit.total;
@@ -96,7 +77,7 @@ MARGROVE_INLINE void visit_body(const Rows& rows, const Loss& loss, Visit& visit
     }
     ++visit.at;
     visit.worst = std::max(visit.worst, violation);
-    if (violation <= kRounding * (std::abs(f) + std::abs(z))) continue;
+    if (violation <= DescentPace::kRounding * (std::abs(f) + std::abs(z))) continue;
     const double norm = visit.norm[i], bend = norm + extra;
     double best = norm * old - (f - z);
     if constexpr (!Loss::kIsOfSigns) best -= std::clamp(best, -loss.epsilon, loss.epsilon);
@@ -253,12 +234,11 @@ class Descent final : public LinearSolver {
     if (is_free_intercept_) centre_ += spread_ * total_;
     dual_now_ += visit_.gain;
     const double seeming = visit_.seeming_gap;
-    const double limit = settings_.tol * std::max(std::abs(dual_now_) + seeming, 1e-300);
     const bool is_over = passes() - first_pass_ >= most_steps;
     // What it seems row by row knows nothing of the sum of the pulls: a free intercept is looked at every fifth pass.
     const bool is_promising =
-        is_free_intercept_ ? unchecked_ >= 5 : seeming <= kSoonEnough * limit && seeming <= wanted_;
-    if (is_over || n_active_ == 0 || unchecked_ >= kMostPassesUnchecked || is_promising) {
+        is_free_intercept_ ? unchecked_ >= 5 : seems_to_have_ended(seeming, dual_now_, wanted_, settings_.tol);
+    if (is_over || n_active_ == 0 || unchecked_ >= DescentPace::kMostPassesUnchecked || is_promising) {
       check();
       wanted_ = seeming / 2;
       if (ending_ == LinearEnding::going) {
@@ -269,7 +249,7 @@ class Descent final : public LinearSolver {
     if (ending_ != LinearEnding::going) return;
     if (is_over) {
       ending_ = LinearEnding::most_steps;
-    } else if (++since_best_ > kPatience) {
+    } else if (++since_best_ > DescentPace::kPatience) {
       ending_ = LinearEnding::stalled;
     }
   }

@@ -379,23 +379,6 @@ class Newton final : public LinearSolver {
     best_.take_pulls(dual, std::move(pulls));
   }
 
-  // Weights beyond the margin, where the rounding of f, C times over, could be seen in the gap: by how much longer, and
-  // their primal value, 1 and `primal` where that gains nothing. They are preferred to weights that seem to be as good:
-  // a loss of 0 there is luck, which whoever sums f in another order need not have.
-  double lengthened(double& primal) const {
-    if constexpr (!kIsSquared && Loss::kIsOfSigns) {
-      if (kOnMargin * task_.factor * whole_cost_ <= kStale * settings_.tol * primal) return 1;
-      const double longer = 1 + lift_beyond_margin(rows_, task_, w_, b_, f_);
-      double value = longer * longer * (0.5 * product(w_, w_) + 0.5 * task_.rho * b_ * b_);
-      for (std::size_t i = 0; i < f_.size(); ++i)
-        value += loss_.value(task_.target[i], longer * f_[i], task_.factor * task_.cost[i]);
-      if (!(value <= (1 + kStale * settings_.tol) * primal)) return 1;
-      primal = value;
-      return longer;
-    }
-    return 1;
-  }
-
   // Where both values stand. True: no direction is wanted now.
   bool judge(std::int64_t most_steps) {
     const double u = task_.has_intercept ? total_.total : 0.0;
@@ -420,7 +403,7 @@ class Newton final : public LinearSolver {
     largest_primal_ = std::max(largest_primal_, primal);
     const bool is_better = primal < 0.99 * best_.primal();
     double best_primal = primal;
-    const double longer = lengthened(best_primal);
+    const double longer = lengthened(rows_, task_, loss_, whole_cost_, w_, b_, f_, settings_.tol, best_primal);
     best_.take(best_primal, dual, w_, b_, longer, [&] {
       std::vector<double> pulls = beta_;
       if (!is_balanced) balance(pulls);

@@ -168,14 +168,13 @@ void LinearSet::leave(const Group& group, std::size_t lane) {
   Machine& machine = *group.machines[lane];
   if (machine.rungs.size() == machine.factors.size()) return;
   const double factor = machine.factors[machine.rungs.size()] / machine.task.factor;
-  Attempt attempt{group.lanes->standing(lane), group.lanes->w(lane), group.lanes->b(lane), group.lanes->beta(lane),
-                  group.lanes->n_free(lane)};
+  Attempt attempt{group.lanes->standing(lane), group.lanes->w(lane), group.lanes->b(lane), group.lanes->beta(lane)};
   if (factor != 1) {  // the lane has ended its rung
     attempt.standing.steps = 0;
     if (!machine.task.is_squared) climb(machine.task, factor, attempt.beta);
     machine.task.factor *= factor;
   }
-  hand_over(machine, attempt, successor(machine, attempt.n_free));
+  hand_over(machine, attempt, successor(machine, group.lanes->n_free(lane)));
 }
 
 // True when the machine has climbed its last rung.
@@ -196,7 +195,7 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
     if (goes_back || (may_change && ending != LinearEnding::converged && plan_.patience < plan_.most_steps)) {
       const std::int64_t n_free = machine.solver->n_free();
       const std::unique_ptr<LinearSolver> tried = std::move(machine.solver);
-      hand_over(machine, {tried->standing(), tried->w(), tried->b(), tried->beta(), n_free},
+      hand_over(machine, {tried->standing(), tried->w(), tried->b(), tried->beta()},
                 goes_back ? LinearMethod::descent : successor(machine, n_free));
       continue;
     }
@@ -213,46 +212,37 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
   }
 }
 
-// True when no group is left.
-bool LinearSet::run_groups(std::chrono::steady_clock::time_point until) {
-  if (group_workers_.empty()) {
-    const auto wanted = std::min<std::size_t>(groups_.size(), static_cast<std::size_t>(std::max(1, threads_)));
-    for (std::size_t k = 0; k < wanted; ++k) group_workers_.push_back(std::make_unique<GroupWorker>());
+// True when every job is done.
+template <class Job, class Advance>
+bool LinearSet::go_through(const std::vector<std::unique_ptr<Job>>& jobs, Turns<Job>& turns,
+                           std::chrono::steady_clock::time_point until, Advance advance_job) {
+  using Worker = typename Turns<Job>::Worker;
+  if (turns.workers.empty()) {
+    const auto wanted = std::min<std::size_t>(jobs.size(), static_cast<std::size_t>(std::max(1, threads_)));
+    for (std::size_t k = 0; k < wanted; ++k) turns.workers.push_back(std::make_unique<Worker>());
   }
-  const bool is_done = take_turns(
-      group_workers_, next_group_, groups_.size(), until,
-      [](const GroupWorker& worker) { return worker.group == nullptr; },
-      [&](GroupWorker& worker, std::size_t job) { worker.group = groups_[job].get(); },
-      [&](GroupWorker& worker) {
-        if (!advance(*worker.group, until)) return false;
-        worker.group = nullptr;
+  return take_turns(
+      turns.workers, turns.next, jobs.size(), until, [](const Worker& worker) { return worker.job == nullptr; },
+      [&](Worker& worker, std::size_t number) { worker.job = jobs[number].get(); },
+      [&](Worker& worker) {
+        if (!advance_job(*worker.job)) return false;
+        worker.job = nullptr;
         return true;
       });
-  if (is_done) groups_.clear();
-  return is_done;
 }
 
 bool LinearSet::run(double seconds) {
   const auto until = in_seconds(seconds);
   if (!is_grouped_) form_groups();
-  if (!groups_.empty() && !run_groups(until)) return false;
-  if (machines_.size() == 1) {
-    Machine& machine = *machines_.front();
-    return machine.rungs.size() == machine.factors.size() || advance(machine, until, threads_);
+  if (!groups_.empty()) {
+    if (!go_through(groups_, group_turns_, until, [&](Group& group) { return advance(group, until); })) return false;
+    groups_.clear();
   }
-  if (workers_.empty()) {
-    const auto wanted = std::min<std::size_t>(machines_.size(), static_cast<std::size_t>(std::max(1, threads_)));
-    for (std::size_t k = 0; k < wanted; ++k) workers_.push_back(std::make_unique<Worker>());
-  }
-  return take_turns(
-      workers_, next_, machines_.size(), until, [](const Worker& worker) { return worker.machine == nullptr; },
-      [&](Worker& worker, std::size_t job) { worker.machine = machines_[job].get(); },
-      [&](Worker& worker) {
-        const bool is_done = worker.machine->rungs.size() == worker.machine->factors.size();
-        if (!is_done && !advance(*worker.machine, until, 1)) return false;
-        worker.machine = nullptr;
-        return true;
-      });
+  const auto advance_alone = [&](Machine& machine, int threads) {
+    return machine.rungs.size() == machine.factors.size() || advance(machine, until, threads);
+  };
+  if (machines_.size() == 1) return advance_alone(*machines_.front(), threads_);
+  return go_through(machines_, turns_, until, [&](Machine& machine) { return advance_alone(machine, 1); });
 }
 
 std::vector<LinearRung> LinearSet::rungs(std::size_t machine) const {

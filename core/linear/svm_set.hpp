@@ -86,11 +86,22 @@ class LinearSet {
     std::span<const double> w;
     double b;
     std::vector<double> beta;
-    std::int64_t n_free;
   };
 
+  // Who is at work on which job, and which is next.
+  template <class Job>
+  struct Turns {
+    struct Worker {
+      Job* job = nullptr;
+    };
+    std::vector<std::unique_ptr<Worker>> workers;
+    std::atomic<std::size_t> next{0};
+  };
+
+  template <class Job, class Advance>
+  bool go_through(const std::vector<std::unique_ptr<Job>>& jobs, Turns<Job>& turns,
+                  std::chrono::steady_clock::time_point until, Advance advance_job);
   void form_groups();
-  bool run_groups(std::chrono::steady_clock::time_point until);
   bool advance(Group& group, std::chrono::steady_clock::time_point until);
   std::int64_t patience_of(const Group& group) const;
   bool is_foreseen_as_slow(const Group& group) const;
@@ -109,20 +120,12 @@ class LinearSet {
   SymmetricBlas blas_;
   int threads_;
   std::vector<std::unique_ptr<Machine>> machines_;
-  std::atomic<std::size_t> next_{0};
   std::atomic<std::int64_t> ended_{0};
-  struct Worker {
-    Machine* machine = nullptr;
-  };
-  std::vector<std::unique_ptr<Worker>> workers_;
+  Turns<Machine> turns_;
 
   bool is_grouped_ = false;
   std::vector<std::unique_ptr<Group>> groups_;
-  std::atomic<std::size_t> next_group_{0};
-  struct GroupWorker {
-    Group* group = nullptr;
-  };
-  std::vector<std::unique_ptr<GroupWorker>> group_workers_;
+  Turns<Group> group_turns_;
 };
 
 }  // namespace margrove

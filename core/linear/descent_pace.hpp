@@ -1,0 +1,44 @@
+// What coordinate descent of one machine and of several side by side have in common: how far ahead rows are fetched,
+// and when a pass is worth computing the gap for.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "dispatch.hpp"
+#include "rows.hpp"
+
+namespace margrove {
+
+struct DescentPace {
+  static constexpr std::int64_t kAhead = 8;                 // visits ahead for which a row is fetched
+  static constexpr std::int64_t kMostPassesUnchecked = 20;  // before the gap is computed, whatever it seems to be
+  static constexpr double kSoonEnough = 1.5;                // times the limit, of the gap as it seems
+  static constexpr double kRounding = 1e-15;                // of a value
+  static constexpr std::int64_t kPatience = 2000;           // passes without a better gap before a solve has stalled
+};
+
+// Whether the gap, as it seemed row by row during a pass that ended at this dual value, is small enough to be computed;
+// `wanted` is what it must have come down to since it last was.
+inline bool seems_to_have_ended(double seeming_gap, double dual, double wanted, double tol) {
+  const double limit = tol * std::max(std::abs(dual) + seeming_gap, 1e-300);
+  return seeming_gap <= DescentPace::kSoonEnough * limit && seeming_gap <= wanted;
+}
+
+template <class T>
+MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {
+  const char* row = reinterpret_cast<const char*>(rows.row(i));
+  const std::int64_t bytes = std::min<std::int64_t>(rows.d * static_cast<std::int64_t>(sizeof(T)), 512);
+  for (std::int64_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(row + offset);
+}
+template <class T>
+MARGROVE_INLINE void fetch(const CsrRows<T>& rows, std::int64_t i) {
+  const std::int64_t at = rows.start[i];
+  for (std::int64_t k = 0; k < 4; ++k)
+    __builtin_prefetch(rows.data + at + 64 / static_cast<std::int64_t>(sizeof(T)) * k);
+  __builtin_prefetch(rows.column + at);
+  __builtin_prefetch(rows.column + at + 16);
+}
+
+}  // namespace margrove
