@@ -35,11 +35,7 @@ def read_delimited(
         If rows are ragged, a cell is too long, a quote is not closed, the encoding is wrong, names repeat, a
         number is infinite, or there are no rows.
     """
-    content = as_utf8(content, encoding)
-    dialect = sniff(content, delimiter=delimiter, header=header, missing=missing)
-    if dialect.delimiter == " ":
-        content = content.replaced(squeezed(content.data))
-        dialect = sniff(content, delimiter=" ", header=header, missing=missing)
+    content, dialect = _sniffed(content, header, delimiter, encoding, missing)
     lines = LineIndex(content, dialect)
     names = column_names(dialect, content.name)
     arrow = _parse(content, dialect, names, missing)
@@ -68,11 +64,7 @@ def written_cells(
     import pyarrow as pa
     import pyarrow.csv
 
-    content = as_utf8(content, encoding)
-    dialect = sniff(content, delimiter=delimiter, header=header, missing=missing)
-    if dialect.delimiter == " ":
-        content = content.replaced(squeezed(content.data))
-        dialect = sniff(content, delimiter=" ", header=header, missing=missing)
+    content, dialect = _sniffed(content, header, delimiter, encoding, missing)
     arrow = pyarrow.csv.read_csv(
         content.open(dialect.body),
         read_options=pyarrow.csv.ReadOptions(
@@ -84,6 +76,18 @@ def written_cells(
         ),
     )
     return {name: arrow.column(name).to_pylist() for name in names}
+
+
+def _sniffed(
+    content: Content, header: bool | str, delimiter: str, encoding: str, missing: tuple[str, ...]
+) -> tuple[Content, Dialect]:
+    """The text in UTF-8, with one blank where several part the cells, and how it is to be parsed."""
+    content = as_utf8(content, encoding)
+    dialect = sniff(content, delimiter=delimiter, header=header, missing=missing)
+    if dialect.delimiter != " ":
+        return content, dialect
+    content = content.replaced(squeezed(content.data))
+    return content, sniff(content, delimiter=" ", header=header, missing=missing)
 
 
 def column_names(dialect: Dialect, file: str) -> list[str]:

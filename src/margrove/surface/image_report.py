@@ -36,8 +36,7 @@ def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
     is_known = np.isin(pictures.labels, learner.classes_.astype(str))
     if not is_known.any():
         refuse_unlabelled(model, pictures)
-    rows = np.flatnonzero(is_known)
-    known = PictureFolder(pictures.root, tuple(pictures[int(i)] for i in rows), pictures.labels[rows], pictures.notes)
+    known = pictures.take(np.flatnonzero(is_known))
     given: Any = known
     if hasattr(model, "steps"):
         given = model[0].transform(known)

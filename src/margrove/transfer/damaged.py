@@ -76,12 +76,7 @@ def without_damaged(pictures: PictureFolder) -> PictureFolder:
         return pictures
     kept = np.setdiff1d(np.arange(len(pictures)), rows)
     note = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} left out, no pictures that can be opened: "
-    return PictureFolder(
-        pictures.root,
-        tuple(pictures[int(row)] for row in kept),
-        pictures.labels[kept],
-        (*pictures.notes, note + names_of(pictures, rows)),
-    )
+    return pictures.take(kept, note + names_of(pictures, rows))
 
 
 def names_of(pictures: PictureFolder, rows: list[int]) -> str:

@@ -268,6 +268,11 @@ class PictureFolder(Sequence[Path]):
         """The names of the classes, sorted."""
         return sorted(set(self.labels.tolist()))
 
+    def take(self, rows: NDArray[np.intp], *notes: str) -> PictureFolder:
+        """Some of the pictures, with what more is to be said of those that are passed over."""
+        paths = tuple(self.paths[int(row)] for row in rows)
+        return PictureFolder(self.root, paths, self.labels[rows], (*self.notes, *notes))
+
 
 def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool = True) -> PictureFolder:
     """The pictures under a folder, in the order of their names; no picture is opened yet.
