@@ -10,8 +10,9 @@ import scipy.sparse
 
 from margrove.data.columns import MISSING, Column, category_column, clip
 from margrove.data.frames import first_infinite, infinite_cell
+from margrove.data.memory import check_memory
 from margrove.data.objects import column_from_objects
-from margrove.data.source import Content, as_utf8, bad_byte
+from margrove.data.source import Content, as_utf8, bad_byte, damage_refused
 from margrove.data.table import Table, duplicate_names
 from margrove.errors import InputError
 
@@ -29,15 +30,13 @@ def read_arff(content: Content, *, encoding: str) -> Table:
     import arff
 
     text = _text(content, encoding)
+    check_memory(100 * (text.count(",") + text.count("\n")), content.name)  # liac-arff's, as measured
     is_sparse = re.search(r"@data[^\n]*(\s|%[^\n]*\n)*\{", text, re.IGNORECASE) is not None
-    try:
-        document = arff.loads(text, return_type=arff.LOD if is_sparse else arff.DENSE)
-    except arff.ArffException as error:
-        raise _malformed(error, text, content.name) from None
-    except (ValueError, IndexError) as error:
-        # liac-arff trips over some declarations that are cut short.
-        problem = f"the ARFF file cannot be read ({clip(str(error), 80)})"
-        raise InputError(problem, file=content.name, cure="Check its @relation and @attribute lines.") from None
+    with damage_refused(content.name, "ARFF", "Check its @relation and @attribute lines."):
+        try:
+            document = arff.loads(text, return_type=arff.LOD if is_sparse else arff.DENSE)
+        except arff.ArffException as error:
+            raise _malformed(error, text, content.name) from None
     attributes, rows = document["attributes"], document["data"]
     names = [name for name, _ in attributes]
     if len(set(names)) < len(names):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.columns import MISSING, Column, boolean_column, category_column
+from margrove.data.columns import MISSING, Column, boolean_column, category_column, clip
+from margrove.data.source import damage_refused
 from margrove.data.table import Table, duplicate_names
-from margrove.errors import InputError
+from margrove.errors import InputError, MargroveError
 
 EPOCH = "1970-01-01"
 DAY_IN_SECONDS = 86_400
@@ -31,7 +34,8 @@ def table_from_arrow(arrow: Any, *, source: str, notes: Sequence[str] = (), line
     """
     import pyarrow.types as kinds
 
-    names = [str(name) for name in arrow.column_names]
+    with damage_refused(source, "Arrow"):
+        names = [str(name) for name in arrow.column_names]
     if len(set(names)) < len(names):
         raise duplicate_names(names, file=source, line=line)
     dates = [field.name for field in arrow.schema if kinds.is_date(field.type) or kinds.is_timestamp(field.type)]
@@ -44,13 +48,52 @@ def table_from_arrow(arrow: Any, *, source: str, notes: Sequence[str] = (), line
     if names and len(floats) == 1 and None not in floats:
         # One row of `cells` per column: each is contiguous, and the block is the transpose, not a copy.
         cells = np.empty((arrow.num_columns, arrow.num_rows), dtype=floats.pop())
-        for row, chunks in zip(cells, arrow.columns, strict=True):
-            _copy_numbers(chunks, row)
+        for name, row, chunks in zip(names, cells, arrow.columns, strict=True):
+            with _faults_named(name, chunks, source):
+                _copy_numbers(chunks, row)
         return Table(block=cells.T, names=names, source=source, notes=(*notes, *said))
-    columns = [
-        column_from_arrow(name, chunks, source=source) for name, chunks in zip(names, arrow.columns, strict=True)
-    ]
+    columns = []
+    for name, chunks in zip(names, arrow.columns, strict=True):
+        with _faults_named(name, chunks, source):
+            columns.append(column_from_arrow(name, chunks, source=source))
     return Table(columns, source=source, notes=(*notes, *said))
+
+
+@contextmanager
+def _faults_named(name: str, chunks: Any, source: str) -> Iterator[None]:
+    """Validate a column in full, then name it in the error about any other fault.
+
+    pyarrow reads a file without a look at the offsets and codes in it, and then follows them outside of their buffers.
+    """
+    import pyarrow as pa
+
+    start, chunk, is_valid = 0, None, False
+    try:
+        for chunk in chunks.chunks:
+            chunk.validate(full=True)
+            start += len(chunk)
+        is_valid = True
+        yield
+    except MargroveError:
+        raise
+    except (pa.ArrowException, ArithmeticError, ValueError) as error:
+        row = None if is_valid else _row_of(str(error), chunk)
+        where = "" if row is None else f" in row {start + row + 1}"
+        problem = f"the cell{where or 's'} cannot be read ({clip(str(error), 100)})"
+        cure = "Write the table again, text in UTF-8."
+        raise InputError(problem, file=source, column=name, cure=cure) from None
+
+
+def _row_of(fault: str, chunk: Any) -> int | None:
+    """Return the row that pyarrow's complaint about a chunk is about, where it has one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    place = re.search(r"(?:index|position|slot) (\d+)", fault)
+    if place is None or not fault.startswith("Dictionary array"):
+        return None if place is None else int(place[1])
+    row = pc.index(chunk.indices, pa.scalar(int(place[1]), chunk.indices.type)).as_py()  # the place is a level's
+    return None if row < 0 else int(row)
 
 
 def column_from_arrow(name: str, chunks: Any, *, source: str | None = None) -> Column:
@@ -68,6 +111,8 @@ def column_from_arrow(name: str, chunks: Any, *, source: str | None = None) -> C
     if kinds.is_boolean(kind):
         missing = pc.is_null(chunks).to_numpy() if chunks.null_count else None
         return boolean_column(name, pc.fill_null(chunks, False).to_numpy(), missing)
+    if chunks.null_count and (kinds.is_dictionary(kind) or kinds.is_string_view(kind)):
+        chunks = pa.chunked_array([_cleared(chunk) for chunk in chunks.chunks])
     if kinds.is_dictionary(kind):
         if kinds.is_nested(kind.value_type) or _is_binary(kind.value_type):
             raise _unreadable(name, kind.value_type, source)
@@ -79,6 +124,23 @@ def column_from_arrow(name: str, chunks: Any, *, source: str | None = None) -> C
     if kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_time(kind) or kinds.is_duration(kind):
         return Column(name, "numeric", _days(chunks))
     raise _unreadable(name, kind, source)
+
+
+def _cleared(chunk: Any) -> Any:
+    """Return a dictionary array, or one of string views, with zeros in its null cells: valid arrays may have anything
+    there, and pyarrow follows it outside of the buffers when it unifies dictionaries or casts views."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
+
+    is_null = chunk.is_null().to_numpy(zero_copy_only=False)
+    if kinds.is_dictionary(chunk.type):
+        codes = pa.array(pc.fill_null(chunk.indices, 0).to_numpy(), mask=is_null)
+        return pa.DictionaryArray.from_arrays(codes, chunk.dictionary)
+    validity, views, *texts = chunk.buffers()
+    cells = np.frombuffer(views, np.int64).reshape(-1, 2).copy()  # a view has 16 bytes
+    cells[chunk.offset : chunk.offset + len(chunk)][is_null] = 0
+    return pa.Array.from_buffers(chunk.type, len(chunk), [validity, pa.py_buffer(cells), *texts], offset=chunk.offset)
 
 
 def _float_type(kind: Any) -> Any:

@@ -6,27 +6,33 @@ columns, is settled by a first walk over it, so that every chunk has the same co
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
-import lzma
 import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from margrove.data.arrow import table_from_arrow
-from margrove.data.columnar import PANDAS_INDEX
-from margrove.data.columns import clip
+from margrove.data.columnar import columnar_batches, table_from_batches
 from margrove.data.delimited import DEFAULT_MISSING, carries_nothing, column_names, parse_block
 from margrove.data.dialect import Dialect, sniff, squeezed
 from margrove.data.fault import LineIndex
 from margrove.data.frames import check_finite, first_infinite, infinite_cell
 from margrove.data.parsed_blocks import ParsedBlocks
-from margrove.data.source import Content, Format, byte_order_mark, open_content, recognise
+from margrove.data.source import (
+    Content,
+    Format,
+    byte_order_mark,
+    compression_of,
+    damage_refused,
+    open_content,
+    open_file,
+    recognise,
+)
 from margrove.data.svmlight import first_index, parse_svmlight, svmlight_table
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
@@ -35,7 +41,7 @@ from margrove.progress import Progress, report
 
 HEAD = 1 << 22  # bytes that are looked at to recognise the format and the dialect
 LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 26  # bytes of text read at a time
-_OPENERS: dict[bytes, Any] = {rb"\x1f\x8b": gzip.open, rb"BZh[1-9]1AY&SY": bz2.open, rb"\xfd7zXZ\x00": lzma.open}
+MOST_RECORD = 1 << 28  # bytes without the end of a row: a block and a row of 192 MiB
 _QUOTED = rb'(?:^|(?<=[%s\r\n]))"(?:[^"]|"")*(?:"|\Z)'
 
 
@@ -240,23 +246,20 @@ class _TextFile:
     """A file that is read in blocks of whole lines, decompressed and in UTF-8."""
 
     def __init__(self, path: str, encoding: str) -> None:
-        start = open_content(path) if os.path.isdir(path) or not os.path.exists(path) else None
-        assert start is None  # both raise
-        self.path = path
-        with open(path, "rb") as raw:
-            magic = raw.read(16)
-        self._open = next((opener for pattern, opener in _OPENERS.items() if re.match(pattern, magic)), open)
+        raw = open_file(Path(path))
+        self.path, magic = path, raw.head(16)
+        compression: tuple[str, Any] = compression_of(magic) or ("text", open)
+        self._method, self._open = compression
         self.is_compressed = self._open is not open
-        with self._open(path, "rb") as file:
+        with damage_refused(path, self._method), self._open(path, "rb") as file:
             first = file.read(HEAD)
         if not first.strip():
             raise InputError("the file is empty", file=path, cure="Was it fully written?")
         self.encoding = (byte_order_mark(first) or "utf-8") if encoding == "auto" else encoding
         self.is_utf8 = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-        extension = Content(path).extension or _extension(path)
         if not self.is_utf8 and first[:6] != b"\x93NUMPY":
             first = self._decoded(first, final=False)
-        self.head = Content(path, extension, held=first)
+        self.head = Content(path, raw.extension, held=first)
 
     def _decoded(self, data: bytes, *, final: bool) -> bytes:
         decoder = codecs.getincrementaldecoder(self.encoding)()
@@ -275,10 +278,13 @@ class _TextFile:
     def blocks(self, size: int, skipped: int, delimiter: str | None) -> Iterator[tuple[int, Content]]:
         """Blocks of whole records of about ``size`` bytes, each with the number of lines before it, the first
         ``skipped`` lines left out. ``delimiter`` is that of cells whose quotes may hold line ends; None: none may."""
-        with self._open(self.path, "rb") as file:
+        with damage_refused(self.path, self._method), self._open(self.path, "rb") as file:
             rest, line = b"", 0
             for data in self._pieces(file, size):
                 rest += data
+                if len(rest) > MOST_RECORD:
+                    problem = f"the rows do not end within {len(rest) >> 20} MiB"
+                    raise InputError(problem, file=self.path, line=line + 1, cure="Is a quote left open?")
                 while skipped > line and (end := _line_end(rest)):
                     rest, line = rest[end:], line + 1
                 if skipped > line:
@@ -304,11 +310,6 @@ class _TextFile:
                 data = (text.lstrip("\ufeff") if is_first else text).encode()
             is_first = False
             yield data
-
-
-def _extension(path: str) -> str:
-    endings = [ending.lower() for ending in re.findall(r"\.[^./\\]+", os.path.basename(path))]
-    return next((ending for ending in reversed(endings) if ending not in (".gz", ".bz2", ".xz")), "")
 
 
 def _line_end(data: bytes) -> int:
@@ -532,55 +533,18 @@ class ColumnarChunks(TableChunks):
         super().__init__(content, rows, target, drop_unlabelled)
         self._form = form
         if form == "parquet" and not drop_unlabelled:
-            self.n_rows = self._damaged(self._parquet_rows)
+            import pyarrow.parquet
+
+            with damage_refused(self.source, "Parquet"):
+                self.n_rows = int(pyarrow.parquet.ParquetFile(content.open(0)).metadata.num_rows)
         else:
             self.n_rows = sum(table.n_rows for table in self._tables())
         if self.n_rows == 0:
             raise InputError("the file has columns but no rows", file=self.source, cure="Was it fully written?")
 
-    def _parquet_rows(self) -> int:
-        import pyarrow.parquet
-
-        return int(pyarrow.parquet.ParquetFile(self._content.open(0)).metadata.num_rows)
-
-    def _damaged(self, work: Any) -> Any:
-        import pyarrow as pa
-
-        try:
-            return work()
-        except (pa.ArrowException, OSError) as error:
-            reason = clip(str(error).rstrip("."), 100)
-            problem = f"the {self._form.capitalize()} file is damaged or cut short ({reason})"
-            raise InputError(problem, file=self.source, cure="Write or download it again.") from None
-
-    def _batches(self) -> Iterator[Any]:
-        import pyarrow as pa
-
-        buffer = self._content.open(0)
-        if self._form == "parquet":
-            import pyarrow.parquet
-
-            file = self._damaged(lambda: pyarrow.parquet.ParquetFile(buffer))
-            batches = file.iter_batches(batch_size=self.rows)
-        elif self._form == "arrow":
-            reader = self._damaged(lambda: pa.ipc.open_file(buffer))
-            batches = (reader.get_batch(place) for place in range(reader.num_record_batches))
-        else:
-            batches = iter(self._damaged(lambda: pa.ipc.open_stream(buffer)))
-        while (batch := self._damaged(lambda: next(batches, None))) is not None:
-            yield batch
-
     def _tables(self) -> Iterator[Table]:
-        import pyarrow as pa
-
-        for batch in self._batches():
-            arrow = pa.Table.from_batches([batch])
-            if arrow.num_rows == 0:
-                continue
-            if PANDAS_INDEX in arrow.column_names:
-                arrow = arrow.drop_columns([PANDAS_INDEX])
-            table = table_from_arrow(arrow, source=self.source)
-            check_finite(table)
-            chosen = self._with_target(table)
-            if chosen is not None:
-                yield chosen
+        for batch in columnar_batches(self._content, self._form, self.rows):
+            if batch.num_rows:
+                chosen = self._with_target(table_from_batches([batch], self.source, self._form))
+                if chosen is not None:
+                    yield chosen

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from margrove.data.arrow import table_from_arrow
-from margrove.data.columns import clip
 from margrove.data.frames import check_finite
-from margrove.data.source import Content, Format
+from margrove.data.memory import check_memory
+from margrove.data.source import Content, Format, damage_refused
 from margrove.data.table import Table
 from margrove.errors import InputError
 
 PANDAS_INDEX = "__index_level_0__"  # what pandas calls an index that it writes as a column
+BATCH = 1 << 16  # rows of a Parquet file read at a time
 
 
 def read_columnar(content: Content, form: Format) -> Table:
@@ -20,37 +22,47 @@ def read_columnar(content: Content, form: Format) -> Table:
     Raises
     ------
     InputError
-        If the file is damaged, has no rows, or a column cannot be read.
+        If the file is damaged, has no rows, does not fit in memory, or a column cannot be read.
     """
+    batches, n_rows, n_bytes = [], 0, 0
+    for batch in columnar_batches(content, form):
+        batches.append(batch)
+        n_rows += batch.num_rows
+        n_bytes += batch.get_total_buffer_size()
+        # The table takes as much again, or 8 bytes for each cell where pyarrow takes less.
+        check_memory(max(n_bytes, 8 * n_rows * batch.num_columns), content.name)
+    if n_rows == 0:
+        raise InputError("the file has columns but no rows", file=content.name, cure="Was it fully written?")
+    return table_from_batches(batches, content.name, form)
+
+
+def columnar_batches(content: Content, form: Format, rows: int = BATCH) -> Iterator[Any]:
+    """Yield the record batches of a file, not yet validated; those of a Parquet file have at most so many rows."""
     import pyarrow as pa
 
-    try:
-        arrow = _read(content, form)
-    except (pa.ArrowException, OSError) as error:
-        # pa.ArrowException covers what is malformed, OSError what ends too early.
-        reason = clip(str(error).rstrip("."), 100)
-        name = form.capitalize()
-        problem = f"the {name} file is damaged or cut short ({reason})"
-        raise InputError(problem, file=content.name, cure="Write or download it again.") from None
-    if arrow.num_rows == 0:
-        raise InputError("the file has columns but no rows", file=content.name, cure="Was it fully written?")
+    with damage_refused(content.name, form.capitalize()):
+        buffer = content.open(0)
+        if form == "parquet":
+            import pyarrow.parquet
+
+            yield from pyarrow.parquet.ParquetFile(buffer).iter_batches(batch_size=rows)
+        elif form == "arrow":
+            reader = pa.ipc.open_file(buffer)
+            yield from (reader.get_batch(place) for place in range(reader.num_record_batches))
+        else:
+            yield from pa.ipc.open_stream(buffer)
+
+
+def table_from_batches(batches: list[Any], source: str, form: Format) -> Table:
+    """Return record batches of a file as a table without a target, and without the index that pandas wrote."""
+    import pyarrow as pa
+
     notes = []
-    if PANDAS_INDEX in arrow.column_names:
-        arrow = arrow.drop_columns([PANDAS_INDEX])
-        notes.append("The index that pandas wrote into the file is left out.")
-    table = table_from_arrow(arrow, source=content.name, notes=notes)
+    with damage_refused(source, form.capitalize()):
+        arrow = pa.Table.from_batches(batches)
+        if PANDAS_INDEX in arrow.column_names:
+            arrow = arrow.drop_columns([PANDAS_INDEX])
+            notes.append("The index that pandas wrote into the file is left out.")
+    table = table_from_arrow(arrow, source=source, notes=notes)
     check_finite(table)
     return table
-
-
-def _read(content: Content, form: Format) -> Any:
-    import pyarrow as pa
-
-    buffer = content.open(0)
-    if form == "parquet":
-        import pyarrow.parquet
-
-        return pyarrow.parquet.read_table(buffer)
-    if form == "arrow":
-        return pa.ipc.open_file(buffer).read_all()
-    return pa.ipc.open_stream(buffer).read_all()

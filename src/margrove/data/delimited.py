@@ -13,6 +13,7 @@ from margrove.data.columns import Column, clip
 from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, sniff, squeezed
 from margrove.data.fault import LineIndex, open_quote, trace
 from margrove.data.frames import first_infinite, infinite_cell
+from margrove.data.memory import CELL, check_memory
 from margrove.data.source import Content, as_utf8, bad_byte, has_text
 from margrove.data.table import Table, duplicate_names
 from margrove.errors import InputError
@@ -104,6 +105,9 @@ def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[
     """The rows as a pyarrow Table, or an `InputError` that names the line of the fault."""
     import pyarrow as pa
 
+    n_lines = content.count_lines(dialect.body)
+    # Every cell takes a byte of the text at least, also where line breaks in cells make lines look like rows.
+    check_memory(CELL * min(n_lines * dialect.n_columns, content.size), content.name)
     longest = max((len(line) for line in content.head().splitlines()), default=0)
     block = max(BLOCK, 4 * longest)
     try:
@@ -111,7 +115,7 @@ def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[
         # Cells with line breaks are rare, and to parse with them allowed takes a third longer. Parsed without
         # it, rows around a break at the end of a block may be lost without a word; but as every row ends a
         # line, none is lost if there are as many rows as lines. Otherwise there are breaks, or blank lines.
-        if arrow.num_rows == content.count_lines(dialect.body) or b'"' not in content.data:
+        if arrow.num_rows == n_lines or b'"' not in content.data:
             return arrow
     except pa.ArrowInvalid:
         pass  # with line breaks allowed it may be sound; if not, the fault shows again

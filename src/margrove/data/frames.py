@@ -147,15 +147,21 @@ def _from_sparse(X: Any, names: Sequence[str] | None = None) -> Table:
 def _from_frame(X: Any) -> Table:
     """A frame of any library narwhals knows, column by column through pyarrow."""
     import narwhals as nw
+    import pyarrow as pa
+
+    from margrove.data.arrow import table_from_arrow
 
     library = type(X).__module__.split(".")[0]
     source = f"{library} table"
+    if library == "pyarrow":  # a Table, a RecordBatch or a reader of batches
+        return table_from_arrow(X if isinstance(X, pa.Table) else pa.table(X), source=source)
     names = [str(name) for name in getattr(X, "column_names", X.columns)]
     if len(set(names)) < len(names):
         raise duplicate_names(names, file=source)  # narwhals would refuse it too, less plainly
     frame = nw.from_native(X, eager_only=True)
     kinds = set(frame.schema.values())
-    if kinds in ({nw.Float32}, {nw.Float64}):
+    is_arrow = any(hasattr(kind, "pyarrow_dtype") for kind in getattr(X, "dtypes", ()))  # to be validated
+    if kinds in ({nw.Float32}, {nw.Float64}) and not is_arrow:
         return Table(block=frame.to_numpy(), names=names, source=source)
     return _from_series(frame, names, source)
 

@@ -18,21 +18,21 @@ from numpy.typing import NDArray
 
 from margrove.data.columns import category_column, clip, named, numeric_column
 from margrove.data.frames import as_table, check_finite
-from margrove.data.source import Content, binary_file
+from margrove.data.memory import check_memory
+from margrove.data.source import Content, binary_file, damage_refused
 from margrove.data.table import Table
 from margrove.data.target import Target
 from margrove.errors import InputError
 
 PAIRS = (("X_train", "y_train"), ("X", "y"), ("data", "target"))
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
+_CURE = "Save it again with numpy.savez, as plain arrays."
 
 
 def read_npy(content: Content) -> Table:
     """Read one array of two dimensions: the table without a target."""
-    try:
+    with damage_refused(content.name, "NumPy", _CURE):
         array = np.load(io.BytesIO(content.data), allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise _damaged(content, error) from None
     table = as_table(_checked(array, content, "array"))
     return table.renamed(table.names, source=content.name)
 
@@ -45,18 +45,14 @@ def read_npz(content: Content, target: Target) -> Table:
     InputError
         If the archive is damaged, holds Python objects, or has no features that can be recognised.
     """
-    if not zipfile.is_zipfile(io.BytesIO(content.data)):
-        raise _damaged(content, "the end of the archive is missing")
-    with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-        members = archive.namelist()
-    if not all(member.endswith(".npy") for member in members):
-        raise binary_file(content.name, "a ZIP archive (an .xlsx workbook?)")
-    try:
+    with damage_refused(content.name, "NumPy", _CURE):
+        with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+            members = archive.namelist()
+        if not all(member.endswith(".npy") for member in members):
+            raise binary_file(content.name, "a ZIP archive (an .xlsx workbook?)")
         with np.load(io.BytesIO(content.data), allow_pickle=False) as archive:
             arrays = _Arrays(content, archive)
             return _read_arrays(arrays, content, target)
-    except (zipfile.BadZipFile, EOFError, OSError) as error:
-        raise _damaged(content, error) from None
 
 
 class _Arrays:
@@ -70,9 +66,12 @@ class _Arrays:
         return name in self.names
 
     def __getitem__(self, name: str) -> NDArray[Any]:
+        check_memory(2 * self._archive.zip.getinfo(f"{name}.npy").file_size, self._content.name)
         try:
             array: NDArray[Any] = self._archive[name]
         except ValueError as error:
+            if "allow_pickle" not in str(error):
+                raise
             problem = f"the array {name!r} cannot be read without running code in it ({clip(str(error), 60)})"
             cure = "Save it as plain numbers or text, not as objects."
             raise InputError(problem, file=self._content.name, cure=cure) from None
@@ -149,8 +148,3 @@ def _with_labels(table: Table, arrays: _Arrays, name: str) -> Table:
     labelled = table.with_target(target, *notes)
     check_finite(labelled)
     return labelled
-
-
-def _damaged(content: Content, error: object) -> InputError:
-    problem = f"the NumPy file is damaged or holds objects ({clip(str(error), 80)})"
-    return InputError(problem, file=content.name, cure="Save it again with numpy.savez, as plain arrays.")

@@ -10,8 +10,8 @@ import lzma
 import os
 import re
 import sys
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,17 +19,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from margrove.errors import InputError, ParameterError
+from margrove.data.columns import clip
+from margrove.data.memory import check_memory
+from margrove.errors import InputError, MargroveError, ParameterError
 
 Format = Literal["delimited", "arff", "svmlight", "npz", "npy", "parquet", "arrow", "arrow stream"]
 
 LINE_END = ord("\n")
 HEAD = 1 << 16  # bytes that are looked at to recognise a format: 64 KiB hold some hundred rows of most tables
 
-_COMPRESSIONS: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {  # by a pattern of their first bytes
-    rb"\x1f\x8b": ("gzip", gzip.decompress),
-    rb"BZh[1-9]1AY&SY": ("bzip2", bz2.decompress),
-    rb"\xfd7zXZ\x00": ("xz", lzma.decompress),
+PIECE = 1 << 24  # bytes decompressed at a time
+
+_COMPRESSIONS: dict[bytes, tuple[str, Callable[..., Any]]] = {  # by a pattern of their first bytes
+    rb"\x1f\x8b": ("gzip", gzip.open),
+    rb"BZh[1-9]1AY&SY": ("bzip2", bz2.open),
+    rb"\xfd7zXZ\x00": ("xz", lzma.open),
 }
 _MAGIC: dict[bytes, Format] = {
     b"PAR1": "parquet",
@@ -149,16 +153,14 @@ def open_content(source: Any) -> Content:
         If there is no such file, or it is a directory, unreadable, empty, or damaged in its compression.
     """
     if isinstance(source, (str, os.PathLike)) and os.fspath(source) != "-":
-        content = _open_file(Path(source))
+        content = open_file(Path(source))
     else:
         name, data = _read_stream(source)
         content = Content(name, _extension(name), held=data)
     head = content.head()
-    for magic, (method, decompress) in _COMPRESSIONS.items():
-        if re.match(magic, head):
-            content = content.replaced(_decompress(content.data, method, decompress, content.name))
-            head = content.head()
-            break
+    if compression_of(head) is not None:
+        content = content.replaced(_decompressed(content, head))
+        head = content.head()
     if not has_text(head) and not has_text(content.data):
         raise InputError("the file is empty", file=content.name, cure="Was it fully written?")
     return content
@@ -174,7 +176,8 @@ def has_text(data: bytes) -> bool:
     return re.search(rb"\S", data) is not None
 
 
-def _open_file(path: Path) -> Content:
+def open_file(path: Path) -> Content:
+    """Return a file as it is, compressed or not; raise `InputError` if it cannot be read."""
     name = str(path)
     try:
         with path.open("rb") as file:
@@ -207,14 +210,40 @@ def _read_stream(source: Any) -> tuple[str, bytes]:
     return name if isinstance(name, str) else "stream", data.encode() if isinstance(data, str) else bytes(data)
 
 
-def _decompress(data: bytes, method: str, decompress: Callable[[bytes], bytes], name: str) -> bytes:
+def compression_of(head: bytes) -> tuple[str, Callable[..., Any]] | None:
+    """Return the name and the opener of the compression that these first bytes announce."""
+    return next((found for magic, found in _COMPRESSIONS.items() if re.match(magic, head)), None)
+
+
+def _decompressed(content: Content, head: bytes) -> bytes:
+    """Return the decompressed content. A small file may hold any amount, so the free memory is checked on the way."""
+    found = compression_of(head)
+    assert found is not None
+    method, opener = found
+    whole = io.BytesIO()
+    with damage_refused(content.name, method), opener(content.path or io.BytesIO(content.data), "rb") as file:
+        while piece := file.read(PIECE):
+            whole.write(piece)
+            check_memory(whole.tell(), content.name)  # to parse it takes as much again, at least
+    return whole.getvalue()
+
+
+@contextmanager
+def damage_refused(
+    file: str, form: str, cure: str = "If it is damaged or cut short, write or download it again."
+) -> Iterator[None]:
+    """Turn what a parser of another library raises into an `InputError` that names the file.
+
+    Parsers meet damaged bytes with nearly every exception there is: zlib.error, tokenize.TokenError, struct.error,
+    NotImplementedError, MemoryError for a size that nothing can have.
+    """
     try:
-        return decompress(data)
-    except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
-        # bz2 and lzma report a truncated file as ValueError and LZMAError.
-        is_short = isinstance(error, EOFError) or "end-of-stream" in str(error)
-        what = f"ends before its {method} data does" if is_short else f"has damaged {method} data ({error})"
-        raise InputError(f"the file {what}", file=name, cure="Copy or download it again.") from None
+        yield
+    except (MargroveError, FileNotFoundError):
+        raise
+    except Exception as error:
+        reason = clip(str(error).rstrip("."), 100) or type(error).__name__
+        raise InputError(f"the {form} file cannot be read ({reason})", file=file, cure=cure) from None
 
 
 def recognise(content: Content, *, is_encoded: bool = False) -> Format:

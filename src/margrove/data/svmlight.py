@@ -11,6 +11,7 @@ import scipy.sparse
 
 from margrove.data.columns import Column, clip
 from margrove.data.frames import first_infinite, infinite_cell
+from margrove.data.memory import check_memory
 from margrove.data.source import Content
 from margrove.data.table import Table
 from margrove.errors import InputError
@@ -41,6 +42,7 @@ def parse_svmlight(content: Content, n_features: int | None = None) -> tuple[Any
     """A CSR matrix, whose first column is that of the index 0, and the labels."""
     from sklearn.datasets import load_svmlight_file
 
+    check_memory(48 * content.data.count(b":") + 32 * content.data.count(b"\n"), content.name)  # as measured
     try:
         # Indices are kept as they are written, so that two files of one problem agree on their names.
         X, y = load_svmlight_file(io.BytesIO(content.data), n_features=n_features, zero_based=True)
@@ -60,6 +62,7 @@ def first_index(matrix: Any) -> int:
 
 def svmlight_table(content: Content, matrix: Any, y: Any, *, first: int) -> Table:
     """Rows that `parse_svmlight` gave as a table, whose columns begin with index ``first``."""
+    check_memory(200 * matrix.shape[1], content.name)  # the names of the columns, as measured
     table = Table(
         block=matrix[:, first:],
         names=[f"feature_{index}" for index in range(first, matrix.shape[1])],

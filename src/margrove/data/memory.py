@@ -1,0 +1,53 @@
+"""Refuse to read what does not fit in the free memory, before it is exhausted."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from margrove.errors import InputError
+
+SMALL = 1 << 27  # bytes: less than 128 MiB is read without a look at the free memory
+CELL = 20  # bytes of a cell while text is parsed, as measured: a float64 of pyarrow's and one of ours, and some
+
+
+def check_memory(needed: int, file: str) -> None:
+    """Raise `InputError` if reading a file takes more bytes than are free."""
+    if needed <= SMALL or needed <= (free := free_memory()):
+        return
+    raise InputError(
+        f"it takes about {needed / 1e9:.1f} GB of memory to read, and {free / 1e9:.1f} GB are free",
+        file=file,
+        cure="Read a part of it, or its rows a chunk at a time with read_chunks.",
+    )
+
+
+def free_memory() -> int:
+    """Return the bytes that this process can still take: the least of what the machine, its control group and the
+    limit of its address space leave. Where the system does not say, there is no limit."""
+    left = [sys.maxsize]
+    unknown = suppress(ImportError, AttributeError, OSError, ValueError)
+    with unknown:
+        left.append(1024 * _number("/proc/meminfo", "MemAvailable:"))
+    with unknown:  # "4:memory:/job" in version 1 of control groups, "0::/job" in version 2; a container sees "/"
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, job = line.split(":", 2)
+            limit, used = ("limit_in_bytes", "usage_in_bytes") if controllers else ("max", "current")
+            for folder in {f"/sys/fs/cgroup/{controllers}", f"/sys/fs/cgroup/{controllers}{job}"}:
+                with unknown:  # the cache of files is given back when memory is needed
+                    cache = _number(f"{folder}/memory.stat", "inactive_file")
+                    left.append(_number(f"{folder}/memory.{limit}") - _number(f"{folder}/memory.{used}") + cache)
+    with unknown:
+        import resource
+
+        limit_of_process, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit_of_process != resource.RLIM_INFINITY:
+            left.append(limit_of_process - resource.getpagesize() * _number("/proc/self/statm"))
+    return max(0, min(left))
+
+
+def _number(path: str, after: str | None = None) -> int:
+    """Return the number that follows a word in a file, or begins it."""
+    words = Path(path).read_text().split()
+    return int(words[0 if after is None else words.index(after) + 1])
