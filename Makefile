@@ -25,7 +25,7 @@ test: $(VENV)/.test  ## the tests (warnings are errors)
 	$(BIN)/python -m pytest -n 2
 
 test-all: $(VENV)/.torch  ## the tests and the heavier checks, those of torch included
-	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
+	MARGROVE_EXPLORE=1 $(BIN)/python -m pytest -n 2 -m "slow or not slow"
 
 lint: $(VENV)/.lint  ## ruff, mypy, clang-format
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -13,10 +13,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import settings
 
-# Where a submission is judged the examples are the same every time; elsewhere every run looks at new ones.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# `make test` looks at the same examples every time, `make test-all` at new ones. Neither keeps examples between runs.
+settings.register_profile("same", derandomize=True, database=None)
+settings.register_profile("explore", derandomize=False, database=None, print_blob=True)
+settings.load_profile("explore" if os.environ.get("MARGROVE_EXPLORE") else "same")
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from margrove import (
     TableEncoder,
     load,
 )
-from margrove.errors import ModelFileError
+from margrove.errors import ModelFileError, UnseenCategoryWarning
 from margrove.store import describe
 from margrove.store.container import pack, unpack
 
@@ -140,8 +140,16 @@ def test_nonsense_in_a_forged_header_is_refused_or_harmless(name, fit, content):
         except ModelFileError:
             return
         with warnings.catch_warnings():
-            # A file may truly say that the columns had names; then scikit-learn remarks that X has none.
+            # A file may truly say that the columns had names, which X has not, or other levels than X has.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            warnings.simplefilter("ignore", UnseenCategoryWarning)
             assert model.predict(X).shape == (4,)
 
     check()
+
+
+def test_a_forged_list_of_levels_that_no_split_uses_only_makes_levels_unseen(fit, content):
+    whole = content(fit(clone(SMALL["tree"]), X, Y))
+    model = load(io.BytesIO(forged_at(whole, ("model", "columns", 2, "levels"), [0])))
+    with pytest.warns(UnseenCategoryWarning, match="3 cells of categories unseen in training: x2='1'"):
+        assert model.predict(X).shape == (4,)
