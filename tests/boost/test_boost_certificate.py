@@ -92,7 +92,7 @@ def test_an_error_and_a_vote_forged_together_are_found(fitted):
 def test_votes_of_the_model_that_are_not_those_of_the_rounds_are_found(fitted):
     model, X, y = fitted
     model.model_ = replace(model.model_, vote=model.model_.vote * 2)
-    assert failed(certify(model, X, y)) == {"votes of the model"}
+    assert failed(certify(model, X, y)) == {"arrays that are not those of the rounds"}
 
 
 def test_a_forged_training_error_is_found(fitted):
@@ -168,8 +168,8 @@ def test_other_rows_are_found(fitted):
 
 def test_a_sample_of_the_rounds_is_said_to_be_one(fitted):
     model, X, y = fitted
-    problem, _ = model._problem_of(X, y)
-    claims = certify_boost_problem(problem, model.model_, model.rounds_, visit_limit=8_000)
+    asked, *_ = model._problem_of(X, y)
+    claims = certify_boost_problem(asked.problem, model.model_, model.rounds_, visit_limit=8_000)
     searched = next(claim for claim in claims if claim.name == "trees searched anew")
     assert 2 <= searched.values[0] < 12
     assert searched.words.startswith("of 12")

@@ -87,7 +87,12 @@ def test_the_certificate_of_loaded_boosted_trees_holds_and_finds_other_rows(boos
     model, X, y = boosted
     again = loaded(content(model))
     assert certify(again, X, y).holds is True
-    assert str(certify(again, X, y)) == str(certify(model, X, y))
+    # A file does not keep the trees before pruning, so those learners have no certificates of their own.
+    kept = [
+        [claim for claim in certify(each, X, y).claims if claim.name != "learners whose own certificate fails"]
+        for each in (again, model)
+    ]
+    assert kept[0] == kept[1]
     assert certify(again, X, np.roll(y, 1)).holds is False
 
 

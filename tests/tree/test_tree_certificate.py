@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
+from margrove import DecisionTreeClassifier as TreeClassifier
 from margrove import DecisionTreeRegressor, certify
 from margrove.engine import solve
 from margrove.errors import InputError
@@ -136,6 +137,31 @@ def test_a_threshold_moved_between_its_neighbours_is_found(problem_of):
     tree = grow(problem)
     assert tree.threshold[0] == 3.5
     assert broken(problem, changed(tree, "threshold", 0, 3.6)) == ["splits against the rules"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("thresholds", ["exact", "histogram"])
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_a_threshold_moved_by_a_little_is_found(rng, dtype, thresholds, engine):
+    X, y = rng.normal(10, 1, size=(60, 2)).astype(dtype), rng.integers(0, 2, 60)
+    model = TreeClassifier(max_depth=3, thresholds=thresholds, n_bins=8, engine=engine).fit(X, y)
+    whole = model.tree_
+    assert certify(model, X, y).holds is True
+    for node in np.flatnonzero(~whole.is_leaf):
+        model.tree_ = model.grown_ = changed(whole, "threshold", node, whole.threshold[node] * (1 + 1e-13))
+        assert certify(model, X, y).holds is False
+
+
+def test_of_branches_of_equal_counts_unknown_cells_go_to_the_first(problem_of):
+    """With weights the sums may differ by rounding: then either branch is accepted."""
+    columns, target = {"x": [1.0, 2.0, 5.0, 6.0]}, list("aabb")
+    for name in ("default_branch", "missing_branch"):
+        problem = problem_of(columns, target)
+        tree = grow(problem)
+        assert getattr(tree, name)[0] == 0
+        assert broken(problem, changed(tree, name, 0, 1)) == ["unknown cells that do not go to the heaviest branch"]
+        weighed = replace(problem, weight=np.ones(4))
+        assert broken(weighed, changed(tree, name, 0, 1)) == []
 
 
 def test_swapped_branches_are_found(blobs):
@@ -322,15 +348,55 @@ def test_a_branch_that_no_row_takes_is_found(problem_of):
 # ---------------------------------------------------------------------------------------------------- pruned trees
 
 
-def test_a_pruned_tree_is_part_of_the_grown_one(blobs):
+AS_PRUNED = "the tree is what pruning leaves of the grown one"
+
+
+def test_a_pruned_tree_is_what_the_rule_leaves_of_the_grown_one(blobs):
     grown = grow(blobs)
     pruned = grown.cut(grown.depth == 2)
     assert pruned.n_nodes < grown.n_nodes
-    assert broken(blobs, pruned, grown) == []
-    named = {claim.name: claim for claim in certify_tree_problem(blobs, pruned, grown)}
-    assert named["the pruned tree is part of the grown one"].holds
-    assert broken(blobs, changed(pruned, "threshold", 0, 0.0), grown) == ["the pruned tree is part of the grown one"]
-    assert broken(blobs, changed(pruned, "value", 1, 0.0), grown) == ["the pruned tree is part of the grown one"]
+    options = {"grown": grown, "pruned": lambda: grown.cut(grown.depth == 2)}
+    assert broken(blobs, pruned, **options) == []
+    assert broken(blobs, changed(pruned, "threshold", 0, 0.0), **options) == [AS_PRUNED]
+    assert broken(blobs, changed(pruned, "value", 1, 0.0), **options) == [AS_PRUNED]
+    assert broken(blobs, grown.cut(grown.depth == 1), **options) == [AS_PRUNED]
+    assert broken(blobs, pruned, grown) == [AS_PRUNED]  # there is no rule
+
+
+RULES = (
+    *({"prune": rule} for rule in (None, "chi2", "binomial_test", "pessimistic", "mdl", "reduced_error")),
+    *({"ccp_alpha": 0.01}, {"ccp_alpha": "cv"}, {"prune": "cost_complexity"}, {"significance": 0.2}),
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_a_tree_cut_further_than_its_rule_says_is_denied(rng, rule, engine):
+    X = rng.normal(size=(120, 3))
+    y = np.where(rng.random(120) < 0.1, rng.integers(0, 3, 120), (X[:, 0] > 0).astype(int) + (X[:, 1] > 0.5))
+    model = TreeClassifier(engine=engine, random_state=0, **rule).fit(X, y)
+    assert certify(model, X, y).holds is True
+    whole = model.tree_
+    for cut in (whole.depth == 0, whole.depth == 1, np.arange(whole.n_nodes) == np.flatnonzero(~whole.is_leaf)[-1]):
+        model.tree_ = whole.cut(cut)
+        assert certify(model, X, y).holds is False
+    if model.grown_.n_nodes > whole.n_nodes:
+        model.tree_ = model.grown_
+        assert certify(model, X, y).holds is False
+
+
+def test_arrays_that_make_no_tree_are_denied_at_once(rng):
+    X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+    model = TreeClassifier().fit(X, y)
+    whole = model.tree_
+    assert whole.depth.max() > 1  # known to the tree from now on
+    for name in ("child", "child_start", "feature"):
+        for forged in (-getattr(whole, name), getattr(whole, name)[::-1], getattr(whole, name)[:-1]):
+            model.tree_ = model.grown_ = replace(whole, **{name: forged})
+            assert certify(model, X, y).holds is False
+    whole.child[:] = whole.child[::-1].copy()
+    model.tree_ = model.grown_ = whole
+    assert certify(model, X, y).holds is False
 
 
 def test_without_the_grown_tree_nothing_is_said_of_leaves(blobs):
@@ -388,7 +454,10 @@ class DecisionTreeClassifier(BaseEstimator):
         return self
 
     def _problem_of(self, X, y, sample_weight):
-        return replace(self.problem, target=y, weight=sample_weight)
+        return replace(self.problem, target=y, weight=sample_weight), None
+
+    def _pruned(self, criterion, held_out, leaves):
+        return self.grown_
 
     def _settled_criterion(self):
         return self.problem.growth.criterion

@@ -6,7 +6,8 @@ repeat the rounds: which rows each learner gets wrong gives its error, the error
 All rounds are repeated. That the learners themselves are what they should be is the claim of `margrove.tree`, split by
 split, on that round's weights; to search one tree anew costs about rows × columns × depth, and something for each
 search, so above VISIT_LIMIT cells only a sample of the rounds is searched, always the same one, the first and the last
-in it, and the claim says how many of how many. Learners that are not plain trees of ours are taken as they are.
+in it, and the claim says how many of how many. Other learners of ours bring certificates of their own; those of others
+are taken as they are: only what they predict for the training rows is checked.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from numpy.typing import NDArray
 from margrove.boost import r2
 from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, factors, judged, normaliser, vote
-from margrove.certificate import Certificate, Claim
+from margrove.certificate import Certificate, Claim, certify
 from margrove.errors import InputError
 from margrove.progress import Progress, as_one_of, report
-from margrove.tree.certificate import certify_tree_problem, fits
+from margrove.tree.certificate import certify_tree_problem, fits, n_arrays_that_differ
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem
 
@@ -44,12 +45,24 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     """B1 – B3: of a fitted `AdaBoostClassifier`."""
     if not hasattr(model, "_problem_of"):
         raise _foreign(model)
-    problem, rows = model._problem_of(X, y, sample_weight)
-    rounds = model.rounds_.first(model.n_estimators_)
-    if len(problem.learner.cells.columns) > 0:
+    asked, rows, rows_held_out = model._problem_of(X, y, sample_weight)
+    problem, rounds = asked.problem, model.rounds_.first(model.n_estimators_)
+    is_plain = len(problem.learner.cells.columns) > 0
+    fault = _fault_of_copies(model, rounds.vote, is_plain=is_plain) or _fault_of_rounds(model, asked.rows_held_out)
+    if fault is not None:
+        claims: tuple[Claim, ...] = (_at_most("arrays that are not those of the rounds", 1.0, fault),)
+    elif is_plain:
         claims = certify_boost_problem(problem, model.model_, rounds)
     else:
-        claims = certify_rounds(problem, rounds, model._labels_by_round(rows))
+        label, own = asked.classes[problem.learner.target], _OwnCertificates(model, len(problem.learner.target))
+
+        def look(t: int, weight: NDArray[np.float64]) -> None:
+            own.look(t, rows, label, weight * len(label))  # as they were fitted
+
+        claims = (*certify_rounds(problem, rounds, model._labels_by_round(rows), look), own.claim())
+        if problem.held_out is not None:
+            labels = model._labels_by_round(rows_held_out)
+            claims = (*claims, _of_rows_held_out(problem.held_out, labels, rounds))
     return Certificate(
         learner=type(model).__name__,
         status=str(model.status_),
@@ -58,6 +71,60 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         machines=("vote",),
         claims=(*claims, *_told(model)),
     )
+
+
+def _fault_of_copies(model: Any, vote: NDArray[np.float64], *, is_plain: bool) -> str | None:
+    """Return what differs of that which a model keeps twice: its votes, and the trees among its learners."""
+    learners = vars(model).get("estimators_", ())  # of plain trees they are made when they are first asked for
+    if model.model_ is None:
+        return None
+    if not np.array_equal(model.model_.vote, vote):
+        return "the votes of model_ are others"
+    for t, learner in enumerate(learners):
+        trees = (learner.tree_, learner.grown_) if is_plain else (learner.tree_,)
+        is_same = not any(n_arrays_that_differ(tree, model.model_.grove.tree(t)) for tree in trees)
+        if not is_same or not np.array_equal(getattr(learner, "classes_", 0), getattr(model, "classes_", 0)):
+            return f"round {t + 1}: the learner in estimators_ is not that of model_"
+    return None
+
+
+def _fault_of_rounds(model: Any, rows_held_out: NDArray[np.intp] | None) -> str | None:
+    """Return why ``rounds_`` and ``validation_rows_`` cannot be those of this fit."""
+    rounds = model.rounds_
+    seen = (rounds.vote, rounds.training_error, rounds.validation_error)
+    if any(array is not None and len(array) != rounds.n_rounds for array in seen):
+        return "the arrays of rounds_ are not of one length"
+    if rounds.best_round != model.n_estimators_:
+        return "the rounds that are kept do not end with the smallest error on rows held out"
+    is_same = np.array_equal(model.validation_rows_, rows_held_out) if rows_held_out is not None else True
+    return None if is_same else "validation_rows_ are not the rows held out"
+
+
+class _OwnCertificates:
+    """The certificates of learners of ours that are not plain trees, on the rows and weights of their round. Of many,
+    those of the first and the last. Learners that did not converge are taken as they are, and so are those of a model
+    file, which does not keep the trees before pruning."""
+
+    def __init__(self, model: Any, n_rows: int) -> None:
+        self.learners, self.failed = vars(model).get("estimators_", ()), 0
+        rounds = [t for t, each in enumerate(self.learners) if _has_own_certificate(each)]
+        is_cheap = n_rows * model.n_features_in_ * len(rounds) <= VISIT_LIMIT
+        self.rounds = rounds if is_cheap else [rounds[0], rounds[-1]]
+
+    def look(self, t: int, X: Any, y: Any, weight: Any = None) -> None:
+        """Certify the learner of this round, which was fitted to these rows."""
+        if t in self.rounds:
+            self.failed += not certify(self.learners[t], X, y, weight).holds
+
+    def claim(self) -> Claim:
+        """What was found."""
+        words = f"{len(self.rounds)} certified on the rows and weights of their round, the others taken as they are"
+        return Claim("learners whose own certificate fails", (float(self.failed),), (0.0,), self.failed == 0, words)
+
+
+def _has_own_certificate(learner: Any) -> bool:
+    is_ours = type(learner).__module__.startswith("margrove.") and not hasattr(learner, "_machines")
+    return is_ours and str(learner.status_) == "converged"
 
 
 def solver_certificate(model: Any) -> Certificate:
@@ -135,16 +202,22 @@ def certify_boost_problem(
 
     claims = [*certify_rounds(problem, rounds, labels, look), *searched.claims()]
     if problem.held_out is not None:
-        claims.append(_of_rows_held_out(problem.held_out, model, rounds))
+        held_out = problem.held_out
+        labels = (np.argmax(tree.value, axis=1)[tree.apply(held_out.cells)] for tree in trees)
+        claims.append(_of_rows_held_out(held_out, labels, rounds))
     return tuple(claims)
 
 
-def _of_rows_held_out(held_out: HeldOut, model: BoostModel, rounds: Rounds) -> Claim:
-    """What the vote gets wrong on rows that no learner has seen, against what is said of it."""
-    is_wrong = judged(model.votes(held_out.cells)) != held_out.target
-    found = float(np.average(is_wrong, weights=held_out.weight))
-    told = inf if rounds.validation_error is None else float(rounds.validation_error[-1])
-    return _at_most("error on rows held out is as told", abs(found - told), f"{len(held_out.target)} rows: difference")
+def _of_rows_held_out(held_out: HeldOut, labels: Iterator[Labels], rounds: Rounds) -> Claim:
+    """What the votes after each round get wrong on rows that no learner has seen, against what is said of it."""
+    votes, off, n = np.zeros((len(held_out.target), rounds.n_classes)), 0.0, len(held_out.target)
+    for t, label in enumerate(labels):
+        rows = np.flatnonzero(label >= 0)
+        votes[rows, label[rows]] += rounds.vote[t]
+        found = float(np.average(judged(votes) != held_out.target, weights=held_out.weight))
+        told = inf if rounds.validation_error is None else float(rounds.validation_error[t])
+        off = _larger(off, abs(found - told))
+    return _at_most("error on rows held out is as told", off, f"{n} rows: largest difference")
 
 
 def _unfit(problem: BoostProblem, grove: Grove) -> Claim | None:
@@ -398,11 +471,24 @@ def certify_boost_of_numbers(model: Any, X: Any, y: Any, sample_weight: Any = No
     if not hasattr(model, "_asked_of"):
         raise _foreign(model)
     cells, target, first = model._asked_of(X, y, sample_weight)
-    if len(cells.columns) > 0:
+    is_plain = len(cells.columns) > 0
+    fault = _fault_of_copies(model, model.estimator_weights_, is_plain=is_plain)
+    if fault is not None:
+        claims: tuple[Claim, ...] = (_at_most("arrays that are not those of the rounds", 1.0, fault),)
+    elif is_plain:
         claims = _claims_of_drawn_trees(model, cells, target, first)
     else:
-        predictions = model._predictions(X)
-        claims = _claims_of_numbers(model, target, first, lambda t, weight: predictions[:, t])
+        own, predictions, drawn = (
+            _OwnCertificates(model, len(target)),
+            model._predictions(X),
+            model._drawn_again(X, target),
+        )
+
+        def predicted(t: int, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+            own.look(t, *drawn(weight))
+            return np.asarray(predictions[:, t])
+
+        claims = (*_claims_of_numbers(model, target, first, predicted), own.claim())
     return Certificate(
         learner=type(model).__name__,
         status=str(model.status_),

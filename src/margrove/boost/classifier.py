@@ -19,7 +19,7 @@ from margrove.boost.ensemble import LARGEST_RATE, Ensemble
 from margrove.boost.fitting import Asked, Boosted, ask, boost_any, boost_trees, read_again, read_training
 from margrove.boost.learners import is_plain_tree, labels_by_round, places_of, settle_learner, taken_rows
 from margrove.boost.model import Rounds
-from margrove.boost.problem import EQUAL_VOTES, BoostProblem
+from margrove.boost.problem import EQUAL_VOTES
 from margrove.certificate import Certificate
 from margrove.engine import Effort, settle_engine
 from margrove.engine.native import boost as native
@@ -116,8 +116,6 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     _default_learner = DecisionStump()
 
     rounds_: Rounds
-    estimator_errors_: NDArray[np.float64]
-    alphas_: NDArray[np.float64]
     classes_: NDArray[Any]
     n_classes_: int
 
@@ -248,12 +246,10 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         self._keep_learners(learner, None if boosted.estimators is None else boosted.estimators[:n_kept])
         self.rounds_, self.status_, self.engine_ = rounds, status, boosted.engine
         self.n_estimators_, self.n_rows_ = n_kept, len(asked.problem.learner.target)
-        kept = rounds.first(n_kept)
-        self.estimator_weights_, self.estimator_errors_, self.alphas_ = kept.vote, kept.error, kept.alpha
         self.classes_, self.n_classes_ = asked.classes, len(asked.classes)
         self.model_ = None
         if boosted.model is not None:
-            self.model_ = replace(boosted.model, grove=boosted.model.grove.first(n_kept), vote=kept.vote)
+            self.model_ = replace(boosted.model, grove=boosted.model.grove.first(n_kept), vote=rounds.vote[:n_kept])
         self.validation_rows_ = asked.rows_held_out
         self._warn_if_broken_off(rounds.n_rounds)
 
@@ -270,17 +266,32 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
 
     # ------------------------------------------------------------------------------------------- the learners and votes
 
+    @property
+    def estimator_weights_(self) -> NDArray[np.float64]:
+        """Return a_t, the votes, as ``rounds_`` has them."""
+        return self.rounds_.vote[: self.n_estimators_]
+
+    @property
+    def estimator_errors_(self) -> NDArray[np.float64]:
+        """Return ε_t, the weighted error of each learner, as ``rounds_`` has it."""
+        return self.rounds_.error[: self.n_estimators_]
+
+    @property
+    def alphas_(self) -> NDArray[np.float64]:
+        """Return α_t, the textbook's votes, as ``rounds_`` has them."""
+        return self.rounds_.alpha[: self.n_estimators_]
+
     @cached_property
     def certificate_(self) -> Certificate:
         """What the model says of itself; `margrove.certify` recomputes it."""
         check_is_fitted(self)
         return solver_certificate(self)
 
-    def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[BoostProblem, Any]:
-        """The problem this model has answered, made anew of the data, and the table whose rows it is of: for the
-        certificate."""
+    def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Asked, Any, Any]:
+        """Return what this model has answered, made again from the data, the rows of X that its learners saw, and those
+        held out."""
         asked = ask(self, self.estimator_, read_again(self, self.estimator_, X, y, sample_weight))
-        return asked.problem, taken_rows(X, asked.rows)
+        return asked, taken_rows(X, asked.rows), taken_rows(X, asked.rows_held_out)
 
     # ---------------------------------------------------------------------------------------------------- prediction
 

@@ -47,7 +47,6 @@ class Ensemble(DrawnSeed, BaseEstimator):
     feature_names_in_: NDArray[Any]
     target_: str | None
     categorical_: dict[str, str]
-    estimator_weights_: NDArray[np.float64]
 
     @contextmanager
     def _left_as_it_was(self) -> Iterator[None]:

@@ -23,7 +23,7 @@ from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.held_out import drawn_rows
 from margrove.tree.problem import Cells, TreeProblem
-from margrove.tree.reading import TreeSample, read_cells, read_classes
+from margrove.tree.reading import TreeSample, check_same_classes, read_cells, read_classes
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,10 @@ def read_again(owner: Any, learner: Any, X: Any, y: Any, sample_weight: Any) -> 
         cells = read_cells(owner, X, owner.model_.grove.columns)
     else:
         cells = Cells((), _num_samples(X))
-    return read_classes(cells, y, sample_weight, None)
+    sample = read_classes(cells, y, sample_weight, None)
+    assert sample.classes is not None
+    check_same_classes(owner.classes_, sample.classes)
+    return sample
 
 
 def ask(owner: Any, learner: Any, sample: TreeSample, before: BoostModel | None = None) -> Asked:

@@ -89,6 +89,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
     _default_learner = DecisionTreeRegressor(max_depth=3)
 
     estimator_errors_: NDArray[np.float64]
+    estimator_weights_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -211,6 +212,20 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
     def _tree_problem(self, cells: Cells, target: NDArray[np.float64], drawn: NDArray[np.intp]) -> TreeProblem:
         """What the tree of these rows was to answer, for the certificate."""
         return _drawn_problem(self.estimator_, cells, target, drawn)
+
+    def _drawn_again(
+        self, X: Any, target: NDArray[np.float64]
+    ) -> Callable[[NDArray[np.float64]], tuple[Any, NDArray[np.float64]]]:
+        """Return a function that draws the rows of each round again, as `_fitter` did, given their weights."""
+        generator = np.random.RandomState(self._seed())
+        seeds = Seeds(generator)
+
+        def drawn(weight: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
+            seeds.give(clone(self.estimator_))
+            rows = drawn_rows(weight, generator)
+            return taken_rows(X, rows), target[rows]
+
+        return drawn
 
     # ---------------------------------------------------------------------------------------------------- prediction
 

@@ -115,6 +115,7 @@ def _fault(model: Any, code: NDArray[np.int8], classes: NDArray[Any]) -> str | N
     else:
         solved = code_of(machines.estimators[0])
         is_whole = np.array_equal(-solved if machines.flips else solved, code)
+        is_whole = is_whole and np.array_equal(machines.estimators[0].classes_, classes)
     if not is_whole:
         return "the machines are not those of the code's columns"
     is_told = model.min_distance_ == minimum_distance(code) and model.errors_corrected_ == errors_corrected(code)

@@ -108,12 +108,12 @@ def put_boost_together(record: dict[str, Any], tensors: Tensors, prefix: str) ->
     fitted["certificate_"] = check_certificate(record["certificate"], name, 1)
     fitted["n_estimators_"] = n_trees
     fitted["model_"] = BoostModel(grove, seen["vote"][:n_trees], len(labels))
-    fitted["estimator_weights_"], fitted["estimator_errors_"] = seen["vote"][:n_trees], seen["error"][:n_trees]
-    if learner.is_classifier:
+    if not learner.is_classifier:
+        fitted |= {"estimator_weights_": seen["vote"], "estimator_errors_": seen["error"]}
+    else:
         of_rounds: dict[str, Any] = {key: seen.get(key) for key in _ROUNDS}
         rounds = Rounds(**of_rounds, n_classes=len(labels))
         fitted |= {"classes_": labels, "n_classes_": len(labels), "rounds_": rounds}
-        fitted["alphas_"] = rounds.alpha[:n_trees]
         fitted["validation_rows_"] = seen.get(_HELD_OUT)
     model = learner.estimator(**parameters)
     fitted["estimator_"] = settle_learner(model.estimator, model._default_learner, name)

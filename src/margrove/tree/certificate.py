@@ -2,7 +2,9 @@
 
 Nothing here imports the reference, an engine or the core. The claim is that of greedy growth, split by split: on the
 rows of its node each test is the best of those it was allowed, up to rounding, and a node that stayed a leaf had to.
-What pruning then takes away is checked as such: the pruned tree is a part of the grown one.
+The pruning rules are then applied again to the grown tree: the tree that predicts must be what they leave of it, and
+without a rule the grown tree itself. Two choices that the rules leave open are not compared: which of two branches is
+the heaviest where sums of weights differ by rounding only, and the α that cross-validation has chosen.
 
 Rows are streamed: one path of the tree at a time. All nodes are recounted; the search of all of them costs about
 rows × columns × depth, so above VISIT_LIMIT cells only a sample is searched, always the same one, the root in it, and
@@ -12,7 +14,8 @@ the claim says how many of how many.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from heapq import heappop, heappush
 from itertools import chain
 from math import inf, isfinite
@@ -36,10 +39,15 @@ ROUNDING = 1e-9  # of sums in another order, relative to the impurity of the nod
 _ROUNDING_OF_LOGARITHMS = 1e-6  # of the Gaussian entropy: a variance near its floor has lost that many digits
 _ROUNDING_OF_FITS = 1e-6  # of fitted thresholds, relative to the spread of the column
 _ROUNDING_OF_LEFTOVERS = 1e-13  # of a level's weight as a difference, relative to the node's
-_ROUNDING_OF_THRESHOLDS = 2.0**-22  # of a midpoint that was rounded to float32, relative to its neighbours
+_ROUNDING_OF_THRESHOLDS = 2.0**-51  # of a midpoint, relative to its neighbours
+_ROUNDING_OF_ADOPTED = 2.0**-22  # the same in a tree that was grown elsewhere, which rounds cells to float32
 
 _COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
 
+_OF_NODES = (
+    *("feature", "threshold", "missing_branch", "default_branch", "n_rows", "weight", "impurity", "gain"),
+    *("n_tests", "n_candidates", "value"),
+)
 PValues = Callable[[TreeModel], NDArray[np.float64]]  # of each node's split; NaN at leaves
 
 
@@ -50,14 +58,16 @@ def certify_tree(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certi
             f"{type(model).__name__} is of {type(model).__module__.split('.')[0]}, and its trees have no certificate",
             cure="Fit Margrove's estimator of that name.",
         )
-    problem = model._problem_of(X, y, sample_weight)
+    problem, held_out = model._problem_of(X, y, sample_weight)
+    pruned = partial(model._pruned, problem.growth.criterion, held_out, TreeModel.apply)
+    claims = certify_tree_problem(problem, model.tree_, model.grown_, pruned=pruned)
     return Certificate(
         learner=type(model).__name__,
         status=str(getattr(model, "status_", "unknown")),
         source="recomputed",
         n_rows=problem.cells.n_rows,
         machines=("tree",),
-        claims=(*certify_tree_problem(problem, model.tree_, model.grown_), *_told(model)),
+        claims=(*claims, *(_told(model) if claims[0].holds else ())),  # arrays that make no tree cannot be followed
     )
 
 
@@ -102,6 +112,7 @@ def certify_tree_problem(
     tree: TreeModel,
     grown: TreeModel | None = None,
     *,
+    pruned: Callable[[], TreeModel] | None = None,
     p_values: PValues | None = None,
     visit_limit: int = VISIT_LIMIT,
 ) -> tuple[Claim, ...]:
@@ -115,6 +126,8 @@ def certify_tree_problem(
         The tree that predicts.
     grown : TreeModel, optional
         The tree before pruning; ``tree`` itself if it was not pruned. Where it is not given, nothing is said of leaves.
+    pruned : callable, optional
+        Applies the pruning rules to the grown tree again. Where it is not given, there is no rule.
     p_values : callable, optional
         Gives the p-value of each node's split.
     visit_limit : int
@@ -136,7 +149,9 @@ def certify_tree_problem(
     >>> [claim.name for claim in certify_tree_problem(problem, forged, forged) if not claim.holds][0]
     'rows in each node'
     """
-    whole = tree if grown is None else grown
+    # Copies, whose cached parents and depths are those of the arrays as they are now.
+    whole = replace(tree if grown is None else grown)
+    tree = whole if grown is None or grown is tree else replace(tree)
     foundations = [fits(problem, whole), *([] if tree is whole else [fits(problem, tree)])]
     if not all(claim.holds for claim in foundations):
         return tuple(claim for claim in foundations if not claim.holds)
@@ -145,8 +160,8 @@ def certify_tree_problem(
         audit.recount(node, rows, bounds)
         report(Progress("certificate", done, whole.n_nodes))
     claims = [foundations[0], *audit.claims(are_leaves_grown=grown is not None)]
-    if tree is not whole:
-        claims.append(_is_part(tree, whole))
+    if tree is not whole or pruned is not None:
+        claims.append(_is_as_pruned(tree, whole, whole if pruned is None else pruned()))
     if p_values is not None:
         found = p_values(tree)[~tree.is_leaf]
         words = "how probable such a split would be by chance" if isfinite(found.sum()) else "not known for all"
@@ -242,9 +257,12 @@ class _Audit:
         is_asked = self._is_candidate(node, groups, split)
         if not (is_due and is_paid and is_asked and self.search.is_allowed(node, split)):
             self._found("splits against the rules")
-        heaviest = split.branches.weight.max() * (1 - ROUNDING)
+        # Of branches of equal counts the first is the heaviest; sums of weights are equal only up to rounding.
+        heaviest = split.branches.weight >= split.branches.weight.max() * (1 - ROUNDING)
+        if self.problem.weight is None and self.tells_tests:
+            heaviest = np.arange(n_branches) == split.default_branch
         unmet = [int(tree.default_branch[i]), *([] if groups.has_missing else [int(tree.missing_branch[i])])]
-        is_led_astray = any(not 0 <= b < n_branches or split.branches.weight[b] < heaviest for b in unmet)
+        is_led_astray = any(not 0 <= b < n_branches or not heaviest[b] for b in unmet)
         if is_led_astray or not np.array_equal(tree.levels(i), split.level_branch):
             self._found("unknown cells that do not go to the heaviest branch")
         if self.is_searched[i]:
@@ -265,7 +283,7 @@ class _Audit:
                 return False
             low, high = below.max(), above.min()
             largest = max(abs(low), abs(high))
-            near = ROUNDING * (high / 2 - low / 2) + _ROUNDING_OF_THRESHOLDS / 2 * largest
+            near = (_ROUNDING_OF_THRESHOLDS if self.tells_tests else _ROUNDING_OF_ADOPTED) / 2 * largest
             if self.problem.growth.thresholds in ("gaussian", "logistic"):
                 near = _ROUNDING_OF_FITS * float(np.nanmax(x) / 2 - np.nanmin(x) / 2)
             # Halves: the difference of two numbers may be more than the largest.
@@ -492,11 +510,16 @@ class _Audit:
         return Claim(name, (float(count),), (0.0,), count == 0, words)
 
 
+def _is_tree(tree: TreeModel, n_classes: int) -> bool:
+    """Return whether the arrays make a tree: only then may they be followed."""
+    is_whole = _is_linked(replace(tree)) and tree.value.shape == (tree.n_nodes, max(1, n_classes))
+    return is_whole and _is_blank_where_nothing_is(tree)
+
+
 def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     """Whether the arrays make a tree over these columns, fitted on this many rows."""
     name, n = "the rows are those it was fitted on", problem.cells.n_rows
-    m, width = tree.n_nodes, max(1, problem.n_classes)
-    if not (_is_linked(tree) and tree.value.shape == (m, width) and _is_blank_where_nothing_is(tree)):
+    if not _is_tree(tree, problem.n_classes):
         return Claim(name, (float(n),), None, False, "its arrays do not make a tree")
     if tree.columns != problem.cells.columns:
         return Claim(name, (float(n),), None, False, "its columns are others than those given")
@@ -510,6 +533,8 @@ def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
 def _is_linked(tree: TreeModel) -> bool:
     """Whether every node but the root has one parent, which stands before it, and a column if it has children."""
     m, start = tree.n_nodes, tree.child_start
+    if any(len(getattr(tree, name)) != m for name in _OF_NODES):
+        return False
     if not (m > 0 and len(start) == len(tree.level_start) == m + 1 and len(tree.child) == m - 1):
         return False
     is_partition = (
@@ -553,27 +578,14 @@ def _are_levels_told_of_subsets(tree: TreeModel, is_subset: NDArray[np.bool_]) -
     return bool((blank == ~is_subset).all())
 
 
-def _is_part(tree: TreeModel, grown: TreeModel) -> Claim:
-    """The nodes of the pruned tree that are not what they were before pruning."""
-    n_changed = 0
-    stack = [(0, 0)]
-    while stack:
-        mine, theirs = stack.pop()
-        is_same = all(
-            np.allclose(getattr(tree, name)[mine], getattr(grown, name)[theirs], rtol=ROUNDING, atol=0)
-            for name in ("n_rows", "weight", "impurity", "value")
-        )
-        children, others = tree.children(mine), grown.children(theirs)
-        if len(children) > 0:
-            is_same &= (
-                len(children) == len(others)
-                and np.array_equal(tree.levels(mine), grown.levels(theirs))
-                and all(
-                    np.array_equal(getattr(tree, name)[mine], getattr(grown, name)[theirs], equal_nan=True)
-                    for name in ("feature", "threshold", "missing_branch", "default_branch", "gain")
-                )
-            )
-            stack += zip(children.tolist(), others.tolist(), strict=False)
-        n_changed += not is_same
-    words = f"{tree.n_leaves} leaves left of {grown.n_leaves}: nodes that differ"
-    return Claim("the pruned tree is part of the grown one", (float(n_changed),), (0.0,), n_changed == 0, words)
+def n_arrays_that_differ(tree: TreeModel, other: TreeModel) -> int:
+    """Return how many arrays of two trees are not equal."""
+    pairs = [(getattr(tree, part.name), getattr(other, part.name)) for part in fields(TreeModel)[1:]]
+    return sum((a is None) != (b is None) or not np.array_equal(a, b, equal_nan=a is not None) for a, b in pairs)
+
+
+def _is_as_pruned(tree: TreeModel, grown: TreeModel, expected: TreeModel) -> Claim:
+    """The tree is what the pruning rules leave of the grown one, array by array."""
+    n_changed = n_arrays_that_differ(tree, expected)
+    words = f"{tree.n_leaves} leaves of {grown.n_leaves}, the rules applied again: arrays that differ"
+    return Claim("the tree is what pruning leaves of the grown one", (float(n_changed),), (0.0,), n_changed == 0, words)

@@ -33,7 +33,7 @@ from margrove.tree.path import CostComplexityPath, cost_complexity_path
 from margrove.tree.permutation import permutation_losses
 from margrove.tree.problem import VALUE_CRITERIA, VARIANCE_FLOOR, Cells, Criterion, Test, TreeProblem
 from margrove.tree.prune import held_out_sums, prune
-from margrove.tree.reading import THIN_LEVELS, ColumnWishes, TreeSample, learn_cells, read_cells
+from margrove.tree.reading import THIN_LEVELS, ColumnWishes, TreeSample, check_same_classes, learn_cells, read_cells
 from margrove.tree.rules import Rules, Style, tree_rules
 from margrove.tree.settings import DrawnSeed, check_prune, check_settings, columns_looked_at, settle_growth
 from margrove.tree.significance import split_p_values, stop_by_significance, target_variance
@@ -115,7 +115,8 @@ class DecisionTree(DrawnSeed, BaseEstimator):
         allowance = _Allowance(effort)
         solution = solve(problem, engine, effort)
         self.grown_, self.status_, self.engine_ = solution.model, solution.status, engine
-        self.tree_ = self._pruned(problem, held_out, engine, allowance)
+        self.ccp_alpha_ = self._settled_alpha(problem, engine, allowance)
+        self.tree_ = self._pruned(criterion, held_out, lambda tree, cells: _leaves(tree, cells, engine, effort))
         if sample.classes is not None:
             self.classes_ = sample.classes
             self.n_classes_ = len(sample.classes)
@@ -159,11 +160,14 @@ class DecisionTree(DrawnSeed, BaseEstimator):
         growth = settle_growth(self, criterion, sample.cells.n_rows, len(sample.cells.columns), weight, self._seed())
         return TreeProblem(sample.cells, sample.target, n_classes, sample.weight, growth)
 
-    def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> TreeProblem:
-        """The problem this tree has answered, made anew of the data: for its certificate."""
+    def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[TreeProblem, TreeSample | None]:
+        """Return the problem this tree has answered, made again from the data, and the rows held out for pruning."""
         cells = read_cells(self, X, self.tree_.columns)
-        growing, _ = self._apart(self._read_target(cells, y, sample_weight))
-        return self._problem(growing, self._settled_criterion())
+        sample = self._read_target(cells, y, sample_weight)
+        if sample.classes is not None:
+            check_same_classes(self.classes_, sample.classes)
+        growing, held_out = self._apart(sample)
+        return self._problem(growing, self._settled_criterion()), held_out
 
     def _apart(self, sample: TreeSample) -> tuple[TreeSample, TreeSample | None]:
         """The rows to grow from, and those held out for pruning."""
@@ -173,29 +177,37 @@ class DecisionTree(DrawnSeed, BaseEstimator):
         return _some(sample, ~held_out), _some(sample, held_out)
 
     def _pruned(
-        self, problem: TreeProblem, held_out: TreeSample | None, engine: str, allowance: _Allowance
+        self,
+        criterion: Criterion,
+        held_out: TreeSample | None,
+        leaves: Callable[[TreeModel, Cells], NDArray[np.int32]],
     ) -> TreeModel:
-        tree, criterion = self.grown_, problem.growth.criterion
+        """Return what the rules leave of ``grown_``, and ``grown_`` itself where there is no rule. ``leaves`` gives the
+        leaf of each row; the certificate applies the rules again with an independent one."""
+        tree = self.grown_
         if self.significance is not None:
             cut = stop_by_significance(tree, self.significance, criterion=criterion, correct=self.correct_significance)
             tree = tree.cut(cut)
         if self.prune == "reduced_error" and held_out is not None:
-            leaf = _leaves(tree, held_out.cells, engine, allowance.effort)
+            leaf = leaves(tree, held_out.cells)
             sums = held_out_sums(tree, leaf, held_out.target, held_out.weight, criterion=criterion)
             tree = prune(tree, "reduced_error", criterion=criterion, held_out=sums)
         elif self.prune is not None and self.prune != "cost_complexity":
             tree = prune(
                 tree, self.prune, level=self.prune_level, criterion=criterion, correct=self.correct_significance
             )
-        self.ccp_alpha_ = self._settled_alpha(problem, engine, allowance)
-        if self.ccp_alpha_ > 0:
-            tree = prune(tree, "cost_complexity", alpha=self.ccp_alpha_)
-        return tree
+        alpha = self.ccp_alpha_ if self._is_alpha_chosen else float(self.ccp_alpha)
+        return prune(tree, "cost_complexity", alpha=alpha) if alpha > 0 else tree
+
+    @property
+    def _is_alpha_chosen(self) -> bool:
+        """Return whether ``ccp_alpha_`` is chosen by cross-validation."""
+        is_asked = self.prune == "cost_complexity" and self.ccp_alpha == 0
+        return bool(self.ccp_alpha == "cv" or is_asked)
 
     def _settled_alpha(self, problem: TreeProblem, engine: str, allowance: _Allowance) -> float:
         """The price of a leaf: given, or the one that does best on rows left out."""
-        is_asked = self.prune == "cost_complexity" and self.ccp_alpha == 0
-        if self.ccp_alpha != "cv" and not is_asked:
+        if not self._is_alpha_chosen:
             return float(self.ccp_alpha)
         return choose_by_folds(
             problem,

@@ -17,7 +17,7 @@ from margrove.data.columns import MISSING, Column, named
 from margrove.data.inspection import is_identifier
 from margrove.data.sample import merged, number_classes, plain_labels, read_features, settle_weights
 from margrove.data.table import Table
-from margrove.errors import InputError, ParameterError, shown
+from margrove.errors import InputError, ParameterError, listed, shown
 from margrove.tree.problem import Cells, Test, TreeColumn
 
 LARGEST = 1e100  # of targets and weights, whose squares and products are summed up; the same for the smallest
@@ -187,6 +187,15 @@ def read_numbers(cells: Cells, y: Any, sample_weight: Any, *, of_classes: str = 
         size = f"numbers up to {largest:g}, whose squares are beyond those of a computer"
         raise InputError(f"y holds {size}", cure="Multiply y by a number that makes them moderate.")
     return _sample(cells, numbers, None, _weights(cells, numbers, sample_weight, None))
+
+
+def check_same_classes(trained: NDArray[Any], given: NDArray[Any]) -> None:
+    """Raise `InputError` unless the classes of a model are those of the labels it is certified on."""
+    if not np.array_equal(trained, given):
+        raise InputError(
+            f"the classes of the model are {listed(trained)}; those of y are {listed(given)}",
+            cure="Certify the model as it was fitted, with the labels it was fitted on.",
+        )
 
 
 def _check_finite(y: NDArray[Any]) -> None:
