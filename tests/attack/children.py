@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -74,6 +75,12 @@ def serve(attack: Callable[[int, Tell], dict[str, Any]]) -> None:
     tell("ready")
     for line in sys.stdin:
         report.write(json.dumps(attack(int(line), tell)) + "\n")
+
+
+def is_of_scikit_learns_checks(error: BaseException) -> bool:
+    """Whether scikit-learn's own validation raised the error, as it does for estimators of its own."""
+    where = traceback.extract_tb(error.__traceback__)[-1].filename
+    return "/sklearn/" in where and isinstance(error, ValueError | TypeError)
 
 
 class _Child:

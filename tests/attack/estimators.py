@@ -199,8 +199,7 @@ def _attacked(case: Case, tell: children.Tell) -> tuple[str, str]:
             place = f"{ours[-1].filename.rsplit('/margrove/')[-1]}:{ours[-1].lineno}"
             tell(f"{children.PEER} {call}")
             others = _peer_errors(case, call) if peer and not is_malformed(case.X) else ()
-            is_of_its_checks = "/sklearn/" in where[-1].filename and isinstance(error, (ValueError, TypeError))
-            if isinstance(error, others) or (is_of_its_checks and peer):
+            if peer and (isinstance(error, others) or children.is_of_scikit_learns_checks(error)):
                 raise _PeerTypeError(error) from error
             theirs = " or ".join(other.__name__ for other in others) or "nothing"
             raise FaultError("raw", f"in {call}, at {place}: {_named(error)}; scikit-learn raises {theirs}") from error
