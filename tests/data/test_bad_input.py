@@ -120,7 +120,7 @@ BAD_FILES = {
     "json": (b'[{"a": 1}]', "{file}: the file is JSON; no table can be read from it."),
     "web page": (b"<!DOCTYPE html>\n<p>", "{file}: the file is a web page or XML; no table"),
     "cut gzip": (
-        gzip.compress(os.urandom(1000))[:-20],
+        gzip.compress(bytes(range(256)) * 4)[:-20],
         "{file}: the gzip file cannot be read (Compressed file ended before the end-of-stream marker was reached). "
         "If it is damaged or cut short, write or download it again.",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
@@ -16,7 +16,7 @@ from margrove.progress import Progress as Report
 from margrove.progress import in_short
 from margrove.surface.budget import Budget
 from margrove.surface.meter import Meter, appearing
-from margrove.surface.screen import Screen
+from margrove.surface.screen import Screen, safe_console
 
 _WIDTH = 16  # of the bar
 
@@ -82,7 +82,7 @@ def counted_down(screen: Screen, budget: Budget, title: str = "") -> Iterator[Co
         return
     live = Live(
         meter,
-        console=Console(stderr=True),
+        console=safe_console(stderr=True),
         transient=True,
         refresh_per_second=8,
         redirect_stdout=False,

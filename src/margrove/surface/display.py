@@ -15,6 +15,7 @@ from margrove.surface.intervals import MAYBE_NO_BETTER, WIDENED
 from margrove.surface.learned import Learned, Lesson, Questions, Vote
 from margrove.surface.screen import Screen
 from margrove.surface.validation import Estimate
+from margrove.visible import visible
 
 NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
@@ -124,7 +125,7 @@ def certificate_grid(certificate: Certificate) -> Grid:
     grid.add_column("claim (each class against the rest)" if is_one_vs_rest else "claim")
     all_of_them = f"all {len(machines)} {'classes' if is_one_vs_rest or is_joint else 'machines'}"
     for machine in machines if is_split else (all_of_them,):
-        grid.add_column(Text(machine.removesuffix(_VS_REST).replace(" vs ", "\nvs ")), justify="right")
+        grid.add_column(Text(visible(machine).removesuffix(_VS_REST).replace(" vs ", "\nvs ")), justify="right")
     for claim, (_, name, value, words) in zip(certificate.claims, certificate.rows(), strict=True):
         mark, style = _MARKS[claim.holds]
         values = [value]
@@ -293,7 +294,7 @@ def _tell_support(screen: Screen, learned: Learned, support: dict[str, int]) -> 
     screen.say(f"{carriers} training rows carry the decision (support vectors){alone}:", indent=2)
     line = Text()
     for label, count in list(support.items())[:MOST_LESSONS]:
-        line.append(", " if line else "").append(label, style="bold").append(f" {count:,}")
+        line.append(", " if line else "").append(visible(label), style="bold").append(f" {count:,}")
     screen.say(line.append(", …" if len(support) > MOST_LESSONS else ""), indent=4)
     if learned.loo_bound is None or learned.xi_alpha_bound is None:
         return
@@ -305,18 +306,18 @@ def _tell_support(screen: Screen, learned: Learned, support: dict[str, int]) -> 
 
 def _weights_line(lesson: Lesson) -> Text:
     rival = "" if lesson.against == "the rest" else f" rather than {lesson.against}"
-    line = Text.assemble((lesson.about, "bold"), f"{rival}: ")
+    line = Text.assemble((visible(lesson.about), "bold"), visible(f"{rival}: "))
     if not lesson.evidence:
         return line.append("no column matters")
     for_it, against = (
         ", ".join(f"{fact.words} ({fact.weight:+.2f})" for fact in lesson.evidence if fact.is_against == side)
         for side in (False, True)
     )
-    return line.append("; against it ".join(part for part in (for_it or "nothing", against) if part))
+    return line.append(visible("; against it ".join(part for part in (for_it or "nothing", against) if part)))
 
 
 def _other_line(lesson: Lesson) -> Text:
-    name = (f"{lesson.about} vs {lesson.against}", "bold")
+    name = (visible(f"{lesson.about} vs {lesson.against}"), "bold")
     if lesson.n_voters is not None:
         return Text.assemble(name, f": {lesson.n_voters:,} weight vectors vote")
     if lesson.n_rows_for is None:

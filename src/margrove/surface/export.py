@@ -15,7 +15,7 @@ from margrove.surface.cures import warnings_in_shell
 from margrove.surface.image_models import takes_pictures
 from margrove.surface.models import check_folder, encoder_of, learner_of, read_model
 from margrove.surface.reading import STANDARD_STREAM
-from margrove.surface.screen import Screen
+from margrove.surface.screen import Screen, put
 from margrove.surface.show import CODE, tree_code
 
 FORMATS = (*CODE, "libsvm", "onnx")
@@ -47,8 +47,7 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
         if screen.is_json:
             record["content"] = content.decode()
         else:
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
+            put(content)
     else:
         _write(output, content)
         screen.essential(f"{path} for {to}: {output}")

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from margrove.surface.cures import error_in_shell
 from margrove.surface.screen import aside, let_go_of
+from margrove.visible import visible
 
 
 class ExitCode(IntEnum):
@@ -78,6 +79,8 @@ def failures_told() -> Iterator[None]:
     except Exception as error:
         line = _told(error)
         if line is None:
+            if isinstance(getattr(error, "message", None), str):  # a wrong option, printed by typer
+                error.message = visible(error.message)  # type: ignore[attr-defined]
             raise  # a defect of ours: its traceback is what a bug report needs
         if os.environ.get("MARGROVE_DEBUG"):
             traceback.print_exc()

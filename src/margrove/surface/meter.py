@@ -9,13 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from margrove.progress import Pace, in_short, watched
 from margrove.progress import Progress as Report
-from margrove.surface.screen import Screen
+from margrove.surface.screen import Screen, safe_console
 
 PATIENCE = 1.0  # seconds before a bar appears: what is over sooner would only flicker
 
@@ -113,7 +112,7 @@ def metered(screen: Screen, title: str, total: int = 1) -> Iterator[Meter]:
         BarColumn(bar_width=24),
         TimeElapsedColumn(),
         TextColumn("{task.fields[objective]}", markup=False, style="dim"),
-        console=Console(stderr=True),
+        console=safe_console(stderr=True),
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Mapping
@@ -37,7 +36,7 @@ from margrove.surface.models import (
 from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.record_words import expectation_words, history_of
 from margrove.surface.regression import Deviation, deviation_of
-from margrove.surface.screen import Screen
+from margrove.surface.screen import Screen, put
 from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.pictures import PictureFolder
 from margrove.transfer.softmax import SoftmaxClassifier
@@ -293,8 +292,7 @@ def _check_output(output: str, *inputs: str | None) -> None:
 def _write(content: bytes, output: str) -> None:
     """Write all or nothing: beside the file, then in its place."""
     if output == STANDARD_STREAM:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        put(content)
         return
     path = Path(output)
     if path.exists() and not path.is_file():  # a pipe or a device: to be written into, not to be replaced

@@ -6,11 +6,15 @@ import codecs
 import json
 import os
 import sys
+from collections.abc import Iterator
 from typing import IO, Any
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.text import Text
+
+from margrove.visible import visible
 
 # What a terminal that is not Unicode sees; anything else it lacks becomes "?".
 _PLAIN = {
@@ -70,7 +74,7 @@ class Screen:
     ) -> None:
         make_streams_safe()
         self.is_json, self.is_quiet = is_json, is_quiet
-        self._words = _console(stderr=is_output_taken, quiet=is_json, outlives_reader=outlives_reader)
+        self._words = safe_console(stderr=is_output_taken, quiet=is_json, outlives_reader=outlives_reader)
 
     @property
     def shows_progress(self) -> bool:
@@ -81,6 +85,7 @@ class Screen:
         """Print what even ``--quiet`` shows."""
         # Sentences are wrapped for a person's window, and left whole for a program that reads lines.
         is_line = isinstance(what, str | Text)
+        what = visible(what) if isinstance(what, str) else what
         self._words.print(what, style=style, soft_wrap=is_line and not self._words.is_terminal)
 
     def say(self, what: RenderableType = "", *, style: str = "", indent: int = 0) -> None:
@@ -108,7 +113,8 @@ class Screen:
         if self.is_json:
             is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
             text = json.dumps(record, ensure_ascii=not is_unicode, allow_nan=False, indent=2)
-            print(text, flush=True)  # so that a broken pipe is met here and not while Python shuts down
+            # Flushed, so that a broken pipe is met here and not while Python shuts down.
+            print(visible(text, keep="\n", is_json=True), flush=True)
 
     def finish(self) -> None:
         """The work is done. Raise the `BrokenPipeError` that it did not stop for, if there was one."""
@@ -119,8 +125,16 @@ class Screen:
 def aside(text: str, *, style: str = "") -> None:
     """One line on standard error; wrapped only for a person's window."""
     make_streams_safe()
-    console = _console(stderr=True)
-    console.print(Text(text, style=style), soft_wrap=not console.is_terminal)
+    console = safe_console(stderr=True)
+    console.print(Text(visible(text), style=style), soft_wrap=not console.is_terminal)
+
+
+def put(content: bytes) -> None:
+    """Write data to standard output: as it is, but with control characters shown where that is a terminal."""
+    if sys.stdout.isatty():
+        content = visible(content.decode(errors="replace"), keep="\n\t").encode()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
 
 
 def make_streams_safe() -> None:
@@ -152,6 +166,11 @@ class _Console(Console):
     outlives_reader = False
     broken_pipe: BrokenPipeError | None = None  # of standard output, where it was outlived
 
+    def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
+        """What is printed, piece by piece: no text in it is a command for the terminal."""
+        for text, style, control in super().render(*args, **kwargs):
+            yield Segment(text if control else visible(text, keep="\n"), style, control)
+
     def on_broken_pipe(self) -> None:
         """Fall silent, or let `failures_told` decide; rich would leave with 1, which means something else here."""
         error = sys.exception()  # rich calls this while it handles the BrokenPipeError
@@ -163,7 +182,8 @@ class _Console(Console):
         self.broken_pipe = None if self.stderr else error  # nobody waits for standard error
 
 
-def _console(*, stderr: bool, quiet: bool = False, outlives_reader: bool = False) -> _Console:
+def safe_console(*, stderr: bool, quiet: bool = False, outlives_reader: bool = False) -> _Console:
+    """Return the console for a stream; everything that is printed goes through one of these."""
     # No markup and no highlighting: a class may be called "[red]", and numbers are not decoration.
     console = _Console(stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False)
     console.outlives_reader = outlives_reader

@@ -25,7 +25,7 @@ from margrove.surface.models import (
     target_of,
 )
 from margrove.surface.record_words import history_of, in_short, tell_history
-from margrove.surface.screen import Screen
+from margrove.surface.screen import Screen, put
 from margrove.surface.train import plain_parameters
 from margrove.tree.problem import TreeColumn
 from margrove.tree.rules import Style
@@ -155,7 +155,7 @@ def show_code(screen: Screen, path: str, language: str) -> None:
     check_choice("--code", language, CODE)
     code = tree_code(read_model(path), path, language, "--code")
     if not screen.is_json:
-        print(code)  # as it is: no line of code may be wrapped
+        put(f"{code}\n".encode())  # as it is: no line of code may be wrapped
     screen.document({"command": "show", "model": path, "language": language, "code": code})
 
 

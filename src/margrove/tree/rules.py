@@ -24,6 +24,7 @@ from scipy.stats import chi2
 from margrove.errors import InputError, check_choice, check_whole
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, Allowed, Place, labels_of, places, plain, rounded, shares
+from margrove.visible import visible
 
 Style = Literal["nested", "lines"]
 STYLES: tuple[Style, ...] = ("nested", "lines")
@@ -49,7 +50,7 @@ class Rule:
 
     def outcome(self) -> str:
         """What it predicts."""
-        said = rounded(self.prediction) if isinstance(self.prediction, float) else str(self.prediction)
+        said = rounded(self.prediction) if isinstance(self.prediction, float) else visible(str(self.prediction))
         if self.spread is None or self.support == 1:
             return said
         is_rounding = self.spread <= _ROUNDING * abs(float(self.prediction))

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from margrove.errors import InputError
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import TreeColumn
+from margrove.visible import visible
 
 _ALL_DIGITS = 1e9  # below it, numbers of more than six digits before the point keep them
 MOST_LEVELS = 10  # of a list for people; the others are counted
@@ -85,7 +86,7 @@ class Allowed:
 
         Without its name: ``Dream, Torgersen``, ``≤ 3 or missing``. ``most`` levels at most are listed.
         """
-        subject = self.column.name if name else ""
+        subject = visible(self.column.name) if name else ""
         if self.is_everything:
             return f"{subject} is anything".strip()
         if self.column.test == "threshold":

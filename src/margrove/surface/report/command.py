@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 import webbrowser
 from pathlib import Path
@@ -16,7 +15,7 @@ from margrove.surface.models import check_folder, read_model
 from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.report.writing import FORMATS, check_format, in_format, report_content, write_content
 from margrove.surface.reported import report_path
-from margrove.surface.screen import Screen
+from margrove.surface.screen import Screen, put
 
 _SMALL = 100_000  # bytes: below it, tenths of a megabyte say nothing
 
@@ -44,8 +43,7 @@ def report(
     for message in warnings_in_shell(caught):
         screen.warn(message)
     if destination == STANDARD_STREAM:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        put(content)
         return
     write_content(content, destination)
     screen.essential(f"Wrote {destination} ({size_words(len(content))})")

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from margrove.plots.style import OKABE_ITO
 from margrove.surface.report.blocks import Chart, Report, charts_of
+from margrove.visible import visible
 
 _DEEP = 0.55  # of a row: from here on a cell of a matrix is dark, and its number light
 
@@ -78,7 +79,11 @@ def _plotly() -> str:
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: visible(value, keep="\n") if type(value) is str else value,  # not of Markup, our own
     )
     environment.filters["kind"] = lambda block: type(block).__name__
     environment.filters["markup"] = Markup  # of our own drawings, whose texts are escaped already

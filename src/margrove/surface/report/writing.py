@@ -14,6 +14,7 @@ from margrove.data import Table
 from margrove.errors import InputError, ParameterError
 from margrove.surface.report.blocks import Report
 from margrove.surface.report.content import report_of
+from margrove.visible import visible
 
 FORMATS = {"html": "html", "json": "json", "md": "md"}  # and how the names of their files end
 
@@ -71,8 +72,9 @@ def in_format(report: Report, format: str) -> bytes:
     if format == "md":
         from margrove.surface.report.markdown import to_markdown
 
-        return to_markdown(report).encode()
-    return (json.dumps(plain(report.to_dict()), ensure_ascii=False, allow_nan=False, indent=2) + "\n").encode()
+        return visible(to_markdown(report), keep="\n").encode()
+    text = json.dumps(plain(report.to_dict()), ensure_ascii=False, allow_nan=False, indent=2)
+    return visible(f"{text}\n", keep="\n", is_json=True).encode()
 
 
 def write_content(content: bytes, path: str | Path) -> None:

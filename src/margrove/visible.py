@@ -1,0 +1,27 @@
+"""Names that strangers chose, as they may be printed: control characters are shown, not sent to the terminal."""
+
+from __future__ import annotations
+
+import re
+
+# Control characters (C0, DEL, C1), line separators, marks that change the direction of text, and lone surrogates.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str, keep: str = "", *, is_json: bool = False) -> str:
+    r"""Return the text with its control characters, but those to keep, as escapes; of JSON those that JSON has.
+
+    Examples
+    --------
+    >>> from margrove.visible import visible
+    >>> print(visible("a\x1b[31m\n"), visible("\x7f", is_json=True))
+    a\x1b[31m\n \u007f
+    """
+
+    def escape(found: re.Match[str]) -> str:
+        letter = found[0]
+        if letter in keep:
+            return letter
+        return f"\\u{ord(letter):04x}" if is_json else letter.encode("unicode_escape").decode()
+
+    return _CONTROLS.sub(escape, text)
