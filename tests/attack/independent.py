@@ -151,7 +151,8 @@ def _classifier(model: Any, X: Array, y: Array, own: Array, certificate: Any) ->
         if np.abs(beta[~rows]).sum() > 0:
             said.append(f"machine {number} has support vectors among rows it never sees")
         if is_nu:
-            rho = model.nu * own[rows].sum() / np.abs(beta_there).sum()
+            # An indefinite kernel may give ρ < 0; a model divided by it has the signs of −y.
+            rho = model.nu * own[rows].sum() / np.abs(beta_there).sum() * (1 if sign @ beta_there >= 0 else -1)
             alpha = rho * sign * beta_there
             found = dual_machine(rho * f, sign, 0 * sign, own[rows], alpha, rho * b, rho)
             off = max(abs((sign * alpha).sum()), abs(alpha.sum() - model.nu * own[rows].sum()))

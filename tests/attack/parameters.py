@@ -34,7 +34,7 @@ def _class_weight(rng: Rng) -> Any:
 
 
 _SHARED: dict[str, Draw] = {
-    "time_limit": _one_of(TIME_LIMIT, TIME_LIMIT, 1e-3, 1e-9),
+    "time_limit": _one_of(*[TIME_LIMIT] * 6, 1e-3, 1e-9),
     "n_jobs": _one_of(1, 1, 2),
     "engine": _one_of("auto", "auto", "auto", "reference", "native"),
 }

@@ -68,9 +68,9 @@ def _points(rng: Rng, n: int, d: int) -> Array:
     return X
 
 
-def _shape(rng: Rng) -> tuple[int, int]:
-    n = int(rng.choice([1, 2, 3, 4, 6, 10, 10, 20, 20, 40, 60]))
-    d = int(rng.choice([1, 1, 2, 3, 5, 10, 30]))
+def _shape(rng: Rng, least: int) -> tuple[int, int]:
+    n = max(least, int(rng.choice([1, 2, 3, 4, 6, 10, 10, 20, 20, 40, 60])))
+    d = int(rng.choice([1, 1, 2, 3, 5, 10, 10, 30]))
     return n, d
 
 
@@ -247,7 +247,7 @@ _KINDS: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
     ("bool", 1, lambda rng, X: X > 0),
     ("complex", 0.5, _cast(complex)),
     ("object numbers", 1, _cast(object)),
-    ("text", 0.5, _cast(str)),
+    ("text cells", 0.5, _cast(str)),
     ("bytes", 0.3, _cast(bytes)),
     ("dates", 0.5, lambda rng, X: np.full(X.shape, np.datetime64("2026-01-01"))),
     ("durations", 0.3, lambda rng, X: np.full(X.shape, np.timedelta64(3, "s"))),
@@ -280,21 +280,29 @@ _KINDS: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
 ]
 
 
-def _drawn(rng: Rng, kinds: list[tuple[str, float, Any]]) -> tuple[str, Any]:
+# Kinds that nothing is wrong with: what is hostile then is in the numbers and the parameters alone.
+SOBER = {
+    *("float64", "float32", "sparse", "Fortran", "integers", "signs", "text", "Booleans", "numbers", "scaled", "far"),
+    *("constant", "ties", "outlier", "none", "uniform", "some zero", "wide"),
+}
+
+
+def _drawn(rng: Rng, kinds: list[tuple[str, float, Any]], sober: bool) -> tuple[str, Any]:
+    kinds = [kind for kind in kinds if not sober or kind[0] in SOBER]
     chance = np.array([weight for _, weight, _ in kinds])
     name, _, make = kinds[rng.choice(len(kinds), p=chance / chance.sum())]
     return name, make
 
 
-def table(rng: Rng, kernel: Any = None) -> tuple[str, Any, int]:
+def table(rng: Rng, sober: bool, kernel: Any = None) -> tuple[str, Any, int]:
     """A kind, X, and the number of rows that X has or should have."""
-    n, d = _shape(rng)
+    n, d = _shape(rng, 4 if sober else 1)
     X = _points(rng, n, d)
     if kernel in ("chi2", "intersection"):
         X = np.abs(X)
     if kernel == "precomputed" and rng.random() < 0.95:
         X = _gram(rng, X)
-    kind, make = _drawn(rng, _KINDS)
+    kind, make = _drawn(rng, _KINDS, sober)
     with np.errstate(all="ignore"):
         return kind, make(rng, X), n
 
@@ -365,7 +373,7 @@ _LABELS: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
     ("column", 1.5, lambda rng, y: y[:, None]),
     ("series", 3, _series),
     ("one class", 3, lambda rng, y: np.zeros_like(y)),
-    ("numbers", 1.5, lambda rng, y: rng.normal(size=len(y))),
+    ("continuous", 1.5, lambda rng, y: rng.normal(size=len(y))),
     ("dates", 0.7, lambda rng, y: np.array(["2026-01-01"], "M8[D]") + y),
     ("bytes", 0.5, lambda rng, y: y.astype(str).astype(bytes)),
     ("complex", 0.5, lambda rng, y: y * 1j),
@@ -382,7 +390,7 @@ _LABELS: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
     ("first list", 0.5, lambda rng, y: _first_is([1])(rng, y)),
     ("first decimal", 0.5, lambda rng, y: _first_is(Decimal("1.5"))(rng, y)),
     ("wrong shape", 2, _of_wrong_shape),
-    ("sparse", 0.5, lambda rng, y: sp.csr_matrix(y[:, None])),
+    ("sparse column", 0.5, lambda rng, y: sp.csr_matrix(y[:, None])),
 ]
 
 _VALUES: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
@@ -397,9 +405,9 @@ _VALUES: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
     ("list", 2, lambda rng, y: rng.normal(size=len(y)).tolist()),
     ("series", 2, _series),
     ("column", 1, lambda rng, y: y[:, None] * 1.5),
-    ("text", 1, lambda rng, y: np.array(list("abcdefg"))[y]),
+    ("letters", 1, lambda rng, y: np.array(list("abcdefg"))[y]),
     ("text of numbers", 1, lambda rng, y: y.astype(str)),
-    ("Booleans", 1, lambda rng, y: y > 0),
+    ("truth values", 1, lambda rng, y: y > 0),
     ("dates", 0.7, lambda rng, y: np.array(["2026-01-01"], "M8[D]") + y),
     ("complex", 0.5, lambda rng, y: y * 1j),
     ("none at all", 2, lambda rng, y: None),
@@ -413,7 +421,7 @@ _VALUES: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
     ("first list", 0.5, lambda rng, y: _first_is([1])(rng, y)),
     ("first decimal", 0.5, lambda rng, y: _first_is(Decimal("1.5"))(rng, y)),
     ("wrong shape", 2, _of_wrong_shape),
-    ("sparse", 0.5, lambda rng, y: sp.csr_matrix(y[:, None])),
+    ("sparse column", 0.5, lambda rng, y: sp.csr_matrix(y[:, None])),
 ]
 
 _WEIGHTS: list[tuple[str, float, Callable[[Rng, int], Any]]] = [
@@ -430,26 +438,26 @@ _WEIGHTS: list[tuple[str, float, Callable[[Rng, int], Any]]] = [
     ("infinite", 1, lambda rng, n: np.full(n, np.inf)),
     ("wrong length", 1, lambda rng, n: np.ones(n + 1)),
     ("one number", 1, lambda rng, n: 2.0),
-    ("text", 0.5, lambda rng, n: ["a"] * n),
+    ("letters", 0.5, lambda rng, n: ["a"] * n),
     ("None inside", 0.5, lambda rng, n: [None] * n),
     ("two columns", 0.5, lambda rng, n: np.ones((n, 2))),
 ]
 
 
-def labels(rng: Rng, n: int) -> tuple[str, Any]:
+def labels(rng: Rng, n: int, sober: bool) -> tuple[str, Any]:
     """A kind, and labels of n rows."""
-    kind, make = _drawn(rng, _LABELS)
+    kind, make = _drawn(rng, _LABELS, sober)
     return kind, make(rng, _places(rng, n))
 
 
-def values(rng: Rng, n: int) -> tuple[str, Any]:
+def values(rng: Rng, n: int, sober: bool) -> tuple[str, Any]:
     """A kind, and numbers to predict of n rows."""
-    kind, make = _drawn(rng, _VALUES)
+    kind, make = _drawn(rng, _VALUES, sober)
     with np.errstate(all="ignore"):
         return kind, make(rng, _places(rng, n))
 
 
-def weights(rng: Rng, n: int) -> tuple[str, Any]:
+def weights(rng: Rng, n: int, sober: bool) -> tuple[str, Any]:
     """A kind, and weights of n rows."""
-    kind, make = _drawn(rng, _WEIGHTS)
+    kind, make = _drawn(rng, _WEIGHTS, sober)
     return kind, make(rng, n)
