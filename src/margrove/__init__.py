@@ -7,10 +7,11 @@ start fast.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version as _version
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as type checkers know it; neither typing nor the metadata is imported before it is needed
 if TYPE_CHECKING:
+    from typing import Any
+
     from margrove import data, errors, plots
     from margrove.boost.classifier import AdaBoostClassifier
     from margrove.boost.regressor import AdaBoostRegressor
@@ -159,7 +160,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return _version("margrove")
+        from importlib.metadata import version
+
+        return version("margrove")
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
     if name in _MODULES:

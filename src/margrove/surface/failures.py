@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from margrove.surface.cures import error_in_shell
+from margrove.surface.interrupts import LINE, end_work
 from margrove.surface.screen import aside, let_go_of
 from margrove.visible import visible
 
@@ -73,11 +74,12 @@ def failures_told() -> Iterator[None]:
     except BrokenPipeError as error:
         let_go_of(sys.stdout)
         raise typer.Exit(ExitCode.BROKEN_PIPE) from error
-    except KeyboardInterrupt as error:
-        aside("margrove: interrupted; nothing was written")
-        raise typer.Exit(ExitCode.INTERRUPTED) from error
-    except Exception as error:
-        line = _told(error)
+    except BaseException as error:
+        if _is_interrupt(error):
+            end_work()
+            aside(LINE)
+            raise typer.Exit(ExitCode.INTERRUPTED) from error
+        line = _told(error) if isinstance(error, Exception) else None
         if line is None:
             if isinstance(getattr(error, "message", None), str):  # a wrong option, printed by typer
                 error.message = visible(error.message)  # type: ignore[attr-defined]
@@ -86,6 +88,13 @@ def failures_told() -> Iterator[None]:
             traceback.print_exc()
         aside(f"margrove: error: {line}", style="red")
         raise typer.Exit(ExitCode.BAD_INPUT) from error
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether it is Ctrl-C, or what became of it inside an import: compiled modules make an ImportError of it."""
+    if isinstance(error, ImportError):
+        return _is_interrupt(error.__cause__ or error.__context__)
+    return isinstance(error, KeyboardInterrupt)
 
 
 def _told(error: Exception) -> str | None:

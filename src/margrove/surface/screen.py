@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
+from margrove.surface.interrupts import begin_work
 from margrove.visible import visible
 
 # What a terminal that is not Unicode sees; anything else it lacks becomes "?".
@@ -73,6 +74,7 @@ class Screen:
         outlives_reader: bool = False,
     ) -> None:
         make_streams_safe()
+        begin_work()
         self.is_json, self.is_quiet = is_json, is_quiet
         self._words = safe_console(stderr=is_output_taken, quiet=is_json, outlives_reader=outlives_reader)
 
