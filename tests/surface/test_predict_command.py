@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from collections.abc import Callable
@@ -225,3 +227,34 @@ def test_a_model_without_probabilities_says_so_and_what_to_do(run: Run, flowers:
     assert result.exit_code == 2
     assert "--probabilities: this SVC gives none. Train it with --param probability=true" in result.stderr
     assert run("predict", "svm.margrove", flowers, "--probabilities", "--scores").exit_code == 2
+
+
+def _spreadsheet(run: Run, folder: Path) -> str:
+    rows = "".join(f"{i},{['=1+2', '-x'][i > 9]}\n" for i in range(20))
+    (folder / "t.csv").write_text(f"size,=kind\n{rows}")
+    assert run("train", "t.csv", "--model", "tree", "--folds", "0").exit_code == 0
+    cells = ["@SUM(A1)", "+49 (30) 1", "\tx", "-3.5", "+1e-5", "-1.234,50", "=A1", "plain", "-"]
+    (folder / "new.csv").write_text("size,note\n" + "".join(f'{i},"{cell}"\n' for i, cell in enumerate(cells)))
+    return "t.margrove"
+
+
+def test_text_that_a_spreadsheet_would_run_is_made_inert(run: Run, folder: Path) -> None:
+    model = _spreadsheet(run, folder)
+    header, *rows = list(csv.reader(io.StringIO(run("predict", model, "new.csv", "--keep", "note").stdout)))
+    assert header == ["note", "'=kind"]
+    assert {row[1] for row in rows} == {"'=1+2"}
+    notes = [row[0] for row in rows]
+    assert notes == ["'@SUM(A1)", "'+49 (30) 1", "'\tx", "-3.5", "+1e-5", "-1.234,50", "'=A1", "plain", "-"]
+
+
+def test_raw_text_is_written_as_it_is(run: Run, folder: Path) -> None:
+    model = _spreadsheet(run, folder)
+    header, *rows = list(csv.reader(io.StringIO(run("predict", model, "new.csv", "--keep", "note", "--raw").stdout)))
+    assert header == ["note", "=kind"]
+    assert [row[0] for row in rows][:3] == ["@SUM(A1)", "+49 (30) 1", "\tx"]
+    assert rows[0][1] == "=1+2"
+
+
+def test_scores_below_zero_stay_numbers(run: Run, model: str, flowers: str) -> None:
+    rows = list(csv.reader(io.StringIO(run("predict", model, flowers, "--scores").stdout)))[1:]
+    assert min(float(row[1]) for row in rows) < 0

@@ -237,6 +237,14 @@ def predict(
             rich_help_panel=_OUTPUT,
         ),
     ] = "none",
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help="Write text as it is, also where a spreadsheet would run it as a formula.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
     missing: Missing = None,
     no_header: NoHeader = False,
     delimiter: Delimiter = "auto",
@@ -252,7 +260,7 @@ def predict(
 
     reading = Reading(file, None, tuple(missing or ()), not no_header, delimiter, encoding)
     screen = Screen(is_json=as_json, is_quiet=quiet, is_output_taken=output == "-")
-    work(screen, model, reading, output, Wanted(scores, probabilities, keep))
+    work(screen, model, reading, output, Wanted(scores, probabilities, keep, raw))
 
 
 @app.command(epilog="Example:  margrove show income.margrove")

@@ -19,6 +19,7 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (  # a pattern, and what stands in its 
     (r"\bLeave it out of text(, or lower min_df)?", "Leave out its --text"),
     (r"\bLeave target out", "Leave --target out"),
     (r"\bdrop_unlabelled=True \(--drop-unlabelled\)", "--drop-unlabelled"),
+    (r", or its rows a chunk at a time with read_chunks", ""),
     (r", or keep them: drop_constant=False, drop_identifiers=False", ""),
     (r", or say unseen='ignore' to read them as none of the known ones", ""),
     (r"\bPass a dense table \(X\.toarray\(\)\)", "Give a table of the format that it was trained on"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Iterable, Mapping
@@ -42,6 +43,8 @@ from margrove.transfer.pictures import PictureFolder
 from margrove.transfer.softmax import SoftmaxClassifier
 
 UNNAMED_TARGET = "prediction"  # the column's name where the model does not know its target's
+# What a spreadsheet takes for a formula, which may start programs and send cells away. Numbers with a sign are none.
+_FORMULA = re.compile(r"(?s)(?![+-][\d.,]+(?:[eE][+-]?\d+)?\Z)[=+\-@\t\r].")
 
 
 @dataclass(frozen=True)
@@ -78,13 +81,17 @@ class Predictions:
             [*cells, label, *values] for cells, label, values in zip(before, self.labels.tolist(), scores, strict=True)
         ]
 
-    def to_csv(self) -> bytes:
-        """The CSV file, in UTF-8."""
+    def to_csv(self, *, is_raw: bool = False) -> bytes:
+        """Return the CSV file, in UTF-8; unless raw, with an apostrophe before text that a spreadsheet would run."""
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.header)
-        writer.writerows(self.rows())
+        for row in (self.header, *self.rows()):
+            writer.writerow(row if is_raw else [_inert(cell) for cell in row])
         return text.getvalue().encode()
+
+
+def _inert(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,7 @@ class Wanted:
     scores: bool = False
     probabilities: bool = False
     keep: str = "none"
+    is_raw: bool = False  # text cells as they are, also those that a spreadsheet takes for formulas
 
     def __post_init__(self) -> None:
         if self.scores and self.probabilities:
@@ -127,7 +135,7 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
         screen.warn(message)
     is_file = output != STANDARD_STREAM
     if is_file or not screen.is_json:
-        _write(predictions.to_csv(), output)
+        _write(predictions.to_csv(is_raw=wanted.is_raw), output)
     _tell(screen, predictions, output)
     history = history_of(model)
     if predictions.is_of_training and history is not None:
