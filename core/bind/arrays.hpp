@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -25,6 +26,12 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 inline void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
+}
+
+// Solvers compare their numbers, and NaN compares as neither more nor less: it is refused before they begin.
+inline void require_finite(const Vector<double>& values, const char* message) {
+  require(std::all_of(values.data(), values.data() + values.size(), [](double v) { return std::isfinite(v); }),
+          message);
 }
 
 template <class T>

@@ -28,6 +28,9 @@ Dual dual_of(const Vector<std::int8_t>& y, const Vector<double>& p, const Vector
   require(p.size() == m && upper.size() == m && alpha.size() == m && point.size() == m,
           "y, p, upper, alpha and point must be of one length");
   require(m > 0, "a machine needs variables");
+  require_finite(p, "p must be finite");
+  require_finite(alpha, "alpha must be finite");
+  for (std::size_t t = 0; t < m; ++t) require(upper.data()[t] >= 0, "upper must not be negative or NaN");
   require_points(point, n);
   return {copy_of(y), copy_of(p), copy_of(upper), copy_of(alpha), copy_of(point)};
 }
@@ -225,6 +228,7 @@ void add_ladder(BoundSearch& search, Vector<std::int8_t> y, Vector<double> p, Ve
   require(!search.is_running(), "the search has begun");
   const std::size_t m = y.size();
   require(p.size() == m && point.size() == m, "y, p and point must be of one length");
+  require_finite(p, "p must be finite");
   require_points(point, search.n);
   search.ladders.push_back({copy_of(y), copy_of(p), copy_of(point)});
 }

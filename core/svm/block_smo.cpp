@@ -365,8 +365,8 @@ template <class T>
 bool BlockSmo<T>::goes_nowhere() {
   if (rounds_ < watched_round_ + kWatchRounds) return false;
   const double now = objective(), worst = violation();
-  const bool is_same =
-      watched_round_ > 0 && watched_objective_ - now <= 1e-14 * std::fabs(now) && worst > 0.9 * watched_violation_;
+  const bool is_same = watched_round_ > 0 && !(watched_objective_ - now > 1e-14 * std::fabs(now)) &&
+                       !(worst <= 0.9 * watched_violation_);
   watched_objective_ = now;
   watched_violation_ = worst;
   watched_round_ = rounds_;

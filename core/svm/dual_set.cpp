@@ -58,8 +58,9 @@ struct DualSet::Machine {
     for (std::size_t from = 0; from < m;) {
       std::size_t to = from;
       double upper = 0, alpha = 0;
-      for (; to < m && is_same(order[from], order[to]); ++to)
+      do {
         upper += given.upper[order[to]], alpha += given.alpha[order[to]];
+      } while (++to < m && is_same(order[from], order[to]));
       const std::size_t t = order[from];
       for (std::size_t k = from; k < to; ++k) {
         stand[order[k]] = static_cast<std::int64_t>(merged.y.size());

@@ -181,7 +181,7 @@ BlockEnding TileSmo<T>::advance(DualState& state, std::int64_t most_steps) {
   if (violation_ <= tol_) return BlockEnding::converged;
   if (violation_ <= 2 * tol_) inner_tol_ = std::max(inner_tol_ / 2, kLeastShare * tol_);
   const double now = objective_of(dual, dual.alpha, state.v);
-  const bool goes_nowhere = made == 0 || watched_ - now <= 1e-14 * std::fabs(now);  // steps only follow rounding
+  const bool goes_nowhere = made == 0 || !(watched_ - now > 1e-14 * std::fabs(now));  // steps only follow rounding
   watched_ = now;
   return goes_nowhere ? BlockEnding::cornered : BlockEnding::running;
 }

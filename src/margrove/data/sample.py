@@ -75,7 +75,9 @@ def read_features(
             estimator.n_features_in_ = table.n_columns
             estimator.feature_names_in_ = np.array(table.names, dtype=object)
         return table
-    if not sp.issparse(X):
+    if sp.issparse(X):
+        check_sparse(X)
+    else:
         X = as_array(X)
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     if may_be_infinite and names is not None and isinstance(X, np.ndarray) and X.dtype in FLOATS:
@@ -100,33 +102,63 @@ def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class
 
 def read_values(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Values:
     """X, y and weights for a regression, as `read_sample` reads them for a classifier."""
-    refuse_tables(estimator, X)
-    X, y = _validated(estimator, X, y, y_numeric=True)
-    X = merged(X)
-    weight = settle_weights(X, y, sample_weight, None)
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except ValueError as error:
-        fault = _no_number(type(estimator).__name__, np.empty((0, 1)), y)
-        raise fault or InputError(f"y is not a number everywhere: {error}") from error
-    return Values(X, values, weight)
+    X, z = read_chunk(estimator, X, y, reset=True, y_numeric=True)
+    return Values(X, z, settle_weights(X, z, sample_weight, None))
 
 
 def read_chunk(estimator: Any, X: Any, y: Any, *, reset: bool, y_numeric: bool = False) -> tuple[Any, NDArray[Any]]:
     """Some of the rows of a fit, checked; ``reset`` takes note of the columns, otherwise they must be those before."""
     refuse_tables(estimator, X)
     X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
-    if not y_numeric:
-        y = plain_labels(y)
-        if y.dtype.kind not in "biuUS":
-            check_classification_targets(y)
+    if y_numeric:
+        return merged(X), _as_values(type(estimator).__name__, y)
+    y = plain_labels(y)
+    if y.dtype.kind not in "biuUS":
+        check_classification_targets(y)
     return merged(X), y
+
+
+def _as_values(learner: str, y: NDArray[Any]) -> NDArray[np.float64]:
+    """Return y as float64. scikit-learn checks objects before it converts them, and then None becomes NaN."""
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise _no_number(learner, np.empty((0, 1)), y) or InputError(
+            f"y is not a number everywhere: {error}"
+        ) from error
+    if not np.isfinite(values).all():
+        raise _not_a_number(learner, "y", values)
+    return values
+
+
+def check_sparse(X: Any) -> None:
+    """Raise InputError if the arrays of a sparse matrix do not fit together: SciPy would read and write past them."""
+    if X.format in ("csr", "csc"):
+        outer, inner = X.shape if X.format == "csr" else X.shape[::-1]
+        start, places, stored = X.indptr, [(X.indices, inner)], int(X.indptr[-1]) if len(X.indptr) else -1
+        is_sound = len(start) == outer + 1 and start[0] == 0 and bool((start[1:] >= start[:-1]).all())
+    elif X.format == "coo":
+        places, stored, is_sound = list(zip(X.coords, X.shape, strict=True)), len(X.data), True
+    else:
+        return
+    is_sound = is_sound and 0 <= stored <= len(X.data) and all(len(each) >= stored for each, _ in places)
+    for each, size in places:
+        is_sound = is_sound and (stored == 0 or (each[:stored].min() >= 0 and each[:stored].max() < size))
+    if not is_sound:
+        raise InputError(
+            f"X is a damaged sparse matrix: its {X.format} indices do not fit its shape {X.shape}",
+            cure="Build it again from its rows, columns and values.",
+        )
 
 
 def _validated(estimator: Any, *given: Any, **how: Any) -> Any:
     """scikit-learn's checks; a cell that is NaN or infinite is told with its place."""
+    if sp.issparse(given[0]):
+        check_sparse(given[0])
     try:
         return validate_data(estimator, *given, accept_sparse="csr", dtype=FLOATS, order="C", **how)
+    except OverflowError as error:  # Python's integers have no limit
+        raise InputError(f"X or y holds a number that float64 cannot: {error}", cure="Scale it.") from error
     except (TypeError, ValueError) as error:
         if "contains NaN" not in str(error) and "contains infinity" not in str(error):
             fault = _no_number(type(estimator).__name__, *given[:2])

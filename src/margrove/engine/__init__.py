@@ -31,7 +31,7 @@ class Effort:
     look_around: Callable[[Callable[[], Any]], None] | None = None
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None and self.time_limit != math.inf:
+        if self.time_limit is not None and not (isinstance(self.time_limit, float) and self.time_limit == math.inf):
             check_number("time_limit", self.time_limit, above=0, cure="It is in seconds; None is no limit.")
         if self.n_jobs is not None:
             check_whole("n_jobs", self.n_jobs, least=-(2**31), cure="-1 means all threads, as does None.")
