@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from importlib import import_module
 from typing import Any, Literal
@@ -17,7 +18,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.errors import InputError
+from margrove.errors import ConvergenceWarning, InputError, MargroveError, level_of_caller
+from margrove.status import Status
 
 Source = Literal["solver", "recomputed"]
 
@@ -202,9 +204,37 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
     if y is None and not hasattr(model, "offset_"):
         raise InputError(f"certify needs y, the labels or values that {type(model).__name__} was fitted on")
     module, function = place.split(":")
-    certificate = getattr(import_module(module), function)(model, X, y, sample_weight)
+    recompute = getattr(import_module(module), function)
+    try:
+        certificate = recompute(model, X, y, sample_weight)
+    except MargroveError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{type(model).__name__} cannot be certified: its parameters or fitted attributes do not fit each other or "
+            f"the data ({type(error).__name__}: {error})",
+            cure="Certify the model as it was fitted, on the data it was fitted on.",
+        ) from error
     assert isinstance(certificate, Certificate)
     return certificate
+
+
+def keep_certificate(model: Any, certificate: Certificate) -> None:
+    """Set ``model.certificate_`` at the end of a fit. A fit that its certificate denies has not converged: the status
+    becomes ``stalled``, with a warning. The claims of a solver's own numbers lose their verdicts."""
+    failed = next((claim for claim in certificate.claims if claim.holds is False), None)
+    if failed is not None and model.status_ is Status.CONVERGED:
+        model.status_ = Status.STALLED
+        warnings.warn(
+            f"{type(model).__name__} ended with status {str(model.status_)!r}: {failed.name}: "
+            f"{_shown(failed, certificate.machines)}; {model.status_.advice}.",
+            ConvergenceWarning,
+            stacklevel=level_of_caller(),
+        )
+    claims = certificate.claims
+    if certificate.source == "solver":
+        claims = tuple(replace(claim, holds=None) for claim in claims)
+    model.certificate_ = replace(certificate, status=str(model.status_), claims=claims)
 
 
 def at_the_end(model: Any, X: Any) -> tuple[Any, Any]:
@@ -245,6 +275,38 @@ _CERTIFIERS = {
 
 
 _OVER_CHUNKS = ("LinearSVC", "LinearSVR")
+
+
+def read_only(name: str) -> Any:
+    """Return a property for a fitted array that predicts but that no certificate can recompute: a fit or a model file
+    sets it once, and it cannot be changed. A new fit first removes it from the model's ``__dict__``."""
+
+    def get(model: Any) -> Any:
+        if name not in model.__dict__:
+            raise AttributeError(f"{type(model).__name__!r} object has no attribute {name!r}")
+        view = np.asarray(model.__dict__[name]).view()
+        view.flags.writeable = False
+        return view
+
+    def put(model: Any, values: Any) -> None:
+        if name in model.__dict__:
+            raise AttributeError(f"{name} is read-only: no certificate would notice the change. Fit again.")
+        model.__dict__[name] = values
+
+    return property(get, put)
+
+
+def recorded(model: Any, **numbers: tuple[Any, Any]) -> tuple[Claim, ...]:
+    """Return a failed claim for each attribute of the model that is not what was recomputed. ``numbers`` maps its name
+    to the recomputed values and how far it may be off; an attribute that is absent or NaN claims nothing."""
+    failed = []
+    for name, (expected, allowed) in numbers.items():
+        kept = np.asarray(getattr(model, name, np.nan), dtype=np.float64)
+        is_off = kept.ndim > 0 and kept.shape != np.shape(expected)
+        if is_off or (np.abs(kept - expected) > allowed).any():
+            words = f"{name} is not what the model and the data give"
+            failed.append(Claim(name, per_machine(kept), per_machine(expected), False, words))
+    return tuple(failed)
 
 
 def per_machine(values: Sequence[float] | np.ndarray | float) -> tuple[float, ...]:

@@ -105,8 +105,12 @@ def test_a_walk_cannot_be_made_up(variant, rng):
         "n_steps_": lambda a: a + 7 if variant == "averaged" else a * 0,
     }.items():
         forged = copy.deepcopy(model)
-        setattr(forged, attribute, change(np.array(getattr(model, attribute))))
+        vars(forged)[attribute] = change(np.array(getattr(model, attribute)))
         assert not certify(forged, X, y).holds, attribute
+    with pytest.raises(AttributeError, match="times_ is read-only"):
+        model.times_ = model.times_ + 1
+    with pytest.raises(ValueError, match="read-only"):
+        model.n_steps_[0] += 1
 
 
 def test_nothing_is_ticked_where_nothing_is_bounded():

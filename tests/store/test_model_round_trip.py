@@ -37,7 +37,7 @@ def assert_same(one, other):
     assert type(one) is type(other)
     assert vars(one).keys() == vars(other).keys()
     for name, value in vars(one).items():
-        twin = getattr(other, name)
+        twin = vars(other)[name]
         if sp.issparse(value):
             assert type(value) is type(twin)
             assert (value.shape, value.dtype) == (twin.shape, twin.dtype)

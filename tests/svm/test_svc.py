@@ -390,8 +390,12 @@ def test_the_hard_margin_at_any_place_and_scale(offset, scale, rng):
     low, high = rng.uniform(-1, 0, (50, 2)) - shift, rng.uniform(0, 1, (50, 2)) + shift
     X, y = np.vstack([low, high]), np.repeat([0, 1], 50)
     wanted = SVC(C=np.inf, kernel="linear", tol=1e-6).fit(X, y).margin_[0]
-    found = SVC(C=np.inf, kernel="linear", tol=1e-6).fit((X + offset) * scale, y)
-    assert found.status_ == "converged"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = SVC(C=np.inf, kernel="linear", tol=1e-6).fit((X + offset) * scale, y)
+    # So far away float64 cannot tell f to 1e-6, and the certificate says so.
+    assert found.status_ == ("converged" if offset < 1e6 else "stalled")
+    assert certify(found, (X + offset) * scale, y).holds == (offset < 1e6)
     assert found.margin_[0] == pytest.approx(wanted * scale, rel=1e-4)
     assert found.score((X + offset) * scale, y) == 1
 

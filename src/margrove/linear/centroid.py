@@ -55,8 +55,11 @@ class BasicLinearClassifier(LinearClassifier):
         """Take the means of the classes."""
         engine, effort = settle_engine(self.engine), Effort(n_jobs=self.n_jobs)
         sample = read_sample(self, X, y, sample_weight)
-        problem = CentroidProblem(sample.X, sample.codes, len(sample.classes), sample.weight)
+        # Means are the same for all multiples of the weights, and tiny ones would underflow.
+        weight = None if sample.weight is None else sample.weight / sample.weight.max()
+        problem = CentroidProblem(sample.X, sample.codes, len(sample.classes), weight)
         self._keep_linear(sample, solve(problem, engine, effort), engine)
+        self._warn_unless_converged("the means are too large for their products")
         self._keep_certificate(
             certify_centroid,
             (X, y, sample_weight),
@@ -64,5 +67,4 @@ class BasicLinearClassifier(LinearClassifier):
             is_cheap=is_recomputation_cheap(sample.X.shape[0] * sample.X.shape[1], passes=1),
             numbers=lambda: {"‖w‖": np.linalg.norm(self.coef_, axis=1)},
         )
-        self._warn_unless_converged("the means are too large for their products")
         return self

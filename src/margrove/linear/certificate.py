@@ -16,7 +16,8 @@ With weights s_i on the corrections it reads  mistakes ≤ (R/γ)² (s_max/s_min
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from margrove.certificate import Certificate, Claim, per_machine
 from margrove.data.sample import float64_block, read_points, settle_weights, squared_norms
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of, kernel_norms, kernel_of
-from margrove.linear.problem import machine_names, one_vs_rest_signs
+from margrove.linear.problem import ROUNDING_OF_A_MEAN, machine_names, one_vs_rest_signs
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of the kernel, held in float64 at once
 IDENTITY_TOLERANCE = 1e-12  # of sums that only differ in the order of their terms, relative to the sum of their sizes
@@ -60,6 +61,7 @@ class _Evidence:
 def certify_centroid(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """L1."""
     evidence = _read(model, X, y, sample_weight)
+    evidence = replace(evidence, s=evidence.s / evidence.s.max())  # means are the same for all multiples of the weights
     positive, negative = np.zeros_like(model.coef_), np.zeros_like(model.coef_)
     for rows in evidence.blocks():
         block, sign, s = float64_block(evidence.X, rows), evidence.y[:, rows], evidence.s[rows]
@@ -71,12 +73,13 @@ def certify_centroid(model: Any, X: Any, y: Any, sample_weight: Any = None) -> C
     off = _norms(model.coef_ - (positive - negative))
     at_middle = np.einsum("md,md->m", model.coef_, (positive + negative) / 2) + model.intercept_
     norm = _norms(model.coef_)
+    reach = np.where((norm > 0) & (size * norm < np.finfo(np.float64).tiny), np.nan, size * norm)  # NaN: b underflows
     return _certificate(
         model,
         evidence,
         [
             _identity("w is the difference of the class means", off, size, "‖w − (mean(+) − mean(−))‖"),
-            _identity("the boundary lies halfway between them", np.abs(at_middle), size * norm, "|f(midpoint)|"),
+            _identity("the boundary lies halfway between them", np.abs(at_middle), reach, "|f(midpoint)|"),
             *_linear_margin_claims(model, evidence),
         ],
     )
@@ -113,6 +116,9 @@ def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None)
         residual_norm += s @ residual**2
     gradient[:, d] *= float(model.fit_intercept)
     scale = np.sqrt(np.maximum(column_norm, 0)) * np.sqrt(total)  # ‖A_j‖ ‖y‖
+    # A column that is constant but for rounding has the weight 0, and its correlation is that of rounding.
+    is_constant = np.sqrt(np.maximum(column_norm[:d], 0)) <= ROUNDING_OF_A_MEAN * np.abs(mean) * np.sqrt(total)
+    scale[:d][is_constant & ~model.coef_.any(axis=0)] = 0
     cosine = np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0).max(axis=1)
     return _certificate(
         model,
@@ -223,7 +229,7 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = N
         Claim(
             "‖w‖",
             per_machine(model.norm_),
-            holds=bool((np.abs(model.norm_ - norm) <= _NORM_TOLERANCE * (norm + np.abs(dual).sum(axis=1))).all()),
+            holds=bool((np.abs(model.norm_ - norm) <= _NORM_TOLERANCE * (norm + radius * b_size)).all()),
             words="as the model keeps it, against √(βᵀKβ)",
         ),
         _mistakes(model, evidence, functional, homogeneous_norm, radius),
@@ -251,6 +257,10 @@ def _walk_claims(model: Any, evidence: _Evidence) -> list[Claim]:
     unfounded, disorder, off, size = np.array([(w.unfounded, w.disorder, w.off, w.size) for w in walks]).T
     if is_voted:
         functional = _voted_functional(model, evidence)
+        last = np.hstack([model.coef_, model.intercept_[:, None]])
+        for machine, (start, stop) in enumerate(pairwise(model.starts_)):
+            last[machine] -= model.prototypes_[stop - 1] if stop > start else 0
+        off = np.maximum(off, _norms(last))
         made_of = "each weight vector is the one before plus a correction"
     else:
         functional = _functional(model, evidence)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.certificate import Certificate
+from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import Sample, read_points
 from margrove.errors import ConvergenceWarning, check_flag, check_number, check_whole, level_of_caller
 from margrove.linear.certificate import solver_certificate
@@ -72,10 +72,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         numbers: Callable[[], dict[str, NDArray[Any]]],
     ) -> None:
         """Recompute from what was ``given`` where that is cheap beside the fit; else the solver's ``numbers`` stand."""
-        if is_cheap:
-            self.certificate_ = certify(self, *given)
-        else:
-            self.certificate_ = solver_certificate(self, sample.X.shape[0], numbers())
+        own = certify(self, *given) if is_cheap else solver_certificate(self, sample.X.shape[0], numbers())
+        keep_certificate(self, own)
 
     def _warn_unless_converged(self, what: str) -> None:
         if self.status_ is not Status.CONVERGED:

@@ -116,6 +116,7 @@ class KernelPerceptron(LinearClassifier):
         solution = solve(problem, engine, effort)
         self._keep_kernel(sample, problem, solution, engine)
         cells = problem.X.shape[0] * len(self.support_) * (1 if self.kernel == "precomputed" else problem.X.shape[1])
+        self._warn_unless_converged("the rows are not separated")
         self._keep_certificate(
             certify_kernel_perceptron,
             (X, y, sample_weight),
@@ -123,7 +124,6 @@ class KernelPerceptron(LinearClassifier):
             is_cheap=is_recomputation_cheap(cells, passes=1),
             numbers=lambda: {"mistakes made": solution.mistakes, "‖w‖": self.norm_},
         )
-        self._warn_unless_converged("the rows are not separated")
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -182,7 +182,8 @@ class KernelPerceptron(LinearClassifier):
         self.n_rows_ = sample.X.shape[0]
         # ‖w‖² = Σ β_i w·φ(x_i), and the solver holds f(x_i) = w·φ(x_i) + b.
         without_offset = solution.decision - self.intercept_[:, None]
-        self.norm_ = np.sqrt(np.maximum(np.einsum("mn,mn->m", dual, without_offset), 0))
+        unit = float(np.abs(dual).max(initial=0)) or 1.0  # squares of a tiny or huge β do not underflow or overflow
+        self.norm_ = unit * np.sqrt(np.maximum(np.einsum("mn,mn->m", dual / unit, without_offset / unit), 0))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

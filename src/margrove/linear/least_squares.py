@@ -58,6 +58,7 @@ class LeastSquaresClassifier(LinearClassifier):
         sign = one_vs_rest_signs(sample.codes, len(sample.classes))
         problem = LeastSquaresProblem(sample.X, sign, sample.weight, bool(self.fit_intercept))
         self._keep_linear(sample, solve(problem, engine, effort), engine)
+        self._warn_unless_converged("the normal equations are not solved to 1e-10")
         self._keep_certificate(
             certify_least_squares,
             (X, y, sample_weight),
@@ -65,5 +66,4 @@ class LeastSquaresClassifier(LinearClassifier):
             is_cheap=is_recomputation_cheap(sample.X.shape[0] * sample.X.shape[1], passes=1),
             numbers=lambda: {"‖w‖": np.linalg.norm(self.coef_, axis=1)},
         )
-        self._warn_unless_converged("the normal equations are not solved to 1e-10")
         return self

@@ -144,6 +144,8 @@ def kernel_norms(
     kernel: Kernel, support: Matrix, dual: NDArray[np.float64], gram: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """√(βᵀKβ) for each row β of ``dual``, the kernel in blocks of rows. ``gram`` is K for kernel "precomputed"."""
+    unit = float(np.abs(dual).max(initial=0)) or 1.0  # the square of a tiny or huge β does not underflow or overflow
+    dual = dual / unit
     squared = np.zeros(len(dual))
     n = dual.shape[1]
     step = max(1, _BLOCK_CELLS // max(1, n))
@@ -151,4 +153,4 @@ def kernel_norms(
         rows = slice(start, start + step)
         block = gram[rows] if gram is not None else kernel.matrix(support[rows], support)
         squared += np.einsum("mi,ij,mj->m", dual[:, rows], block, dual, optimize=True)
-    return np.asarray(np.sqrt(np.maximum(squared, 0)))
+    return np.asarray(unit * np.sqrt(np.maximum(squared, 0)))

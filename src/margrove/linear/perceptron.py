@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.certificate import read_only
 from margrove.data.sample import Sample, read_piece, read_points, read_sample
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
@@ -98,9 +99,9 @@ class Perceptron(LinearClassifier):
     alpha_: NDArray[np.float64]
     n_mistakes_: NDArray[np.int64]
     makers_: NDArray[np.int64]
-    times_: NDArray[np.int64]
+    times_ = read_only("times_")
     starts_: NDArray[np.int64]
-    n_steps_: NDArray[np.int64]
+    n_steps_ = read_only("n_steps_")
     prototypes_: NDArray[np.float64]
 
     def __init__(
@@ -143,6 +144,7 @@ class Perceptron(LinearClassifier):
         problem = self._problem(sample, self.max_iter, start)
         solution = solve(problem, engine, effort)
         self._keep_perceptron(sample, solution, engine, is_warm=start is not None)
+        self._warn_unless_converged(f"{int(solution.last_pass.sum())} mistakes in the last pass")
         self._keep_certificate(
             certify_perceptron,
             (X, y, sample_weight),
@@ -150,7 +152,6 @@ class Perceptron(LinearClassifier):
             is_cheap=self._is_certificate_cheap(problem, solution),
             numbers=lambda: {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass},
         )
-        self._warn_unless_converged(f"{int(solution.last_pass.sum())} mistakes in the last pass")
         return self
 
     @available_if(_keeps_one_vector)
@@ -259,6 +260,8 @@ class Perceptron(LinearClassifier):
         if self.variant == "last":
             return
         del self.alpha_
+        for name in ("times_", "n_steps_"):
+            self.__dict__.pop(name, None)
         self.makers_ = np.concatenate([walk.makers for walk in solution.walks])
         self.times_ = np.concatenate([walk.times for walk in solution.walks])
         self.starts_ = np.cumsum([0, *(len(walk.makers) for walk in solution.walks)])
@@ -274,4 +277,4 @@ class Perceptron(LinearClassifier):
             for (start, stop), steps in zip(pairwise(self.starts_), self.n_steps_, strict=True)
             if stop > start
         ]
-        return np.concatenate([np.empty(0, np.int64), *ends]) - self.times_
+        return np.asarray(np.concatenate([np.empty(0, np.int64), *ends]) - self.times_)

@@ -10,6 +10,9 @@ bounds            β is clipped to them; the claim says by how much
 free intercept    the side (β > 0 or β < 0) that weighs more is scaled down until Σ β = 0
 penalty l1        β is divided by max(1, ‖Σ β x‖_∞, s |Σ β|)
 
+P and D are sums in float64. Where C or β is huge, their rounding can be larger than the gap that is asked for: C times
+the rounding of f in P, β times that of x in D. A bound of it is added to the gap, which then is what float64 proves.
+
 Penalty l1, columns of weight 0. With G = P − D, and β implied by w, no best model has a pull v*_j = Σ β*_i x_ij
 further from v_j than r_j = √(4 G Σ C_i x_ij²), because a squared loss bends by 2C at most. So |v_j| + r_j < 1 proves
 that column j has the weight 0 in every best model.
@@ -26,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.certificate import Certificate, Claim, per_machine
+from margrove.certificate import Certificate, Claim, per_machine, recorded
 from margrove.data.sample import float64_block, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of
@@ -34,6 +37,7 @@ from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.chunks import stream_of_classes, stream_of_values
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept, weights_of
 from margrove.linear_svm.problem import (
+    ROUNDING_OF_SUMS,
     Loss,
     Penalty,
     bounds_of,
@@ -51,6 +55,7 @@ BLOCK_CELLS = 1 << 20  # numbers of X, or of β, held in float64 at once
 BOUND_TOLERANCE = 1e-9  # of β outside its bounds, and of Σ β, relative to the largest price or to Σ|β|
 _ROUNDING = 1e-6  # of the gap against tol, relative to tol: two sums of the same terms in another order
 _DIGITS = 1e-13  # of the gap, which is a difference of two numbers relative to one of them
+_NEGLIGIBLE = 1e-3  # of the gap that is asked for: rounding below this share of it is bounded coarsely
 
 # What overflows is told by the claims, which then fail.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -71,6 +76,7 @@ class _Evidence:
     s: float
     epsilon: float
     machines: tuple[str, ...]
+    tol: float
     dual_steps: NDArray[np.float64] | None = None  # (machines, steps, d + 2)
 
     @property
@@ -86,7 +92,8 @@ class _Tally:
     """Sums over the rows, of each machine; those of β for each side (β > 0, β < 0) of a free intercept by itself."""
 
     loss: NDArray[np.float64]  # (machines,), Σ C ℓ
-    rounding: NDArray[np.float64]  # (machines,), by how much float64 may be wrong about it; of a regression
+    rounding: NDArray[np.float64]  # (machines,), by how much float64 may be wrong about it
+    spread: NDArray[np.float64]  # (machines, d), by how much float64 may be wrong about Σ β x
     pull: NDArray[np.float64]  # (sides, machines, d), Σ β x
     total: NDArray[np.float64]  # (sides, machines), Σ β
     linear: NDArray[np.float64]  # (sides, machines), Σ z β − ε|β|
@@ -174,6 +181,10 @@ def _evidence(
     epsilon: float,
 ) -> _Evidence:
     w = weights_of(model)
+    if len(w) != len(names) or np.size(model.intercept_) not in (1, len(w)):
+        raise InputError(
+            f"coef_ and intercept_ are of {len(w)} and {np.size(model.intercept_)} machines, not {len(names)}"
+        )
     dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
     if not is_squared(model.loss) and dual_coef is None and dual_steps is None:
         raise _without_pulls(model)
@@ -189,6 +200,7 @@ def _evidence(
         scale_of_intercept(model),
         epsilon,
         names,
+        float(model.tol),
         dual_steps,
     )
 
@@ -252,6 +264,7 @@ def _empty_tally(evidence: _Evidence) -> _Tally:
     return _Tally(
         loss=np.zeros(machines),
         rounding=np.zeros(machines),
+        spread=np.zeros((machines, d)),
         pull=np.zeros((sides, machines, d)),
         total=np.zeros((sides, machines)),
         linear=np.zeros((sides, machines)),
@@ -269,23 +282,30 @@ def _add_rows(tally: _Tally, evidence: _Evidence) -> None:
     """Add the rows of the evidence to the sums."""
     for rows in evidence.blocks():
         block = float64_block(evidence.X, rows)
-        z = evidence.target[:, rows]
+        given = z = evidence.target[:, rows]
         cost = np.array([prices[rows] for prices in evidence.cost])
-        f = (block @ evidence.w.T + evidence.b).T  # (machines, rows)
+        f = (block @ evidence.w.T).T  # (machines, rows)
+        if is_of_signs(evidence.loss):
+            f = f + evidence.b[:, None]
+        else:  # counted from b: numbers far from 0 that differ by little keep their digits
+            z = z - evidence.b[:, None]
         loss = losses(evidence.loss, z, f, evidence.epsilon)
         counted = cost > 0
         tally.loss += np.where(counted, cost * loss, 0).sum(axis=1)
-        if not is_of_signs(evidence.loss):
-            tally.rounding += rounding_of_losses(evidence.loss, z, f, cost, evidence.epsilon).sum(axis=1)
         tally.margin_errors += (counted & (loss > 0)).sum(axis=1)
         tally.errors += (counted & ~(z * f > 0)).sum(axis=1)
         tally.largest = np.maximum(tally.largest, cost.max(axis=1, initial=0))
         beta = _pull(evidence, tally, rows, block, z, f, cost)
+        unsure, spread = _rounding(evidence, block, (cost * loss).sum(axis=1), cost, beta)
+        tally.rounding += rounding_of_losses(evidence.loss, z, f, cost, evidence.epsilon, unsure).sum(axis=1)
+        tally.spread += spread
         tally.size += np.abs(beta).sum(axis=1)
         for side, part in enumerate([np.maximum(beta, 0), np.minimum(beta, 0)] if evidence.is_free else [beta]):
             tally.pull[side] += part @ block
             tally.total[side] += part.sum(axis=1)
-            tally.linear[side] += (z * part - evidence.epsilon * np.abs(part)).sum(axis=1)
+            # Σ β = 0 where b is free, so there z may be counted from b too.
+            brought = (z if evidence.is_free else given) * part - evidence.epsilon * np.abs(part)
+            tally.linear[side] += brought.sum(axis=1)
             if is_squared(evidence.loss):
                 tally.square[side] += np.divide(part**2, 4 * cost, out=np.zeros_like(part), where=counted).sum(axis=1)
         if evidence.penalty == "l1":
@@ -305,7 +325,7 @@ def _pull(
     """β of some rows, within its bounds."""
     if evidence.dual_coef is None and evidence.dual_steps is not None:
         told = []
-        for steps, own, price in zip(evidence.dual_steps, z, cost, strict=True):
+        for steps, own, price in zip(evidence.dual_steps, evidence.target[:, rows], cost, strict=True):
             values = np.asarray(block @ steps[:, :-2].T + steps[:, -2])
             told.append(pull_after(evidence.loss, own, values, price, evidence.epsilon, steps[:, -1]))
         return np.array(told)
@@ -318,6 +338,28 @@ def _pull(
     return np.asarray(clipped)
 
 
+def _rounding(
+    evidence: _Evidence,
+    block: Any,
+    lost: NDArray[np.float64],
+    cost: NDArray[np.float64],
+    beta: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return bounds of the rounding of f of each row, shape (machines, rows), and of Σ β x over these rows, shape
+    (machines, d). They are coarse where the losses of these rows alone show that they will not matter."""
+    w, b, pulls = np.abs(evidence.w), np.abs(evidence.b), np.abs(beta)
+    cells = block.data if sp.issparse(block) else block
+    largest = max(float(cells.max(initial=0)), -float(cells.min(initial=0)))
+    if not is_of_signs(evidence.loss):
+        b = np.zeros_like(b)  # there targets are counted from it
+    unsure = ROUNDING_OF_SUMS * (largest * w.sum(axis=1) + b)
+    if (unsure * (cost + pulls).sum(axis=1) <= _NEGLIGIBLE * evidence.tol * lost).all():
+        spread = ROUNDING_OF_SUMS * largest * pulls.sum(axis=1)
+        return np.broadcast_to(unsure[:, None], cost.shape), np.broadcast_to(spread[:, None], w.shape)
+    sizes = np.asarray(abs(block) @ w.T).T
+    return ROUNDING_OF_SUMS * np.where(sizes > 0, sizes + b[:, None], 0), ROUNDING_OF_SUMS * (pulls @ abs(block))
+
+
 def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
     s, w, b = evidence.s, evidence.w, evidence.b
     scaled_b = np.zeros(len(b)) if s == 0 or evidence.is_free else b / s
@@ -326,13 +368,17 @@ def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
     else:
         penalty = 0.5 * (w**2).sum(axis=1) + 0.5 * scaled_b**2
     primal = penalty + tally.loss
+    primal[(primal == 0) & (w.any(axis=1) | (tally.margin_errors > 0))] = np.nan  # squares underflow: P is not known
     share = _feasible_shares(evidence, tally)  # (sides, machines)
     dual = (share * tally.linear - share**2 * tally.square).sum(axis=0)
     v = (share[..., None] * tally.pull).sum(axis=0)
     u = 0.0 if evidence.is_free else s * (share * tally.total).sum(axis=0)
     if evidence.penalty == "l2":
         dual = dual - 0.5 * (v**2).sum(axis=1) - 0.5 * u**2
-    claims = gap_claims(primal, dual, float(model.tol), tally.rounding)
+        rounding = tally.rounding + ((np.abs(v) + tally.spread / 2) * tally.spread).sum(axis=1)
+    else:
+        rounding = tally.rounding + np.abs(dual) * tally.spread.max(axis=1, initial=0)
+    claims = gap_claims(model, primal, dual, rounding)
     if evidence.dual_coef is not None:
         claims.append(_bound_claim(tally.outside, tally.largest))
         if evidence.is_free:
@@ -343,25 +389,28 @@ def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
 
 
 def gap_claims(
-    primal: NDArray[np.float64], dual: NDArray[np.float64], tol: float, rounding: NDArray[np.float64] | float = 0.0
+    model: Any, primal: NDArray[np.float64], dual: NDArray[np.float64], rounding: NDArray[np.float64]
 ) -> list[Claim]:
-    """The gap, which must be within tol, and what it is made of. No pull at all, β = 0, is worth D = 0; a difference
-    that is no more than ``rounding`` of P is none."""
-    dual = np.maximum(dual, 0)
-    unsure = np.broadcast_to(rounding, len(primal))
-    gap = np.array([relative_gap(P, D, r) for P, D, r in zip(primal, dual, unsure, strict=True)])
-    limits = np.full(len(gap), tol)
-    holds = bool((gap <= tol * (1 + _ROUNDING) + _DIGITS).all())
+    """Return the claim that the gap is within tol, and what it is made of. β = 0 proves D = 0. ``rounding`` bounds the
+    error of P − D: the gap that is claimed includes it."""
+    dual, tol = np.maximum(dual, 0), float(model.tol)
+    unproved = np.divide(rounding, primal, out=np.zeros(len(primal)), where=primal > 0)
+    gap = unproved + np.array([relative_gap(P, D) for P, D in zip(primal, dual, strict=True)])
+    limits = np.full(len(gap), tol * (1 + _ROUNDING) + _DIGITS)
+    holds = bool(((gap >= 0) & (gap <= limits)).all())
+    words = "(P − D)/P: nothing can be better by more"
+    if (unproved > limits).any():
+        words = f"(P − D)/P, of which {unproved.max():.3g} is rounding: float64 cannot prove less with this C"
     return [
-        Claim(
-            "relative duality gap",
-            per_machine(gap),
-            per_machine(limits),
-            holds,
-            "(P − D)/P: nothing can be better by more",
-        ),
+        Claim("relative duality gap", per_machine(gap), per_machine(limits), holds, words),
         Claim("primal value", per_machine(primal), words="P: the penalty, and C times the losses"),
         Claim("dual value", per_machine(dual), words="D: no w and b have a P below it"),
+        *recorded(
+            model,
+            primal_=(primal, tol * primal + rounding),
+            dual_=(dual, tol * primal + rounding),
+            gap_=(gap, 2 * (tol + unproved)),
+        ),
     ]
 
 
@@ -438,14 +487,17 @@ def _certify_joint(model: Any, X: Any, codes: NDArray[np.intp], cost: NDArray[np
     names = ("all classes",)
     if beta.shape != (n_classes, n):
         return _certificate(model, n, names, [_other_rows(beta.shape[1], n)])
-    loss = brought = outside = 0.0
+    loss = brought = outside = rounding = 0.0
     errors = 0
-    pull, total = np.zeros_like(w), np.zeros(n_classes)
+    pull, total, spread = np.zeros_like(w), np.zeros(n_classes), np.zeros_like(w)
     for rows in _blocks(X, n_classes):
         block, z, part = float64_block(X, rows), codes[rows], np.asarray(beta[:, rows], dtype=np.float64)
         f = np.asarray(block @ w.T + b)
         own = (np.arange(len(z)), z)
         loss += float(cost[rows] @ crammer_singer_losses(f, z))
+        unsure = 2 * ROUNDING_OF_SUMS * (abs(block) @ np.abs(w).T + np.abs(b)).max(axis=1)
+        rounding += float(cost[rows] @ np.where(crammer_singer_losses(f, z, margin=1 + unsure) > 0, unsure, 0))
+        spread += ROUNDING_OF_SUMS * (np.abs(part) @ abs(block))
         upper = np.zeros_like(f)
         upper[own] = cost[rows]
         above = (part.T - upper).max(initial=0)
@@ -457,8 +509,9 @@ def _certify_joint(model: Any, X: Any, codes: NDArray[np.intp], cost: NDArray[np
     scaled_b = b / s if s > 0 else np.zeros_like(b)
     primal = 0.5 * float((w**2).sum() + (scaled_b**2).sum()) + loss
     dual = brought - 0.5 * float((pull**2).sum() + ((s * total) ** 2).sum())
+    rounding += float(((np.abs(pull) + spread / 2) * spread).sum())
     claims = [
-        *gap_claims(np.array([primal]), np.array([dual]), float(model.tol)),
+        *gap_claims(model, np.array([primal]), np.array([dual]), np.array([rounding])),
         _bound_claim(np.array([outside]), np.array([cost.max(initial=0)])),
         Claim("rows of the wrong class", (float(errors),), words="training errors"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.certificate import Certificate
+from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import read_points
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import (
@@ -55,6 +56,7 @@ _PRIMAL = ("newton", "row_newton", "conjugate_gradients")
 _SMALL_CELLS = 1 << 18
 _CELLS_PER_ROW = 8  # what a row costs besides its numbers, in numbers
 _CHEAP_BESIDE_PASSES = 100
+_ROUNDING_OF_A_ROW = 1e-12  # of a loss: what rounding may change where columns are scaled
 
 Problem: TypeAlias = LinearSvmProblem | CrammerSingerProblem
 Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolution] | Sequence[StreamSolution]
@@ -227,21 +229,22 @@ class LinearSupportVectorMachine(BaseEstimator):
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
-    def _certified(
+    def _keep_certificate(
         self,
         certify: Callable[[Any, Any, Any, Any], Certificate],
         given: tuple[Any, Any, Any],
         X: Any,
         names: tuple[str, ...],
-    ) -> Certificate:
-        """Recompute from what was ``given`` where that is cheap beside the fit; else the solver's numbers stand."""
+    ) -> None:
+        """Recompute from what was ``given`` where that is cheap beside the fit, or where C is so large that rounding
+        may be seen in the gap; else the solver's numbers stand."""
         n, d = X.shape
         cells = ((X.nnz if sp.issparse(X) else n * d) + _CELLS_PER_ROW * n) * len(self.intercept_)
         # A step of Newton's method with its d × d matrix costs as much as d/64 passes: BLAS is fast.
         passes = self.n_iter_ * (max(1, d // 64) if self.solver_ == "newton" else 1)
-        if cells <= _SMALL_CELLS or (passes >= _CHEAP_BESIDE_PASSES and self.time_limit is None):
-            return certify(self, *given)
-        return solver_certificate(self, n, names)
+        may_round = float(self.C) * n * _ROUNDING_OF_A_ROW > float(self.tol) * self.primal_.min()
+        is_cheap = cells <= _SMALL_CELLS or (passes >= _CHEAP_BESIDE_PASSES and self.time_limit is None)
+        keep_certificate(self, certify(self, *given) if is_cheap or may_round else solver_certificate(self, n, names))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -249,9 +252,11 @@ class LinearSupportVectorMachine(BaseEstimator):
         return tags
 
 
-def needs_pulls(loss: Loss, solutions: Sequence[LinearSvmSolution]) -> bool:
-    """Whether the model must keep β, or nothing would prove its gap."""
-    return not (is_squared(loss) and all(solution.is_proved_by_w for solution in solutions))
+def needs_pulls(model: LinearSupportVectorMachine, solutions: Sequence[LinearSvmSolution]) -> bool:
+    """Return whether the model must keep β, or nothing would prove its gap. The β that w implies does not sum to 0, as
+    a free intercept wants it, and proves less once it is made to."""
+    is_proved = is_squared(model.loss) and all(solution.is_proved_by_w for solution in solutions)
+    return not is_proved or math.isinf(scale_of_intercept(model))
 
 
 def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:

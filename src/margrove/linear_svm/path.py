@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from margrove.certificate import Certificate
 from margrove.data.sample import take_columns_of
 from margrove.engine import Effort, settle_engine, solve
 from margrove.linear_svm.layout import check_prices, weights_of
@@ -78,7 +77,7 @@ def fit_path(
     Cs: NDArray[np.float64],
     problem: LinearSvmProblem | CrammerSingerProblem,
     keep: Callable[[Any, Any], None],
-    certify: Callable[[Any], Certificate],
+    certify: Callable[[Any], None],
     effort: Effort,
 ) -> LinearPath:
     """The path of ``model``, which has read the data; ``problem`` is at C = 1. ``keep`` gives a clone of it what the
@@ -95,7 +94,7 @@ def fit_path(
         fitted = clone(model).set_params(C=float(C))
         take_columns_of(fitted, model)
         keep(fitted, answer)
-        fitted.certificate_ = certify(fitted)
+        certify(fitted)
         models.append(fitted)
     return LinearPath(Cs[: len(models)], tuple(models), worst(each.status_ for each in models))
 

@@ -45,7 +45,10 @@ Solver = Literal["auto", "newton", "row_newton", "conjugate_gradients", "descent
 SOLVERS: tuple[Solver, ...] = ("auto", "newton", "row_newton", "conjugate_gradients", "descent")
 
 _SURE = 1e-12  # of P and D, sums over all rows: a gap that is negative by less is 0
-_ULPS = 8 * float(np.finfo(np.float64).eps)  # of z − f, relative to the larger of the two
+EPS = float(np.finfo(np.float64).eps)
+# Bound of the rounding of a sum of products, relative to the sum of their absolute values; half of what the core
+# allows for when it lengthens w beyond the margin (core/linear/margin_lift.hpp), so that such rows have no loss.
+ROUNDING_OF_SUMS = 4 * EPS
 
 
 def is_squared(loss: Loss) -> bool:
@@ -161,11 +164,11 @@ class CrammerSingerSolution:
         return relative_gap(self.primal, self.dual)
 
 
-def relative_gap(primal: float, dual: float, rounding: float = 0.0) -> float:
-    """(P − D)/P; 0 where the two differ by no more than ``rounding``, or D is above P by less than such sums are sure
-    of. P is never below 0, and D = 0 is always to be had (β = 0), so P = 0 has no gap."""
+def relative_gap(primal: float, dual: float) -> float:
+    """(P − D)/P; 0 where D is above P by less than such sums are sure of. P is never below 0, and D = 0 is always to be
+    had (β = 0), so P = 0 has no gap."""
     apart = primal - dual
-    if primal <= 0 or abs(apart) <= rounding or -_SURE * primal <= apart <= 0:
+    if primal <= 0 or -_SURE * primal <= apart <= 0:
         return 0.0
     return apart / primal
 
@@ -205,26 +208,35 @@ def _lossless(targets: NDArray[np.float64], problem: LinearSvmProblem) -> float 
 
 
 def is_within_tube(least: float, largest: float, epsilon: float) -> bool:
-    """Whether some b leaves targets from ``least`` to ``largest`` without a loss, to within rounding."""
-    return (largest - least) / 2 - epsilon <= _ULPS * max(abs(least), abs(largest))
+    """Return whether b = (least + largest)/2 leaves targets from ``least`` to ``largest`` without a loss."""
+    middle = (least + largest) / 2
+    return max(largest - middle, middle - least) <= epsilon
 
 
 def rounding_of_losses(
-    loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float
+    loss: Loss,
+    target: NDArray[np.float64],
+    values: NDArray[np.float64],
+    cost: NDArray[np.float64],
+    epsilon: float,
+    unsure: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """How far C ℓ(z, f) of each row of a regression may be wrong in float64: z − f is sure to an ulp or a few of the
-    larger of the two, and only a row at the edge of the tube or outside it has a loss that this changes."""
-    excess = np.abs(target - values) - epsilon
-    unsure = _ULPS * np.maximum(np.abs(target), np.abs(values))
+    """Return how far C ℓ(z, f) of each row may be wrong, where f may be wrong by ``unsure``: only rows on the edge of
+    the margin or tube, or beyond it, have a loss that this changes."""
+    excess = _excess(loss, target, values, epsilon)
+    unsure = unsure + EPS * (np.abs(excess) + epsilon)
     change = unsure * (2 * np.maximum(excess, 0) + unsure) if is_squared(loss) else unsure
     return np.asarray(np.where(excess > -unsure, cost * change, 0.0))
 
 
 def losses(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     """ℓ(z_i, f_i)."""
-    excess = 1 - target * values if is_of_signs(loss) else np.abs(target - values) - epsilon
-    positive = np.maximum(excess, 0)
+    positive = np.maximum(_excess(loss, target, values, epsilon), 0)
     return np.asarray(positive**2 if is_squared(loss) else positive)
+
+
+def _excess(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float) -> Any:
+    return 1 - target * values if is_of_signs(loss) else np.abs(target - values) - epsilon
 
 
 def implied_pull(
@@ -283,10 +295,12 @@ def balanced(beta: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.where(beta > 0 if positive > negative else beta < 0, beta * (lighter / heavier), beta))
 
 
-def crammer_singer_losses(values: NDArray[np.float64], codes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-    """max(0, max_{k ≠ z} 1 + f_k − f_z) of each row; ``values`` is f, shape (n, K)."""
+def crammer_singer_losses(
+    values: NDArray[np.float64], codes: NDArray[np.integer[Any]], margin: NDArray[np.float64] | float = 1.0
+) -> NDArray[np.float64]:
+    """max(0, max_{k ≠ z} 1 + f_k − f_z) of each row; ``values`` is f, shape (n, K). ``margin`` takes the place of 1."""
     rows = np.arange(len(codes))
-    behind = 1 + values - values[rows, codes][:, None]
+    behind = np.reshape(margin, (-1, 1)) + values - values[rows, codes][:, None]
     behind[rows, codes] = 0
     return np.asarray(behind.max(axis=1))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from margrove.errors import ConvergenceWarning, DataWarning, level_of_caller
-from margrove.status import Status
+from margrove.status import Status, worst
 from margrove.svm.cross_validation import CrossValidatedSearch
 from margrove.svm.folds import Splits
 
@@ -145,4 +145,5 @@ class LinearSearch(CrossValidatedSearch):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the search has told it
             self.best_estimator_ = template.set_params(time_limit=None, **self.best_params_).fit(X, y, sample_weight)
+        self.status_ = worst((self.status_, self.best_estimator_.status_))
         self.refit_time_ = time.perf_counter() - start

@@ -14,7 +14,6 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.certificate import Certificate
 from margrove.data.sample import (
     Sample,
     check_class_weights,
@@ -188,7 +187,7 @@ class LinearSVC(ClassifierMixin, Streaming):
             known = self._known_machines()
             problem = self._warmed(problem, [known.get(name) for name in machine_names(sample.classes)])
         self._keep_answer(sample.classes, self._solved(problem, effort))
-        self.certificate_ = self._certified(certify_linear_svc, (X, y, sample_weight), sample.X, self._names)
+        self._keep_certificate(certify_linear_svc, (X, y, sample_weight), sample.X, self._names)
         return self
 
     def path(
@@ -226,8 +225,8 @@ class LinearSVC(ClassifierMixin, Streaming):
         def keep(fitted: LinearSVC, answer: Any) -> None:
             fitted._keep_answer(sample.classes, answer)
 
-        def certify(fitted: LinearSVC) -> Certificate:
-            return fitted._certified(certify_linear_svc, (X, y, sample_weight), sample.X, fitted._names)
+        def certify(fitted: LinearSVC) -> None:
+            fitted._keep_certificate(certify_linear_svc, (X, y, sample_weight), sample.X, fitted._names)
 
         problem = reader._joint_problem(sample, own) if is_joint(self) else reader._problem(sample, own)
         return fit_path(reader, Cs, problem, keep, certify, effort)
@@ -415,7 +414,7 @@ class LinearSVC(ClassifierMixin, Streaming):
             return
         self.coef_ = np.array([solution.w for solution in answer])
         self.intercept_ = np.array([solution.b for solution in answer])
-        if needs_pulls(self.loss, answer):
+        if needs_pulls(self, answer):
             only = len(answer) == 1  # then its β need not be copied, and that of millions of rows is large
             self.dual_coef_ = answer[0].beta[None] if only else np.array([solution.beta for solution in answer])
         self._keep_solutions(answer, machine_names(classes))

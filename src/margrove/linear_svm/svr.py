@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
-from margrove.certificate import Certificate
 from margrove.data.sample import Values, read_chunk, read_values, settle_weights
 from margrove.engine import Effort
 from margrove.errors import check_number
@@ -116,7 +115,7 @@ class LinearSVR(RegressorMixin, Streaming):
         if self.warm_start and hasattr(self, "coef_"):
             problem = self._warmed(problem, [0])
         self._keep_answer(self._solved(problem, effort))
-        self.certificate_ = self._certified(certify_linear_svr, (X, y, sample_weight), problem.X, _NAME)
+        self._keep_certificate(certify_linear_svr, (X, y, sample_weight), problem.X, _NAME)
         return self
 
     def path(
@@ -127,8 +126,8 @@ class LinearSVR(RegressorMixin, Streaming):
         reader = clone(self).set_params(C=1.0)
         problem = reader._problem(read_values(reader, X, y, sample_weight))
 
-        def certify(fitted: LinearSVR) -> Certificate:
-            return fitted._certified(certify_linear_svr, (X, y, sample_weight), problem.X, _NAME)
+        def certify(fitted: LinearSVR) -> None:
+            fitted._keep_certificate(certify_linear_svr, (X, y, sample_weight), problem.X, _NAME)
 
         return fit_path(reader, Cs, problem, LinearSVR._keep_answer, certify, effort)
 
@@ -182,6 +181,6 @@ class LinearSVR(RegressorMixin, Streaming):
         (solution,) = answer
         self.coef_, self.intercept_ = solution.w, np.array([solution.b])
         self._forget_rows()
-        if needs_pulls(self.loss, answer):
+        if needs_pulls(self, answer):
             self.dual_coef_ = solution.beta[None]
         self._keep_solutions(answer, _NAME)

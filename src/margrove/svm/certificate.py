@@ -5,7 +5,7 @@ the way scikit-learn's do. The problem is rebuilt from the data and the model's 
 ``dual_coef_``:
 
 SVC           α_i = y_i β_i
-NuSVC         the model is scaled by 1/ρ: ρ = ν ΣC / Σ|β|, α_i = ρ y_i β_i, and b likewise; judged unscaled
+NuSVC         the model is scaled by 1/ρ: ρ = ν ΣC / Σ yβ, α_i = ρ y_i β_i, and b likewise; judged unscaled
 OneClassSVM   α_i = β_i, b = −ρ
 SVR, NuSVR    α_i = max(β_i, 0), α*_i = max(−β_i, 0). The ν-form's tube ε is not kept by the model: it is found again
               from the marginal rows.
@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
 
-from margrove.certificate import Certificate, Claim
+from margrove.certificate import Certificate, Claim, recorded
 from margrove.data.sample import read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of, kernel_of
@@ -51,6 +52,9 @@ from margrove.svm.problem import (
     sides,
 )
 from margrove.svm.sums import kernel_sums
+
+_OF_ITS_SIZE = 1e-4  # of Σ|βf|: how far the ‖w‖² that a model keeps may be off
+_SINGLE = 1e9  # the rounding of float32 over that of float64
 
 # What overflows is told by the claims, which then fail.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -90,7 +94,7 @@ def certify_nu_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cer
         return nu_classification(sign, weight, float(model.nu), rows)
 
     def settle(name: str, dual: Dual, claimed: Claimed) -> Machine:
-        rho = float(dual.alpha.sum() / np.abs(claimed.beta).sum())
+        rho = float(dual.alpha.sum() / (dual.y @ claimed.beta))  # below 0 with an indefinite kernel, as LIBSVM has it
         alpha = rho * dual.y * claimed.beta
         return Machine(name, dual, alpha, rho * claimed.b, rho, scale=1 / rho, stray=rho * claimed.stray)
 
@@ -110,12 +114,10 @@ def certify_one_class(model: Any, X: Any, y: Any = None, sample_weight: Any = No
     claimed = Claimed("one class", rows, beta, f, _offset_of(model, 0), stray)
     dual = replace(one_class(weight[rows], float(model.nu)), point=rows)
     machine = Machine(claimed.name, dual, claimed.beta, claimed.b, stray=claimed.stray)
-    finding = judge(machine, claimed.f)
+    finding = judge(machine, claimed.f, _own(kernel_of(model), points, rows))
     off_offset = float(np.abs(np.asarray(model.offset_) + np.asarray(model.intercept_)).max())
     finding = replace(finding, off_b=max(finding.off_b, off_offset))
-    return _certificate(
-        model, points, [claimed.name], claims_of([machine], [finding], ONE_CLASS, float(model.tol), kernel_of(model))
-    )
+    return _certificate(model, points, [claimed.name], _claims(model, [machine], [finding], ONE_CLASS))
 
 
 @_QUIETLY
@@ -164,7 +166,7 @@ def _lifted(dual: Dual, claimed: Claimed, residual: NDArray[np.float64]) -> NDAr
     that are nearest to that, as far as their boxes reach."""
     missing = (float(dual.alpha.sum()) - float(np.abs(claimed.beta).sum())) / 2
     both = np.zeros(len(residual))
-    if not missing > BOUND_TOLERANCE * (1 + float(dual.alpha.sum())):
+    if not missing > BOUND_TOLERANCE * float(dual.alpha.sum()):
         return both
     order = np.argsort(np.abs(residual - claimed.b), kind="stable")
     room = np.maximum(dual.upper[: len(residual)] - np.abs(claimed.beta), 0)[order]
@@ -198,8 +200,13 @@ def _certify_classifier(
             f, own, stray = _sums(kernel, points, rows, support, beta)
         claimed = Claimed(name, rows, own, f, _offset_of(model, number), stray)
         machines.append(settle(name, build(sign[rows], weight[rows], rows), claimed))
-        findings.append(judge(machines[-1], claimed.f / machines[-1].scale))
-    return _certificate(model, points, names, claims_of(machines, findings, form, float(model.tol), kernel))
+        own_values = _own(kernel, points, rows)
+        findings.append(judge(machines[-1], claimed.f / machines[-1].scale, own_values))
+    claims = _claims(model, machines, findings, form)
+    if not _is_scikit_learns(model):
+        expected = compute_class_weight(model.class_weight, classes=model.classes_, y=np.asarray(y).ravel())
+        claims += recorded(model, class_weight_=(expected, 1e-9 * expected))
+    return _certificate(model, points, names, claims)
 
 
 def _certify_regression(
@@ -220,10 +227,8 @@ def _certify_regression(
     claimed = Claimed("regression", rows, beta, f, _offset_of(model, 0), stray)
     machine = settle(np.asarray(y, dtype=np.float64).ravel()[rows], float(model.C) * weight[rows], claimed)
     machine = replace(machine, dual=replace(machine.dual, point=rows[machine.dual.point]))
-    finding = judge(machine, np.tile(claimed.f, 2))
-    return _certificate(
-        model, points, [claimed.name], claims_of([machine], [finding], form, float(model.tol), kernel_of(model))
-    )
+    finding = judge(machine, np.tile(claimed.f, 2), np.tile(_own(kernel_of(model), points, rows), 2))
+    return _certificate(model, points, [claimed.name], _claims(model, [machine], [finding], form))
 
 
 def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArray[np.float64]]:
@@ -286,6 +291,26 @@ def _sums(
     return kernel_sums(kernel, X, rows, beta), beta, float(np.abs(everywhere).sum())
 
 
+def _own(kernel: Kernel, X: Matrix, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """K(x, x) of each of the rows; 1 where that would call somebody's function row by row."""
+    if kernel.name == "precomputed":
+        return np.asarray(X.diagonal(), dtype=np.float64)[rows]
+    return np.ones(len(rows)) if kernel.function is not None else kernel.diagonal(X[rows])
+
+
+def _claims(model: Any, machines: list[Machine], findings: list[Finding], form: Form) -> tuple[Claim, ...]:
+    """The claims of a model, and those about the numbers that it keeps of itself. scikit-learn's tol is LIBSVM's."""
+    if _is_scikit_learns(model):
+        findings = [replace(finding, unit=1.0) for finding in findings]
+    claims = claims_of(machines, findings, form, float(model.tol), kernel_of(model))
+    scale, norm = np.abs([machine.scale for machine in machines]), np.array([finding.norm for finding in findings])
+    # Of ‖w‖²: a solver may keep its kernel values in float32.
+    allowed = [_OF_ITS_SIZE * each.size + _SINGLE * each.rounding * each.sum_alpha for each in findings]
+    return claims + recorded(
+        model, norm_=(scale * norm, scale * np.divide(allowed, np.maximum(norm, np.sqrt(allowed))))
+    )
+
+
 def _offset_of(model: Any, machine: int) -> float:
     return float(np.asarray(model.intercept_).ravel()[machine])
 
@@ -298,9 +323,7 @@ def _certificate(model: Any, X: Matrix, names: Any, claims: tuple[Claim, ...]) -
 def solver_certificate(
     model: Any, n_rows: int, machines: list[Machine], findings: list[Finding], form: Form
 ) -> Certificate:
-    """The same lines with the solver's own numbers, and no verdict."""
-    claims = tuple(
-        replace(claim, holds=None) for claim in claims_of(machines, findings, form, float(model.tol), kernel_of(model))
-    )
+    """Return the same claims computed from the solver's own numbers."""
+    claims = claims_of(machines, findings, form, float(model.tol), kernel_of(model))
     names = tuple(machine.name for machine in machines)
     return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, names, claims)

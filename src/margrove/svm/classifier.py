@@ -15,7 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.certificate import Certificate
+from margrove.certificate import Certificate, read_only
 from margrove.data.sample import Sample, read_sample
 from margrove.engine import Effort
 from margrove.errors import ConvergenceWarning, ParameterError, check_choice, check_flag, level_of_caller
@@ -64,8 +64,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     solver_: str
     loo_bound_: float
     xi_alpha_bound_: float
-    probA_: NDArray[np.float64]  # noqa: N815 scikit-learn's names
-    probB_: NDArray[np.float64]  # noqa: N815
+    probA_ = read_only("probA_")  # noqa: N815 scikit-learn's names
+    probB_ = read_only("probB_")  # noqa: N815
     # Of a LIBSVM model that was read: its labels in the order it knew them, as places in ``classes_``. It decides ties.
     label_order_: NDArray[np.int32]
 
@@ -335,10 +335,18 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.n_kernel_rows_ = np.array([each.solution.n_kernel_rows for each in solved], np.int64)
         self.solver_ = ", ".join(dict.fromkeys(each.solution.solver for each in solved))
         carriers, n = carrying_rows([each.machine for each in solved])
-        # Without a solution nothing is known of what leaving a row out would change.
-        is_solved = self.status_ is Status.CONVERGED
-        self.loo_bound_ = carriers / n if is_solved else 1.0
-        self.xi_alpha_bound_ = _xi_alpha(ground, solved) / n if is_solved else 1.0
+        self.loo_bound_, self.xi_alpha_bound_ = carriers / n, _xi_alpha(ground, solved) / n
+
+    def _keep_certificate(
+        self,
+        certify: Callable[[Any, Any, Any, Any], Certificate],
+        given: tuple[Any, Any, Any],
+        ground: Ground,
+        solved: list[Solved],
+    ) -> None:
+        super()._keep_certificate(certify, given, ground, solved)
+        if self.status_ is not Status.CONVERGED:  # the bounds are those of a solution
+            self.loo_bound_ = self.xi_alpha_bound_ = 1.0
 
     def _laid_out(
         self, codes: NDArray[np.int32], support: NDArray[np.int64], solved: list[Solved]
@@ -398,7 +406,7 @@ def _xi_alpha(ground: Ground, solved: list[Solved]) -> int:
     for each in solved:
         machine = each.machine
         with np.errstate(over="ignore", invalid="ignore"):
-            estimate = machine.scale * (2 * machine.alpha * radius + each.finding.slack)
+            estimate = abs(machine.scale) * (2 * machine.alpha * radius + each.finding.slack)
         is_stable = bool((each.finding.grade == MARGINAL).any())
         risky[machine.dual.point[(machine.alpha > 0) & ((estimate >= 1) | (not is_stable))]] = True
     return int(risky.sum())

@@ -151,6 +151,7 @@ class Judge:
         self._told.classes_ = np.arange(n_classes) if self._scorer is None else sample.classes
         self._X, self._y, self._codes, self._splits = X, y, sample.codes, splits
         self._weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        _check_held_out(self._weight, splits)
         # A class that a fold has no rows of cannot be meant there.
         self._absent = [
             np.flatnonzero(np.bincount(sample.codes[train], minlength=n_classes) == 0) for train, _ in splits
@@ -183,6 +184,7 @@ class JudgeOfNumbers:
     def __init__(
         self, told: Any, search: CrossValidatedSearch, values: Values, given: tuple[Any, Any], splits: Splits
     ) -> None:
+        _check_held_out(values.weight, splits)
         self._told, self._values, self._splits = told, values, splits
         self._scorer = None if search.scoring is None else search.scorer_
         self._X, self._y = given
@@ -200,6 +202,16 @@ class JudgeOfNumbers:
             self._told._values = said.T
             found[c] = asked(self._scorer, self._told, X, y, weight)
         return found
+
+
+def _check_held_out(weight: NDArray[np.float64] | None, splits: Splits) -> None:
+    """Raise InputError for a fold whose held-out rows all have the weight 0: it has no score."""
+    for number, (_, test) in enumerate(splits):
+        if weight is not None and not weight[test].any():
+            raise InputError(
+                f"all rows that fold {number} holds out have the weight 0, so it has no score",
+                cure="Leave rows of weight 0 out of X, or use fewer folds.",
+            )
 
 
 def check_folds(sample: Sample, splits: Splits) -> None:

@@ -36,9 +36,11 @@ from numpy.typing import NDArray
 
 from margrove.certificate import Claim, per_machine
 from margrove.svm.kernels import Kernel
-from margrove.svm.problem import Dual, sides, violation
+from margrove.svm.problem import Dual, sides, tolerance_unit, violation
 
 BOUND_TOLERANCE = 1e-9  # of α against its box and of the equalities, relative to the largest bound or to Σα
+# Estimate of the rounding of Σ β K, relative to √(K(x, x) Σ β² K): errors of the terms add up like random ones.
+_ROUNDING_OF_SUMS = 4 * float(np.finfo(np.float64).eps)
 AT_UPPER = 1e-10  # α that close to C, relative to it, is at C: models that are scaled (ν) keep it no closer
 AT_ZERO = 1e-13  # α that small, relative to the largest, is what rounding left of 0
 EASY, MARGINAL, HARD = 1, 2, 3
@@ -89,6 +91,9 @@ class Finding:
     outside: float  # by how much the worst α leaves [0, C], as a share of its own C
     off_b: float  # by how much b leaves the interval that KKT allows
     sum_alpha: float
+    unit: float  # what tol is a share of, see `tolerance_unit`
+    rounding: float  # of f, an estimate
+    size: float  # Σ |β f|: what ‖w‖² is a sum of
     is_hard_margin: bool
     is_indefinite: bool  # ‖w‖² came out below 0
 
@@ -100,8 +105,8 @@ def at_bounds(alpha: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray
     return np.where(at_upper, upper, np.where(at_zero, 0.0, alpha))
 
 
-def judge(machine: Machine, f: NDArray[np.float64]) -> Finding:
-    """Every number above, from f_t of each variable."""
+def judge(machine: Machine, f: NDArray[np.float64], own: NDArray[np.float64]) -> Finding:
+    """Return every number above, from f_t and ``own``, K(x_t, x_t), of each variable."""
     dual, alpha = machine.dual, machine.alpha
     y, p, C = dual.y, dual.p, dual.upper
     held = at_bounds(alpha, C)
@@ -119,6 +124,8 @@ def judge(machine: Machine, f: NDArray[np.float64]) -> Finding:
     equality = abs(float(y @ alpha) - delta)
     if dual.by_sign:
         equality = max(equality, abs(float(alpha.sum()) - mass))
+    size, own = float(np.abs(alpha) @ np.abs(f)), np.abs(own)
+    largest = float(own.max(initial=0))
     return Finding(
         grade=np.where(held <= 0, EASY, np.where(held < C, MARGINAL, HARD)).astype(np.int8),
         slack=slack,
@@ -129,9 +136,12 @@ def judge(machine: Machine, f: NDArray[np.float64]) -> Finding:
         equality=equality,
         outside=_outside(alpha, C, machine.stray),
         off_b=_off_levels(machine, v, up, low),
-        sum_alpha=float(np.abs(alpha).sum()),
+        sum_alpha=max(float(np.abs(alpha).sum()), mass),
+        unit=tolerance_unit(dual, largest),
+        rounding=_ROUNDING_OF_SUMS * float(np.sqrt(largest) * np.linalg.norm(alpha * np.sqrt(own))),
+        size=size,
         is_hard_margin=is_hard_margin,
-        is_indefinite=bool(squared_norm < -BOUND_TOLERANCE * (1 + abs(float(p @ alpha)))),
+        is_indefinite=squared_norm < -BOUND_TOLERANCE * size,
     )
 
 
@@ -185,11 +195,13 @@ def _claims(
         return Claim(title, per_machine(values), per_machine(limits), bool((values <= limits).all()), words)
 
     # Each side of a hard margin is solved to tol, and together they are judged like the soft one: twice that.
-    limits = tol * np.where(each("is_hard_margin") > 0, 2.0, 1.0)
+    limits = tol * each("unit") * np.where(each("is_hard_margin") > 0, 2.0, 1.0)
     yield bounded("violation", limits, "violation", "worst breach of the KKT conditions")
+    if not (each("rounding") <= limits).all():
+        yield bounded("rounding", limits, "rounding of f", "float64 cannot tell whether the KKT conditions hold")
     yield bounded(
         "equality",
-        BOUND_TOLERANCE * (1 + each("sum_alpha")),
+        BOUND_TOLERANCE * each("sum_alpha"),
         "equality residual",
         "|Σ y α − δ|, 0 when feasible" if not form.is_classifier else "|Σ y α|, 0 when feasible",
     )
@@ -197,7 +209,7 @@ def _claims(
     yield bounded("outside", shares, "α outside [0, C]", "worst excess, as a share of its C")
     yield bounded("off_b", limits, "b outside its interval", "KKT leaves b between two numbers")
     is_indefinite = kernel.is_semidefinite is False or any(finding.is_indefinite for finding in findings)
-    yield _gap_claim(each("primal"), each("dual"), kernel, is_indefinite)
+    yield _gap_claim(each("primal"), each("dual"), each("size"), kernel, is_indefinite)
     yield Claim("primal", per_machine(each("primal")), words=form.primal)
     yield Claim("dual", per_machine(each("dual")), words=form.dual)
     scale = np.array([machine.scale for machine in machines])
@@ -216,7 +228,13 @@ def _claims(
         yield Claim("leave-one-out bound", (carriers / n if is_solved else 1.0,), words=words)
 
 
-def _gap_claim(primal: NDArray[np.float64], dual: NDArray[np.float64], kernel: Kernel, is_indefinite: bool) -> Claim:
+def _gap_claim(
+    primal: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    size: NDArray[np.float64],
+    kernel: Kernel,
+    is_indefinite: bool,
+) -> Claim:
     """The gap informs: how small is small depends on the problem. Below 0 the numbers are not of this problem."""
     gap = primal - dual
     words = "primal − dual: 0 at the optimum alone"
@@ -225,7 +243,7 @@ def _gap_claim(primal: NDArray[np.float64], dual: NDArray[np.float64], kernel: K
         return Claim("duality gap", per_machine(gap), words=words)
     if kernel.is_semidefinite is None:
         words += ", if the kernel is positive semidefinite"
-    is_possible = bool((gap >= -BOUND_TOLERANCE * (1 + np.abs(primal))).all())
+    is_possible = bool((gap >= -BOUND_TOLERANCE * (size + np.abs(primal) + np.abs(dual))).all())
     return Claim("duality gap", per_machine(gap), None, None if is_possible else False, words)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.certificate import Certificate
+from margrove.certificate import Certificate, keep_certificate
 from margrove.checkpoint import CheckpointLike, Record, settle_checkpoint
 from margrove.data.sample import read_points
 from margrove.engine import Effort, settle_engine, solve
@@ -41,7 +41,7 @@ from margrove.svm.certificate import solver_certificate
 from margrove.svm.decision import check_points, linear_sums, matched, weighted_sums
 from margrove.svm.examination import HARD, NU_CLASSIFICATION, WORDS, Form, row_grades
 from margrove.svm.kernels import Kernel, Matrix, called, check_symmetric, settle_kernel
-from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual, DualProblem, DualSolution, started
+from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual, DualProblem, DualSolution, started, tolerance_unit
 from margrove.svm.resumed import keep, keeper, resumed, solve_fingerprint
 from margrove.svm.scaling import warn_of_unscaled
 from margrove.svm.solved import Ground, Solved, settled, shows_margin
@@ -245,7 +245,7 @@ class SupportVectorMachine(BaseEstimator):
             ground.points,
             ground.solved,
             tuple(duals),
-            tol=float(self.tol),
+            tol=float(self.tol) * _smallest_unit(ground, duals),
             max_iter=int(self.max_iter),
             cache_bytes=self._cache_bytes(),
             precision=precision,
@@ -336,10 +336,11 @@ class SupportVectorMachine(BaseEstimator):
         cells = d * sum(len(each.beta) * int(np.count_nonzero(each.beta)) for each in solved)
         if len(solved) <= _FEW_MACHINES and cells <= _FEW_CELLS:
             with watched(None):  # a tenth of the fit at most: whoever watches that need not hear of this
-                self.certificate_ = certify(self, *given)
+                certificate = certify(self, *given)
         else:
             machines, findings = [each.machine for each in solved], [each.finding for each in solved]
-            self.certificate_ = solver_certificate(self, ground.X.shape[0], machines, findings, self._form)
+            certificate = solver_certificate(self, ground.X.shape[0], machines, findings, self._form)
+        keep_certificate(self, certificate)
 
     def _read_points(self, X: ArrayLike) -> Matrix:
         check_is_fitted(self)
@@ -411,6 +412,11 @@ def _about_its_mean(ground: Ground) -> Ground:
     centre = points.mean(axis=0)
     points -= centre
     return replace(ground, points=points, centre=centre)
+
+
+def _smallest_unit(ground: Ground, duals: Sequence[Dual]) -> float:
+    """Return what tol is a share of in every machine."""
+    return min(tolerance_unit(dual, float(np.abs(ground.diagonal[dual.point]).max(initial=0))) for dual in duals)
 
 
 def _free_memory() -> int:

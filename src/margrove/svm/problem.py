@@ -128,7 +128,7 @@ class LeftOut:
 def started(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.bool_]) -> Dual:
     """``dual`` from a given β = y α of each point, and whether α stood on its bound (then it does again), made
     feasible: 0 ≤ α ≤ C, and yᵀα = 0 by taking from the heavier side what is too much, from the smallest α on."""
-    given = dual.y * beta[dual.point]
+    given = dual.y * np.where(np.isfinite(beta), beta, 0.0)[dual.point]  # a fit may have ended as nonfinite
     alpha = np.where(was_bound[dual.point] & (given > 0), dual.upper, np.clip(given, 0.0, dual.upper))
     excess = float(dual.y @ alpha)
     side = np.flatnonzero((dual.y == np.sign(excess)) & (alpha > 0))
@@ -240,6 +240,16 @@ def violation(
     if sign is not None:
         return max(violation(v[part], up[part], low[part]) for part in (sign > 0, sign < 0))
     return float(v[up].max(initial=-np.inf) - v[low].min(initial=np.inf))
+
+
+def tolerance_unit(dual: Dual, largest: float) -> float:
+    """Return what ``tol`` is a share of, at most 1, which is LIBSVM's. Classification counts in margins of 1 and
+    regression in the units of ε; the ν-forms and the one-class machine have no unit of their own: without p their f
+    grows with K, whose ``largest`` K(x, x) is given, and with p = ∓z (ν-regression) it is the spread of z."""
+    if dual.hulls or (dual.p.any() and not dual.by_sign):
+        return 1.0
+    unit = float(np.ptp(dual.p[dual.y < 0])) if dual.p.any() else largest
+    return min(1.0, unit) or 1.0
 
 
 def offset(

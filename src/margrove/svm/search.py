@@ -248,13 +248,13 @@ class SupportVectorSearch(CrossValidatedSearch):
             warnings.simplefilter("ignore", DataWarning)  # the search has told it
             template.set_params(time_limit=None, checkpoint=own, **self.best_params_).fit(X, y, sample_weight)
         self.best_estimator_ = template.set_params(checkpoint=None)
+        self.status_ = worst((self.status_, self.best_estimator_.status_))
         self.refit_time_ = time.perf_counter() - start
 
     def _finish_checkpoint(self) -> None:
         """The last act of a fit: the table's file is removed when nothing is left to be done."""
         checkpoint = settle_checkpoint(self.checkpoint)
-        fitted = [self.best_estimator_] if self.refit and hasattr(self, "best_estimator_") else []
-        if checkpoint is not None and worst(each.status_ for each in (self, *fitted)) is Status.CONVERGED:
+        if checkpoint is not None and self.status_ is Status.CONVERGED:
             checkpoint.remove()
 
     def __sklearn_tags__(self) -> Any:

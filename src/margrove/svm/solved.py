@@ -87,15 +87,17 @@ def settled(name: str, dual: Dual, solution: DualSolution, ground: Ground, form:
                     cure="Use a larger nu, a smaller tol, or another kernel.",
                     evidence={"machine": name, "rho": rho},
                 )
-            scale = 1 / rho if rho > 0 else 1.0  # broken off before there was a margin
+            # Below 0 with an indefinite kernel, as LIBSVM has it; or stopped early, before there was a margin.
+            is_meant = rho > 0 or (rho < 0 and solution.status is Status.CONVERGED)
+            scale = 1 / rho if is_meant else 1.0
         machine = Machine(name, dual, alpha, b, rho, scale)
     with np.errstate(invalid="ignore", over="ignore"):
-        return Solved(machine, _judged(machine, f, solution), solution)
+        return Solved(machine, _judged(machine, f, solution, ground), solution)
 
 
-def _judged(machine: Machine, f: NDArray[np.float64], solution: DualSolution) -> Finding:
+def _judged(machine: Machine, f: NDArray[np.float64], solution: DualSolution, ground: Ground) -> Finding:
     """What the machine comes to by the solver's v; nothing is claimed where that is not the v of this α."""
-    finding = judge(machine, f)
+    finding = judge(machine, f, ground.diagonal[machine.dual.point])
     return finding if solution.is_v_known else replace(finding, violation=np.inf, primal=np.inf, dual=-np.inf)
 
 
@@ -112,7 +114,7 @@ def _from_hulls(name: str, dual: Dual, solution: DualSolution, ground: Ground) -
         f, b = f + off, b - off
     machine = Machine(name, classification(dual.y, dual.upper, dual.point), scale * alpha, b)
     with np.errstate(invalid="ignore", over="ignore"):
-        return Solved(machine, _judged(machine, f, solution), solution)
+        return Solved(machine, _judged(machine, f, solution, ground), solution)
 
 
 def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], ground: Ground) -> InfeasibleError:
