@@ -78,9 +78,11 @@ def serve(attack: Callable[[int, Tell], dict[str, Any]]) -> None:
 
 
 def is_of_scikit_learns_checks(error: BaseException) -> bool:
-    """Whether scikit-learn's own validation raised the error, as it does for estimators of its own."""
-    where = traceback.extract_tb(error.__traceback__)[-1].filename
-    return "/sklearn/" in where and isinstance(error, ValueError | TypeError)
+    """Whether scikit-learn's own validation of what the caller gave raised the error, as it does for estimators of its
+    own. A metric that complains was given numbers that the library made."""
+    frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    is_of_a_metric = any("/sklearn/metrics/" in frame for frame in frames)
+    return "/sklearn/" in frames[-1] and not is_of_a_metric and isinstance(error, ValueError | TypeError)
 
 
 class _Child:

@@ -198,9 +198,11 @@ def _attacked(case: Case, tell: children.Tell) -> tuple[str, str]:
             where = traceback.extract_tb(error.__traceback__)
             ours = [frame for frame in where if "margrove" in frame.filename] or where
             place = f"{ours[-1].filename.rsplit('/margrove/')[-1]}:{ours[-1].lineno}"
+            if peer and children.is_of_scikit_learns_checks(error):
+                raise _PeerTypeError(error) from error
             tell(f"{children.PEER} {call}")
             others = _peer_errors(case, call) if peer and not is_malformed(case.X) else ()
-            if peer and (isinstance(error, others) or children.is_of_scikit_learns_checks(error)):
+            if isinstance(error, others):
                 raise _PeerTypeError(error) from error
             theirs = " or ".join(other.__name__ for other in others) or "nothing"
             raise FaultError("raw", f"in {call}, at {place}: {_named(error)}; scikit-learn raises {theirs}") from error

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 MARGIN = 0.01  # of a limit: what rounding of float64 is allowed to hide of the quantity itself
 EQUALITY = 1e-8  # of Σ|α|
+CONSTANT = 1e-13  # a column whose spread is below this, relative to its mean, counts as constant
 LEAST_GAP = 1e-12  # a relative gap below this is none
 
 Wide = np.longdouble
@@ -85,12 +86,13 @@ def dual_machine(f: Array, y: Array, p: Array, upper: Array, alpha: Array, b: Wi
     return {"violation": violation, "off_b": off_b, "outside": beyond.max(initial=0)}
 
 
-def _judged(number: int, found: dict[str, Any], off: Any, total: Any, certificate: Any) -> list[str]:
+def _judged(model: Any, number: int, found: dict[str, Any], off: Any, total: Any, certificate: Any) -> list[str]:
     """Complaints about one kernel machine; ``off`` is how far its equalities are from being met, ``total`` is Σ|α|."""
     said = []
     for key, title in (("violation", "violation"), ("off_b", "b outside its interval")):
         claim = certificate.claim(title)
-        limit, value = claim.limits[min(number, len(claim.limits) - 1)], float(found[key])
+        # tol is a share of a unit that is at most 1; each side of a hard margin is solved to tol.
+        limit, value = min(claim.limits[number], 2 * model.tol), float(found[key])
         if not value <= limit * (1 + MARGIN):
             said.append(f"{title} of machine {number} is {value:.6g}, its limit {limit:g}")
     if not found["outside"] <= EQUALITY:
@@ -161,7 +163,7 @@ def _classifier(model: Any, X: Array, y: Array, own: Array, certificate: Any) ->
             alpha = sign * beta_there
             found = dual_machine(f, sign, -np.ones(len(sign), Wide), upper, alpha, b, None)
             off = abs((sign * alpha).sum())
-        said += _judged(number, found, off, np.abs(alpha).sum(), certificate)
+        said += _judged(model, number, found, off, np.abs(alpha).sum(), certificate)
     return said
 
 
@@ -181,7 +183,7 @@ def _one_class(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> 
         return []
     rows, f, alpha, b = given
     found = dual_machine(f, np.ones(len(f)), 0 * f, own[rows], alpha, b, None)
-    return _judged(0, found, abs(alpha.sum() - model.nu * own[rows].sum()), np.abs(alpha).sum(), certificate)
+    return _judged(model, 0, found, abs(alpha.sum() - model.nu * own[rows].sum()), np.abs(alpha).sum(), certificate)
 
 
 def _regression(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str]:
@@ -200,10 +202,10 @@ def _regression(model: Any, X: Array, y: Array, own: Array, certificate: Any) ->
         found = dual_machine(twice, sign, np.concatenate([-z, z]), both, alpha, b, None)
         by_sign = _violation_by_sign(twice, sign, np.concatenate([-z, z]), both, alpha)
         found = {**found, "violation": by_sign, "off_b": Wide(0)}
-        return _judged(0, found, max(abs(beta.sum()), abs(total - mass)), total, certificate)
+        return _judged(model, 0, found, max(abs(beta.sum()), abs(total - mass)), total, certificate)
     epsilon = Wide(model.epsilon)
     found = dual_machine(twice, sign, np.concatenate([epsilon - z, epsilon + z]), both, alpha, b, None)
-    return _judged(0, found, abs(beta.sum()), total, certificate)
+    return _judged(model, 0, found, abs(beta.sum()), total, certificate)
 
 
 def _violation_by_sign(f: Array, y: Array, p: Array, upper: Array, alpha: Array) -> Any:
@@ -258,9 +260,9 @@ def primal_and_dual(
     return P, max(D, Wide(0))
 
 
-def _gap_complaints(P: Wide, D: Wide, number: int, certificate: Any) -> list[str]:
+def _gap_complaints(tol: float, P: Wide, D: Wide, number: int, certificate: Any) -> list[str]:
     claim = certificate.claim("relative duality gap")
-    claimed, limit = claim.values[number], claim.limits[number]
+    claimed, limit = claim.values[number], min(tol, claim.limits[number])
     true = float((P - D) / P) if P > 0 else 0.0
     if true <= max(limit * (1 + MARGIN), LEAST_GAP) and true <= claimed + MARGIN * limit + LEAST_GAP:
         return []
@@ -286,7 +288,7 @@ def _linear(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> lis
         if model.class_weight is not None:
             prices = _linear_prices(model, codes, own, len(w))
         if model.multi_class == "crammer_singer":
-            return _joint(X, codes, n_classes, prices[0], w, b, wide(dual), s, certificate)
+            return _joint(model.tol, X, codes, n_classes, prices[0], w, b, wide(dual), s, certificate)
         signs = (
             [np.where(codes == 1, 1, -1)] if n_classes == 2 else [np.where(codes == k, 1, -1) for k in range(n_classes)]
         )
@@ -296,7 +298,7 @@ def _linear(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> lis
         beta = None if dual is None else wide(np.atleast_2d(dual))[number]
         how = {"loss": model.loss, "penalty": penalty, "s": s, "eps": eps}
         P, D = primal_and_dual(X, z, cost, w[number], b[number], beta, **how)
-        said += _gap_complaints(P, D, number, certificate)
+        said += _gap_complaints(model.tol, P, D, number, certificate)
     return said
 
 
@@ -316,7 +318,16 @@ def _linear_prices(model: Any, codes: Array, own: Array, machines: int) -> list[
 
 
 def _joint(
-    X: Array, codes: Array, n_classes: int, cost: Array, w: Array, b: Array, beta: Array, s: float, certificate: Any
+    tol: float,
+    X: Array,
+    codes: Array,
+    n_classes: int,
+    cost: Array,
+    w: Array,
+    b: Array,
+    beta: Array,
+    s: float,
+    certificate: Any,
 ) -> list[str]:
     """Crammer and Singer's machine; of two classes a model keeps w_1 − w_0."""
     if n_classes == 2:
@@ -330,7 +341,7 @@ def _joint(
     upper = np.zeros((n_classes, len(X)), Wide)
     upper[codes, rows] = cost
     outside = max((beta - upper).max(initial=0), np.abs(beta.sum(axis=0)).max(initial=0))
-    said = _gap_complaints(P, max(D, Wide(0)), 0, certificate)
+    said = _gap_complaints(tol, P, max(D, Wide(0)), 0, certificate)
     if outside > EQUALITY * cost.max(initial=0):
         said.append(f"β is outside its bounds by {float(outside):.3g}; the largest C is {float(cost.max()):.3g}")
     return said
@@ -369,6 +380,7 @@ def _least_squares(model: Any, X: Array, y: Array, own: Array, certificate: Any)
         residual = X @ w + b - sign
         size = np.sqrt((own[:, None] * centred**2).sum(axis=0)) * np.sqrt(own.sum())
         pull = np.abs((own * residual) @ centred)
+        size[(w == 0) & (size <= CONSTANT * np.abs(mean) * own.sum())] = 0  # left out, as a constant column is
         worst = np.where(size > 0, pull / np.where(size > 0, size, 1), 0).max(initial=0)
         if model.fit_intercept:
             worst = max(worst, abs((own * residual).sum()) / own.sum())
