@@ -17,11 +17,5 @@ def visible(text: str, keep: str = "", *, is_json: bool = False) -> str:
     >>> print(visible("a\x1b[31m\n"), visible("\x7f", is_json=True))
     a\x1b[31m\n \u007f
     """
-
-    def escape(found: re.Match[str]) -> str:
-        letter = found[0]
-        if letter in keep:
-            return letter
-        return f"\\u{ord(letter):04x}" if is_json else letter.encode("unicode_escape").decode()
-
-    return _CONTROLS.sub(escape, text)
+    escaped = "\\u{:04x}".format if is_json else lambda code: chr(code).encode("unicode_escape").decode()
+    return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else escaped(ord(found[0])), text)

@@ -121,10 +121,10 @@ BAD_FILES = {
     "web page": (b"<!DOCTYPE html>\n<p>", "{file}: the file is a web page or XML; no table"),
     "cut gzip": (
         gzip.compress(bytes(range(256)) * 4)[:-20],
-        "{file}: the gzip file cannot be read (Compressed file ended before the end-of-stream marker was reached). "
+        "{file}: the gzip data cannot be read (Compressed file ended before the end-of-stream marker was reached). "
         "If it is damaged or cut short, write or download it again.",
     ),
-    "damaged gzip": (gzip.compress(b"a,b\n")[:10] + b"\xff" * 20, "{file}: the gzip file cannot be read (Error -3"),
+    "damaged gzip": (gzip.compress(b"a,b\n")[:10] + b"\xff" * 20, "{file}: the gzip data cannot be read (Error -3"),
     "only column": (
         b"a\n1\n2\n",
         "{file}: the only column is the target 'a', so there is nothing to learn from. "
@@ -132,7 +132,7 @@ BAD_FILES = {
     ),
     "parquet cut short": (
         parquet(a=[1, 2])[:-40],
-        "{file}: the Parquet file cannot be read (",
+        "{file}: the Parquet data cannot be read (",
     ),
     "parquet without rows": (parquet(a=pa.array([], pa.int8())), "{file}: the file has columns but no rows."),
     "parquet with lists": (parquet(a=[[1]], y=["u"]), "{file}, column 'a': the cells are of type list"),
@@ -140,7 +140,7 @@ BAD_FILES = {
         parquet(a=[np.inf], y=["u"]),
         "{file}, column 'a': the number in row 1 is infinite",
     ),
-    "arrow cut short": (b"ARROW1\x00\x00junk", "{file}: the Arrow file cannot be read ("),
+    "arrow cut short": (b"ARROW1\x00\x00junk", "{file}: the Arrow data cannot be read ("),
     "libsvm value": (
         b"+1 1:0.5\n-1 2:abc\n",
         "{file}, line 2: the value in '2:abc' is not a number. "
@@ -166,7 +166,7 @@ BAD_FILES = {
         "{file}, line 6: Data value w not found in nominal declaration: '2,w'.",
     ),
     "arff ragged": (f"{ARFF}1,u\n2\n", "{file}, line 6: Bad @DATA instance format: '2'."),
-    "arff cut short": ("@relation", "{file}: the ARFF file cannot be read (not enough values to unpack"),
+    "arff cut short": ("@relation", "{file}: the ARFF data cannot be read (not enough values to unpack"),
     "arff without rows": (ARFF, "{file}: the file has attributes but no rows."),
     "arff infinite": (f"{ARFF}% r\n\ninf,u\n", "{file}, line 7, column 'a': the number is infinite (inf)"),
     "arff encoding": (
@@ -175,7 +175,7 @@ BAD_FILES = {
     ),
     "npy of objects": (
         npy(np.array([[{}]])),
-        "{file}: the NumPy file cannot be read (Object arrays cannot be loaded",
+        "{file}: the NumPy data cannot be read (Object arrays cannot be loaded",
     ),
     "npy of one dimension": (
         npy(np.zeros(3)),
@@ -203,7 +203,7 @@ BAD_FILES = {
         npz(X_data=np.ones(1), X_indices=np.array([9]), X_indptr=np.array([0, 1]), X_shape=np.array([1, 2])),
         "{file}: the parts of the sparse matrix 'X' do not fit together",
     ),
-    "npz cut short": (npz(X=np.zeros((2, 2)))[:-10], "{file}: the NumPy file cannot be read"),
+    "npz cut short": (npz(X=np.zeros((2, 2)))[:-10], "{file}: the NumPy data cannot be read"),
     "npz infinite": (npz(X=np.array([[1.0, np.inf]])), "column 'x1': the number in row 1 is infinite (inf)"),
 }
 

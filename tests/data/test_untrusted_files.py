@@ -109,12 +109,12 @@ BAD_ARRAYS = {
 @pytest.mark.parametrize("case", BAD_ARRAYS)
 def test_a_bad_header_of_a_numpy_array_is_refused(write, case):
     header, words = BAD_ARRAYS[case]
-    with pytest.raises(InputError, match=rf"t\.npy: the NumPy file cannot be read \(.*{words}.*\)\. Save it again"):
+    with pytest.raises(InputError, match=rf"t\.npy: the NumPy data cannot be read \(.*{words}.*\)\. Save it again"):
         read_table(write(npy_declaring(header), "t.npy"))
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("X.npy", npy_declaring(header))
-    with pytest.raises(InputError, match=rf"t\.npz: the NumPy file cannot be read \(.*{words}.*\)\. Save it again"):
+    with pytest.raises(InputError, match=rf"t\.npz: the NumPy data cannot be read \(.*{words}.*\)\. Save it again"):
         read_table(write(archive.getvalue(), "t.npz"))
 
 

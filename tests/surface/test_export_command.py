@@ -109,3 +109,11 @@ def test_a_missing_package_is_told_in_a_line(run: Run, machine: str, monkeypatch
     result = run("export", machine, "--to", "onnx", "-o", "p.onnx")
     assert result.exit_code == 2
     assert "pip install 'margrove[onnx]'" in " ".join(result.output.split())
+
+
+def test_a_model_is_not_overwritten_by_its_own_export(run, model):
+    before = Path(model).read_bytes()
+    result = run("export", model, "--to", "onnx", "-o", model)
+    assert result.exit_code == 2
+    assert "is what is being read, so it is not overwritten" in result.output
+    assert Path(model).read_bytes() == before

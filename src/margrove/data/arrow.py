@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.columns import MISSING, Column, boolean_column, category_column, clip
+from margrove.data.columns import MISSING, Column, boolean_column, category_column
 from margrove.data.source import damage_refused
 from margrove.data.table import Table, duplicate_names
-from margrove.errors import InputError, MargroveError
+from margrove.errors import InputError
 
 EPOCH = "1970-01-01"
 DAY_IN_SECONDS = 86_400
@@ -49,39 +48,32 @@ def table_from_arrow(arrow: Any, *, source: str, notes: Sequence[str] = (), line
         # One row of `cells` per column: each is contiguous, and the block is the transpose, not a copy.
         cells = np.empty((arrow.num_columns, arrow.num_rows), dtype=floats.pop())
         for name, row, chunks in zip(names, cells, arrow.columns, strict=True):
-            with _faults_named(name, chunks, source):
-                _copy_numbers(chunks, row)
+            _validate(name, chunks, source)
+            _copy_numbers(chunks, row)
         return Table(block=cells.T, names=names, source=source, notes=(*notes, *said))
     columns = []
     for name, chunks in zip(names, arrow.columns, strict=True):
-        with _faults_named(name, chunks, source):
+        _validate(name, chunks, source)
+        with damage_refused(source, "Arrow", column=name):  # dates beyond the calendar, zones that nobody knows
             columns.append(column_from_arrow(name, chunks, source=source))
     return Table(columns, source=source, notes=(*notes, *said))
 
 
-@contextmanager
-def _faults_named(name: str, chunks: Any, source: str) -> Iterator[None]:
-    """Validate a column in full, then name it in the error about any other fault.
-
-    pyarrow reads a file without a look at the offsets and codes in it, and then follows them outside of their buffers.
-    """
+def _validate(name: str, chunks: Any, source: str) -> None:
+    """Raise `InputError` unless the column is valid: pyarrow reads a file without a look at its offsets and codes, and
+    then follows them outside of their buffers."""
     import pyarrow as pa
 
-    start, chunk, is_valid = 0, None, False
-    try:
-        for chunk in chunks.chunks:
+    start = 0
+    for chunk in chunks.chunks:
+        try:
             chunk.validate(full=True)
-            start += len(chunk)
-        is_valid = True
-        yield
-    except MargroveError:
-        raise
-    except (pa.ArrowException, ArithmeticError, ValueError) as error:
-        row = None if is_valid else _row_of(str(error), chunk)
-        where = "" if row is None else f" in row {start + row + 1}"
-        problem = f"the cell{where or 's'} cannot be read ({clip(str(error), 100)})"
-        cure = "Write the table again, text in UTF-8."
-        raise InputError(problem, file=source, column=name, cure=cure) from None
+        except pa.ArrowException as error:
+            row = _row_of(str(error), chunk)
+            problem = f"the cell{'s' if row is None else f' in row {start + row + 1}'} cannot be read ({error})"
+            cure = "Write the table again, text in UTF-8."
+            raise InputError(problem, file=source, column=name, cure=cure) from None
+        start += len(chunk)
 
 
 def _row_of(fault: str, chunk: Any) -> int | None:

@@ -23,17 +23,8 @@ from margrove.data.dialect import Dialect, sniff, squeezed
 from margrove.data.fault import LineIndex
 from margrove.data.frames import check_finite, first_infinite, infinite_cell
 from margrove.data.parsed_blocks import ParsedBlocks
-from margrove.data.source import (
-    Content,
-    Format,
-    byte_order_mark,
-    compression_of,
-    damage_refused,
-    open_content,
-    open_file,
-    recognise,
-)
-from margrove.data.svmlight import first_index, parse_svmlight, svmlight_table
+from margrove.data.source import Content, Format, byte_order_mark, compression_of, damage_refused, open_file, recognise
+from margrove.data.svmlight import check_label, first_index, parse_svmlight, svmlight_table
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
 from margrove.errors import InputError, ParameterError, check_whole
@@ -221,15 +212,10 @@ def read_chunks(
         settled = sniff(file.head, delimiter=delimiter, header=header, missing=missing)
         chunks = DelimitedChunks(file, settled, header, tuple(missing), rows, target, drop_unlabelled, cache_bytes)
     elif form == "svmlight":
-        if target not in (None, False, "label"):
-            raise InputError(
-                "the target of a LIBSVM file is the label that begins each line",
-                file=file.head.name,
-                cure="Leave target out.",
-            )
+        check_label(target, file.head.name)
         chunks = SvmlightChunks(file, rows, target, drop_unlabelled)
     elif form in ("parquet", "arrow", "arrow stream") and not file.is_compressed:
-        chunks = ColumnarChunks(open_content(source), form, rows, target, drop_unlabelled)
+        chunks = ColumnarChunks(file.raw, form, rows, target, drop_unlabelled)
     else:
         raise InputError(
             f"files of the format {form!r} are not read in chunks"
@@ -246,8 +232,8 @@ class _TextFile:
     """A file that is read in blocks of whole lines, decompressed and in UTF-8."""
 
     def __init__(self, path: str, encoding: str) -> None:
-        raw = open_file(Path(path))
-        self.path, magic = path, raw.head(16)
+        self.raw = open_file(Path(path))
+        self.path, magic = path, self.raw.head(16)
         compression: tuple[str, Any] = compression_of(magic) or ("text", open)
         self._method, self._open = compression
         self.is_compressed = self._open is not open
@@ -259,7 +245,7 @@ class _TextFile:
         self.is_utf8 = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
         if not self.is_utf8 and first[:6] != b"\x93NUMPY":
             first = self._decoded(first, final=False)
-        self.head = Content(path, raw.extension, held=first)
+        self.head = Content(path, self.raw.extension, held=first)
 
     def _decoded(self, data: bytes, *, final: bool) -> bytes:
         decoder = codecs.getincrementaldecoder(self.encoding)()

@@ -10,10 +10,10 @@ from margrove.data.columnar import read_columnar
 from margrove.data.delimited import DEFAULT_MISSING, read_delimited, written_cells
 from margrove.data.npz import read_npy, read_npz
 from margrove.data.source import Content, open_content, recognise
-from margrove.data.svmlight import read_svmlight
+from margrove.data.svmlight import check_label, read_svmlight
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
-from margrove.errors import InputError, ParameterError
+from margrove.errors import ParameterError
 
 
 def read_table(
@@ -131,12 +131,7 @@ def _read(
         table, lines = read_delimited(content, header=header, delimiter=delimiter, encoding=encoding, missing=missing)
         return table, lines.of_row
     if form == "svmlight":
-        if target not in (None, False, "label"):
-            raise InputError(
-                "the target of a LIBSVM file is the label that begins each line",
-                file=content.name,
-                cure="Leave target out.",
-            )
+        check_label(target, content.name)
         return read_svmlight(content), None
     if form == "arff":
         return read_arff(content, encoding=encoding), None

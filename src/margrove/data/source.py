@@ -29,6 +29,7 @@ LINE_END = ord("\n")
 HEAD = 1 << 16  # bytes that are looked at to recognise a format: 64 KiB hold some hundred rows of most tables
 
 PIECE = 1 << 24  # bytes decompressed at a time
+AGAIN = "If it is damaged or cut short, write or download it again."
 
 _COMPRESSIONS: dict[bytes, tuple[str, Callable[..., Any]]] = {  # by a pattern of their first bytes
     rb"\x1f\x8b": ("gzip", gzip.open),
@@ -158,8 +159,9 @@ def open_content(source: Any) -> Content:
         name, data = _read_stream(source)
         content = Content(name, _extension(name), held=data)
     head = content.head()
-    if compression_of(head) is not None:
-        content = content.replaced(_decompressed(content, head))
+    compression = compression_of(head)
+    if compression is not None:
+        content = content.replaced(_decompressed(content, *compression))
         head = content.head()
     if not has_text(head) and not has_text(content.data):
         raise InputError("the file is empty", file=content.name, cure="Was it fully written?")
@@ -215,11 +217,8 @@ def compression_of(head: bytes) -> tuple[str, Callable[..., Any]] | None:
     return next((found for magic, found in _COMPRESSIONS.items() if re.match(magic, head)), None)
 
 
-def _decompressed(content: Content, head: bytes) -> bytes:
+def _decompressed(content: Content, method: str, opener: Callable[..., Any]) -> bytes:
     """Return the decompressed content. A small file may hold any amount, so the free memory is checked on the way."""
-    found = compression_of(head)
-    assert found is not None
-    method, opener = found
     whole = io.BytesIO()
     with damage_refused(content.name, method), opener(content.path or io.BytesIO(content.data), "rb") as file:
         while piece := file.read(PIECE):
@@ -229,9 +228,7 @@ def _decompressed(content: Content, head: bytes) -> bytes:
 
 
 @contextmanager
-def damage_refused(
-    file: str, form: str, cure: str = "If it is damaged or cut short, write or download it again."
-) -> Iterator[None]:
+def damage_refused(file: str, form: str, cure: str = AGAIN, column: str | None = None) -> Iterator[None]:
     """Turn what a parser of another library raises into an `InputError` that names the file.
 
     Parsers meet damaged bytes with nearly every exception there is: zlib.error, tokenize.TokenError, struct.error,
@@ -243,7 +240,7 @@ def damage_refused(
         raise
     except Exception as error:
         reason = clip(str(error).rstrip("."), 100) or type(error).__name__
-        raise InputError(f"the {form} file cannot be read ({reason})", file=file, cure=cure) from None
+        raise InputError(f"the {form} data cannot be read ({reason})", file=file, column=column, cure=cure) from None
 
 
 def recognise(content: Content, *, is_encoded: bool = False) -> Format:

@@ -14,6 +14,7 @@ from margrove.data.frames import first_infinite, infinite_cell
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
 from margrove.data.table import Table
+from margrove.data.target import Target
 from margrove.errors import InputError
 
 MOST_FEATURES = 20_000_000  # each has a name; an index beyond is more likely a misprint than a feature
@@ -36,6 +37,13 @@ def read_svmlight(content: Content) -> Table:
     if matrix.shape[0] == 0:
         raise InputError("the file has no rows", file=content.name, cure="Each line is a label and its features.")
     return svmlight_table(content, matrix, y, first=first_index(matrix))
+
+
+def check_label(target: Target, file: str) -> None:
+    """Raise `InputError` if the target asked for is not the label."""
+    if target not in (None, False, "label"):
+        problem = "the target of a LIBSVM file is the label that begins each line"
+        raise InputError(problem, file=file, cure="Leave target out.")
 
 
 def parse_svmlight(content: Content, n_features: int | None = None) -> tuple[Any, Any]:

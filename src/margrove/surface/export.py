@@ -5,15 +5,13 @@ from __future__ import annotations
 import io
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
-from margrove.atomic import replace_file
 from margrove.errors import InputError, check_choice
 from margrove.store import write_libsvm_model, write_onnx
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.image_models import takes_pictures
-from margrove.surface.models import check_folder, encoder_of, learner_of, read_model
+from margrove.surface.models import check_output, encoder_of, learner_of, read_model, write_content
 from margrove.surface.reading import STANDARD_STREAM
 from margrove.surface.screen import Screen, put
 from margrove.surface.show import CODE, tree_code
@@ -27,9 +25,8 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
     """Write the model for another program: a tree as code, a support vector machine as LIBSVM's model file, any model
     as an ONNX graph."""
     check_choice("--to", to, FORMATS)
-    if output != STANDARD_STREAM:
-        check_folder(output, f"model.{_ENDINGS[to]}")
-    elif to == "onnx" and (screen.is_json or sys.stdout.isatty()):
+    check_output(output, f"model.{_ENDINGS[to]}", path)
+    if output == STANDARD_STREAM and to == "onnx" and (screen.is_json or sys.stdout.isatty()):
         raise InputError("an ONNX file is no text", file="-o -", cure="Name a file: -o model.onnx.")
     record: dict[str, Any] = {"command": "export", "model": path, "to": to, "output": output}
     model = read_model(path)
@@ -49,7 +46,7 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
         else:
             put(content)
     else:
-        _write(output, content)
+        write_content(content, output)
         screen.essential(f"{path} for {to}: {output}")
         if to == "onnx":
             _say_ends(screen, record["inputs"], record["outputs"])
@@ -112,14 +109,3 @@ def _say_ends(screen: Screen, inputs: list[dict[str, Any]], outputs: list[str]) 
     words = sorted({repr(fact["missing"]) for fact in inputs if "missing" in fact})
     of_text = f", of text {' or '.join(words)}" if words else ""
     screen.say(f"A missing cell is NaN{of_text}.", indent=2)
-
-
-def _write(output: str, content: bytes) -> None:
-    file = Path(output)
-    try:
-        if file.exists() and not file.is_file():
-            file.write_bytes(content)  # a pipe or a device
-        else:
-            replace_file(file, content, None)
-    except OSError as error:
-        raise InputError(f"it cannot be written: {error.strerror}", file=output, cure="Choose another: -o.") from error

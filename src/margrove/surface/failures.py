@@ -92,8 +92,8 @@ def failures_told() -> Iterator[None]:
 
 def _is_interrupt(error: BaseException | None) -> bool:
     """Whether it is Ctrl-C, or what became of it inside an import: compiled modules make an ImportError of it."""
-    if isinstance(error, ImportError):
-        return _is_interrupt(error.__cause__ or error.__context__)
+    while isinstance(error, ImportError):
+        error = error.__cause__ or error.__context__
     return isinstance(error, KeyboardInterrupt)
 
 

@@ -24,8 +24,8 @@ from margrove.surface.display import estimate_text, how_words, percent, tell_cer
 from margrove.surface.image_models import ImageTraining
 from margrove.surface.image_page import Judged, page_of
 from margrove.surface.meter import metered
-from margrove.surface.models import check_destination, learner_of, write_model
-from margrove.surface.report.writing import in_format, write_content
+from margrove.surface.models import check_destination, learner_of, write_content, write_model
+from margrove.surface.report.writing import in_format
 from margrove.surface.reported import check_report, report_path
 from margrove.surface.screen import Screen
 from margrove.surface.train import plain_parameters

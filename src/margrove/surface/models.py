@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove.atomic import replace_file
 from margrove.data import Table, TableEncoder
 from margrove.data.inspection import is_identifier
 from margrove.errors import ConvergenceWarning, DataWarning, InputError, ModelFileError
@@ -126,6 +127,30 @@ def check_folder(path: str, example: str, option: str = "-o") -> None:
         raise InputError(
             f"the folder {str(folder)!r} may not be written to", file=path, cure=f"Choose another: {option}."
         )
+
+
+def check_output(output: str, example: str, *inputs: str | None) -> None:
+    """Refuse, before any work, a place that cannot be written to (see `check_folder`), or that is being read."""
+    if output == STANDARD_STREAM:
+        return
+    check_folder(output, example)
+    for path in inputs:
+        is_read = path is not None and path != STANDARD_STREAM and Path(path).exists() and Path(output).exists()
+        if path is not None and is_read and Path(path).samefile(output):
+            raise InputError("is what is being read, so it is not overwritten", file=output, cure="Choose another: -o.")
+
+
+def write_content(content: bytes, path: str | Path) -> None:
+    """Write a file, all of it or nothing; one that is there keeps its permissions."""
+    file = Path(path)
+    try:
+        if file.exists() and not file.is_file():
+            file.write_bytes(content)  # a pipe or a device
+        else:
+            replace_file(file, content, file.stat().st_mode if file.exists() else None)
+    except OSError as error:
+        cure = "Choose another place: -o."
+        raise InputError(f"it cannot be written: {error.strerror}", file=str(path), cure=cure) from error
 
 
 def write_model(model: Any, path: str) -> None:

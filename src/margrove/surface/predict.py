@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
-import tempfile
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,14 +15,14 @@ from numpy.typing import NDArray
 
 from margrove.certificate import at_the_end
 from margrove.data import Table
-from margrove.errors import InputError, ParameterError
+from margrove.errors import ParameterError
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.display import percent
 from margrove.surface.familiar import has_rows
 from margrove.surface.image_models import pictures_for
 from margrove.surface.meter import metered
 from margrove.surface.models import (
-    check_folder,
+    check_output,
     features_of,
     is_boosted,
     is_classifier,
@@ -33,6 +30,7 @@ from margrove.surface.models import (
     learner_of,
     read_model,
     target_of,
+    write_content,
 )
 from margrove.surface.reading import STANDARD_STREAM, Reading
 from margrove.surface.record_words import expectation_words, history_of
@@ -119,7 +117,7 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
     """Read model and table, predict, write."""
     if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
-    _check_output(output, model_path, reading.file)
+    check_output(output, "answers.csv", model_path, reading.file)
     model = read_model(model_path)
     pictures = pictures_for(model, model_path, reading.file)
     with metered(screen, "predicting"), warnings.catch_warnings(record=True) as caught:
@@ -135,7 +133,11 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
         screen.warn(message)
     is_file = output != STANDARD_STREAM
     if is_file or not screen.is_json:
-        _write(predictions.to_csv(is_raw=wanted.is_raw), output)
+        content = predictions.to_csv(is_raw=wanted.is_raw)
+        if is_file:
+            write_content(content, output)
+        else:
+            put(content)
     _tell(screen, predictions, output)
     history = history_of(model)
     if predictions.is_of_training and history is not None:
@@ -283,43 +285,3 @@ def _deviation_record(deviation: Deviation | None) -> dict[str, float | None]:
     if deviation is None:
         return {}
     return {"r2": deviation.r2, "mean_absolute_error": deviation.mean_absolute_error}
-
-
-def _check_output(output: str, *inputs: str | None) -> None:
-    """Refuse, before any work, a place that cannot be written to, or that is the model or table being read."""
-    if output == STANDARD_STREAM:
-        return
-    check_folder(output, "answers.csv")
-    if not Path(output).exists():
-        return
-    for path in inputs:
-        if path is not None and path != STANDARD_STREAM and Path(path).exists() and Path(path).samefile(output):
-            raise InputError("is what is being read, so it is not overwritten", file=output, cure="Choose another: -o.")
-
-
-def _write(content: bytes, output: str) -> None:
-    """Write all or nothing: beside the file, then in its place."""
-    if output == STANDARD_STREAM:
-        put(content)
-        return
-    path = Path(output)
-    if path.exists() and not path.is_file():  # a pipe or a device: to be written into, not to be replaced
-        path.write_bytes(content)
-        return
-    mode = path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".margrove-", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:  # Ctrl-C too: no litter
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -6,14 +6,14 @@ import warnings
 import webbrowser
 from pathlib import Path
 
-from margrove.errors import InputError, ParameterError
+from margrove.errors import ParameterError
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.image_models import pictures_for
 from margrove.surface.image_report import report_of_pictures
 from margrove.surface.meter import metered
-from margrove.surface.models import check_folder, read_model
+from margrove.surface.models import check_output, read_model, write_content
 from margrove.surface.reading import STANDARD_STREAM, Reading
-from margrove.surface.report.writing import FORMATS, check_format, in_format, report_content, write_content
+from margrove.surface.report.writing import FORMATS, check_format, in_format, report_content
 from margrove.surface.reported import report_path
 from margrove.surface.screen import Screen, put
 
@@ -31,7 +31,7 @@ def report(
     destination = output or report_path(model_path, ending) or f"model.report.{ending}"
     if is_opened and (destination == STANDARD_STREAM or format != "html"):
         raise ParameterError("--open is for a page in a file: leave out -o - and --format.")
-    _check_output(destination, format, model_path, reading.file)
+    check_output(destination, f"report.{ending}", model_path, reading.file)
     model = read_model(model_path)
     pictures = pictures_for(model, model_path, reading.file)
     with metered(screen, "gathering the report"), warnings.catch_warnings(record=True) as caught:
@@ -64,14 +64,3 @@ def size_words(n_bytes: int) -> str:
     ('4.9 MB', '12 kB', '1 kB')
     """
     return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= _SMALL else f"{max(1, round(n_bytes / 1e3))} kB"
-
-
-def _check_output(output: str, format: str, *inputs: str | None) -> None:
-    """Refuse, before any work, a place that cannot be written to, or that is the model or table being read."""
-    if output == STANDARD_STREAM:
-        return
-    check_folder(output, f"report.{FORMATS[format]}")
-    for path in inputs:
-        is_there = path is not None and path != STANDARD_STREAM and Path(path).exists() and Path(output).exists()
-        if path is not None and is_there and Path(path).samefile(output):
-            raise InputError("is what is being read, so it is not overwritten", file=output, cure="Choose another: -o.")

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove.atomic import replace_file
 from margrove.data import Table
-from margrove.errors import InputError, ParameterError
+from margrove.errors import ParameterError
+from margrove.surface.models import write_content
 from margrove.surface.report.blocks import Report
 from margrove.surface.report.content import report_of
 from margrove.visible import visible
@@ -75,19 +75,6 @@ def in_format(report: Report, format: str) -> bytes:
         return visible(to_markdown(report), keep="\n").encode()
     text = json.dumps(plain(report.to_dict()), ensure_ascii=False, allow_nan=False, indent=2)
     return visible(f"{text}\n", keep="\n", is_json=True).encode()
-
-
-def write_content(content: bytes, path: str | Path) -> None:
-    """Write a file, all of it or nothing."""
-    file = Path(path)
-    try:
-        if file.exists() and not file.is_file():
-            file.write_bytes(content)  # a pipe or a device
-        else:
-            replace_file(file, content)
-    except OSError as error:
-        cure = "Choose another place: -o."
-        raise InputError(f"it cannot be written: {error.strerror}", file=str(path), cure=cure) from error
 
 
 def check_format(format: str) -> None:
