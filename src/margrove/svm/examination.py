@@ -39,8 +39,9 @@ from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, sides, tolerance_unit, violation
 
 BOUND_TOLERANCE = 1e-9  # of α against its box and of the equalities, relative to the largest bound or to Σα
+_EPS = float(np.finfo(np.float64).eps)
 # Estimate of the rounding of Σ β K, relative to √(K(x, x) Σ β² K): errors of the terms add up like random ones.
-_ROUNDING_OF_SUMS = 4 * float(np.finfo(np.float64).eps)
+_ROUNDING_OF_SUMS = 4 * _EPS
 AT_UPPER = 1e-10  # α that close to C, relative to it, is at C: models that are scaled (ν) keep it no closer
 AT_ZERO = 1e-13  # α that small, relative to the largest, is what rounding left of 0
 EASY, MARGINAL, HARD = 1, 2, 3
@@ -92,7 +93,7 @@ class Finding:
     off_b: float  # by how much b leaves the interval that KKT allows
     sum_alpha: float
     unit: float  # what tol is a share of, see `tolerance_unit`
-    rounding: float  # of f, an estimate
+    rounding: float  # of y (f + b) + p, an estimate
     size: float  # Σ |β f|: what ‖w‖² is a sum of
     is_hard_margin: bool
     is_indefinite: bool  # ‖w‖² came out below 0
@@ -138,7 +139,8 @@ def judge(machine: Machine, f: NDArray[np.float64], own: NDArray[np.float64]) ->
         off_b=_off_levels(machine, v, up, low),
         sum_alpha=max(float(np.abs(alpha).sum()), mass),
         unit=tolerance_unit(dual, largest),
-        rounding=_ROUNDING_OF_SUMS * float(np.sqrt(largest) * np.linalg.norm(alpha * np.sqrt(own))),
+        rounding=_ROUNDING_OF_SUMS * float(np.sqrt(largest) * np.linalg.norm(alpha * np.sqrt(own)))
+        + _EPS * (float(np.abs(p).max(initial=0)) + abs(machine.b)),
         size=size,
         is_hard_margin=is_hard_margin,
         is_indefinite=squared_norm < -BOUND_TOLERANCE * size,

@@ -267,7 +267,8 @@ def _squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     """‖x_i − z_j‖², by products; pairs so close, for where they lie, that the products lose it are taken one by one."""
     if not sp.issparse(X) and not sp.issparse(Z):
         centre = Z.mean(axis=0)  # distances do not change, but near the origin fewer digits are lost
-        X, Z = X - centre, Z - centre
+        if np.isfinite(centre).all():
+            X, Z = X - centre, Z - centre
     of_x, of_z = squared_norms(X), squared_norms(Z)
     squared = _products(X, Z)  # in place from here on: what it costs is the way to memory
     squared *= -2
@@ -276,6 +277,8 @@ def _squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     np.maximum(squared, 0, out=squared)
     for i, j in _lost_pairs(squared, of_x, of_z, max(1, _PAIR_CELLS // max(1, X.shape[1]))):
         squared[i, j] = squared_norms(X[i] - Z[j])
+    for row in np.flatnonzero(np.isnan(squared).any(axis=1)):  # squares of the norms overflow; distances may not
+        squared[row] = squared_norms(Z - X[row])
     return squared
 
 
