@@ -277,8 +277,8 @@ def _squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     np.maximum(squared, 0, out=squared)
     for i, j in _lost_pairs(squared, of_x, of_z, max(1, _PAIR_CELLS // max(1, X.shape[1]))):
         squared[i, j] = squared_norms(X[i] - Z[j])
-    for row in np.flatnonzero(np.isnan(squared).any(axis=1)):  # squares of the norms overflow; distances may not
-        squared[row] = squared_norms(Z - X[row])
+    if not (np.isfinite(of_x).all() and np.isfinite(of_z).all()):  # ∞ − ∞: the norms overflow, distances may not
+        squared = np.array([squared_norms(_dense(Z) - x) for x in _dense(X)])
     return squared
 
 
