@@ -69,6 +69,7 @@ class Case:
     X: Any
     y: Any
     weight: Any
+    strange: Any  # another table, to predict
     rng: np.random.Generator
 
     def __str__(self) -> str:
@@ -97,7 +98,8 @@ def drawn(seed: int, number: int) -> Case:
         y_kind, y = "none at all", None
     shape = getattr(X, "shape", "")
     kinds = f"X {x_kind} {shape}, y {y_kind}, weights {w_kind}"
-    return Case(name, given, kinds, X, y, weight, rng)
+    strange = tables.table(rng, False)
+    return Case(name, given, f"{kinds}; then {strange[0]}", X, y, weight, strange[1], rng)
 
 
 # ---- the peer: what scikit-learn raises for the same call
@@ -135,9 +137,9 @@ def _peer(case: Case, is_plain: bool) -> Any:
     return model.set_params(max_iter=1000) if known.get("max_iter") == -1 else model  # it keeps no clock
 
 
-def _peer_errors(case: Case, call: str) -> tuple[type[BaseException], ...]:
-    """What scikit-learn raises for fitting the case, or for calling the fitted model's method on X: with the same
-    parameters, and with its own, because it does not know all of ours."""
+def _peer_errors(case: Case, call: str, points: Any = None) -> tuple[type[BaseException], ...]:
+    """What scikit-learn raises for fitting the case, or for calling the fitted model's method on X or on other points:
+    with the same parameters, and with its own, because it does not know all of ours."""
     found = []
     for is_plain in (False, True):
         try:
@@ -145,7 +147,7 @@ def _peer_errors(case: Case, call: str) -> tuple[type[BaseException], ...]:
             is_weighted = case.weight is not None and has_fit_parameter(peer, "sample_weight")
             peer.fit(case.X, case.y, sample_weight=case.weight) if is_weighted else peer.fit(case.X, case.y)
             if call != "fit":
-                getattr(peer, call)(case.X)
+                getattr(peer, call)(case.X if points is None else points)
         except Exception as error:
             # Its errors of parameters are ValueErrors and TypeErrors at once; whoever calls it catches ValueError.
             found.append(ValueError if isinstance(error, InvalidParameterError) else type(error))
@@ -187,7 +189,7 @@ def _attacked(case: Case, tell: children.Tell) -> tuple[str, str]:
     import margrove
     from margrove.errors import MargroveError
 
-    def called(call: str, function: Any, peer: bool = True) -> Any:
+    def called(call: str, function: Any, peer: bool = True, points: Any = None) -> Any:
         """Call the library; a MargroveError passes, other exceptions must be scikit-learn's own."""
         tell(call)
         try:
@@ -201,7 +203,8 @@ def _attacked(case: Case, tell: children.Tell) -> tuple[str, str]:
             if peer and children.is_of_scikit_learns_checks(error):
                 raise _PeerTypeError(error) from error
             tell(f"{children.PEER} {call}")
-            others = _peer_errors(case, call) if peer and not is_malformed(case.X) else ()
+            is_safe = not is_malformed(case.X) and not is_malformed(points)
+            others = _peer_errors(case, call, points) if peer and is_safe else ()
             if isinstance(error, others):
                 raise _PeerTypeError(error) from error
             theirs = " or ".join(other.__name__ for other in others) or "nothing"
@@ -269,6 +272,8 @@ def _used(case: Case, model: Any, called: Any) -> tuple[str, str]:
         _check_certificate(case, model, certificate, status, called)
     if answer is not None:
         _check_copies(case, model, method, answer, called)
+        with contextlib.suppress(MargroveError, _PeerTypeError):
+            called(method, lambda: getattr(model, method)(case.strange), points=case.strange)
     return ("sound" if status in ("converged", "none") else "open"), status
 
 
@@ -307,13 +312,10 @@ def _check_certificate(case: Case, model: Any, certificate: Any, status: str, ca
 
 
 def _plain_numbers(X: Any) -> Any:
-    """X as an array of numbers; None where it is not plainly that."""
-    if sp.issparse(X):
-        return X.toarray()
-    X = X.tolist() if isinstance(X, np.ma.MaskedArray) else X
+    """X in float64, as estimators read it; None where it is not plainly numbers."""
     try:
-        values = np.asarray(X)
-        return values if values.dtype.kind in "fiub" and values.ndim == 2 else None
+        values = X.toarray() if sp.issparse(X) else np.asarray(X)
+        return values.astype(np.float64) if values.dtype.kind in "fiub" and values.ndim == 2 else None
     except Exception:
         return None
 
