@@ -4,6 +4,7 @@
 
     MargroveError
     ├── InputError (ValueError)          the data is not what was asked for: file, line, column, value, cure
+    │   └── InputTypeError (TypeError)   it is of a type of which no numbers can be made
     ├── ParameterError (ValueError)      a parameter is out of its range
     ├── EngineError (RuntimeError)       the chosen engine cannot do this job
     ├── InfeasibleError (ValueError)     the problem asked has no solution, with the reason and the evidence
@@ -20,11 +21,13 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
+from sklearn.exceptions import NotFittedError
 
 
 class MargroveError(Exception):
@@ -69,6 +72,10 @@ class InputError(MargroveError, ValueError):
         if cure:
             text = f"{text.rstrip('.')}. {cure}"
         super().__init__(text)
+
+
+class InputTypeError(InputError, TypeError):
+    """An `InputError` for which Python and scikit-learn have a TypeError: objects that are no numbers, no array."""
 
 
 class ParameterError(MargroveError, ValueError):
@@ -128,6 +135,22 @@ class UnseenCategoryWarning(DataWarning):
 
 class ConvergenceWarning(MargroveWarning, _SklearnConvergenceWarning):
     """A solve ended before it was done; the message carries the status."""
+
+
+@contextmanager
+def as_input_error() -> Iterator[None]:
+    """Raise whatever NumPy, scikit-learn or odd objects raise while data is read as an `InputError`."""
+    try:
+        yield
+    except (MargroveError, NotFittedError):
+        raise
+    except TypeError as error:
+        raise InputTypeError(str(error)) from error
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    except (ArithmeticError, LookupError) as error:
+        problem = f"X, y or sample_weight holds what no number can be made of ({type(error).__name__}: {error})"
+        raise InputError(problem, cure="Give numbers that a float64 can hold.") from error
 
 
 def level_of_caller() -> int:

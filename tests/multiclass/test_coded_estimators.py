@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from string import ascii_uppercase
 
 import numpy as np
@@ -662,3 +663,16 @@ def test_trees_and_boosts_of_all_rows_sort_the_table_once_and_are_those_of_each_
         alone = clone(base).fit(X, np.where(y == k, 1, -1))
         np.testing.assert_array_equal(machine.predict(X), alone.predict(X))
     assert certify(model, X, y).holds
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes is greater")
+@pytest.mark.parametrize(
+    "estimator", [None, BasicLinearClassifier(), DecisionTreeClassifier(), Perceptron(random_state=0)], ids=str
+)
+def test_pairs_of_many_classes_of_one_row_take_little_time(estimator):
+    """780 machines of two rows each."""
+    X, y = np.random.default_rng(0).normal(size=(40, 4)), np.arange(40)
+    started = time.process_time()
+    model = OneVsOneClassifier(estimator).fit(X, y)
+    assert time.process_time() - started < 2
+    assert model.machine_decision(X).shape == (40, 780)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from margrove import BasicLinearClassifier, certify, load
-from margrove.errors import ModelFileError
+from margrove.errors import MargroveError, ModelFileError
 
 
 def refuse(content, words):
@@ -438,3 +438,19 @@ def test_a_digest_hidden_in_a_text_does_not_confuse(fit, content, loaded):
     label = '"sha256":"' + "0" * 64 + '"'
     model = BasicLinearClassifier().fit(np.array([[0.0], [1.0]]), np.array([label, "x" + label]))
     assert loaded(content(model)).classes_[0] == label
+
+
+@pytest.mark.parametrize("any_tree", ["tree, pruned"], indirect=True)
+@pytest.mark.parametrize("value", ["x", [0], {"$float": "nan"}, None, {"$dict": [[0, 1.0]]}], ids=str)
+def test_a_parameter_of_another_type_is_refused_by_load_or_by_certify(any_tree, content, forged, value):
+    model, X, y = any_tree
+    whole = content(model)
+    raw = []
+    for name in model.get_params(deep=False):
+        try:
+            certify(load(io.BytesIO(forged(whole, put_parameter(**{name: value})))), X, y)
+        except MargroveError:
+            pass
+        except Exception as error:
+            raw.append(f"{name}: {error!r}")
+    assert raw == []

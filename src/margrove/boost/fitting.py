@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 from margrove.boost.learners import Seeds, codes_of, is_plain_tree, take_note, taken_rows
 from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
-from margrove.boost.problem import BoostProblem, HeldOut
+from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned
 from margrove.engine import Effort, solve
 from margrove.engine.slices import run_in_slices
@@ -92,7 +92,8 @@ def boost_any(
         status = run_in_slices(advance, time_limit=effort.time_limit)
     rounds, estimators = boosting.rounds, boosting.learners
     model = None
-    if estimators and isinstance(learner, DecisionTree):
+    # A tree whose rows of some class weigh nothing has other classes: then they make no grove.
+    if estimators and all(isinstance(each, DecisionTree) and each.n_classes_ == len(classes) for each in estimators):
         trees = [estimator.tree_ for estimator in estimators]
         model = BoostModel(Grove.of(trees[0].columns, trees), rounds.vote, problem.n_classes)
     return Boosted(
@@ -140,7 +141,7 @@ def ask(owner: Any, learner: Any, sample: TreeSample, before: BoostModel | None 
         held_out = HeldOut(sample.cells.take(others), sample.target[others], weight[others], owner.n_iter_no_change)
         rows_held_out = rows[others]
         sample = replace(sample, cells=sample.cells.take(learning), target=sample.target[learning])
-    weight = weight[learning] / weight[learning].sum()
+    weight = np.maximum(weight[learning] / weight[learning].sum(), LEAST_WEIGHT)
     if is_plain_tree(learner, owner.engine):
         tree = learner._problem(replace(sample, weight=weight), learner._settled_criterion())
         # The price of a test is in bits for each row, and here all rows together weigh one.

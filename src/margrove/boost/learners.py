@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_paramet
 from margrove.data.frames import as_array, is_frame
 from margrove.data.sample import read_features
 from margrove.data.table import Table
-from margrove.errors import InputError, ParameterError, listed, shown
+from margrove.errors import InputError, ParameterError, as_input_error, listed, shown
 from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import Cells
@@ -82,6 +82,7 @@ def is_plain_tree(learner: Any, engine: str) -> bool:
     )
 
 
+@as_input_error()
 def take_note(owner: Any, learner: Any, X: Any, *, is_plain: bool) -> Cells:
     """Take note of the columns of the training table; its cells, as the tree sees them, if it is a plain tree."""
     if is_plain:
@@ -121,6 +122,7 @@ class Seeds:
         return learner
 
 
+@as_input_error()
 def taken_rows(X: Any, rows: NDArray[Any] | None) -> Any:
     """Some rows of a table of any kind; None: all."""
     if rows is None:
@@ -153,6 +155,7 @@ def _places(label: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     return np.where(classes[place] == label, place, -1)
 
 
+@as_input_error()
 def places_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """The places of true labels among the classes; refused where one is none of them."""
     label = column_or_1d(y, warn=True)

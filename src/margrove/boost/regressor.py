@@ -312,5 +312,5 @@ def _drawn_problem(
 
 def _first_weights(target: NDArray[np.float64], sample_weight: Any) -> NDArray[np.float64]:
     weight = settle_weights(np.empty((len(target), 0)), target, sample_weight, None)
-    weight = np.ones(len(target)) if weight is None else weight
+    weight = np.ones(len(target)) if weight is None else weight / weight.max()  # the sum of huge ones is no number
     return np.asarray(weight / weight.sum())

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_f
 
 from margrove.certificate import Certificate
 from margrove.data.sample import number_classes, plain_labels
-from margrove.errors import InputError, ParameterError, check_flag, shown
+from margrove.errors import InputError, ParameterError, as_input_error, check_flag, shown
 from margrove.multiclass.certificate import told_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
 from margrove.multiclass.decoding import chosen
@@ -94,15 +94,14 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
         estimator = self._settled_estimator()
         self._check_parameters()
         check_learner(estimator, sample_weight)
-        n = _num_samples(X)
-        labels, classes, codes = _read_labels(y, n)
+        labels, classes, codes = _read_labels(X, y)
         code = self._settled_code(classes)
         if sp.issparse(X):
             X = X.tocsr()  # other kinds have no rows to take
         elif get_tags(estimator).input_tags.pairwise:
             X = np.asarray(X)
         names = machine_names(classes, code)
-        question = Question(X, labels, sample_weight, n, code, columns_of(code, codes), names, self._scheme)
+        question = Question(X, labels, sample_weight, len(labels), code, columns_of(code, codes), names, self._scheme)
         machines = fit_machines(estimator, question, Fitting(type(self).__name__, self.n_jobs, self.verbose))
         self._keep(classes, code, machines, X.shape[1] if machines.is_pairwise else None)
         return self
@@ -213,8 +212,12 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _read_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
+@as_input_error()
+def _read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
     """The labels as an array, the classes, and each label's place among them."""
+    if y is None:
+        raise InputError("a classifier requires y to be passed, but the target y is None")
+    n = _num_samples(X)
     if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
         raise InputError(
             f"y is of shape {tuple(y.shape)}; y should be a 1d array, one label for each row",

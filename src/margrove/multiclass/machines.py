@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +30,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from margrove.boost.classifier import AdaBoostClassifier
 from margrove.data.frames import as_table, is_frame
-from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, level_of_caller, shown
+from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, as_input_error, level_of_caller, shown
 from margrove.multiclass.problem import Column, rows_of, seen_columns, weights_of
 from margrove.progress import Progress, as_one_of, report
 from margrove.status import Status, of_all
@@ -129,6 +130,7 @@ def last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
+@as_input_error()
 def _read_once(X: Any) -> Any:
     """A data frame as the table that every tree would make of it."""
     return as_table(X) if is_frame(X) else X
@@ -231,6 +233,7 @@ def _fit_each(
 ) -> list[Any]:
     total = len(question.columns)
     route = _weight_route(estimator)
+    estimator = clone(estimator)  # once: to look up the parameters takes longer than to fit a machine of a few rows
 
     def data_of(number: int) -> tuple[Any, NDArray[np.int64], dict[str, Any]]:
         column = question.columns[number]
@@ -261,7 +264,7 @@ def _fit_within(estimator: Any, data: tuple[Any, Any, Any], number: int, total: 
 
 def _fit_one(estimator: Any, X: Any, sign: NDArray[np.int64], weight: dict[str, Any]) -> tuple[Any, float]:
     started = time.perf_counter()
-    machine = clone(estimator).fit(X, sign, **weight)
+    machine = deepcopy(estimator).fit(X, sign, **weight)
     if getattr(last_step(machine), "status_", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt  # half of the machines are no classifier
     return machine, time.perf_counter() - started

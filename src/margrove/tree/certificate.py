@@ -84,6 +84,7 @@ def solver_certificate(model: Any) -> Certificate:
     )
 
 
+@np.errstate(all="ignore")  # of numbers that were forged
 def _told(model: Any) -> tuple[Claim, ...]:
     """What only informs: size, p-values, how long the tree is to tell."""
     tree, grown, criterion = model.tree_, model.grown_, model._settled_criterion()

@@ -62,6 +62,7 @@ from margrove.tree.problem import VALUE_CRITERIA, Criterion
 
 SMALL_EXPECTED = 5.0  # the usual rule of thumb for χ²
 LEAST_OF_DRAWS = 0.01  # ten of the draws: fewer are too few to count
+MOST_FOURFOLD = 1e9  # rows, or weights, of Fisher's test: of these there are 70,000 tables with a small expected count
 MOST_ROWS = 100  # there, measured on random tables, gamma's p is 0.01 off on average; χ²'s twice that with 7 classes
 MOST_CELLS = 200  # what keeps a draw cheap
 FEW_ROWS = 20.0  # below, the F test of numbers is no surer than a permutation could be
@@ -319,7 +320,7 @@ def _test_small_tables(model: TreeModel, inner: NDArray[np.intp], p: NDArray[np.
     classes = np.count_nonzero(counts[inner] > 0, axis=1)
     branches = np.diff(model.child_start)[inner]
     is_small = (least < SMALL_EXPECTED) & are_whole & (classes > 1)
-    is_fourfold = (branches == 2) & (classes == 2)
+    is_fourfold = (branches == 2) & (classes == 2) & (counts[inner].sum(axis=1) <= MOST_FOURFOLD)
     fourfold, larger = inner[is_small & is_fourfold], inner[is_small & ~is_fourfold]
     if len(fourfold):
         p[fourfold] = _fisher(*_fourfold_counts(model, counts, fourfold))
