@@ -40,7 +40,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import has_fit_parameter
 from tests.attack import children, tables
-from tests.attack.independent import complaints
+from tests.attack.independent import complaints, is_checked
 from tests.attack.parameters import PARAMETERS, parameters
 
 GRACE = 5.0  # seconds that a fit may take beyond its time limit, on a busy machine
@@ -268,13 +268,13 @@ def _used(case: Case, model: Any, called: Any) -> tuple[str, str]:
         except MargroveError as error:
             if status == "converged" and "partial_fit" not in str(error):
                 raise FaultError("denied", f"certify refuses: {_named(error)}") from error
-    if certificate is not None:
-        _check_certificate(case, model, certificate, status, called)
+    is_recomputed = certificate is not None and _check_certificate(case, model, certificate, status, called)
     if answer is not None:
         _check_copies(case, model, method, answer, called)
         with contextlib.suppress(MargroveError, _PeerTypeError):
             called(method, lambda: getattr(model, method)(case.strange), points=case.strange)
-    return ("sound" if status in ("converged", "none") else "open"), status
+    words = f"{status}, recomputed" if is_recomputed else status
+    return ("sound" if status in ("converged", "none") else "open"), words
 
 
 def _check_answer(model: Any, method: str | None, answer: Any, case: Case) -> None:
@@ -290,7 +290,8 @@ def _check_answer(model: Any, method: str | None, answer: Any, case: Case) -> No
         raise FaultError("nonsense", "predict returns NaN or infinity for rows of a converged fit")
 
 
-def _check_certificate(case: Case, model: Any, certificate: Any, status: str, called: Any) -> None:
+def _check_certificate(case: Case, model: Any, certificate: Any, status: str, called: Any) -> bool:
+    """Return whether the certificate holds and was recomputed independently."""
     if not certificate.holds:
         if status == "converged":
             failed = [
@@ -299,16 +300,17 @@ def _check_certificate(case: Case, model: Any, certificate: Any, status: str, ca
                 if claim.holds is False
             ]
             raise FaultError("denied", "; ".join(failed)[:600])
-        return
+        return False
     X, y = _plain_numbers(case.X), _plain_labels(case.y, case.name in _REGRESSORS)
     if X is None or (case.y is not None and y is None):
-        return
+        return False
     model = getattr(model, "best_estimator_", model)
     found = called(
         "the independent recomputation", lambda: complaints(model, X, y, case.weight, certificate), peer=False
     )
     if found:
         raise FaultError("false", f"status {status}; " + "; ".join(found)[:600])
+    return is_checked(model)
 
 
 def _plain_numbers(X: Any) -> Any:
@@ -390,7 +392,8 @@ def report(outcomes: list[children.Outcome], seed: int) -> str:
     """Counts of each verdict, and a paragraph for each fault."""
     counts = Counter(outcome.verdict for outcome in outcomes)
     lines = [
-        f"{len(outcomes)} cases, seed {seed}: " + ", ".join(f"{count} {key}" for key, count in counts.most_common())
+        f"{len(outcomes)} cases, seed {seed}: " + ", ".join(f"{count} {key}" for key, count in counts.most_common()),
+        f"{sum('recomputed' in outcome.detail for outcome in outcomes)} certificates recomputed independently",
     ]
     for outcome in outcomes:
         if outcome.verdict in FAULTS:

@@ -35,6 +35,11 @@ def complaints(model: Any, X: Array, y: Array, weight: Array | None, certificate
         return [f"{name}: {words}" for words in check(model, wide(X), y, own, certificate)]
 
 
+def is_checked(model: Any) -> bool:
+    """Whether there is a check for models of this kind."""
+    return type(model).__name__ in _CHECKS
+
+
 def wide(values: Any) -> Array:
     """Numbers in extended precision."""
     return np.asarray(values.toarray() if sp.issparse(values) else values).astype(Wide)
