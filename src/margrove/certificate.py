@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import ConvergenceWarning, InputError, MargroveError, level_of_caller
 from margrove.status import Status
+from margrove.visible import visible
 
 Source = Literal["solver", "recomputed"]
 
@@ -148,7 +149,7 @@ class Certificate:
             f"  {mark}  {name:<{widths[1]}}  {value:>{widths[2]}}  {words}".rstrip()
             for mark, name, value, words in rows
         ]
-        return "\n".join([self.verdict, *lines])
+        return visible("\n".join([self.verdict, *lines]), keep="\n")
 
     __repr__ = __str__  # a person at the prompt wants to read it
 

@@ -129,7 +129,7 @@ def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None)
                 per_machine(cosine),
                 per_machine(np.full(machines, STATIONARITY_TOLERANCE)),
                 bool((cosine <= STATIONARITY_TOLERANCE).all()),
-                "largest |A_jᵀr| / (‖A_j‖ ‖y‖): the normal equations",
+                "largest |A_jᵀr| / (‖A_j‖ ‖y‖): the normal equations; constant columns are left out",
             ),
             Claim(
                 "mean squared residual",

@@ -43,6 +43,7 @@ from margrove.linear_svm.problem import (
     bounds_of,
     crammer_singer_losses,
     implied_pull,
+    is_beyond_margin,
     is_of_signs,
     is_squared,
     losses,
@@ -292,7 +293,7 @@ def _add_rows(tally: _Tally, evidence: _Evidence) -> None:
         loss = losses(evidence.loss, z, f, evidence.epsilon)
         counted = cost > 0
         tally.loss += np.where(counted, cost * loss, 0).sum(axis=1)
-        tally.margin_errors += (counted & (loss > 0)).sum(axis=1)
+        tally.margin_errors += (counted & is_beyond_margin(evidence.loss, z, f, evidence.epsilon)).sum(axis=1)
         tally.errors += (counted & ~(z * f > 0)).sum(axis=1)
         tally.largest = np.maximum(tally.largest, cost.max(axis=1, initial=0))
         beta = _pull(evidence, tally, rows, block, z, f, cost)

@@ -235,6 +235,13 @@ def losses(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64],
     return np.asarray(positive**2 if is_squared(loss) else positive)
 
 
+def is_beyond_margin(
+    loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float
+) -> NDArray[np.bool_]:
+    """Return whether each row has a loss, though its square may underflow."""
+    return np.asarray(_excess(loss, target, values, epsilon) > 0)
+
+
 def _excess(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float) -> Any:
     return 1 - target * values if is_of_signs(loss) else np.abs(target - values) - epsilon
 

@@ -193,14 +193,18 @@ class JudgeOfNumbers:
         """Of some cells, whose machines said ``values``, shape (cells, 1, held out)."""
         test = self._splits[fold][1]
         weight = None if self._values.weight is None else self._values.weight[test]
-        if self._scorer is None:
-            return np.array([r2_score(self._values.z[test], said[0], sample_weight=weight) for said in values])
-        X, y = _safe_indexing(self._X, test), _safe_indexing(self._y, test)
-        self._told._rows = X
-        found = np.empty(len(values))
+        if self._scorer is not None:
+            X, y = _safe_indexing(self._X, test), _safe_indexing(self._y, test)
+            self._told._rows = X
+        found = np.full(len(values), np.nan)  # of a fit that overflowed
         for c, said in enumerate(values):
             self._told._values = said.T
-            found[c] = asked(self._scorer, self._told, X, y, weight)
+            if not np.isfinite(said).all():
+                continue
+            if self._scorer is None:
+                found[c] = r2_score(self._values.z[test], said[0], sample_weight=weight)
+            else:
+                found[c] = asked(self._scorer, self._told, X, y, weight)
         return found
 
 

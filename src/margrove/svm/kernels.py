@@ -40,6 +40,7 @@ _ASYMMETRY = 1e-5  # of the largest value: float32 matrices are symmetric to abo
 _SYMMETRY_ROWS = 1024
 _CLOSE = 1e-6  # of ‖x‖² + ‖z‖²: below, ten digits of a distance are gone
 _PAIR_CELLS = 1 << 20
+_CENTRE_ROWS = 64  # whose median is the centre from which distances are computed
 _VARIANCE_CELLS = 1 << 20
 _LEAST_VARIANCE = 1e-300  # below, 1/variance is no number
 _MEDIAN_ROWS = 1000  # rows whose distances the median heuristic looks at
@@ -266,9 +267,9 @@ def _median_gamma(X: Matrix) -> float:
 def _squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     """‖x_i − z_j‖², by products; pairs so close, for where they lie, that the products lose it are taken one by one."""
     if not sp.issparse(X) and not sp.issparse(Z):
-        centre = Z.mean(axis=0)  # distances do not change, but near the origin fewer digits are lost
-        if np.isfinite(centre).all():
-            X, Z = X - centre, Z - centre
+        # Distances do not change, but near the origin fewer digits are lost. A mean would follow a single far row.
+        centre = np.median(Z[:: 1 + len(Z) // _CENTRE_ROWS], axis=0)
+        X, Z = X - centre, Z - centre
     of_x, of_z = squared_norms(X), squared_norms(Z)
     squared = _products(X, Z)  # in place from here on: what it costs is the way to memory
     squared *= -2

@@ -23,6 +23,7 @@ from margrove.svm.sums import kernel_sums
 
 _SHOWN_ROWS = 3  # of each side, in a message
 _BLOCK_CELLS = 1 << 20
+_NO_MARGIN = 1e-12  # of the largest |f|: a ρ that small is rounding
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,15 @@ def settled(name: str, dual: Dual, solution: DualSolution, ground: Ground, form:
         b, rho = offset_and_radius(solution.v, held, dual.upper, dual.y)
         scale = 1.0
         if form is NU_CLASSIFICATION and solution.status is not Status.NONFINITE:
-            is_certain = ground.kernel.is_semidefinite is not False  # otherwise there are no hulls to meet
-            if rho <= 0 and solution.status is Status.CONVERGED and is_certain:
+            # An indefinite kernel has no hulls to meet: ρ may be below 0, as LIBSVM has it, but not 0.
+            least = _NO_MARGIN * float(np.abs(f).max(initial=0)) if ground.kernel.is_semidefinite is False else np.inf
+            if -least <= rho <= 0 and solution.status is Status.CONVERGED:
                 raise InfeasibleError(
                     f"nu leaves no margin between the sides of {name}: the parts of the two hulls that it allows meet",
                     cure="Use a larger nu, a smaller tol, or another kernel.",
                     evidence={"machine": name, "rho": rho},
                 )
-            # Below 0 with an indefinite kernel, as LIBSVM has it; or stopped early, before there was a margin.
-            is_meant = rho > 0 or (rho < 0 and solution.status is Status.CONVERGED)
+            is_meant = rho > 0 or solution.status is Status.CONVERGED  # otherwise it stopped before there was a margin
             scale = 1 / rho if is_meant else 1.0
         machine = Machine(name, dual, alpha, b, rho, scale)
     with np.errstate(invalid="ignore", over="ignore"):
