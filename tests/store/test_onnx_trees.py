@@ -16,7 +16,7 @@ from tests.tree.trees_at_hand import Node, random_cells, random_tree, tree_of
 from tests.tree.ugly_tables import CATEGORIES, NUMBERS, ugly_table
 
 from margrove import AdaBoostClassifier, DecisionTreeClassifier, DecisionTreeRegressor, write_onnx
-from margrove.boost.model import BoostModel, Grove
+from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, Growth, TreeColumn
 from margrove.tree.reference import grow
@@ -133,7 +133,7 @@ def voting(trees: list[TreeModel], votes: list[float], classes: int) -> AdaBoost
     """These trees as if they had been boosted."""
     model = AdaBoostClassifier()
     model.model_ = BoostModel(Grove.of(trees[0].columns, trees), np.array(votes), classes)
-    model.estimator_weights_, model.n_estimators_ = np.array(votes), len(trees)
+    model.rounds_, model.n_estimators_ = Rounds(np.zeros(len(trees)), np.array(votes), np.zeros(len(trees))), len(trees)
     model.classes_, model.n_classes_ = np.arange(classes), classes
     model.n_features_in_ = len(trees[0].columns)
     return model
