@@ -279,6 +279,8 @@ def parameters(name: str, rng: Rng, nonsense: float = 0.05) -> dict[str, Any]:
         given[list(drawn)[rng.integers(len(drawn))]] = _NONSENSE(rng)
     elif given.get("engine") == "reference":  # it keeps no clock
         given.pop("time_limit", None)
-        if "max_iter" in drawn:
+        if "cv" in drawn:
+            del given["engine"]
+        elif "max_iter" in drawn:
             given["max_iter"] = 1000
     return given
