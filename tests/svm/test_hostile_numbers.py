@@ -30,7 +30,11 @@ REGRESSORS = (SVR, NuSVR, LinearSVR, SVRCV, LinearSVRCV)
 
 @pytest.mark.parametrize("Regressor", REGRESSORS)
 @pytest.mark.parametrize("container", [list, np.array, pd.Series])
-@pytest.mark.parametrize(("bad", "words"), [(None, "contains NaN, first in row 1"), (10**400, "float64 cannot")])
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [(None, "contains NaN, first in row 1"), (10**400, "numbers that a float64 can hold")],
+    ids=["None", "beyond float64"],
+)
 def test_a_target_that_no_float_is_is_refused_before_any_work(Regressor, container, bad, words):
     y = [1.0, bad, 2.0]
     target = y if container is list else container(y, dtype=object)

@@ -40,7 +40,7 @@ from margrove.data.text import (
     describe_text,
     text_names,
 )
-from margrove.errors import DataWarning, InputError, ParameterError, check_choice
+from margrove.errors import DataWarning, InputError, ParameterError, check_choice, check_flag
 
 # "auto" makes the output sparse from this width on, when at most this share of it can be other than zero:
 # below, dense arithmetic is quicker and the memory saved is small.
@@ -287,6 +287,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         }
         for name, allowed in choices.items():
             check_choice(name, getattr(self, name), allowed)
+        for name in ("drop_constant", "drop_identifiers", "standardise", "add_indicator"):
+            check_flag(name, getattr(self, name))
         text_names(self.text)
         for name, most in (("min_df", sys.maxsize), ("max_features", LARGEST_WIDTH)):
             number = getattr(self, name)

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from margrove.data.frames import as_array, as_features, as_table, is_frame
 from margrove.data.table import Table
-from margrove.errors import InputError, ParameterError, check_number, listed, shown
+from margrove.errors import InputError, ParameterError, as_input_error, check_number, listed, shown
 
 FLOATS = (np.float64, np.float32)  # what may stay as it is; anything else becomes the first
 
@@ -49,12 +48,14 @@ def take_columns_of(fitted: Any, reader: Any) -> None:
             setattr(fitted, name, getattr(reader, name))
 
 
+@as_input_error()
 def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X for prediction or certification: checked against what the estimator was fitted on."""
     refuse_tables(estimator, X)
     return merged(_validated(estimator, X, reset=reset))
 
 
+@as_input_error()
 def read_features(
     estimator: Any, X: Any, *, names: Sequence[str] | None = None, may_be_infinite: bool = False
 ) -> Table:
@@ -86,6 +87,7 @@ def read_features(
     return table if names is None else table.renamed(names)
 
 
+@as_input_error()
 def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Sample:
     """X, y and weights for a fit. float32 stays float32, nothing is copied that need not be, sparse stays sparse."""
     refuse_tables(estimator, X)
@@ -106,6 +108,7 @@ def read_values(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Va
     return Values(X, z, settle_weights(X, z, sample_weight, None))
 
 
+@as_input_error()
 def read_chunk(estimator: Any, X: Any, y: Any, *, reset: bool, y_numeric: bool = False) -> tuple[Any, NDArray[Any]]:
     """Some of the rows of a fit, checked; ``reset`` takes note of the columns, otherwise they must be those before."""
     refuse_tables(estimator, X)
@@ -122,10 +125,8 @@ def _as_values(learner: str, y: NDArray[Any]) -> NDArray[np.float64]:
     """Return y as float64. scikit-learn checks objects before it converts them, and then None becomes NaN."""
     try:
         values = np.asarray(y, dtype=np.float64)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise _no_number(learner, np.empty((0, 1)), y) or InputError(
-            f"y is not a number everywhere: {error}"
-        ) from error
+    except ValueError as error:
+        raise _no_number(learner, np.empty((0, 1)), y) or error from error
     if not np.isfinite(values).all():
         raise _not_a_number(learner, "y", values)
     return values
@@ -157,8 +158,6 @@ def _validated(estimator: Any, *given: Any, **how: Any) -> Any:
         check_sparse(given[0])
     try:
         return validate_data(estimator, *given, accept_sparse="csr", dtype=FLOATS, order="C", **how)
-    except OverflowError as error:  # Python's integers have no limit
-        raise InputError(f"X or y holds a number that float64 cannot: {error}", cure="Scale it.") from error
     except (TypeError, ValueError) as error:
         if "contains NaN" not in str(error) and "contains infinity" not in str(error):
             fault = _no_number(type(estimator).__name__, *given[:2])
@@ -295,6 +294,7 @@ def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, np.searchsorted(classes, y)  # unique's own inverse sorts all rows: ten times slower
 
 
+@as_input_error()
 def read_piece(
     estimator: Any,
     X: Any,
@@ -334,6 +334,19 @@ def check_class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
     return float(value)
 
 
+def class_weights(
+    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.integer[Any]], own: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """The weight of each class, shape (K,). "balanced" brings every class that has rows to the same mass."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, Mapping):
+        return np.array([check_class_weight(class_weight, label) for label in classes])
+    mass = np.bincount(codes, weights=own, minlength=len(classes))
+    has_rows = mass > 0
+    return np.asarray(np.divide(mass.sum(), has_rows.sum() * mass, out=np.zeros(len(classes)), where=has_rows))
+
+
 def check_class_weights(class_weight: Any, classes: NDArray[Any] | None = None) -> None:
     """Refuse what are no weights of classes, and those of which none belongs to ``classes``; None leaves that open."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
@@ -352,6 +365,7 @@ def check_class_weights(class_weight: Any, classes: NDArray[Any] | None = None) 
         )
 
 
+@as_input_error()
 def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDArray[np.float64] | None:
     """The weight of each row: its own times its class's. None where all are one."""
     weight = None
@@ -366,8 +380,9 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
             row = int(np.argmax(weight < 0))
             raise InputError(f"sample_weight[{row}] is {weight[row]:g}; Negative values are not allowed")
     if class_weight is not None:
-        check_class_weights(class_weight, np.unique(y))
-        by_class = compute_sample_weight(class_weight, y)
+        classes, codes = number_classes(np.asarray(y))
+        check_class_weights(class_weight, classes)
+        by_class = class_weights(class_weight, classes, codes)[codes]
         weight = by_class if weight is None else weight * by_class
     return weight
 

@@ -11,7 +11,7 @@ from margrove.data.sample import read_sample
 from margrove.engine import Effort, settle_engine, solve
 from margrove.linear.certificate import certify_centroid, is_recomputation_cheap
 from margrove.linear.classifier import LinearClassifier
-from margrove.linear.problem import CentroidProblem
+from margrove.linear.problem import CentroidProblem, normalised
 
 
 class BasicLinearClassifier(LinearClassifier):
@@ -55,8 +55,7 @@ class BasicLinearClassifier(LinearClassifier):
         """Take the means of the classes."""
         engine, effort = settle_engine(self.engine), Effort(n_jobs=self.n_jobs)
         sample = read_sample(self, X, y, sample_weight)
-        # Means are the same for all multiples of the weights, and tiny ones would underflow.
-        weight = None if sample.weight is None else sample.weight / sample.weight.max()
+        weight = None if sample.weight is None else normalised(sample.weight)
         problem = CentroidProblem(sample.X, sample.codes, len(sample.classes), weight)
         self._keep_linear(sample, solve(problem, engine, effort), engine)
         self._warn_unless_converged("the means are too large for their products")

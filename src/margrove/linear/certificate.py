@@ -24,11 +24,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.certificate import Certificate, Claim, per_machine
+from margrove.certificate import Certificate, Claim, per_machine, recorded
 from margrove.data.sample import float64_block, read_points, settle_weights, squared_norms
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of, kernel_norms, kernel_of
-from margrove.linear.problem import ROUNDING_OF_A_MEAN, machine_names, one_vs_rest_signs
+from margrove.linear.problem import ROUNDING_OF_A_MEAN, machine_names, normalised, one_vs_rest_signs
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of the kernel, held in float64 at once
 IDENTITY_TOLERANCE = 1e-12  # of sums that only differ in the order of their terms, relative to the sum of their sizes
@@ -61,7 +61,7 @@ class _Evidence:
 def certify_centroid(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """L1."""
     evidence = _read(model, X, y, sample_weight)
-    evidence = replace(evidence, s=evidence.s / evidence.s.max())  # means are the same for all multiples of the weights
+    evidence = replace(evidence, s=normalised(evidence.s))
     positive, negative = np.zeros_like(model.coef_), np.zeros_like(model.coef_)
     for rows in evidence.blocks():
         block, sign, s = float64_block(evidence.X, rows), evidence.y[:, rows], evidence.s[rows]
@@ -120,6 +120,7 @@ def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None)
     is_constant = np.sqrt(np.maximum(column_norm[:d], 0)) <= ROUNDING_OF_A_MEAN * np.abs(mean) * np.sqrt(total)
     scale[:d][is_constant & ~model.coef_.any(axis=0)] = 0
     cosine = np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0).max(axis=1)
+    cosine += np.finfo(np.float64).eps * (np.abs(model.intercept_) + np.abs(coef) @ np.abs(mean))  # rounding of r
     return _certificate(
         model,
         evidence,
@@ -189,6 +190,7 @@ def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
             _identity("w is made of the corrections", off, size, "‖w/η − Σ α y x‖"),
             _identity("the counts add up to the mistakes", counted, alpha.sum(axis=0), "|Σα − mistakes|"),
             _mistakes(model, evidence, functional, _norms(found), radius),
+            *recorded(model, n_mistakes_=(alpha.sum(axis=0), 0.5)),
         ]
     return _certificate(model, evidence, claims)
 
@@ -229,9 +231,9 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = N
         Claim(
             "‖w‖",
             per_machine(model.norm_),
-            holds=bool((np.abs(model.norm_ - norm) <= _NORM_TOLERANCE * (norm + radius * b_size)).all()),
             words="as the model keeps it, against √(βᵀKβ)",
         ),
+        *recorded(model, norm_=(norm, _NORM_TOLERANCE * (norm + radius * b_size))),
         _mistakes(model, evidence, functional, homogeneous_norm, radius),
     ]
     return _certificate(model, evidence, claims)

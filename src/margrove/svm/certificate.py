@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.class_weight import compute_class_weight
 
 from margrove.certificate import Certificate, Claim, recorded
-from margrove.data.sample import read_points, settle_weights
+from margrove.data.sample import class_weights, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of, kernel_of
 from margrove.progress import as_one_of
@@ -96,7 +95,8 @@ def certify_nu_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cer
     def settle(name: str, dual: Dual, claimed: Claimed) -> Machine:
         rho = float(dual.alpha.sum() / (dual.y @ claimed.beta))  # below 0 with an indefinite kernel, as LIBSVM has it
         alpha = rho * dual.y * claimed.beta
-        return Machine(name, dual, alpha, rho * claimed.b, rho, scale=1 / rho, stray=rho * claimed.stray)
+        scale = float(np.divide(1.0, rho))
+        return Machine(name, dual, alpha, rho * claimed.b, rho, scale, stray=rho * claimed.stray)
 
     return _certify_classifier(model, X, y, sample_weight, NU_CLASSIFICATION, build, settle)
 
@@ -204,8 +204,9 @@ def _certify_classifier(
         findings.append(judge(machines[-1], claimed.f / machines[-1].scale, own_values))
     claims = _claims(model, machines, findings, form)
     if not _is_scikit_learns(model):
-        expected = compute_class_weight(model.class_weight, classes=model.classes_, y=np.asarray(y).ravel())
-        claims += recorded(model, class_weight_=(expected, 1e-9 * expected))
+        expected = class_weights(model.class_weight, model.classes_, codes)
+        counts = np.bincount(codes[support], minlength=len(model.classes_))
+        claims += recorded(model, class_weight_=(expected, 1e-9 * expected), n_support_=(counts, 0))
     return _certificate(model, points, names, claims)
 
 

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate, read_only
-from margrove.data.sample import Sample, read_sample
+from margrove.data.sample import Sample, class_weights, read_sample
 from margrove.engine import Effort
 from margrove.errors import ConvergenceWarning, ParameterError, check_choice, check_flag, level_of_caller
 from margrove.linear.margins import Margins, kernel_of, margins
@@ -89,7 +88,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.probability = probability
 
     def _check_classifier(self) -> None:
-        if self.probability != "deprecated":  # scikit-learn's default since 1.8, which means False
+        if (
+            not isinstance(self.probability, str) or self.probability != "deprecated"
+        ):  # scikit-learn's default for False
             check_flag("probability", self.probability)
         check_flag("break_ties", self.break_ties)
         check_multiclass(self.multiclass)
@@ -321,8 +322,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _keep_classifier(self, sample: Sample, ground: Ground, solved: list[Solved]) -> None:
         self.classes_ = sample.classes
-        labels = sample.classes[sample.codes]
-        self.class_weight_ = compute_class_weight(self.class_weight, classes=sample.classes, y=labels)
+        self.class_weight_ = class_weights(self.class_weight, sample.classes, sample.codes)
         carries = np.zeros(len(sample.codes), np.bool_)
         for each in solved:
             carries[each.machine.dual.point[each.machine.alpha != 0]] = True

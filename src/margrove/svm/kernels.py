@@ -40,6 +40,7 @@ _ASYMMETRY = 1e-5  # of the largest value: float32 matrices are symmetric to abo
 _SYMMETRY_ROWS = 1024
 _CLOSE = 1e-6  # of ‖x‖² + ‖z‖²: below, ten digits of a distance are gone
 _PAIR_CELLS = 1 << 20
+_LARGEST_COORDINATE = 1e150  # whose square is finite
 _CENTRE_ROWS = 64  # whose median is the centre from which distances are computed
 _VARIANCE_CELLS = 1 << 20
 _LEAST_VARIANCE = 1e-300  # below, 1/variance is no number
@@ -155,7 +156,10 @@ def settle_kernel(
     check_number("degree", degree, above=0)
     if kernel == "poly" and not float(degree).is_integer():
         raise ParameterError(f"degree is {degree}; it must be a whole number > 0.")
-    return Kernel(kernel, _settle_gamma(kernel, gamma, sigma, X), float(coef0), float(degree))
+    settled = Kernel(kernel, _settle_gamma(kernel, gamma, sigma, X), float(coef0), float(degree))
+    if kernel == "rbf" and X.size and max(float(X.max()), -float(X.min())) > _LARGEST_COORDINATE:
+        raise InputError("the distances in X overflow", cure="Scale the columns.")
+    return settled
 
 
 def check_nonnegative(kernel: str, X: Matrix) -> None:

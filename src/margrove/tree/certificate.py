@@ -286,7 +286,7 @@ class _Audit:
             largest = max(abs(low), abs(high))
             near = (_ROUNDING_OF_THRESHOLDS if self.tells_tests else _ROUNDING_OF_ADOPTED) / 2 * largest
             if self.problem.growth.thresholds in ("gaussian", "logistic"):
-                near = _ROUNDING_OF_FITS * float(np.nanmax(x) / 2 - np.nanmin(x) / 2)
+                near += _ROUNDING_OF_FITS * float(np.nanmax(x) / 2 - np.nanmin(x) / 2)
             # Halves: the difference of two numbers may be more than the largest.
             return bool(np.abs(groups.thresholds / 2 - split.threshold / 2).min() <= near)
         if column.test in ("intervals", "multiway"):

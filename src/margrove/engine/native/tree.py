@@ -203,7 +203,7 @@ def _summed_up(model: TreeModel, of_leaves: NDArray[np.float64]) -> NDArray[np.f
 def _of_numbers(
     problem: TreeProblem, model: TreeModel, leaf: NDArray[np.int32], weight: NDArray[np.float64]
 ) -> dict[str, NDArray[Any]]:
-    """Mean (or median), weight and impurity of each node."""
+    """Mean (or median), weight and impurity of each node; of the variance the gain too, without a difference of sums."""
     if problem.growth.criterion == "absolute_error":
         return _of_medians(problem.target, model, leaf, weight)
     m, y, w = model.n_nodes, problem.target - problem.target.mean(), weight
@@ -215,6 +215,7 @@ def _of_numbers(
     off = np.divide(np.bincount(leaf, w * (y - one[leaf]), m), total, out=np.zeros(m), where=at_leaf)
     mean = one + off
     square = np.bincount(leaf, w * (y - mean[leaf]) ** 2, m)
+    apart = np.zeros(m)
     for level in range(model.max_depth, 0, -1):
         # Σ w (y − mean)² of a node: those of its children, and what their means lie apart from its own.
         nodes = np.flatnonzero(model.depth == level)
@@ -223,14 +224,16 @@ def _of_numbers(
         np.add.at(total, above, total[nodes])
         np.add.at(mean, above, total[nodes] * mean[nodes])
         mean[parents] /= total[parents]
-        np.add.at(square, above, square[nodes] + total[nodes] * (mean[nodes] - mean[above]) ** 2)
-    impurity = square / total
+        np.add.at(apart, above, total[nodes] * (mean[nodes] - mean[above]) ** 2)
+        np.add.at(square, above, square[nodes])
+        square[parents] = square[parents] + apart[parents]
+    impurity, gain = square / total, np.where(model.feature >= 0, apart / total, np.nan)
     if problem.growth.criterion == "gaussian_entropy":
-        impurity = gaussian_entropy_of_variance(impurity, VARIANCE_FLOOR * impurity[0])
+        impurity, gain = gaussian_entropy_of_variance(impurity, VARIANCE_FLOOR * impurity[0]), model.gain
     value = mean + problem.target.mean()
     one[leaf] = problem.target
     value[at_leaf] = (one + off)[at_leaf]
-    return {"value": value[:, None], "impurity": impurity, "weight": total}
+    return {"value": value[:, None], "impurity": impurity, "weight": total, "gain": gain}
 
 
 def _of_medians(
