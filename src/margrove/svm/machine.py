@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate, keep_certificate
 from margrove.checkpoint import CheckpointLike, Record, settle_checkpoint
+from margrove.data.memory import free_memory
 from margrove.data.sample import read_points
 from margrove.engine import Effort, settle_engine, solve
 from margrove.errors import (
@@ -184,7 +185,7 @@ class SupportVectorMachine(BaseEstimator):
             warn_of_unscaled(X, getattr(self, "feature_names_in_", None))
         if kernel.function is None:
             return Ground(X, kernel, X, kernel)
-        needed, free = 8 * X.shape[0] ** 2, _free_memory()
+        needed, free = 8 * X.shape[0] ** 2, free_memory()
         if needed > free // 2:
             raise InputError(
                 f"a callable kernel needs its whole Gram matrix, {needed / 2**30:.1f} GiB for {X.shape[0]} rows, and "
@@ -280,7 +281,7 @@ class SupportVectorMachine(BaseEstimator):
 
     def _cache_bytes(self) -> int:
         if isinstance(self.cache_size, str):
-            return min(_free_memory() // 2, _MOST_CACHE)
+            return min(free_memory() // 2, _MOST_CACHE)
         return int(min(self.cache_size * _MIB, 2.0**62))
 
     def _warn(self, solved: list[Solved]) -> None:
@@ -417,12 +418,6 @@ def _about_its_mean(ground: Ground) -> Ground:
 def _smallest_unit(ground: Ground, duals: Sequence[Dual]) -> float:
     """Return what tol is a share of in every machine."""
     return min(tolerance_unit(dual, float(np.abs(ground.diagonal[dual.point]).max(initial=0))) for dual in duals)
-
-
-def _free_memory() -> int:
-    from margrove.engine.native.core import free_memory
-
-    return free_memory()
 
 
 def _tell_problem(name: str, ground: Ground, problem: DualProblem) -> None:

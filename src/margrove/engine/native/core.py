@@ -93,13 +93,3 @@ def kernel_decision(
             points_of(X), points_of(support), np.ascontiguousarray(dual), kernel.native, threads_for(n_jobs)
         )
     return values
-
-
-def free_memory() -> int:
-    """Bytes that may be taken without swapping, by Linux's own estimate; 4 GiB where it cannot be asked."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            available = next(line for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return 4 << 30
-    return int(available.split()[1]) * 1024

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
+from margrove.data.memory import free_memory
 from margrove.engine import Effort
-from margrove.engine.native.core import core, free_memory, points_of, threads_for
+from margrove.engine.native.core import core, points_of, threads_for
 from margrove.engine.native.dispatch import solve
 from margrove.engine.slices import run_in_slices
 from margrove.linear.problem import (

@@ -203,7 +203,7 @@ def _summed_up(model: TreeModel, of_leaves: NDArray[np.float64]) -> NDArray[np.f
 def _of_numbers(
     problem: TreeProblem, model: TreeModel, leaf: NDArray[np.int32], weight: NDArray[np.float64]
 ) -> dict[str, NDArray[Any]]:
-    """Mean (or median), weight and impurity of each node; of the variance the gain too, without a difference of sums."""
+    """Mean (or median), weight and impurity of each node; of the variance also the gain, without cancellation."""
     if problem.growth.criterion == "absolute_error":
         return _of_medians(problem.target, model, leaf, weight)
     m, y, w = model.n_nodes, problem.target - problem.target.mean(), weight
