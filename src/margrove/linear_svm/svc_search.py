@@ -52,7 +52,7 @@ class LinearSVCCV(ClassifierMixin, LinearSearch):
     refit : bool
         Whether the best C is fitted on all rows.
     time_limit : float, optional
-        Seconds for the search; the refit comes after. Values of C whose folds are all scored compete.
+        Seconds for the search, and again for the refit that follows. Values of C whose folds are all scored compete.
     penalty, loss, dual, tol, multi_class, fit_intercept, intercept_scaling, class_weight, verbose, random_state, \
 max_iter, regularize_intercept, solver, n_jobs, engine
         As in `LinearSVC`. "balanced" balances the rows that a fold trains on.

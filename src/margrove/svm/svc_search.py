@@ -43,7 +43,7 @@ class SVCCV(ClassifierMixin, SupportVectorSearch):
         Whether cells that are clearly beaten are given up after some folds: they trail the best cell in each, and on
         average by three standard errors of the difference. Their ``mean_test_score`` is NaN.
     time_limit : float, optional
-        Seconds for the search; the refit comes after. Cells whose folds are all scored compete.
+        Seconds for the search, and again for the refit that follows. Cells whose folds are all scored compete.
     checkpoint : str, path or `Checkpoint`, optional
         A file where ``fit`` keeps the table every 30 seconds, or as often as a `Checkpoint` says. A later ``fit`` of
         the same data, folds, grid and scoring computes what is missing: a fold under one γ is done or begun anew. The

@@ -448,10 +448,13 @@ class _Audit:
         return False
 
     def _unit(self, node: Node) -> float:
-        """In which gains of the node are compared; in a node that is almost pure the root's digits count too, and of
-        classes those of 1, from which shares are subtracted: boosting may leave even the root almost pure."""
-        whole = self.root_unit if self.problem.is_regression else max(1.0, self.root_unit)
-        return max(node.gain_unit, 1e-6 * whole, float(np.finfo(np.float64).tiny))
+        """Return the unit in which gains of the node are compared. In a node that is almost pure the rounding of larger
+        numbers counts too: that of the root's gain; of classes that of 1, from which shares are subtracted; of numbers
+        that of their squares, which sum up to a small variance where one row outweighs all others."""
+        if not self.problem.is_regression:
+            return max(node.gain_unit, 1e-6 * max(1.0, self.root_unit))
+        squares = 4 * float(np.finfo(np.float64).eps) / ROUNDING * float(np.ptp(self.problem.target)) ** 2
+        return max(node.gain_unit, 1e-6 * self.root_unit, squares, float(np.finfo(np.float64).tiny))
 
     def _value_unit(self, node: Node) -> float:
         """In which values of the node are compared: its weight, or the size of its targets. Their mean may be zero and
