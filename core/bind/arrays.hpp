@@ -28,7 +28,7 @@ inline void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-// Solvers compare their numbers, and NaN compares as neither more nor less: it is refused before they begin.
+// Comparisons with NaN are false, so a solver might not end: NaN is refused here.
 inline void require_finite(const Vector<double>& values, const char* message) {
   require(std::all_of(values.data(), values.data() + values.size(), [](double v) { return std::isfinite(v); }),
           message);

@@ -58,7 +58,7 @@ struct DualSet::Machine {
     for (std::size_t from = 0; from < m;) {
       std::size_t to = from;
       double upper = 0, alpha = 0;
-      do {
+      do {  // at least one: NaN does not equal itself
         upper += given.upper[order[to]], alpha += given.alpha[order[to]];
       } while (++to < m && is_same(order[from], order[to]));
       const std::size_t t = order[from];

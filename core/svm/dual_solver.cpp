@@ -432,8 +432,8 @@ Ending DualSolver<T>::run(std::int64_t max_steps, Clock::time_point until) {
     for (std::size_t k = 0; k < pass_.changed.size(); ++k)
       moved_[static_cast<std::size_t>(pass_.changed[k])] += std::fabs(pass_.change[k]);
   }
-  // Every turn of the loop does one piece of work. NaN compares as false, so without the look at v it would go round
-  // for ever: numbers that are not finite leave nothing to solve.
+  // Each turn does one piece of work. A v that is not finite ends the solve: comparisons with NaN are false, and the
+  // loop would never end.
   for (bool has_worked = false; ending_ == Ending::running; has_worked = true) {
     if (has_worked && Clock::now() >= until) break;
     if (is_v_known_ && !std::all_of(v_.begin(), v_.end(), [](double v) { return std::isfinite(v); })) {
@@ -451,8 +451,8 @@ Ending DualSolver<T>::run(std::int64_t max_steps, Clock::time_point until) {
     }
     if (block_) {
       const BlockEnding ended = block_->run(max_steps - steps_, until);
-      if (ended == BlockEnding::running && steps() < max_steps) break;  // out of time
-      is_cornered_ = ended == BlockEnding::cornered || block_->steps() == 0;
+      if (ended == BlockEnding::running && steps() < max_steps) break;        // out of time
+      is_cornered_ = ended == BlockEnding::cornered || block_->steps() == 0;  // without a step it would be chosen again
       close_phase();
       continue;
     }

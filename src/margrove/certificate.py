@@ -221,14 +221,15 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
 
 
 def keep_certificate(model: Any, certificate: Certificate) -> None:
-    """Set ``model.certificate_`` at the end of a fit. A fit that its certificate denies has not converged: the status
-    becomes ``stalled``, with a warning. The claims of a solver's own numbers lose their verdicts."""
+    """Set ``model.certificate_``. If a claim fails, ``converged`` becomes ``stalled``, with a warning. Claims from the
+    solver's own numbers get no verdict."""
     failed = next((claim for claim in certificate.claims if claim.holds is False), None)
     if failed is not None and model.status_ is Status.CONVERGED:
         model.status_ = Status.STALLED
+        less = ", or use a smaller C or a larger tol" if hasattr(model, "C") else ""
         warnings.warn(
             f"{type(model).__name__} ended with status {str(model.status_)!r}: {failed.name}: "
-            f"{_shown(failed, certificate.machines)}; {model.status_.advice}.",
+            f"{_shown(failed, certificate.machines)}; {model.status_.advice}{less}.",
             ConvergenceWarning,
             stacklevel=level_of_caller(),
         )
@@ -279,8 +280,8 @@ _OVER_CHUNKS = ("LinearSVC", "LinearSVR")
 
 
 def read_only(name: str) -> Any:
-    """Return a property for a fitted array that predicts but that no certificate can recompute: a fit or a model file
-    sets it once, and it cannot be changed. A new fit first removes it from the model's ``__dict__``."""
+    """Return a property for a fitted array that predictions use but no certificate can recompute. It can be set once,
+    by a fit or by loading a file; a new fit first removes it from the model's ``__dict__``."""
 
     def get(model: Any) -> Any:
         if name not in model.__dict__:
@@ -299,12 +300,13 @@ def read_only(name: str) -> Any:
 
 def recorded(model: Any, **numbers: tuple[Any, Any]) -> tuple[Claim, ...]:
     """Return a failed claim for each attribute of the model that is not what was recomputed. ``numbers`` maps its name
-    to the recomputed values and how far it may be off; an attribute that is absent or NaN claims nothing."""
+    to the recomputed values and how far it may be off. A missing attribute, or one that is all NaN, is not checked."""
     failed = []
     for name, (expected, allowed) in numbers.items():
         kept = np.asarray(getattr(model, name, np.nan), dtype=np.float64)
-        is_off = kept.ndim > 0 and kept.shape != np.shape(expected)
-        if is_off or (np.abs(kept - expected) > allowed).any():
+        if kept.size and np.isnan(kept).all():
+            continue
+        if kept.shape != np.shape(expected) or not (np.abs(kept - expected) <= allowed).all():
             words = f"{name} is not what the model and the data give"
             failed.append(Claim(name, per_machine(kept), per_machine(expected), False, words))
     return tuple(failed)

@@ -4,7 +4,7 @@
 
     MargroveError
     ├── InputError (ValueError)          the data is not what was asked for: file, line, column, value, cure
-    │   └── InputTypeError (TypeError)   it is of a type of which no numbers can be made
+    │   └── InputTypeError (TypeError)   it has a type that cannot be converted to numbers
     ├── ParameterError (ValueError)      a parameter is out of its range
     ├── EngineError (RuntimeError)       the chosen engine cannot do this job
     ├── InfeasibleError (ValueError)     the problem asked has no solution, with the reason and the evidence
@@ -75,7 +75,7 @@ class InputError(MargroveError, ValueError):
 
 
 class InputTypeError(InputError, TypeError):
-    """An `InputError` for which Python and scikit-learn have a TypeError: objects that are no numbers, no array."""
+    """An `InputError` for data of a type that cannot be converted to numbers, where scikit-learn has a TypeError."""
 
 
 class ParameterError(MargroveError, ValueError):
@@ -139,7 +139,7 @@ class ConvergenceWarning(MargroveWarning, _SklearnConvergenceWarning):
 
 @contextmanager
 def as_input_error() -> Iterator[None]:
-    """Raise whatever NumPy, scikit-learn or odd objects raise while data is read as an `InputError`."""
+    """Convert exceptions raised while data is read into `InputError`."""
     try:
         yield
     except (MargroveError, NotFittedError):
@@ -149,7 +149,7 @@ def as_input_error() -> Iterator[None]:
     except ValueError as error:
         raise InputError(str(error)) from error
     except (ArithmeticError, LookupError) as error:
-        problem = f"X, y or sample_weight holds what no number can be made of ({type(error).__name__}: {error})"
+        problem = f"a value in X, y or sample_weight cannot be converted to a number ({type(error).__name__}: {error})"
         raise InputError(problem, cure="Give numbers that a float64 can hold.") from error
 
 

@@ -39,7 +39,7 @@ _ADVICE = {
     Status.TIME_LIMIT: "raise time_limit, or accept the model as it is",
     Status.MAX_ITER: "raise max_iter, or accept the model as it is",
     Status.INTERRUPTED: "fit again, or accept the model as it is",
-    Status.STALLED: "no more progress is possible: check the scale of the columns, or use a smaller C or a larger tol",
+    Status.STALLED: "no more progress is possible: check the scale of the columns",
     Status.NONFINITE: "numbers overflowed: check the scale of the columns",
     Status.PERFECT_LEARNER: "one learner is right on every row: take it alone, or a weaker one to boost",
     Status.NO_BETTER_THAN_CHANCE: "a further learner would bring nothing: take a stronger one, or fewer rounds",

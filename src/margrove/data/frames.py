@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.data.columns import Column, as_float, boolean_column, text_column
@@ -58,7 +58,7 @@ def as_table(X: Any, target: Target = None) -> Table:
 
 def as_features(X: Any) -> Table:
     """`as_table` without a look for infinite numbers."""
-    if scipy.sparse.issparse(X):
+    if sp.issparse(X):
         return _from_sparse(X)
     if hasattr(getattr(X, "sparse", None), "to_coo") and len(X.columns):  # a pandas frame of sparse columns alone
         return _from_sparse(X.sparse.to_coo(), names=[str(name) for name in X.columns])
@@ -76,8 +76,32 @@ def is_frame(X: Any) -> bool:
     return has_names and any(hasattr(X, mark) for mark in marks)
 
 
-def as_array(X: Any) -> NDArray[Any]:
-    """Anything array-like as an array; rows of numbers and words mixed keep both, as objects."""
+def check_sparse(X: Any) -> None:
+    """Raise InputError if the arrays of a sparse matrix are inconsistent: SciPy would access memory outside them."""
+    if X.format in ("csr", "csc"):
+        outer, inner = X.shape if X.format == "csr" else X.shape[::-1]
+        start, places, stored = X.indptr, [(X.indices, inner)], int(X.indptr[-1]) if len(X.indptr) else -1
+        is_sound = len(start) == outer + 1 and start[0] == 0 and bool((start[1:] >= start[:-1]).all())
+    elif X.format == "coo":
+        places, stored, is_sound = list(zip(X.coords, X.shape, strict=True)), len(X.data), True
+    else:
+        return
+    is_sound = is_sound and 0 <= stored <= len(X.data) and all(len(each) >= stored for each, _ in places)
+    for each, size in places:
+        is_sound = is_sound and (stored == 0 or (each[:stored].min() >= 0 and each[:stored].max() < size))
+    if not is_sound:
+        raise InputError(
+            f"X is a damaged sparse matrix: its {X.format} indices do not fit its shape {X.shape}",
+            cure="Build it again from its rows, columns and values.",
+        )
+
+
+def as_array(X: Any) -> Any:
+    """Anything array-like as an array; rows of numbers and words mixed keep both, as objects. A sparse matrix is
+    checked and stays as it is."""
+    if sp.issparse(X):
+        check_sparse(X)
+        return X
     if type(X).__name__ == "LazyFrame":
         raise InputError("X is a LazyFrame, whose cells are not there yet", cure="Use X.collect().")
     if type(X).__name__ == "Series" and hasattr(X, "to_frame"):  # the first words are scikit-learn's
@@ -137,6 +161,7 @@ def _from_sparse(X: Any, names: Sequence[str] | None = None) -> Table:
     if X.dtype.kind not in "fiub":
         what = "Complex data not supported" if X.dtype.kind == "c" else f"the sparse matrix holds {X.dtype}"
         raise InputError(what, file="sparse matrix", cure="Make its cells numbers.")
+    check_sparse(X)
     matrix = X.tocsr()
     cells = as_float(matrix.data)
     if cells is not matrix.data:

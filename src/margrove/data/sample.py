@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from margrove.data.frames import as_array, as_features, as_table, is_frame
+from margrove.data.frames import as_array, as_features, as_table, check_sparse, is_frame
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, as_input_error, check_number, listed, shown
 
@@ -76,10 +76,7 @@ def read_features(
             estimator.n_features_in_ = table.n_columns
             estimator.feature_names_in_ = np.array(table.names, dtype=object)
         return table
-    if sp.issparse(X):
-        check_sparse(X)
-    else:
-        X = as_array(X)
+    X = as_array(X)
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     if may_be_infinite and names is not None and isinstance(X, np.ndarray) and X.dtype in FLOATS:
         return Table(block=X, names=names, source="array")
@@ -122,34 +119,14 @@ def read_chunk(estimator: Any, X: Any, y: Any, *, reset: bool, y_numeric: bool =
 
 
 def _as_values(learner: str, y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return y as float64. scikit-learn checks objects before it converts them, and then None becomes NaN."""
+    """Return y as float64. scikit-learn checks objects before it converts them, when None is not yet NaN."""
     try:
         values = np.asarray(y, dtype=np.float64)
     except ValueError as error:
-        raise _no_number(learner, np.empty((0, 1)), y) or error from error
+        raise _no_number(learner, np.empty((0, 1)), y) or InputError(f"y is not a number: {error}") from error
     if not np.isfinite(values).all():
         raise _not_a_number(learner, "y", values)
     return values
-
-
-def check_sparse(X: Any) -> None:
-    """Raise InputError if the arrays of a sparse matrix do not fit together: SciPy would read and write past them."""
-    if X.format in ("csr", "csc"):
-        outer, inner = X.shape if X.format == "csr" else X.shape[::-1]
-        start, places, stored = X.indptr, [(X.indices, inner)], int(X.indptr[-1]) if len(X.indptr) else -1
-        is_sound = len(start) == outer + 1 and start[0] == 0 and bool((start[1:] >= start[:-1]).all())
-    elif X.format == "coo":
-        places, stored, is_sound = list(zip(X.coords, X.shape, strict=True)), len(X.data), True
-    else:
-        return
-    is_sound = is_sound and 0 <= stored <= len(X.data) and all(len(each) >= stored for each, _ in places)
-    for each, size in places:
-        is_sound = is_sound and (stored == 0 or (each[:stored].min() >= 0 and each[:stored].max() < size))
-    if not is_sound:
-        raise InputError(
-            f"X is a damaged sparse matrix: its {X.format} indices do not fit its shape {X.shape}",
-            cure="Build it again from its rows, columns and values.",
-        )
 
 
 def _validated(estimator: Any, *given: Any, **how: Any) -> Any:

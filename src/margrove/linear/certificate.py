@@ -116,7 +116,7 @@ def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None)
         residual_norm += s @ residual**2
     gradient[:, d] *= float(model.fit_intercept)
     scale = np.sqrt(np.maximum(column_norm, 0)) * np.sqrt(total)  # ‖A_j‖ ‖y‖
-    # A column that is constant but for rounding has the weight 0, and its correlation is that of rounding.
+    # A column that is constant up to rounding has weight 0; its correlation with the residual is rounding error.
     is_constant = np.sqrt(np.maximum(column_norm[:d], 0)) <= ROUNDING_OF_A_MEAN * np.abs(mean) * np.sqrt(total)
     scale[:d][is_constant & ~model.coef_.any(axis=0)] = 0
     cosine = np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0).max(axis=1)
@@ -228,11 +228,7 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = N
             "|α − whole number| + |Σα − mistakes|",
         ),
         _identity("b is made of the corrections", b_off, b_size, "|b − Σ η α y|"),
-        Claim(
-            "‖w‖",
-            per_machine(model.norm_),
-            words="as the model keeps it, against √(βᵀKβ)",
-        ),
+        Claim("‖w‖", per_machine(model.norm_), words="as the model keeps it"),
         *recorded(model, norm_=(norm, _NORM_TOLERANCE * (norm + radius * b_size))),
         _mistakes(model, evidence, functional, homogeneous_norm, radius),
     ]

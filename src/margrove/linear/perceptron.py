@@ -257,11 +257,11 @@ class Perceptron(LinearClassifier):
         self.n_mistakes_ = solution.mistakes
         self.n_rows_ = sample.X.shape[0]
         self.is_warm_ = is_warm
+        for name in ("makers_", "times_", "starts_", "n_steps_", "prototypes_"):
+            self.__dict__.pop(name, None)
         if self.variant == "last":
             return
         del self.alpha_
-        for name in ("times_", "n_steps_"):
-            self.__dict__.pop(name, None)
         self.makers_ = np.concatenate([walk.makers for walk in solution.walks])
         self.times_ = np.concatenate([walk.times for walk in solution.walks])
         self.starts_ = np.cumsum([0, *(len(walk.makers) for walk in solution.walks)])

@@ -42,8 +42,8 @@ def column_sizes(centred: NDArray[np.float64], mean: NDArray[np.float64], mass: 
 
 
 def normalised(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights divided by a power of two near the largest: their means stay the same to the last bit, and
-    products with tiny ones do not underflow."""
+    """Return the weights divided by a power of two near the largest. Weighted means do not change, and products with
+    tiny weights do not underflow."""
     return np.asarray(np.ldexp(weight, -np.frexp(weight.max())[1]))
 
 

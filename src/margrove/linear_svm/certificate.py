@@ -10,8 +10,8 @@ bounds            β is clipped to them; the claim says by how much
 free intercept    the side (β > 0 or β < 0) that weighs more is scaled down until Σ β = 0
 penalty l1        β is divided by max(1, ‖Σ β x‖_∞, s |Σ β|)
 
-P and D are sums in float64. Where C or β is huge, their rounding can be larger than the gap that is asked for: C times
-the rounding of f in P, β times that of x in D. A bound of it is added to the gap, which then is what float64 proves.
+P and D are sums in float64. For a large C or β their rounding error can exceed tol: C times the error of f in P, β
+times that of x in D. A bound on it is added to the gap, so the claimed gap is what float64 can prove.
 
 Penalty l1, columns of weight 0. With G = P − D, and β implied by w, no best model has a pull v*_j = Σ β*_i x_ij
 further from v_j than r_j = √(4 G Σ C_i x_ij²), because a squared loss bends by 2C at most. So |v_j| + r_j < 1 proves
@@ -42,8 +42,8 @@ from margrove.linear_svm.problem import (
     Penalty,
     bounds_of,
     crammer_singer_losses,
+    excess,
     implied_pull,
-    is_beyond_margin,
     is_of_signs,
     is_squared,
     losses,
@@ -56,7 +56,6 @@ BLOCK_CELLS = 1 << 20  # numbers of X, or of β, held in float64 at once
 BOUND_TOLERANCE = 1e-9  # of β outside its bounds, and of Σ β, relative to the largest price or to Σ|β|
 _ROUNDING = 1e-6  # of the gap against tol, relative to tol: two sums of the same terms in another order
 _DIGITS = 1e-13  # of the gap, which is a difference of two numbers relative to one of them
-_NEGLIGIBLE = 1e-3  # of the gap that is asked for: rounding below this share of it is bounded coarsely
 
 # What overflows is told by the claims, which then fail.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -77,7 +76,6 @@ class _Evidence:
     s: float
     epsilon: float
     machines: tuple[str, ...]
-    tol: float
     dual_steps: NDArray[np.float64] | None = None  # (machines, steps, d + 2)
 
     @property
@@ -183,9 +181,7 @@ def _evidence(
 ) -> _Evidence:
     w = weights_of(model)
     if len(w) != len(names) or np.size(model.intercept_) not in (1, len(w)):
-        raise InputError(
-            f"coef_ and intercept_ are of {len(w)} and {np.size(model.intercept_)} machines, not {len(names)}"
-        )
+        raise InputError(f"coef_ has {len(w)} machines and intercept_ {np.size(model.intercept_)}, not {len(names)}")
     dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
     if not is_squared(model.loss) and dual_coef is None and dual_steps is None:
         raise _without_pulls(model)
@@ -201,7 +197,6 @@ def _evidence(
         scale_of_intercept(model),
         epsilon,
         names,
-        float(model.tol),
         dual_steps,
     )
 
@@ -288,17 +283,18 @@ def _add_rows(tally: _Tally, evidence: _Evidence) -> None:
         f = (block @ evidence.w.T).T  # (machines, rows)
         if is_of_signs(evidence.loss):
             f = f + evidence.b[:, None]
-        else:  # counted from b: numbers far from 0 that differ by little keep their digits
+        else:  # targets far from 0 that differ by little keep their digits
             z = z - evidence.b[:, None]
         loss = losses(evidence.loss, z, f, evidence.epsilon)
         counted = cost > 0
         tally.loss += np.where(counted, cost * loss, 0).sum(axis=1)
-        tally.margin_errors += (counted & is_beyond_margin(evidence.loss, z, f, evidence.epsilon)).sum(axis=1)
+        beyond = excess(evidence.loss, z, f, evidence.epsilon)
+        tally.margin_errors += (counted & (beyond > 0)).sum(axis=1)  # the square of a loss may underflow
         tally.errors += (counted & ~(z * f > 0)).sum(axis=1)
         tally.largest = np.maximum(tally.largest, cost.max(axis=1, initial=0))
         beta = _pull(evidence, tally, rows, block, z, f, cost)
-        unsure, spread = _rounding(evidence, block, (cost * loss).sum(axis=1), cost, beta)
-        tally.rounding += rounding_of_losses(evidence.loss, z, f, cost, evidence.epsilon, unsure).sum(axis=1)
+        unsure, spread = _rounding(evidence, block, beta)
+        tally.rounding += rounding_of_losses(evidence.loss, beyond, cost, evidence.epsilon, unsure).sum(axis=1)
         tally.spread += spread
         tally.size += np.abs(beta).sum(axis=1)
         for side, part in enumerate([np.maximum(beta, 0), np.minimum(beta, 0)] if evidence.is_free else [beta]):
@@ -340,25 +336,15 @@ def _pull(
 
 
 def _rounding(
-    evidence: _Evidence,
-    block: Any,
-    lost: NDArray[np.float64],
-    cost: NDArray[np.float64],
-    beta: NDArray[np.float64],
+    evidence: _Evidence, block: Any, beta: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return bounds of the rounding of f of each row, shape (machines, rows), and of Σ β x over these rows, shape
-    (machines, d). They are coarse where the losses of these rows alone show that they will not matter."""
-    w, b, pulls = np.abs(evidence.w), np.abs(evidence.b), np.abs(beta)
-    cells = block.data if sp.issparse(block) else block
-    largest = max(float(cells.max(initial=0)), -float(cells.min(initial=0)))
-    if not is_of_signs(evidence.loss):
-        b = np.zeros_like(b)  # there targets are counted from it
-    unsure = ROUNDING_OF_SUMS * (largest * w.sum(axis=1) + b)
-    if (unsure * (cost + pulls).sum(axis=1) <= _NEGLIGIBLE * evidence.tol * lost).all():
-        spread = ROUNDING_OF_SUMS * largest * pulls.sum(axis=1)
-        return np.broadcast_to(unsure[:, None], cost.shape), np.broadcast_to(spread[:, None], w.shape)
-    sizes = np.asarray(abs(block) @ w.T).T
-    return ROUNDING_OF_SUMS * np.where(sizes > 0, sizes + b[:, None], 0), ROUNDING_OF_SUMS * (pulls @ abs(block))
+    """Return bounds on the rounding error of f of each row, shape (machines, rows), and of Σ β x over these rows, shape
+    (machines, d)."""
+    size = abs(block)
+    sizes = np.asarray(size @ np.abs(evidence.w).T).T
+    if is_of_signs(evidence.loss):  # otherwise the targets are counted from b
+        sizes = np.where(sizes > 0, sizes + np.abs(evidence.b)[:, None], 0)
+    return ROUNDING_OF_SUMS * sizes, ROUNDING_OF_SUMS * (np.abs(beta) @ size)
 
 
 def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
@@ -392,11 +378,12 @@ def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
 def gap_claims(
     model: Any, primal: NDArray[np.float64], dual: NDArray[np.float64], rounding: NDArray[np.float64]
 ) -> list[Claim]:
-    """Return the claim that the gap is within tol, and what it is made of. β = 0 proves D = 0. ``rounding`` bounds the
-    error of P − D: the gap that is claimed includes it."""
+    """Return the claim that the gap is within tol, and its parts. β = 0 proves D = 0. ``rounding`` bounds the error of
+    P − D: the claimed gap includes it."""
     dual, tol = np.maximum(dual, 0), float(model.tol)
-    values = (getattr(model, "primal_", primal), np.maximum(getattr(model, "dual_", dual), 0))
-    kept = np.array([relative_gap(P, D) for P, D in zip(*np.broadcast_arrays(*values), strict=True)])  # as it says
+    values = (getattr(model, "primal_", primal), np.maximum(getattr(model, "dual_", dual), 0))  # as recorded
+    kept = np.array([relative_gap(P, D) for P, D in zip(*np.broadcast_arrays(*values), strict=True)])
+    bound = tol * primal + rounding
     unproved = np.divide(rounding, primal, out=np.zeros(len(primal)), where=primal > 0)
     gap = unproved + np.array([relative_gap(P, D) for P, D in zip(primal, dual, strict=True)])
     limits = np.full(len(gap), tol * (1 + _ROUNDING) + _DIGITS)
@@ -408,12 +395,7 @@ def gap_claims(
         Claim("relative duality gap", per_machine(gap), per_machine(limits), holds, words),
         Claim("primal value", per_machine(primal), words="P: the penalty, and C times the losses"),
         Claim("dual value", per_machine(dual), words="D: no w and b have a P below it"),
-        *recorded(
-            model,
-            primal_=(primal, tol * primal + rounding),
-            dual_=(dual, tol * primal + rounding),
-            gap_=(kept, 1e-9 * np.abs(kept)),
-        ),
+        *recorded(model, primal_=(primal, bound), dual_=(dual, bound), gap_=(kept, 1e-9 * np.abs(kept))),
     ]
 
 
@@ -498,9 +480,10 @@ def _certify_joint(model: Any, X: Any, codes: NDArray[np.intp], cost: NDArray[np
         f = np.asarray(block @ w.T + b)
         own = (np.arange(len(z)), z)
         loss += float(cost[rows] @ crammer_singer_losses(f, z))
-        unsure = 2 * ROUNDING_OF_SUMS * (abs(block) @ np.abs(w).T + np.abs(b)).max(axis=1)
+        size = abs(block)
+        unsure = 2 * ROUNDING_OF_SUMS * (size @ np.abs(w).T + np.abs(b)).max(axis=1)
         rounding += float(cost[rows] @ np.where(crammer_singer_losses(f, z, margin=1 + unsure) > 0, unsure, 0))
-        spread += ROUNDING_OF_SUMS * (np.abs(part) @ abs(block))
+        spread += ROUNDING_OF_SUMS * (np.abs(part) @ size)
         upper = np.zeros_like(f)
         upper[own] = cost[rows]
         above = (part.T - upper).max(initial=0)

@@ -32,6 +32,7 @@ from margrove.linear.classifier import seeds_for
 from margrove.linear_svm.certificate import solver_certificate
 from margrove.linear_svm.layout import scale_of_intercept, weights_of
 from margrove.linear_svm.problem import (
+    ROUNDING_OF_SUMS,
     SOLVERS,
     CrammerSingerProblem,
     CrammerSingerSolution,
@@ -56,7 +57,7 @@ _PRIMAL = ("newton", "row_newton", "conjugate_gradients")
 _SMALL_CELLS = 1 << 18
 _CELLS_PER_ROW = 8  # what a row costs besides its numbers, in numbers
 _CHEAP_BESIDE_PASSES = 100
-_ROUNDING_OF_A_ROW = 1e-12  # of a loss: what rounding may change where columns are scaled
+_USUALLY_LARGEST = 1e9  # of |x|; only where that would matter is X searched for its largest
 
 Problem: TypeAlias = LinearSvmProblem | CrammerSingerProblem
 Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolution] | Sequence[StreamSolution]
@@ -236,13 +237,15 @@ class LinearSupportVectorMachine(BaseEstimator):
         X: Any,
         names: tuple[str, ...],
     ) -> None:
-        """Recompute from what was ``given`` where that is cheap beside the fit, or where C is so large that rounding
-        may be seen in the gap; else the solver's numbers stand."""
+        """Recompute from what was ``given`` where that is cheap beside the fit, or where the rounding of f may exceed
+        tol; else the solver's numbers stand."""
         n, d = X.shape
         cells = ((X.nnz if sp.issparse(X) else n * d) + _CELLS_PER_ROW * n) * len(self.intercept_)
         # A step of Newton's method with its d × d matrix costs as much as d/64 passes: BLAS is fast.
         passes = self.n_iter_ * (max(1, d // 64) if self.solver_ == "newton" else 1)
-        may_round = float(self.C) * n * _ROUNDING_OF_A_ROW > float(self.tol) * self.primal_.min()
+        rounding = ROUNDING_OF_SUMS * float(self.C) * n * np.abs(weights_of(self)).sum(axis=1).max()  # where |x| is 1
+        share = rounding / (float(self.tol) * max(self.primal_.min(), np.finfo(np.float64).tiny))
+        may_round = share * _USUALLY_LARGEST > 1 and share * max(float(X.max()), -float(X.min())) > 1
         is_cheap = cells <= _SMALL_CELLS or (passes >= _CHEAP_BESIDE_PASSES and self.time_limit is None)
         keep_certificate(self, certify(self, *given) if is_cheap or may_round else solver_certificate(self, n, names))
 
@@ -253,8 +256,8 @@ class LinearSupportVectorMachine(BaseEstimator):
 
 
 def needs_pulls(model: LinearSupportVectorMachine, solutions: Sequence[LinearSvmSolution]) -> bool:
-    """Return whether the model must keep β, or nothing would prove its gap. The β that w implies does not sum to 0, as
-    a free intercept wants it, and proves less once it is made to."""
+    """Return whether the model must keep β to prove its gap. A free intercept requires Σ β = 0; the β that w implies
+    violates this, and scaling it weakens the proof."""
     is_proved = is_squared(model.loss) and all(solution.is_proved_by_w for solution in solutions)
     return not is_proved or math.isinf(scale_of_intercept(model))
 

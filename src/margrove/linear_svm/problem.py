@@ -214,35 +214,23 @@ def is_within_tube(least: float, largest: float, epsilon: float) -> bool:
 
 
 def rounding_of_losses(
-    loss: Loss,
-    target: NDArray[np.float64],
-    values: NDArray[np.float64],
-    cost: NDArray[np.float64],
-    epsilon: float,
-    unsure: NDArray[np.float64],
+    loss: Loss, beyond: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float, unsure: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return how far C ℓ(z, f) of each row may be wrong, where f may be wrong by ``unsure``: only rows on the edge of
-    the margin or tube, or beyond it, have a loss that this changes."""
-    excess = _excess(loss, target, values, epsilon)
-    unsure = unsure + EPS * (np.abs(excess) + epsilon)
-    change = unsure * (2 * np.maximum(excess, 0) + unsure) if is_squared(loss) else unsure
-    return np.asarray(np.where(excess > -unsure, cost * change, 0.0))
+    """Return how far C ℓ of each row may be wrong, where f may be wrong by ``unsure`` and ``beyond`` is its `excess`:
+    only rows on the edge of the margin or tube, or beyond it, have a loss that this changes."""
+    unsure = unsure + EPS * (np.abs(beyond) + epsilon)
+    change = unsure * (2 * np.maximum(beyond, 0) + unsure) if is_squared(loss) else unsure
+    return np.asarray(np.where(beyond > -unsure, cost * change, 0.0))
 
 
 def losses(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     """ℓ(z_i, f_i)."""
-    positive = np.maximum(_excess(loss, target, values, epsilon), 0)
+    positive = np.maximum(excess(loss, target, values, epsilon), 0)
     return np.asarray(positive**2 if is_squared(loss) else positive)
 
 
-def is_beyond_margin(
-    loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float
-) -> NDArray[np.bool_]:
-    """Return whether each row has a loss, though its square may underflow."""
-    return np.asarray(_excess(loss, target, values, epsilon) > 0)
-
-
-def _excess(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float) -> Any:
+def excess(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float) -> Any:
+    """Return how far each row lies beyond its margin, or outside the tube; below 0 where it has no loss."""
     return 1 - target * values if is_of_signs(loss) else np.abs(target - values) - epsilon
 
 

@@ -144,7 +144,7 @@ class LinearSearch(CrossValidatedSearch):
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the search has told it
-            template.set_params(time_limit=self.time_limit, **self.best_params_).fit(X, y, sample_weight)
-        self.best_estimator_ = template.set_params(time_limit=None)
+            template.set_params(time_limit=self.time_limit, **self.best_params_)
+            self.best_estimator_ = template.fit(X, y, sample_weight).set_params(time_limit=None)
         self.status_ = worst((self.status_, self.best_estimator_.status_))
         self.refit_time_ = time.perf_counter() - start

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from margrove.data.alignment import check_names, sparse_as_trained
 from margrove.data.columns import Column
 from margrove.data.frames import as_array, is_frame
-from margrove.data.sample import check_sparse
 from margrove.data.table import Table, duplicate_names
 from margrove.errors import InputError, ParameterError, check_choice, check_number, check_whole, shown
 from margrove.select import scores
@@ -167,10 +166,7 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
 
     def _of_array(self, X: Any) -> Any:
         form = X.format if sp.issparse(X) else None
-        if sp.issparse(X):
-            check_sparse(X)
-        else:
-            X = as_array(X)
+        X = as_array(X)
         X = validate_data(self, X, reset=False, accept_sparse=True, dtype=None, ensure_all_finite=False)
         if form is None:
             return X[:, self.support_]

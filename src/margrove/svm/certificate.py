@@ -39,7 +39,7 @@ from margrove.svm.examination import (
     claims_of,
     judge,
 )
-from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.kernels import Kernel, Matrix, diagonal_of
 from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
 from margrove.svm.problem import (
     Dual,
@@ -52,7 +52,7 @@ from margrove.svm.problem import (
 )
 from margrove.svm.sums import kernel_sums
 
-_OF_ITS_SIZE = 1e-4  # of Σ|βf|: how far the ‖w‖² that a model keeps may be off
+_OF_ITS_SIZE = 1e-4  # of Σ|βf|: how far the ‖w‖² that a model keeps may be off, as kernel values in float32 make it
 _SINGLE = 1e9  # the rounding of float32 over that of float64
 
 # What overflows is told by the claims, which then fail.
@@ -114,7 +114,7 @@ def certify_one_class(model: Any, X: Any, y: Any = None, sample_weight: Any = No
     claimed = Claimed("one class", rows, beta, f, _offset_of(model, 0), stray)
     dual = replace(one_class(weight[rows], float(model.nu)), point=rows)
     machine = Machine(claimed.name, dual, claimed.beta, claimed.b, stray=claimed.stray)
-    finding = judge(machine, claimed.f, _own(kernel_of(model), points, rows))
+    finding = judge(machine, claimed.f, diagonal_of(kernel_of(model), points)[rows])
     off_offset = float(np.abs(np.asarray(model.offset_) + np.asarray(model.intercept_)).max())
     finding = replace(finding, off_b=max(finding.off_b, off_offset))
     return _certificate(model, points, [claimed.name], _claims(model, [machine], [finding], ONE_CLASS))
@@ -191,6 +191,7 @@ def _certify_classifier(
     if fault is not None:
         return _certificate(model, points, names, (fault,))
     kernel, coefficients = kernel_of(model), coefficients_of(model)
+    diagonal = diagonal_of(kernel, points)
     machines: list[Machine] = []
     findings: list[Finding] = []
     for number, (name, beta) in enumerate(zip(names, coefficients, strict=True)):
@@ -200,8 +201,7 @@ def _certify_classifier(
             f, own, stray = _sums(kernel, points, rows, support, beta)
         claimed = Claimed(name, rows, own, f, _offset_of(model, number), stray)
         machines.append(settle(name, build(sign[rows], weight[rows], rows), claimed))
-        own_values = _own(kernel, points, rows)
-        findings.append(judge(machines[-1], claimed.f / machines[-1].scale, own_values))
+        findings.append(judge(machines[-1], claimed.f / machines[-1].scale, diagonal[rows]))
     claims = _claims(model, machines, findings, form)
     if not _is_scikit_learns(model):
         expected = class_weights(model.class_weight, model.classes_, codes)
@@ -228,7 +228,7 @@ def _certify_regression(
     claimed = Claimed("regression", rows, beta, f, _offset_of(model, 0), stray)
     machine = settle(np.asarray(y, dtype=np.float64).ravel()[rows], float(model.C) * weight[rows], claimed)
     machine = replace(machine, dual=replace(machine.dual, point=rows[machine.dual.point]))
-    finding = judge(machine, np.tile(claimed.f, 2), np.tile(_own(kernel_of(model), points, rows), 2))
+    finding = judge(machine, np.tile(claimed.f, 2), np.tile(diagonal_of(kernel_of(model), points)[rows], 2))
     return _certificate(model, points, [claimed.name], _claims(model, [machine], [finding], form))
 
 
@@ -292,24 +292,16 @@ def _sums(
     return kernel_sums(kernel, X, rows, beta), beta, float(np.abs(everywhere).sum())
 
 
-def _own(kernel: Kernel, X: Matrix, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """K(x, x) of each of the rows; 1 where that would call somebody's function row by row."""
-    if kernel.name == "precomputed":
-        return np.asarray(X.diagonal(), dtype=np.float64)[rows]
-    return np.ones(len(rows)) if kernel.function is not None else kernel.diagonal(X[rows])
-
-
 def _claims(model: Any, machines: list[Machine], findings: list[Finding], form: Form) -> tuple[Claim, ...]:
-    """The claims of a model, and those about the numbers that it keeps of itself. scikit-learn's tol is LIBSVM's."""
+    """Return the claims of a model and of its recorded numbers. For scikit-learn's models tol is absolute, as in
+    LIBSVM."""
     if _is_scikit_learns(model):
         findings = [replace(finding, unit=1.0) for finding in findings]
     claims = claims_of(machines, findings, form, float(model.tol), kernel_of(model))
     scale, norm = np.abs([machine.scale for machine in machines]), np.array([finding.norm for finding in findings])
-    # Of ‖w‖²: a solver may keep its kernel values in float32.
     allowed = [_OF_ITS_SIZE * each.size + _SINGLE * each.rounding * each.sum_alpha for each in findings]
-    return claims + recorded(
-        model, norm_=(scale * norm, scale * np.divide(allowed, np.maximum(norm, np.sqrt(allowed))))
-    )
+    off = np.divide(allowed, np.maximum(norm, np.sqrt(allowed)))
+    return claims + recorded(model, norm_=(scale * norm, scale * off))
 
 
 def _offset_of(model: Any, machine: int) -> float:

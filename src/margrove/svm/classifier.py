@@ -88,9 +88,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.probability = probability
 
     def _check_classifier(self) -> None:
-        if (
-            not isinstance(self.probability, str) or self.probability != "deprecated"
-        ):  # scikit-learn's default for False
+        if not (isinstance(self.probability, str) and self.probability == "deprecated"):  # scikit-learn's default
             check_flag("probability", self.probability)
         check_flag("break_ties", self.break_ties)
         check_multiclass(self.multiclass)
@@ -337,14 +335,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         carriers, n = carrying_rows([each.machine for each in solved])
         self.loo_bound_, self.xi_alpha_bound_ = carriers / n, _xi_alpha(ground, solved) / n
 
-    def _keep_certificate(
-        self,
-        certify: Callable[[Any, Any, Any, Any], Certificate],
-        given: tuple[Any, Any, Any],
-        ground: Ground,
-        solved: list[Solved],
-    ) -> None:
-        super()._keep_certificate(certify, given, ground, solved)
+    def _keep_certificate(self, *given: Any) -> None:
+        super()._keep_certificate(*given)
         if self.status_ is not Status.CONVERGED:  # the bounds are those of a solution
             self.loo_bound_ = self.xi_alpha_bound_ = 1.0
 

@@ -92,9 +92,9 @@ class Finding:
     outside: float  # by how much the worst α leaves [0, C], as a share of its own C
     off_b: float  # by how much b leaves the interval that KKT allows
     sum_alpha: float
-    unit: float  # what tol is a share of, see `tolerance_unit`
+    unit: float  # of tol, see `tolerance_unit`
     rounding: float  # of y (f + b) + p, an estimate
-    size: float  # Σ |β f|: what ‖w‖² is a sum of
+    size: float  # Σ|β f|, the scale of the rounding of ‖w‖²
     is_hard_margin: bool
     is_indefinite: bool  # ‖w‖² came out below 0
 
@@ -126,7 +126,6 @@ def judge(machine: Machine, f: NDArray[np.float64], own: NDArray[np.float64]) ->
     if dual.by_sign:
         equality = max(equality, abs(float(alpha.sum()) - mass))
     size, own = float(np.abs(alpha) @ np.abs(f)), np.abs(own)
-    largest = float(own.max(initial=0))
     return Finding(
         grade=np.where(held <= 0, EASY, np.where(held < C, MARGINAL, HARD)).astype(np.int8),
         slack=slack,
@@ -138,8 +137,8 @@ def judge(machine: Machine, f: NDArray[np.float64], own: NDArray[np.float64]) ->
         outside=_outside(alpha, C, machine.stray),
         off_b=_off_levels(machine, v, up, low),
         sum_alpha=max(float(np.abs(alpha).sum()), mass),
-        unit=tolerance_unit(dual, largest),
-        rounding=_ROUNDING_OF_SUMS * float(np.sqrt(largest) * np.linalg.norm(alpha * np.sqrt(own)))
+        unit=tolerance_unit(dual, own),
+        rounding=_ROUNDING_OF_SUMS * float(np.sqrt(own.max(initial=0)) * np.linalg.norm(alpha * np.sqrt(own)))
         + _EPS * (float(np.abs(p).max(initial=0)) + abs(machine.b)),
         size=size,
         is_hard_margin=is_hard_margin,
@@ -200,7 +199,7 @@ def _claims(
     limits = tol * each("unit") * np.where(each("is_hard_margin") > 0, 2.0, 1.0)
     yield bounded("violation", limits, "violation", "worst breach of the KKT conditions")
     if not (each("rounding") <= limits).all():
-        yield bounded("rounding", limits, "rounding of f", "float64 cannot tell whether the KKT conditions hold")
+        yield bounded("rounding", limits, "rounding of f", "an estimate; the KKT conditions cannot be checked to tol")
     yield bounded(
         "equality",
         BOUND_TOLERANCE * each("sum_alpha"),

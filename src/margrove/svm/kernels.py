@@ -40,7 +40,9 @@ _ASYMMETRY = 1e-5  # of the largest value: float32 matrices are symmetric to abo
 _SYMMETRY_ROWS = 1024
 _CLOSE = 1e-6  # of ‖x‖² + ‖z‖²: below, ten digits of a distance are gone
 _PAIR_CELLS = 1 << 20
-_LARGEST_COORDINATE = 1e150  # whose square is finite
+_DIAGONAL_CELLS = 1 << 20
+_CALLED_ROWS = 64  # of which a callable kernel is asked at once, for its values on the diagonal
+_LARGEST_COORDINATE = 1e150  # its square is finite in float64
 _CENTRE_ROWS = 64  # whose median is the centre from which distances are computed
 _VARIANCE_CELLS = 1 << 20
 _LEAST_VARIANCE = 1e-300  # below, 1/variance is no number
@@ -123,7 +125,16 @@ class Kernel:
             return np.tanh(inner) if self.name == "sigmoid" else np.asarray(inner**self.degree)
         if self.name == "intersection":
             return np.asarray(_float64(X).sum(axis=1)).ravel()
-        return np.array([self.matrix(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(X.shape[0])])
+        few = [X[start : start + _CALLED_ROWS] for start in range(0, X.shape[0], _CALLED_ROWS)]
+        return np.concatenate([self.matrix(rows, rows).diagonal() for rows in few] or [np.zeros(0)])
+
+
+def diagonal_of(kernel: Kernel, X: Matrix) -> NDArray[np.float64]:
+    """Return K(x_i, x_i) of all rows; X is the Gram matrix for kernel "precomputed"."""
+    if kernel.name == "precomputed":
+        return np.asarray(X.diagonal(), dtype=np.float64)
+    step = max(1, _DIAGONAL_CELLS // max(1, X.shape[1]))  # in float64: not all of X at once
+    return np.concatenate([kernel.diagonal(X[start : start + step]) for start in range(0, X.shape[0], step)])
 
 
 def settle_kernel(
@@ -271,7 +282,7 @@ def _median_gamma(X: Matrix) -> float:
 def _squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     """‖x_i − z_j‖², by products; pairs so close, for where they lie, that the products lose it are taken one by one."""
     if not sp.issparse(X) and not sp.issparse(Z):
-        # Distances do not change, but near the origin fewer digits are lost. A mean would follow a single far row.
+        # Distances do not change, but near the origin fewer digits are lost. A single outlier would move the mean.
         centre = np.median(Z[:: 1 + len(Z) // _CENTRE_ROWS], axis=0)
         X, Z = X - centre, Z - centre
     of_x, of_z = squared_norms(X), squared_norms(Z)

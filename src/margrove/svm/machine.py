@@ -246,7 +246,7 @@ class SupportVectorMachine(BaseEstimator):
             ground.points,
             ground.solved,
             tuple(duals),
-            tol=float(self.tol) * _smallest_unit(ground, duals),
+            tol=float(self.tol) * min(tolerance_unit(dual, ground.diagonal[dual.point]) for dual in duals),
             max_iter=int(self.max_iter),
             cache_bytes=self._cache_bytes(),
             precision=precision,
@@ -413,11 +413,6 @@ def _about_its_mean(ground: Ground) -> Ground:
     centre = points.mean(axis=0)
     points -= centre
     return replace(ground, points=points, centre=centre)
-
-
-def _smallest_unit(ground: Ground, duals: Sequence[Dual]) -> float:
-    """Return what tol is a share of in every machine."""
-    return min(tolerance_unit(dual, float(np.abs(ground.diagonal[dual.point]).max(initial=0))) for dual in duals)
 
 
 def _tell_problem(name: str, ground: Ground, problem: DualProblem) -> None:

@@ -242,14 +242,14 @@ def violation(
     return float(v[up].max(initial=-np.inf) - v[low].min(initial=np.inf))
 
 
-def tolerance_unit(dual: Dual, largest: float) -> float:
-    """Return what ``tol`` is a share of, at most 1, which is LIBSVM's. Classification counts in margins of 1 and
-    regression in the units of ε; the ν-forms and the one-class machine have no unit of their own: without p their f
-    grows with K, whose ``largest`` K(x, x) is given, and with p = ∓z (ν-regression) it is the spread of z."""
+def tolerance_unit(dual: Dual, own: NDArray[np.float64]) -> float:
+    """Return the unit of ``tol``, at most 1, which is LIBSVM's. Classification measures f in margins, ε-regression in
+    the units of z. The ν-forms and the one-class machine have no fixed unit: without p, f scales with the largest of
+    ``own``, K(x, x) of each variable; with p = ∓z, with the range of z."""
     if dual.hulls or (dual.p.any() and not dual.by_sign):
         return 1.0
-    unit = float(np.ptp(dual.p[dual.y < 0])) if dual.p.any() else largest
-    return min(1.0, unit) or 1.0
+    unit = np.ptp(dual.p[dual.y < 0]) if dual.p.any() else np.abs(own).max(initial=0)
+    return min(1.0, float(unit)) or 1.0
 
 
 def offset(

@@ -246,8 +246,8 @@ class SupportVectorSearch(CrossValidatedSearch):
         own = None if checkpoint is None else checkpoint.beside(".refit")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the search has told it
-            template.set_params(time_limit=self.time_limit, checkpoint=own, **self.best_params_).fit(X, y, sample_weight)
-        self.best_estimator_ = template.set_params(time_limit=None, checkpoint=None)
+            template.set_params(time_limit=self.time_limit, checkpoint=own, **self.best_params_)
+            self.best_estimator_ = template.fit(X, y, sample_weight).set_params(time_limit=None, checkpoint=None)
         self.status_ = worst((self.status_, self.best_estimator_.status_))
         self.refit_time_ = time.perf_counter() - start
 

@@ -17,12 +17,11 @@ from margrove.errors import InfeasibleError
 from margrove.progress import watched
 from margrove.status import Status
 from margrove.svm.examination import NU_CLASSIFICATION, Finding, Form, Machine, at_bounds, judge
-from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.kernels import Kernel, Matrix, diagonal_of
 from margrove.svm.problem import HULLS_MEET, Dual, DualSolution, classification, offset, offset_and_radius
 from margrove.svm.sums import kernel_sums
 
 _SHOWN_ROWS = 3  # of each side, in a message
-_BLOCK_CELLS = 1 << 20
 _NO_MARGIN = 1e-12  # of the largest |f|: a ρ that small is rounding
 
 
@@ -39,11 +38,7 @@ class Ground:
     @cached_property
     def diagonal(self) -> NDArray[np.float64]:
         """K(x_i, x_i)."""
-        if self.solved.name == "precomputed":
-            return np.asarray(self.points.diagonal(), dtype=np.float64)
-        step = max(1, _BLOCK_CELLS // max(1, self.points.shape[1]))  # in float64: not all of X at once
-        starts = range(0, self.points.shape[0], step)
-        return np.concatenate([self.solved.diagonal(self.points[start : start + step]) for start in starts])
+        return diagonal_of(self.solved, self.points)
 
 
 @dataclass(frozen=True)
@@ -81,7 +76,7 @@ def settled(name: str, dual: Dual, solution: DualSolution, ground: Ground, form:
         b, rho = offset_and_radius(solution.v, held, dual.upper, dual.y)
         scale = 1.0
         if form is NU_CLASSIFICATION and solution.status is not Status.NONFINITE:
-            # An indefinite kernel has no hulls to meet: ρ may be below 0, as LIBSVM has it, but not 0.
+            # With an indefinite kernel ρ may be negative, as in LIBSVM, but not 0.
             least = _NO_MARGIN * float(np.abs(f).max(initial=0)) if ground.kernel.is_semidefinite is False else np.inf
             if -least <= rho <= 0 and solution.status is Status.CONVERGED:
                 raise InfeasibleError(
@@ -89,8 +84,8 @@ def settled(name: str, dual: Dual, solution: DualSolution, ground: Ground, form:
                     cure="Use a larger nu, a smaller tol, or another kernel.",
                     evidence={"machine": name, "rho": rho},
                 )
-            is_meant = rho > 0 or solution.status is Status.CONVERGED  # otherwise it stopped before there was a margin
-            scale = 1 / rho if is_meant else 1.0
+            has_margin = rho > 0 or solution.status is Status.CONVERGED  # otherwise it stopped before there was one
+            scale = 1 / rho if has_margin else 1.0
         machine = Machine(name, dual, alpha, b, rho, scale)
     with np.errstate(invalid="ignore", over="ignore"):
         return Solved(machine, _judged(machine, f, solution, ground), solution)
