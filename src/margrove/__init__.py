@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # as type checkers know it; neither typing nor the metadata is imported before it is needed
+TYPE_CHECKING = False  # type checkers treat this as True; importing typing would slow the start
 if TYPE_CHECKING:
     from typing import Any
 

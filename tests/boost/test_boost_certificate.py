@@ -92,7 +92,7 @@ def test_an_error_and_a_vote_forged_together_are_found(fitted):
 def test_votes_of_the_model_that_are_not_those_of_the_rounds_are_found(fitted):
     model, X, y = fitted
     model.model_ = replace(model.model_, vote=model.model_.vote * 2)
-    assert failed(certify(model, X, y)) == {"arrays that are not those of the rounds"}
+    assert failed(certify(model, X, y)) == {"stored copies that differ"}
 
 
 def test_a_forged_training_error_is_found(fitted):

@@ -6,8 +6,8 @@ repeat the rounds: which rows each learner gets wrong gives its error, the error
 All rounds are repeated. That the learners themselves are what they should be is the claim of `margrove.tree`, split by
 split, on that round's weights; to search one tree anew costs about rows × columns × depth, and something for each
 search, so above VISIT_LIMIT cells only a sample of the rounds is searched, always the same one, the first and the last
-in it, and the claim says how many of how many. Other learners of ours bring certificates of their own; those of others
-are taken as they are: only what they predict for the training rows is checked.
+in it, and the claim says how many of how many. Other Margrove learners have certificates of their own. Of foreign
+learners only the predictions for the training rows are checked.
 """
 
 from __future__ import annotations
@@ -50,36 +50,32 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     is_plain = len(problem.learner.cells.columns) > 0
     fault = _fault_of_copies(model, rounds.vote, is_plain=is_plain) or _fault_of_rounds(model, asked.rows_held_out)
     if fault is not None:
-        claims: tuple[Claim, ...] = (_at_most("arrays that are not those of the rounds", 1.0, fault),)
+        claims: tuple[Claim, ...] = (_at_most("stored copies that differ", 1.0, fault),)
     elif is_plain:
         claims = certify_boost_problem(problem, model.model_, rounds)
     else:
-        label, own = asked.classes[problem.learner.target], _OwnCertificates(model, len(problem.learner.target))
+        label, failed = asked.classes[problem.learner.target], list[bool]()
+        own = _own_rounds(model, len(label))
 
         def look(t: int, weight: NDArray[np.float64]) -> None:
-            own.look(t, rows, label, weight * len(label))  # as they were fitted
+            if t in own:  # with the weights of the fit
+                failed.append(not certify(model.estimators_[t], rows, label, weight * len(label)).holds)
 
-        claims = (*certify_rounds(problem, rounds, model._labels_by_round(rows), look), own.claim())
+        claims = (*certify_rounds(problem, rounds, model._labels_by_round(rows), look), _own_claim(failed))
         if problem.held_out is not None:
             labels = model._labels_by_round(rows_held_out)
             claims = (*claims, _of_rows_held_out(problem.held_out, labels, rounds))
-    return Certificate(
-        learner=type(model).__name__,
-        status=str(model.status_),
-        source="recomputed",
-        n_rows=len(problem.learner.target),
-        machines=("vote",),
-        claims=(*claims, *_told(model)),
-    )
+    n_rows, claims = len(problem.learner.target), (*claims, *_told(model))
+    return Certificate(type(model).__name__, str(model.status_), "recomputed", n_rows, ("vote",), claims)
 
 
 def _fault_of_copies(model: Any, vote: NDArray[np.float64], *, is_plain: bool) -> str | None:
-    """Return what differs of that which a model keeps twice: its votes, and the trees among its learners."""
+    """Return which stored copies differ (votes, trees of the learners), or None."""
     learners = vars(model).get("estimators_", ())  # of plain trees they are made when they are first asked for
     if model.model_ is None:
         return None
     if not np.array_equal(model.model_.vote, vote):
-        return "the votes of model_ are others"
+        return "model_.vote differs from the votes of the rounds"
     for t, learner in enumerate(learners):
         trees = (learner.tree_, learner.grown_) if is_plain else (learner.tree_,)
         is_same = not any(n_arrays_that_differ(tree, model.model_.grove.tree(t)) for tree in trees)
@@ -95,36 +91,24 @@ def _fault_of_rounds(model: Any, rows_held_out: NDArray[np.intp] | None) -> str 
     if any(array is not None and len(array) != rounds.n_rounds for array in seen):
         return "the arrays of rounds_ are not of one length"
     if rounds.best_round != model.n_estimators_:
-        return "the rounds that are kept do not end with the smallest error on rows held out"
+        return "n_estimators_ is not the round with the smallest validation error"
     is_same = np.array_equal(model.validation_rows_, rows_held_out) if rows_held_out is not None else True
     return None if is_same else "validation_rows_ are not the rows held out"
 
 
-class _OwnCertificates:
-    """The certificates of learners of ours that are not plain trees, on the rows and weights of their round. Of many,
-    those of the first and the last. Learners that did not converge are taken as they are, and so are those of a model
-    file, which does not keep the trees before pruning."""
-
-    def __init__(self, model: Any, n_rows: int) -> None:
-        self.learners, self.failed = vars(model).get("estimators_", ()), 0
-        rounds = [t for t, each in enumerate(self.learners) if _has_own_certificate(each)]
-        is_cheap = n_rows * model.n_features_in_ * len(rounds) <= VISIT_LIMIT
-        self.rounds = rounds if is_cheap else [rounds[0], rounds[-1]]
-
-    def look(self, t: int, X: Any, y: Any, weight: Any = None) -> None:
-        """Certify the learner of this round, which was fitted to these rows."""
-        if t in self.rounds:
-            self.failed += not certify(self.learners[t], X, y, weight).holds
-
-    def claim(self) -> Claim:
-        """What was found."""
-        words = f"{len(self.rounds)} certified on the rows and weights of their round, the others taken as they are"
-        return Claim("learners whose own certificate fails", (float(self.failed),), (0.0,), self.failed == 0, words)
+def _own_rounds(model: Any, n_rows: int) -> list[int]:
+    """Return the rounds whose learners are certified on the rows and weights of their round: Margrove's that converged
+    and are not coded; of many the first and the last; none of a model file, which keeps no trees before pruning."""
+    learners = enumerate(vars(model).get("estimators_", ()))
+    ours = [(t, each) for t, each in learners if type(each).__module__.startswith("margrove.")]
+    rounds = [t for t, each in ours if not hasattr(each, "_machines") and str(each.status_) == "converged"]
+    is_cheap = n_rows * model.n_features_in_ * len(rounds) <= VISIT_LIMIT
+    return rounds if is_cheap else [rounds[0], rounds[-1]]
 
 
-def _has_own_certificate(learner: Any) -> bool:
-    is_ours = type(learner).__module__.startswith("margrove.") and not hasattr(learner, "_machines")
-    return is_ours and str(learner.status_) == "converged"
+def _own_claim(failed: list[bool]) -> Claim:
+    words = f"{len(failed)} certified on the rows and weights of their round, the others not checked"
+    return Claim("learners whose own certificate fails", (float(sum(failed)),), (0.0,), not any(failed), words)
 
 
 def solver_certificate(model: Any) -> Certificate:
@@ -209,14 +193,14 @@ def certify_boost_problem(
 
 
 def _of_rows_held_out(held_out: HeldOut, labels: Iterator[Labels], rounds: Rounds) -> Claim:
-    """What the votes after each round get wrong on rows that no learner has seen, against what is said of it."""
+    """Check the recorded validation error of every round."""
     votes, off, n = np.zeros((len(held_out.target), rounds.n_classes)), 0.0, len(held_out.target)
     for t, label in enumerate(labels):
         rows = np.flatnonzero(label >= 0)
         votes[rows, label[rows]] += rounds.vote[t]
         found = float(np.average(judged(votes) != held_out.target, weights=held_out.weight))
-        told = inf if rounds.validation_error is None else float(rounds.validation_error[t])
-        off = _larger(off, abs(found - told))
+        kept = inf if rounds.validation_error is None else float(rounds.validation_error[t])
+        off = _larger(off, abs(found - kept))
     return _at_most("error on rows held out is as told", off, f"{n} rows: largest difference")
 
 
@@ -474,29 +458,22 @@ def certify_boost_of_numbers(model: Any, X: Any, y: Any, sample_weight: Any = No
     is_plain = len(cells.columns) > 0
     fault = _fault_of_copies(model, model.estimator_weights_, is_plain=is_plain)
     if fault is not None:
-        claims: tuple[Claim, ...] = (_at_most("arrays that are not those of the rounds", 1.0, fault),)
+        claims: tuple[Claim, ...] = (_at_most("stored copies that differ", 1.0, fault),)
     elif is_plain:
         claims = _claims_of_drawn_trees(model, cells, target, first)
     else:
-        own, predictions, drawn = (
-            _OwnCertificates(model, len(target)),
-            model._predictions(X),
-            model._drawn_again(X, target),
-        )
+        own, failed = _own_rounds(model, len(target)), list[bool]()
+        predictions, generator = model._predictions(X), np.random.RandomState(model._seed())
 
         def predicted(t: int, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-            own.look(t, *drawn(weight))
+            drawn = model._drawn_again(X, target, weight, generator)
+            if t in own:
+                failed.append(not certify(model.estimators_[t], *drawn).holds)
             return np.asarray(predictions[:, t])
 
-        claims = (*_claims_of_numbers(model, target, first, predicted), own.claim())
-    return Certificate(
-        learner=type(model).__name__,
-        status=str(model.status_),
-        source="recomputed",
-        n_rows=len(target),
-        machines=("vote",),
-        claims=(*claims, *_told_of_numbers(model)),
-    )
+        claims = (*_claims_of_numbers(model, target, first, predicted), _own_claim(failed))
+    claims = (*claims, *_told_of_numbers(model))
+    return Certificate(type(model).__name__, str(model.status_), "recomputed", len(target), ("vote",), claims)
 
 
 def solver_certificate_of_numbers(model: Any) -> Certificate:

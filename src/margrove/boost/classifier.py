@@ -288,8 +288,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         return solver_certificate(self)
 
     def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Asked, Any, Any]:
-        """Return what this model has answered, made again from the data, the rows of X that its learners saw, and those
-        held out."""
+        """Return the problem rebuilt from the data, the training rows of X and the rows held out."""
         asked = ask(self, self.estimator_, read_again(self, self.estimator_, X, y, sample_weight))
         return asked, taken_rows(X, asked.rows), taken_rows(X, asked.rows_held_out)
 

@@ -92,7 +92,7 @@ def boost_any(
         status = run_in_slices(advance, time_limit=effort.time_limit)
     rounds, estimators = boosting.rounds, boosting.learners
     model = None
-    # A tree whose rows of some class weigh nothing has other classes: then they make no grove.
+    # A tree that saw a class only with weight 0 has fewer classes; such trees cannot form one Grove.
     if estimators and all(isinstance(each, DecisionTree) and each.n_classes_ == len(classes) for each in estimators):
         trees = [estimator.tree_ for estimator in estimators]
         model = BoostModel(Grove.of(trees[0].columns, trees), rounds.vote, problem.n_classes)
@@ -117,8 +117,7 @@ def read_again(owner: Any, learner: Any, X: Any, y: Any, sample_weight: Any) -> 
     else:
         cells = Cells((), _num_samples(X))
     sample = read_classes(cells, y, sample_weight, None)
-    assert sample.classes is not None
-    check_same_classes(owner.classes_, sample.classes)
+    check_same_classes(owner, sample)
     return sample
 
 

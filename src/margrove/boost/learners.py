@@ -131,7 +131,7 @@ def taken_rows(X: Any, rows: NDArray[Any] | None) -> Any:
         return X.take(rows)
     if is_frame(X):
         return _safe_indexing(X, rows)
-    return X.tocsr()[rows] if sp.issparse(X) else as_array(X)[rows]
+    return as_array(X).tocsr()[rows] if sp.issparse(X) else as_array(X)[rows]
 
 
 def codes_of(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:

@@ -11,22 +11,9 @@ from numpy.typing import NDArray
 
 from margrove.boost.problem import alpha, normaliser
 from margrove.status import Status
-from margrove.tree.model import TreeModel
-from margrove.tree.problem import Cells, TreeColumn
+from margrove.tree.model import PER_NODE, TreeModel
+from margrove.tree.problem import TreeColumn
 
-_PER_NODE = (
-    "feature",
-    "threshold",
-    "missing_branch",
-    "default_branch",
-    "n_rows",
-    "weight",
-    "impurity",
-    "gain",
-    "n_tests",
-    "n_candidates",
-    "value",
-)
 _SHOWN_ROUNDS = 10  # the first and the last so many are printed
 _OF_LEVELS = ("n_levels", "association", "inverse_weight")  # each None where a file did not keep them
 
@@ -35,7 +22,7 @@ _WHOLE = ("feature", "missing_branch", "default_branch", "child", "level_branch"
 _OF_NO_TREES: dict[str, tuple[int | tuple[int, int], Any]] = {
     **{
         name: (0, np.int32 if name in _WHOLE else np.float64)
-        for name in (*_PER_NODE, *_OF_LEVELS, "child", "level_branch")
+        for name in (*PER_NODE, *_OF_LEVELS, "child", "level_branch")
     },
     "n_rows": (0, np.int64),
     "value": ((0, 1), np.float64),
@@ -108,7 +95,7 @@ class Grove:
         return Grove(columns=self.columns, **parts)
 
     def _of_nodes(self, nodes: slice) -> dict[str, Any]:
-        arrays = {name: getattr(self, name) for name in (*_PER_NODE, *_OF_LEVELS)}
+        arrays = {name: getattr(self, name) for name in (*PER_NODE, *_OF_LEVELS)}
         return {name: None if array is None else array[nodes] for name, array in arrays.items()}
 
     @classmethod
@@ -119,7 +106,7 @@ class Grove:
             return cls(columns, start, **{name: np.zeros(size, dtype) for name, (size, dtype) in _OF_NO_TREES.items()})
         parts: dict[str, Any] = {
             name: _behind_each_other([getattr(tree, name) for tree in trees])
-            for name in (*_PER_NODE, *_OF_LEVELS, "level_branch")
+            for name in (*PER_NODE, *_OF_LEVELS, "level_branch")
         }
         parts["child"] = np.concatenate([tree.child + first for tree, first in zip(trees, start, strict=False)])
         parts["child"] = parts["child"].astype(np.int32)
@@ -244,16 +231,6 @@ class BoostModel:
     grove: Grove
     vote: NDArray[np.float64]  # (T,) a_t
     n_classes: int
-
-    def votes(self, cells: Cells) -> NDArray[np.float64]:
-        """The sum of votes for each class, (n, K): plain NumPy, for certificates and for reading."""
-        total = np.zeros((cells.n_rows, self.n_classes))
-        rows = np.arange(cells.n_rows)
-        for t in range(self.grove.n_trees):
-            tree = self.grove.tree(t)
-            label = np.argmax(tree.value, axis=1)[tree.apply(cells)]
-            total[rows, label] += self.vote[t]
-        return total
 
 
 @dataclass(frozen=True, eq=False)

@@ -214,18 +214,12 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         return _drawn_problem(self.estimator_, cells, target, drawn)
 
     def _drawn_again(
-        self, X: Any, target: NDArray[np.float64]
-    ) -> Callable[[NDArray[np.float64]], tuple[Any, NDArray[np.float64]]]:
-        """Return a function that draws the rows of each round again, as `_fitter` did, given their weights."""
-        generator = np.random.RandomState(self._seed())
-        seeds = Seeds(generator)
-
-        def drawn(weight: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
-            seeds.give(clone(self.estimator_))
-            rows = drawn_rows(weight, generator)
-            return taken_rows(X, rows), target[rows]
-
-        return drawn
+        self, X: Any, target: NDArray[np.float64], weight: NDArray[np.float64], generator: np.random.RandomState
+    ) -> tuple[Any, NDArray[np.float64]]:
+        """Return the rows of X and the target that `_fitter` drew with these weights."""
+        Seeds(generator).give(clone(self.estimator_))  # `_fitter` draws the seeds of the learner first
+        rows = drawn_rows(weight, generator)
+        return taken_rows(X, rows), target[rows]
 
     # ---------------------------------------------------------------------------------------------------- prediction
 
@@ -312,5 +306,6 @@ def _drawn_problem(
 
 def _first_weights(target: NDArray[np.float64], sample_weight: Any) -> NDArray[np.float64]:
     weight = settle_weights(np.empty((len(target), 0)), target, sample_weight, None)
-    weight = np.ones(len(target)) if weight is None else weight / weight.max()  # the sum of huge ones is no number
+    # Scaled first: the sum of very large weights overflows.
+    weight = np.ones(len(target)) if weight is None else weight / weight.max()
     return np.asarray(weight / weight.sum())

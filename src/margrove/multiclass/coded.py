@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_fitted, column_or_1d
 
 from margrove.certificate import Certificate
+from margrove.data.frames import as_array
 from margrove.data.sample import number_classes, plain_labels
 from margrove.errors import InputError, ParameterError, as_input_error, check_flag, shown
 from margrove.multiclass.certificate import told_certificate
@@ -97,7 +98,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
         labels, classes, codes = _read_labels(X, y)
         code = self._settled_code(classes)
         if sp.issparse(X):
-            X = X.tocsr()  # other kinds have no rows to take
+            X = as_array(X).tocsr()  # other kinds have no rows to take
         elif get_tags(estimator).input_tags.pairwise:
             X = np.asarray(X)
         names = machine_names(classes, code)

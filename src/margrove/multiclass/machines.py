@@ -233,7 +233,7 @@ def _fit_each(
 ) -> list[Any]:
     total = len(question.columns)
     route = _weight_route(estimator)
-    estimator = clone(estimator)  # once: to look up the parameters takes longer than to fit a machine of a few rows
+    estimator = clone(estimator)  # once: for a machine of a few rows, get_params takes longer than the fit
 
     def data_of(number: int) -> tuple[Any, NDArray[np.int64], dict[str, Any]]:
         column = question.columns[number]

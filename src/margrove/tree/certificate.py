@@ -29,7 +29,7 @@ from margrove.errors import InputError
 from margrove.progress import Progress, report
 from margrove.tree.description import description_length
 from margrove.tree.groups import Groups
-from margrove.tree.model import TreeModel
+from margrove.tree.model import PER_NODE, TreeModel
 from margrove.tree.problem import TreeProblem
 from margrove.tree.significance import split_p_values
 from margrove.tree.split import FREE, Bounds, Node, Split, SplitSearch
@@ -44,10 +44,6 @@ _ROUNDING_OF_ADOPTED = 2.0**-22  # the same in a tree that was grown elsewhere, 
 
 _COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
 
-_OF_NODES = (
-    *("feature", "threshold", "missing_branch", "default_branch", "n_rows", "weight", "impurity", "gain"),
-    *("n_tests", "n_candidates", "value"),
-)
 PValues = Callable[[TreeModel], NDArray[np.float64]]  # of each node's split; NaN at leaves
 
 
@@ -61,30 +57,18 @@ def certify_tree(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certi
     problem, held_out = model._problem_of(X, y, sample_weight)
     pruned = partial(model._pruned, problem.growth.criterion, held_out, TreeModel.apply)
     claims = certify_tree_problem(problem, model.tree_, model.grown_, pruned=pruned)
-    return Certificate(
-        learner=type(model).__name__,
-        status=str(getattr(model, "status_", "unknown")),
-        source="recomputed",
-        n_rows=problem.cells.n_rows,
-        machines=("tree",),
-        claims=(*claims, *(_told(model) if claims[0].holds else ())),  # arrays that make no tree cannot be followed
-    )
+    claims += _told(model) if claims[0].holds else ()  # an invalid tree cannot be traversed
+    status, n_rows = str(getattr(model, "status_", "unknown")), problem.cells.n_rows
+    return Certificate(type(model).__name__, status, "recomputed", n_rows, ("tree",), claims)
 
 
 def solver_certificate(model: Any) -> Certificate:
     """What a fitted tree says of itself, with nothing recomputed."""
-    tree = model.tree_
-    return Certificate(
-        learner=type(model).__name__,
-        status=str(model.status_),
-        source="solver",
-        n_rows=int(tree.n_rows[0]),
-        machines=("tree",),
-        claims=_told(model),
-    )
+    n_rows = int(model.tree_.n_rows[0])
+    return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, ("tree",), _told(model))
 
 
-@np.errstate(all="ignore")  # of numbers that were forged
+@np.errstate(all="ignore")  # forged numbers may overflow
 def _told(model: Any) -> tuple[Claim, ...]:
     """What only informs: size, p-values, how long the tree is to tell."""
     tree, grown, criterion = model.tree_, model.grown_, model._settled_criterion()
@@ -514,16 +498,11 @@ class _Audit:
         return Claim(name, (float(count),), (0.0,), count == 0, words)
 
 
-def _is_tree(tree: TreeModel, n_classes: int) -> bool:
-    """Return whether the arrays make a tree: only then may they be followed."""
-    is_whole = _is_linked(replace(tree)) and tree.value.shape == (tree.n_nodes, max(1, n_classes))
-    return is_whole and _is_blank_where_nothing_is(tree)
-
-
 def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     """Whether the arrays make a tree over these columns, fitted on this many rows."""
     name, n = "the rows are those it was fitted on", problem.cells.n_rows
-    if not _is_tree(tree, problem.n_classes):
+    is_whole = _is_linked(tree) and tree.value.shape == (tree.n_nodes, max(1, problem.n_classes))
+    if not (is_whole and _is_blank_where_nothing_is(tree)):
         return Claim(name, (float(n),), None, False, "its arrays do not make a tree")
     if tree.columns != problem.cells.columns:
         return Claim(name, (float(n),), None, False, "its columns are others than those given")
@@ -537,7 +516,7 @@ def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
 def _is_linked(tree: TreeModel) -> bool:
     """Whether every node but the root has one parent, which stands before it, and a column if it has children."""
     m, start = tree.n_nodes, tree.child_start
-    if any(len(getattr(tree, name)) != m for name in _OF_NODES):
+    if any(len(getattr(tree, name)) != m for name in PER_NODE):
         return False
     if not (m > 0 and len(start) == len(tree.level_start) == m + 1 and len(tree.child) == m - 1):
         return False

@@ -164,8 +164,7 @@ class DecisionTree(DrawnSeed, BaseEstimator):
         """Return the problem this tree has answered, made again from the data, and the rows held out for pruning."""
         cells = read_cells(self, X, self.tree_.columns)
         sample = self._read_target(cells, y, sample_weight)
-        if sample.classes is not None:
-            check_same_classes(self.classes_, sample.classes)
+        check_same_classes(self, sample)
         growing, held_out = self._apart(sample)
         return self._problem(growing, self._settled_criterion()), held_out
 
@@ -202,8 +201,7 @@ class DecisionTree(DrawnSeed, BaseEstimator):
     @property
     def _is_alpha_chosen(self) -> bool:
         """Return whether ``ccp_alpha_`` is chosen by cross-validation."""
-        is_asked = self.prune == "cost_complexity" and self.ccp_alpha == 0
-        return bool(self.ccp_alpha == "cv" or is_asked)
+        return bool(self.ccp_alpha == "cv" or (self.prune == "cost_complexity" and self.ccp_alpha == 0))
 
     def _settled_alpha(self, problem: TreeProblem, engine: str, allowance: _Allowance) -> float:
         """The price of a leaf: given, or the one that does best on rows left out."""

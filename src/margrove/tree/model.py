@@ -41,6 +41,10 @@ from margrove.status import Status
 from margrove.tree.problem import Cells, TreeColumn
 
 LEAF = -1
+PER_NODE = (  # the arrays with one entry per node, but those that a file may lack
+    *("feature", "threshold", "missing_branch", "default_branch", "n_rows", "weight", "impurity", "gain"),
+    *("n_tests", "n_candidates", "value"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

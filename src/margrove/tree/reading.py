@@ -193,11 +193,11 @@ def read_numbers(cells: Cells, y: Any, sample_weight: Any, *, of_classes: str = 
     return _sample(cells, numbers, None, _weights(cells, numbers, sample_weight, None))
 
 
-def check_same_classes(trained: NDArray[Any], given: NDArray[Any]) -> None:
-    """Raise `InputError` unless the classes of a model are those of the labels it is certified on."""
-    if not np.array_equal(trained, given):
+def check_same_classes(model: Any, sample: TreeSample) -> None:
+    """Raise `InputError` unless the classes of a classifier are those of the labels it is certified on."""
+    if sample.classes is not None and not np.array_equal(model.classes_, sample.classes):
         raise InputError(
-            f"the classes of the model are {listed(trained)}; those of y are {listed(given)}",
+            f"the classes of the model are {listed(model.classes_)}; those of y are {listed(sample.classes)}",
             cure="Certify the model as it was fitted, with the labels it was fitted on.",
         )
 

@@ -62,7 +62,7 @@ from margrove.tree.problem import VALUE_CRITERIA, Criterion
 
 SMALL_EXPECTED = 5.0  # the usual rule of thumb for χ²
 LEAST_OF_DRAWS = 0.01  # ten of the draws: fewer are too few to count
-MOST_FOURFOLD = 1e9  # rows, or weights, of Fisher's test: of these there are 70,000 tables with a small expected count
+MOST_FOURFOLD = 1e9  # largest total weight for Fisher's exact test; it then sums about 70,000 tables
 MOST_ROWS = 100  # there, measured on random tables, gamma's p is 0.01 off on average; χ²'s twice that with 7 classes
 MOST_CELLS = 200  # what keeps a draw cheap
 FEW_ROWS = 20.0  # below, the F test of numbers is no surer than a permutation could be
