@@ -1,4 +1,4 @@
-"""Names that strangers chose, as they may be printed: control characters are shown, not sent to the terminal."""
+"""Make text from untrusted files safe to print."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 
 
 def visible(text: str, keep: str = "", *, is_json: bool = False) -> str:
-    r"""Return the text with its control characters, but those to keep, as escapes; of JSON those that JSON has.
-
-    Examples
-    --------
-    >>> from margrove.visible import visible
-    >>> print(visible("a\x1b[31m\n"), visible("\x7f", is_json=True))
-    a\x1b[31m\n \u007f
-    """
+    """Return the text with control characters replaced by escapes, except those in ``keep``. With ``is_json``, use
+    JSON's escapes."""
     escaped = "\\u{:04x}".format if is_json else lambda code: chr(code).encode("unicode_escape").decode()
     return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else escaped(ord(found[0])), text)

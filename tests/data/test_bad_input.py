@@ -203,6 +203,10 @@ BAD_FILES = {
         npz(X_data=np.ones(1), X_indices=np.array([9]), X_indptr=np.array([0, 1]), X_shape=np.array([1, 2])),
         "{file}: the parts of the sparse matrix 'X' do not fit together",
     ),
+    "npz sparse without numbers": (
+        npz(X_data=np.ones(0), X_indices=np.ones(0, int), X_indptr=np.array([0, 5, 0]), X_shape=np.array([2, 2])),
+        "{file}: the parts of the sparse matrix 'X' do not fit together",
+    ),
     "npz cut short": (npz(X=np.zeros((2, 2)))[:-10], "{file}: the NumPy data cannot be read"),
     "npz infinite": (npz(X=np.array([[1.0, np.inf]])), "column 'x1': the number in row 1 is infinite (inf)"),
 }

@@ -10,8 +10,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
 
-from margrove import SVC, SVR, Perceptron
+from margrove import SVC, SVR, AdaBoostRegressor, LinearSVC, OneVsRestClassifier, Perceptron
 from margrove.data.sample import number_classes
 from margrove.errors import InputError
 
@@ -87,3 +88,19 @@ def test_a_cell_that_is_no_number_is_named_in_prediction_and_in_y():
 def test_class_weights_of_strangers_are_refused():
     with pytest.raises(InputError, match=r"classes of y, 0, 1, are not in class_weight, which has 'yes'. Its keys"):
         SVC(class_weight={"yes": 2.0}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda X, y: OneVsRestClassifier().fit(X, y),
+        lambda X, y: AdaBoostRegressor(Ridge()).fit(X, y),
+        lambda X, y: LinearSVC().fit_stream((X, y)),
+    ],
+    ids=["machines", "a foreign learner", "a stream"],
+)
+def test_a_damaged_sparse_matrix_never_reaches_scipy(fit):
+    X = sp.csc_matrix((4, 2))
+    X.indptr = np.array([0, 5, 0], dtype=np.int32)
+    with pytest.raises(InputError, match="damaged sparse matrix"):
+        fit(X, np.array([0, 1, 0, 1]))

@@ -162,7 +162,7 @@ LARGE = {
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_file_that_does_not_fit_in_the_free_memory_is_refused(write, scarce, name):
-    with pytest.raises(InputError, match=rf"{name}: it takes about .* GB of memory to read, and 0\.0 GB are free"):
+    with pytest.raises(InputError, match=rf"{name}: reading it takes about .* GB of memory; 0\.0 GB are free"):
         read_table(write(LARGE[name], name))
 
 
@@ -175,7 +175,7 @@ def test_reading_by_chunks_is_not_limited_by_memory(write, scarce, name):
 def test_a_row_without_an_end_is_refused_by_chunks(write, monkeypatch):
     monkeypatch.setattr(chunks, "MOST_RECORD", 1 << 20)
     path = write(gzip.compress(b"a,y\n1,2\n" + b"3," * (1 << 23)), "t.csv.gz")
-    with pytest.raises(InputError, match=r"t\.csv\.gz, line \d+: the rows do not end within \d+ MiB"):
+    with pytest.raises(InputError, match=r"t\.csv\.gz, line \d+: no row ends within \d+ MiB"):
         read_chunks(path)
 
 
@@ -202,5 +202,5 @@ def test_a_small_file_that_becomes_large_is_refused_before_memory_runs_out(write
     words = [sys.executable, "-c", _CHILD, str(3 << 30), str(small), str(bomb)]
     child = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
     message, kilobytes = child.stdout.split("|")
-    assert "bomb.csv.gz: it takes about" in message
+    assert "bomb.csv.gz: reading it takes about" in message
     assert int(kilobytes) < 2_000_000

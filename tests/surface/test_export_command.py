@@ -117,3 +117,11 @@ def test_a_model_is_not_overwritten_by_its_own_export(run, model):
     assert result.exit_code == 2
     assert "is what is being read, so it is not overwritten" in result.output
     assert Path(model).read_bytes() == before
+
+
+def test_a_link_keeps_pointing_to_the_file_that_is_replaced(run: Run, machine: str, folder: Path) -> None:
+    (folder / "p.model").write_text("old")
+    (folder / "link").symlink_to("p.model")
+    assert run("export", machine, "--to", "libsvm", "-o", "link").exit_code == 0
+    assert (folder / "link").is_symlink()
+    assert (folder / "p.model").read_text().startswith("svm_type")

@@ -233,7 +233,7 @@ def _spreadsheet(run: Run, folder: Path) -> str:
     rows = "".join(f"{i},{['=1+2', '-x'][i > 9]}\n" for i in range(20))
     (folder / "t.csv").write_text(f"size,=kind\n{rows}")
     assert run("train", "t.csv", "--model", "tree", "--folds", "0").exit_code == 0
-    cells = ["@SUM(A1)", "+49 (30) 1", "\tx", "-3.5", "+1e-5", "-1.234,50", "=A1", "plain", "-"]
+    cells = ["@SUM(A1)", "+49 (30) 1", "\tx", "\n=x", "-3.5", "+1e-5", "-1.234,50", "=A1", "plain", "-"]
     (folder / "new.csv").write_text("size,note\n" + "".join(f'{i},"{cell}"\n' for i, cell in enumerate(cells)))
     return "t.margrove"
 
@@ -244,7 +244,7 @@ def test_text_that_a_spreadsheet_would_run_is_made_inert(run: Run, folder: Path)
     assert header == ["note", "'=kind"]
     assert {row[1] for row in rows} == {"'=1+2"}
     notes = [row[0] for row in rows]
-    assert notes == ["'@SUM(A1)", "'+49 (30) 1", "'\tx", "-3.5", "+1e-5", "-1.234,50", "'=A1", "plain", "-"]
+    assert notes == ["'@SUM(A1)", "'+49 (30) 1", "'\tx", "'\n=x", "-3.5", "+1e-5", "-1.234,50", "'=A1", "plain", "-"]
 
 
 def test_raw_text_is_written_as_it_is(run: Run, folder: Path) -> None:

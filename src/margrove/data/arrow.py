@@ -54,14 +54,14 @@ def table_from_arrow(arrow: Any, *, source: str, notes: Sequence[str] = (), line
     columns = []
     for name, chunks in zip(names, arrow.columns, strict=True):
         _validate(name, chunks, source)
-        with damage_refused(source, "Arrow", column=name):  # dates beyond the calendar, zones that nobody knows
+        with damage_refused(source, "Arrow", column=name):  # dates outside the calendar, unknown time zones
             columns.append(column_from_arrow(name, chunks, source=source))
     return Table(columns, source=source, notes=(*notes, *said))
 
 
 def _validate(name: str, chunks: Any, source: str) -> None:
-    """Raise `InputError` unless the column is valid: pyarrow reads a file without a look at its offsets and codes, and
-    then follows them outside of their buffers."""
+    """Raise `InputError` unless the column is valid. pyarrow does not check offsets and codes when it reads a file, and
+    would read outside the buffers."""
     import pyarrow as pa
 
     start = 0
@@ -77,7 +77,7 @@ def _validate(name: str, chunks: Any, source: str) -> None:
 
 
 def _row_of(fault: str, chunk: Any) -> int | None:
-    """Return the row that pyarrow's complaint about a chunk is about, where it has one."""
+    """Return the row of the chunk that pyarrow's message names, or None."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -119,8 +119,8 @@ def column_from_arrow(name: str, chunks: Any, *, source: str | None = None) -> C
 
 
 def _cleared(chunk: Any) -> Any:
-    """Return a dictionary array, or one of string views, with zeros in its null cells: valid arrays may have anything
-    there, and pyarrow follows it outside of the buffers when it unifies dictionaries or casts views."""
+    """Return a dictionary array, or one of string views, with zeros in its null cells. The format allows any value in a
+    null cell; pyarrow would follow it outside the buffers."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds

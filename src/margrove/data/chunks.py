@@ -32,7 +32,7 @@ from margrove.progress import Progress, report
 
 HEAD = 1 << 22  # bytes that are looked at to recognise the format and the dialect
 LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 26  # bytes of text read at a time
-MOST_RECORD = 1 << 28  # bytes without the end of a row: a block and a row of 192 MiB
+MOST_RECORD = 1 << 28  # bytes; a row that does not end within this is refused
 _QUOTED = rb'(?:^|(?<=[%s\r\n]))"(?:[^"]|"")*(?:"|\Z)'
 
 
@@ -233,9 +233,9 @@ class _TextFile:
 
     def __init__(self, path: str, encoding: str) -> None:
         self.raw = open_file(Path(path))
-        self.path, magic = path, self.raw.head(16)
-        compression: tuple[str, Any] = compression_of(magic) or ("text", open)
-        self._method, self._open = compression
+        self.path = path
+        found: tuple[str, Any] = compression_of(self.raw.head(16)) or ("text", open)
+        self._method, self._open = found
         self.is_compressed = self._open is not open
         with damage_refused(path, self._method), self._open(path, "rb") as file:
             first = file.read(HEAD)
@@ -269,8 +269,8 @@ class _TextFile:
             for data in self._pieces(file, size):
                 rest += data
                 if len(rest) > MOST_RECORD:
-                    problem = f"the rows do not end within {len(rest) >> 20} MiB"
-                    raise InputError(problem, file=self.path, line=line + 1, cure="Is a quote left open?")
+                    problem = f"no row ends within {len(rest) >> 20} MiB"
+                    raise InputError(problem, file=self.path, line=line + 1, cure="Check for an unclosed quote.")
                 while skipped > line and (end := _line_end(rest)):
                     rest, line = rest[end:], line + 1
                 if skipped > line:

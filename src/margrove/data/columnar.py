@@ -29,7 +29,7 @@ def read_columnar(content: Content, form: Format) -> Table:
         batches.append(batch)
         n_rows += batch.num_rows
         n_bytes += batch.get_total_buffer_size()
-        # The table takes as much again, or 8 bytes for each cell where pyarrow takes less.
+        # The table needs as much again, at least 8 bytes per cell.
         check_memory(max(n_bytes, 8 * n_rows * batch.num_columns), content.name)
     if n_rows == 0:
         raise InputError("the file has columns but no rows", file=content.name, cure="Was it fully written?")

@@ -1,15 +1,16 @@
-"""Refuse to read what does not fit in the free memory, before it is exhausted."""
+"""Refuse files that need more memory than is free."""
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 from margrove.errors import InputError
 
-SMALL = 1 << 27  # bytes: less than 128 MiB is read without a look at the free memory
-CELL = 20  # bytes of a cell while text is parsed, as measured: a float64 of pyarrow's and one of ours, and some
+SMALL = 1 << 27  # bytes; below 128 MiB the free memory is not checked
+CELL = 20  # bytes per cell while text is parsed, measured: pyarrow's float64, our float64 and overhead
 
 
 def check_memory(needed: int, file: str) -> None:
@@ -17,7 +18,7 @@ def check_memory(needed: int, file: str) -> None:
     if needed <= SMALL or needed <= (free := free_memory()):
         return
     raise InputError(
-        f"it takes about {needed / 1e9:.1f} GB of memory to read, and {free / 1e9:.1f} GB are free",
+        f"reading it takes about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB are free",
         file=file,
         cure="Read a part of it, or its rows a chunk at a time with read_chunks.",
     )
@@ -25,9 +26,11 @@ def check_memory(needed: int, file: str) -> None:
 
 def free_memory() -> int:
     """Return the bytes that this process can still take: the least of what the machine, its control group and the
-    limit of its address space leave. Where the system does not say, there is no limit."""
+    limit of its address space leave. A limit that the system does not report is ignored."""
     left = [sys.maxsize]
     unknown = suppress(ImportError, AttributeError, OSError, ValueError)
+    with unknown:
+        left.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     with unknown:
         left.append(1024 * _number("/proc/meminfo", "MemAvailable:"))
     with unknown:  # "4:memory:/job" in version 1 of control groups, "0::/job" in version 2; a container sees "/"

@@ -17,7 +17,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from margrove.data.columns import category_column, clip, named, numeric_column
-from margrove.data.frames import as_table, check_finite
+from margrove.data.frames import as_table, check_finite, check_sparse
 from margrove.data.memory import check_memory
 from margrove.data.source import Content, binary_file, damage_refused
 from margrove.data.table import Table
@@ -104,7 +104,7 @@ def _csr(arrays: _Arrays, name: str, content: Content) -> Any:
     cells, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in _CSR_PARTS)
     try:
         matrix = scipy.sparse.csr_matrix((cells, indices, indptr), shape=tuple(shape))
-        matrix.check_format(full_check=True)
+        check_sparse(matrix)
     except (ValueError, TypeError) as error:
         problem = f"the parts of the sparse matrix {name!r} do not fit together ({clip(str(error), 80)})"
         raise InputError(problem, file=content.name, cure="Write the file again.") from None

@@ -218,29 +218,26 @@ def compression_of(head: bytes) -> tuple[str, Callable[..., Any]] | None:
 
 
 def _decompressed(content: Content, method: str, opener: Callable[..., Any]) -> bytes:
-    """Return the decompressed content. A small file may hold any amount, so the free memory is checked on the way."""
+    """Return the decompressed content. A small file may expand to any size, so the free memory is checked after each
+    piece."""
     whole = io.BytesIO()
     with damage_refused(content.name, method), opener(content.path or io.BytesIO(content.data), "rb") as file:
         while piece := file.read(PIECE):
             whole.write(piece)
-            check_memory(whole.tell(), content.name)  # to parse it takes as much again, at least
+            check_memory(whole.tell(), content.name)  # parsing needs at least as much again
     return whole.getvalue()
 
 
 @contextmanager
 def damage_refused(file: str, form: str, cure: str = AGAIN, column: str | None = None) -> Iterator[None]:
-    """Turn what a parser of another library raises into an `InputError` that names the file.
-
-    Parsers meet damaged bytes with nearly every exception there is: zlib.error, tokenize.TokenError, struct.error,
-    NotImplementedError, MemoryError for a size that nothing can have.
-    """
+    """Turn what a parser raises into an `InputError`. Parsers raise many kinds of exception on damaged bytes."""
     try:
         yield
-    except (MargroveError, FileNotFoundError):
+    except (MargroveError, FileNotFoundError):  # chunks tell of a file that is gone
         raise
     except Exception as error:
         reason = clip(str(error).rstrip("."), 100) or type(error).__name__
-        raise InputError(f"the {form} data cannot be read ({reason})", file=file, column=column, cure=cure) from None
+        raise InputError(f"the {form} data cannot be read ({reason})", file=file, column=column, cure=cure) from error
 
 
 def recognise(content: Content, *, is_encoded: bool = False) -> Format:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from margrove.data.columns import named
 from margrove.data.encoding import numbers_of
+from margrove.data.frames import as_array
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError
 
@@ -35,7 +36,7 @@ def walker(chunks: Any) -> Callable[[], Iterator[Chunk]]:
     """
     if isinstance(chunks, (tuple, list)) and len(chunks) in (2, 3) and _is_matrix(chunks[0]):
         X, *rest = chunks
-        rows = X.tocsr() if sp.issparse(X) else X  # other sparse formats have no slices of rows
+        rows = as_array(X).tocsr() if sp.issparse(X) else X  # other sparse formats have no slices of rows
         return lambda: _slices(rows, *rest)
     if callable(chunks) and not hasattr(chunks, "__iter__"):
         return lambda: _parts_of(chunks())

@@ -238,7 +238,7 @@ def predict(
         ),
     ] = "none",
     raw: Annotated[
-        bool, typer.Option("--raw", help="Write text as it is, also formulas.", rich_help_panel=_OUTPUT)
+        bool, typer.Option("--raw", help="Write text cells unchanged, including formulas.", rich_help_panel=_OUTPUT)
     ] = False,
     missing: Missing = None,
     no_header: NoHeader = False,

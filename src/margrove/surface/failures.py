@@ -91,7 +91,7 @@ def failures_told() -> Iterator[None]:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether it is Ctrl-C, or what became of it inside an import: compiled modules make an ImportError of it."""
+    """Return whether the error is Ctrl-C. Compiled modules turn it into an ImportError during import."""
     while isinstance(error, ImportError):
         error = error.__cause__ or error.__context__
     return isinstance(error, KeyboardInterrupt)

@@ -1,9 +1,5 @@
-"""What Ctrl-C does before, during and after the work of a command.
-
-Before it, one line and the exit code 130 at once: an exception in the midst of an import would end in a traceback of
-whatever library was being imported. During it, a KeyboardInterrupt, which fits and searches answer by keeping what they
-have. After it nothing: Python only shuts down.
-"""
+"""Handle Ctrl-C. During imports: print one line and exit with 130, because an exception would end in a library's
+traceback. During work: KeyboardInterrupt. During shutdown: ignore it."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ _is_entered = False  # whether this process is the command line's own
 
 
 def begin() -> None:
-    """The process has begun. A process that is started with Ctrl-C ignored, such as a background one, goes on so."""
+    """Install the handler for the import phase, unless the process was started with Ctrl-C ignored."""
     global _is_entered
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
@@ -23,13 +19,13 @@ def begin() -> None:
 
 
 def begin_work() -> None:
-    """The work begins."""
+    """Restore KeyboardInterrupt."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def end_work() -> None:
-    """The work is done, or interrupted: another Ctrl-C does not disturb the end."""
+    """Ignore further Ctrl-C while the process ends."""
     if _is_entered:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from margrove.atomic import replace_file
 from margrove.data import Table, TableEncoder
 from margrove.data.inspection import is_identifier
 from margrove.errors import ConvergenceWarning, DataWarning, InputError, ModelFileError
 from margrove.store import describe, load, save
+from margrove.store.fault import FaultError
+from margrove.store.files import write
 from margrove.surface.cures import warnings_in_shell
 from margrove.surface.learners import Learner
 from margrove.surface.preparation import AS_USUAL, Preparation
 from margrove.surface.reading import STANDARD_STREAM
+from margrove.surface.screen import put
 
 
 def build_model(
@@ -134,23 +136,18 @@ def check_output(output: str, example: str, *inputs: str | None) -> None:
     if output == STANDARD_STREAM:
         return
     check_folder(output, example)
-    for path in inputs:
-        is_read = path is not None and path != STANDARD_STREAM and Path(path).exists() and Path(output).exists()
-        if path is not None and is_read and Path(path).samefile(output):
+    for path in filter(None, inputs):
+        is_read = path != STANDARD_STREAM and os.path.exists(path) and os.path.exists(output)
+        if is_read and os.path.samefile(path, output):
             raise InputError("is what is being read, so it is not overwritten", file=output, cure="Choose another: -o.")
 
 
 def write_content(content: bytes, path: str | Path) -> None:
     """Write a file, all of it or nothing; one that is there keeps its permissions."""
-    file = Path(path)
     try:
-        if file.exists() and not file.is_file():
-            file.write_bytes(content)  # a pipe or a device
-        else:
-            replace_file(file, content, file.stat().st_mode if file.exists() else None)
-    except OSError as error:
-        cure = "Choose another place: -o."
-        raise InputError(f"it cannot be written: {error.strerror}", file=str(path), cure=cure) from error
+        write(path, content)
+    except FaultError as error:
+        raise InputError(error.problem, file=str(path), cure="Choose another place: -o.") from error
 
 
 def write_model(model: Any, path: str) -> None:
@@ -161,8 +158,7 @@ def write_model(model: Any, path: str) -> None:
     # In memory first: a pipe gets all of it or nothing.
     content = io.BytesIO()
     save(model, content)
-    sys.stdout.buffer.write(content.getvalue())
-    sys.stdout.buffer.flush()
+    put(content.getvalue())
 
 
 def read_model(path: str) -> Any:

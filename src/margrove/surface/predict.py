@@ -41,8 +41,8 @@ from margrove.transfer.pictures import PictureFolder
 from margrove.transfer.softmax import SoftmaxClassifier
 
 UNNAMED_TARGET = "prediction"  # the column's name where the model does not know its target's
-# What a spreadsheet takes for a formula, which may start programs and send cells away. Numbers with a sign are none.
-_FORMULA = re.compile(r"(?s)(?![+-][\d.,]+(?:[eE][+-]?\d+)?\Z)[=+\-@\t\r].")
+# Text that a spreadsheet reads as a formula, which can start programs. Signed numbers are not formulas.
+_FORMULA = re.compile(r"(?s)(?![+-][\d.,]+(?:[eE][+-]?\d+)?\Z)[=+\-@\t\r\n].")
 
 
 @dataclass(frozen=True)

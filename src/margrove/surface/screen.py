@@ -132,7 +132,7 @@ def aside(text: str, *, style: str = "") -> None:
 
 
 def put(content: bytes) -> None:
-    """Write data to standard output: as it is, but with control characters shown where that is a terminal."""
+    """Write data to standard output. On a terminal, show control characters as escapes."""
     if sys.stdout.isatty():
         content = visible(content.decode(errors="replace"), keep="\n\t").encode()
     sys.stdout.buffer.write(content)
@@ -169,7 +169,7 @@ class _Console(Console):
     broken_pipe: BrokenPipeError | None = None  # of standard output, where it was outlived
 
     def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
-        """What is printed, piece by piece: no text in it is a command for the terminal."""
+        """Yield segments with control characters shown as escapes."""
         for text, style, control in super().render(*args, **kwargs):
             yield Segment(text if control else visible(text, keep="\n"), style, control)
 

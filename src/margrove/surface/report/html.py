@@ -79,18 +79,15 @@ def _plotly() -> str:
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=_shown
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
+    environment.finalize = lambda value: visible(value, keep="\n") if type(value) is str else value  # Markup is our own
     environment.filters["kind"] = lambda block: type(block).__name__
     environment.filters["markup"] = Markup  # of our own drawings, whose texts are escaped already
     environment.filters["png"] = lambda content: f"data:image/png;base64,{base64.b64encode(content).decode()}"
     environment.globals["shade"] = _shade
     environment.globals["colours"] = OKABE_ITO
     return environment.from_string(_own("template.html.j2"))
-
-
-def _shown(value: Any) -> Any:
-    return visible(value, keep="\n") if type(value) is str else value  # Markup is our own
 
 
 def _shade(counts: list[int], place: int) -> tuple[str, bool]:
