@@ -40,7 +40,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import has_fit_parameter
 from tests.attack import children, tables
-from tests.attack.independent import complaints, is_checked
+from tests.attack.independent import complaints
 from tests.attack.parameters import PARAMETERS, parameters
 
 GRACE = 5.0  # seconds that a fit may take beyond its time limit, on a busy machine
@@ -156,12 +156,21 @@ def _peer_errors(case: Case, call: str, points: Any = None) -> tuple[type[BaseEx
 
 def is_malformed(X: Any) -> bool:
     """Whether X is a sparse matrix whose arrays contradict each other: scikit-learn crashes on some of them."""
-    try:
-        if sp.issparse(X) and X.format == "csr":
-            X.check_format(full_check=True)
-    except ValueError:
-        return True
-    return False
+    if not sp.issparse(X) or X.format not in ("csr", "csc", "coo"):
+        return False
+    stored = len(X.data)
+    if X.format == "coo":
+        places = [(each, size) for each, size in zip(X.coords, X.shape, strict=True)]
+    else:
+        outer, inner = X.shape if X.format == "csr" else X.shape[::-1]
+        start = np.asarray(X.indptr, np.int64)
+        if len(start) != outer + 1 or start[0] != 0 or (np.diff(start) < 0).any() or start[-1] > stored:
+            return True
+        stored, places = int(start[-1]), [(X.indices, inner)]
+    return any(
+        len(each) < stored or (stored > 0 and (each[:stored].min() < 0 or each[:stored].max() >= size))
+        for each, size in places
+    )
 
 
 # ---- one case
@@ -310,7 +319,7 @@ def _check_certificate(case: Case, model: Any, certificate: Any, status: str, ca
     )
     if found:
         raise FaultError("false", f"status {status}; " + "; ".join(found)[:600])
-    return is_checked(model)
+    return found is not None
 
 
 def _plain_numbers(X: Any) -> Any:

@@ -24,20 +24,17 @@ Wide = np.longdouble
 Array = Any
 
 
-def complaints(model: Any, X: Array, y: Array, weight: Array | None, certificate: Any) -> list[str]:
-    """Return what is wrong with a certificate that holds; X is (n, d) of numbers, y of shape (n,) or None."""
+def complaints(model: Any, X: Array, y: Array, weight: Array | None, certificate: Any) -> list[str] | None:
+    """Return what is wrong with a certificate that holds, or None if it was not checked; X is (n, d) of numbers, y of
+    shape (n,) or None."""
     name = type(model).__name__
     check = _CHECKS.get(name)
     if check is None:
-        return []
+        return None
     own = np.ones(len(X), Wide) if weight is None else np.asarray(weight, Wide)
     with np.errstate(all="ignore"):
-        return [f"{name}: {words}" for words in check(model, wide(X), y, own, certificate)]
-
-
-def is_checked(model: Any) -> bool:
-    """Whether there is a check for models of this kind."""
-    return type(model).__name__ in _CHECKS
+        found = check(model, wide(X), y, own, certificate)
+    return None if found is None else [f"{name}: {words}" for words in found]
 
 
 def wide(values: Any) -> Array:
@@ -144,10 +141,10 @@ def _machines_of(model: Any, n: int) -> list[tuple[Array, Array]]:
     return found
 
 
-def _classifier(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str]:
+def _classifier(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str] | None:
     K, is_nu = kernel_matrix(model, X), hasattr(model, "nu")
     if K is None or not np.isfinite(K).all() or not isinstance(model.multiclass, str):
-        return []
+        return None
     own, said = _by_class(model, y, own), []
     place = {label: k for k, label in enumerate(model.classes_.tolist())}
     codes = np.array([place[label] for label in y.tolist()])
@@ -182,19 +179,19 @@ def _one_machine(model: Any, X: Array, own: Array) -> tuple[Array, Array, Array,
     return rows, K[np.ix_(rows, rows)] @ beta[rows], beta[rows], Wide(np.ravel(model.intercept_)[0])
 
 
-def _one_class(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str]:
+def _one_class(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str] | None:
     given = _one_machine(model, X, own)
     if given is None:
-        return []
+        return None
     rows, f, alpha, b = given
     found = dual_machine(f, np.ones(len(f)), 0 * f, own[rows], alpha, b, None)
     return _judged(model, 0, found, abs(alpha.sum() - model.nu * own[rows].sum()), np.abs(alpha).sum(), certificate)
 
 
-def _regression(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str]:
+def _regression(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str] | None:
     given = _one_machine(model, X, own)
     if given is None:
-        return []
+        return None
     rows, f, beta, b = given
     z, upper = wide(y)[rows], Wide(model.C) * own[rows]
     alpha = np.concatenate([np.maximum(beta, 0), np.maximum(-beta, 0)])
@@ -203,7 +200,7 @@ def _regression(model: Any, X: Array, y: Array, own: Array, certificate: Any) ->
     if hasattr(model, "nu"):
         mass = model.nu * upper.sum()
         if total < mass * (1 - 1e-9):
-            return []  # α and α* share a part that the model does not keep
+            return None  # α and α* share a part that the model does not keep
         found = dual_machine(twice, sign, np.concatenate([-z, z]), both, alpha, b, None)
         by_sign = _violation_by_sign(twice, sign, np.concatenate([-z, z]), both, alpha)
         found = {**found, "violation": by_sign, "off_b": Wide(0)}
@@ -277,13 +274,13 @@ def _gap_complaints(tol: float, P: Wide, D: Wide, number: int, certificate: Any)
     ]
 
 
-def _linear(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str]:
+def _linear(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str] | None:
     w, b = np.atleast_2d(wide(model.coef_)), np.ravel(np.asarray(model.intercept_, Wide))
     b = np.broadcast_to(b, len(w))
     s = 0.0 if not model.fit_intercept else float(model.intercept_scaling) if model.regularize_intercept else math.inf
     dual = getattr(model, "dual_coef_", None)
     if hasattr(model, "dual_steps_"):
-        return []
+        return None
     if not hasattr(model, "classes_"):
         targets, costs, penalty, eps = [wide(y)], [Wide(model.C) * own], "l2", float(model.epsilon)
     else:
@@ -394,9 +391,9 @@ def _least_squares(model: Any, X: Array, y: Array, own: Array, certificate: Any)
     return said
 
 
-def _perceptron(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str]:
+def _perceptron(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str] | None:
     if getattr(model, "variant", "last") != "last":
-        return []
+        return None
     said, claim = [], certificate.claim("rows on the wrong side")
     for number, sign in enumerate(_signs(model, y)):
         f = X @ wide(model.coef_)[number] + Wide(model.intercept_[number])
@@ -442,12 +439,12 @@ _PLAIN_TREE = {
 }
 
 
-def _tree(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str]:
+def _tree(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str] | None:
     if any(getattr(model, name, value) != value for name, value in _PLAIN_TREE.items()) or len(X) > 60:
-        return []
+        return None
     tree, X = model.tree_, X.astype(np.float64)
     if not np.isfinite(X).all() or any(column.test != "threshold" for column in tree.columns):
-        return []
+        return None
     said, weight = [], np.asarray(own, float)
     stack = [(0, weight > 0)]
     while stack:

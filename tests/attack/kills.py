@@ -17,6 +17,7 @@ import argparse
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -178,7 +179,7 @@ def _is_same(file: str, content: bytes, other: bytes | None) -> bool:
     if other is None or content == other:
         return content == other
     if file.endswith(".html"):
-        return content.rstrip().endswith(b"</html>")
+        return re.sub(rb"\d+", b"0", content) == re.sub(rb"\d+", b"0", other)  # dates and times differ
     one, two = (margrove.load(io.BytesIO(each)) for each in (content, other))
     return hasattr(one, "steps") and np.array_equal(one[-1].coef_, two[-1].coef_)
 

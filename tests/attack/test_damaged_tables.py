@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 SEED = 20261116
+STARTING = 120  # seconds, for the imports of a child
 SECONDS = 20  # for one file; a sound one takes some milliseconds
 MEMORY = 8 << 30  # bytes of address space for a child
 
@@ -179,7 +180,7 @@ def outcomes(n: int, folder: Path) -> list[tuple[int, str, str]]:
     found: dict[int, tuple[int, str, str]] = {}
     while len(found) < n:
         command = [sys.executable, __file__, str(len(found)), str(n), str(folder)]
-        child = subprocess.run(command, capture_output=True, text=True, check=False)
+        child = subprocess.run(command, capture_output=True, text=True, check=False, timeout=STARTING + n * SECONDS)
         lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         before = len(found)
         found = {number: (number, name, outcome) for number, name, outcome in lines}
@@ -187,7 +188,8 @@ def outcomes(n: int, folder: Path) -> list[tuple[int, str, str]]:
             assert len(found) > before, child.stderr
             number, name, _ = found[max(found)]
             found[number] = (number, name, f"the process ended with {child.returncode}: {child.stderr[-300:]}")
-            log.open("a").write(json.dumps(found[number]) + "\n")
+            with log.open("a") as file:
+                print(json.dumps(found[number]), file=file)
     return [found[number] for number in sorted(found)]
 
 

@@ -1,7 +1,7 @@
 """Change any public array of a fitted model, and its certificate fails: of every learner that has one.
 
-An array is changed in four ways: negated, one entry changed, moved by one place, its last entry dropped. Then `certify`
-must deny the model or refuse it with a `MargroveError`. An array that cannot be changed passes.
+An array is changed in four ways: negated, one entry changed, moved by one place, its last entry dropped.
+Then `certify` must deny the model or refuse it with a `MargroveError`. An array that cannot be changed passes.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def test_a_certificate_fails_as_soon_as_one_array_is_another(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", margrove.errors.ConvergenceWarning)
         model = learner.fit(*data)
-    assert certify(model, *data).holds or str(model.status_) != "converged"
+    assert certify(model, *data).holds
     accepted, n_tried = [], 0
     for path, array in arrays_in(model):
         for what, other in changes_of(array).items():
