@@ -1,6 +1,6 @@
 """Change any public array of a fitted model, and its certificate fails: of every learner that has one.
 
-An array is changed in four ways: negated, one entry changed, moved by one place, its last entry dropped.
+An array is changed in five ways: negated, one entry changed, one entry NaN, moved by one place, its last entry dropped.
 Then `certify` must deny the model or refuse it with a `MargroveError`. An array that cannot be changed passes.
 """
 
@@ -112,11 +112,13 @@ def changes_of(array):
     one = array.copy()
     first = int(np.argmax(np.isfinite(one.ravel()))) if one.dtype.kind == "f" else 0
     entry = one.reshape(-1)[first]
+    gap = one.copy()
     if one.dtype.kind == "f":
         one.reshape(-1)[first] = entry * 1.5 + 0.1
+        gap.reshape(-1)[first] = np.nan if gap.size > 1 else entry  # all NaN means that it is not known
     else:
         one.reshape(-1)[first] = {"b": lambda: not entry, "U": lambda: "z"}.get(one.dtype.kind, lambda: entry + 1)()
-    found = {"one entry": one, "moved": np.roll(array, 1, axis=0), "dropped": array[:-1]}
+    found = {"one entry": one, "one NaN": gap, "moved": np.roll(array, 1, axis=0), "dropped": array[:-1]}
     if array.dtype.kind in "fi":
         found["negated"] = -array
     return {what: other for what, other in found.items() if not same(other, array)}

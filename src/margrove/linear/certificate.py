@@ -315,7 +315,7 @@ def _retrace(model: Any, evidence: _Evidence, machine: int) -> _Retraced:
         average += (total - times[part] + 1.0) / max(1, total) @ corrections
         size += float(np.abs(corrections).sum())
         if model.variant == "voted":
-            off = max(off, float(np.abs(model.prototypes_[start:stop][part] - after).max(initial=0)))
+            off = float(np.maximum(off, np.abs(model.prototypes_[start:stop][part] - after).max(initial=0)))
         v = after[-1]
     if model.variant == "averaged":
         off = float(_norms((np.append(model.coef_[machine], model.intercept_[machine]) - average)[None])[0])

@@ -487,7 +487,7 @@ def _certify_joint(model: Any, X: Any, codes: NDArray[np.intp], cost: NDArray[np
         upper = np.zeros_like(f)
         upper[own] = cost[rows]
         above = (part.T - upper).max(initial=0)
-        outside = max(outside, float(above), float(np.abs(part.sum(axis=0)).max(initial=0)))
+        outside = float(np.maximum(outside, np.maximum(above, np.abs(part.sum(axis=0)).max(initial=0))))
         brought += float(part.T[own].sum())
         pull += part @ block
         total += part.sum(axis=1)
