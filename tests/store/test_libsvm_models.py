@@ -382,6 +382,7 @@ def test_other_files_are_told_as_such(tmp_path):
             read_libsvm_model(path)
 
 
+@pytest.mark.slow  # SciPy counts the columns
 def test_a_column_number_of_two_thousand_million_takes_no_memory():
     model = read_libsvm_model(io.BytesIO(GOOD.replace("3:2", "2000000000:2").encode()))
     assert model.n_features_in_ == 2_000_000_000

@@ -449,6 +449,7 @@ def test_what_the_model_is_fitted_with_is_what_was_chosen(run: Run) -> None:
 # ----------------------------------------------------------------------------------------------------- numbers and text
 
 
+@pytest.mark.slow
 def test_a_quantity_is_estimated_by_the_best_of_its_learners(run: Run, folder: Path) -> None:
     rng = np.random.default_rng(1)
     x = rng.uniform(-2, 2, size=(150, 2))

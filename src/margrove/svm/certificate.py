@@ -300,7 +300,7 @@ def _claims(model: Any, machines: list[Machine], findings: list[Finding], form: 
     claims = claims_of(machines, findings, form, float(model.tol), kernel_of(model))
     scale, norm = np.abs([machine.scale for machine in machines]), np.array([finding.norm for finding in findings])
     allowed = [_OF_ITS_SIZE * each.size + _SINGLE * each.rounding * each.sum_alpha for each in findings]
-    off = np.nan_to_num(np.divide(allowed, np.maximum(norm, np.sqrt(allowed))))  # 0/0 of a model without support vectors
+    off = np.nan_to_num(np.divide(allowed, np.maximum(norm, np.sqrt(allowed))))  # 0/0: no support vectors
     return claims + recorded(model, norm_=(scale * norm, scale * off))
 
 
