@@ -277,10 +277,10 @@ def parameters(name: str, rng: Rng, nonsense: float = 0.05) -> dict[str, Any]:
     given = {key: draw(rng) for key, draw in drawn.items() if key in kept or rng.random() < share}
     if rng.random() < nonsense:
         given[list(drawn)[rng.integers(len(drawn))]] = _NONSENSE(rng)
-    elif given.get("engine") == "reference":  # it keeps no clock
+    elif given.get("engine") == "reference" and "cv" in drawn:  # it keeps no clock
+        del given["engine"]
+    elif given.get("engine") == "reference":
         given.pop("time_limit", None)
-        if "cv" in drawn:
-            del given["engine"]
-        elif "max_iter" in drawn:
+        if "max_iter" in drawn:
             given["max_iter"] = 1000
     return given
