@@ -362,6 +362,15 @@ def _of_wrong_shape(rng: Rng, y: Array) -> Any:
     return shapes[kind]
 
 
+_ODD_TARGETS: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
+    ("first odd", 0.7, lambda rng, y: _first_is(Odd())(rng, y)),
+    ("first spiteful", 0.4, lambda rng, y: _first_is(Spiteful())(rng, y)),
+    ("first list", 0.5, lambda rng, y: _first_is([1])(rng, y)),
+    ("first decimal", 0.5, lambda rng, y: _first_is(Decimal("1.5"))(rng, y)),
+    ("wrong shape", 2, _of_wrong_shape),
+    ("sparse column", 0.5, lambda rng, y: sp.csr_matrix(y[:, None])),
+]
+
 _LABELS: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
     ("integers", 80, lambda rng, y: y),
     ("signs", 5, lambda rng, y: np.where(y > 0, 1, -1)),
@@ -385,12 +394,7 @@ _LABELS: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
     ("first text", 1, _first_is("text")),
     ("first beyond int64", 1.5, lambda rng, y: _first_is(10 ** int(rng.choice([19, 25, 400])))(rng, y)),
     ("uint64", 0.7, lambda rng, y: y.astype(np.uint64) + np.uint64(2**63)),
-    ("first odd", 0.7, lambda rng, y: _first_is(Odd())(rng, y)),
-    ("first spiteful", 0.4, lambda rng, y: _first_is(Spiteful())(rng, y)),
-    ("first list", 0.5, lambda rng, y: _first_is([1])(rng, y)),
-    ("first decimal", 0.5, lambda rng, y: _first_is(Decimal("1.5"))(rng, y)),
-    ("wrong shape", 2, _of_wrong_shape),
-    ("sparse column", 0.5, lambda rng, y: sp.csr_matrix(y[:, None])),
+    *_ODD_TARGETS,
 ]
 
 _VALUES: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
@@ -416,12 +420,7 @@ _VALUES: list[tuple[str, float, Callable[[Rng, Array], Any]]] = [
     ("float NaN", 2, lambda rng, y: np.where(np.arange(len(y)) == 0, np.nan, y)),
     ("infinite", 2, lambda rng, y: np.where(np.arange(len(y)) == 0, -np.inf, y)),
     ("first beyond int64", 1.5, lambda rng, y: _first_is(10 ** int(rng.choice([19, 25, 400])))(rng, y)),
-    ("first odd", 0.7, lambda rng, y: _first_is(Odd())(rng, y)),
-    ("first spiteful", 0.4, lambda rng, y: _first_is(Spiteful())(rng, y)),
-    ("first list", 0.5, lambda rng, y: _first_is([1])(rng, y)),
-    ("first decimal", 0.5, lambda rng, y: _first_is(Decimal("1.5"))(rng, y)),
-    ("wrong shape", 2, _of_wrong_shape),
-    ("sparse column", 0.5, lambda rng, y: sp.csr_matrix(y[:, None])),
+    *_ODD_TARGETS,
 ]
 
 _WEIGHTS: list[tuple[str, float, Callable[[Rng, int], Any]]] = [

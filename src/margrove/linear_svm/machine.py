@@ -243,11 +243,12 @@ class LinearSupportVectorMachine(BaseEstimator):
         cells = ((X.nnz if sp.issparse(X) else n * d) + _CELLS_PER_ROW * n) * len(self.intercept_)
         # A step of Newton's method with its d × d matrix costs as much as d/64 passes: BLAS is fast.
         passes = self.n_iter_ * (max(1, d // 64) if self.solver_ == "newton" else 1)
-        rounding = ROUNDING_OF_SUMS * float(self.C) * n * np.abs(weights_of(self)).sum(axis=1).max()  # where |x| is 1
-        share = rounding / (float(self.tol) * max(self.primal_.min(), np.finfo(np.float64).tiny))
-        may_round = share * _USUALLY_LARGEST > 1 and share * max(float(X.max()), -float(X.min())) > 1
-        is_cheap = cells <= _SMALL_CELLS or (passes >= _CHEAP_BESIDE_PASSES and self.time_limit is None)
-        keep_certificate(self, certify(self, *given) if is_cheap or may_round else solver_certificate(self, n, names))
+        is_due = cells <= _SMALL_CELLS or (passes >= _CHEAP_BESIDE_PASSES and self.time_limit is None)
+        if not is_due:
+            rounding = ROUNDING_OF_SUMS * float(self.C) * n * np.abs(weights_of(self)).sum(axis=1).max()  # for |x| of 1
+            share = rounding / (float(self.tol) * max(self.primal_.min(), np.finfo(np.float64).tiny))
+            is_due = share * _USUALLY_LARGEST > 1 and share * max(float(X.max()), -float(X.min())) > 1
+        keep_certificate(self, certify(self, *given) if is_due else solver_certificate(self, n, names))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
