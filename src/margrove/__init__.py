@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from margrove.boost.classifier import AdaBoostClassifier
     from margrove.boost.regressor import AdaBoostRegressor
     from margrove.certificate import Certificate, Claim, certify
-    from margrove.checkpoint import Checkpoint
     from margrove.data import Column, Table, TableEncoder, as_table, load_penguins, read_table
     from margrove.linear.centroid import BasicLinearClassifier
     from margrove.linear.kernel_perceptron import KernelPerceptron
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from margrove.multiclass.bit_string import BitStringClassifier
     from margrove.multiclass.one_vs_one import OneVsOneClassifier
     from margrove.multiclass.one_vs_rest import OneVsRestClassifier
+    from margrove.run.checkpoint import Checkpoint
     from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
     from margrove.select.selector import ImpuritySelector
     from margrove.status import Status
@@ -84,7 +84,7 @@ _PUBLIC = {
     "Certificate": "margrove.certificate",
     "Claim": "margrove.certificate",
     "certify": "margrove.certificate",
-    "Checkpoint": "margrove.checkpoint",
+    "Checkpoint": "margrove.run.checkpoint",
     "Status": "margrove.status",
     "Column": "margrove.data",
     "Table": "margrove.data",

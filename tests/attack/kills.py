@@ -67,7 +67,7 @@ def checkpoint(folder: Path, is_new: bool) -> None:
 
 def _fitted(folder: Path) -> Any:
     import margrove
-    from margrove.engine import slices
+    from margrove.run import slices
 
     slices.SLICE = 1e-3  # seconds between two occasions to write
     X, y = np.random.default_rng(3).normal(size=(300, 4)), np.arange(300) % 2

@@ -35,9 +35,9 @@ from margrove import (
     certify,
     load_penguins,
 )
-from margrove.engine.slices import forget_interruption
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
-from margrove.progress import watched
+from margrove.run.progress import watched
+from margrove.run.slices import forget_interruption
 from margrove.status import Status
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from margrove.engine.native import kernel_decision
+from margrove.engine.native.core import kernel_sums
 from margrove.svm.kernels import NATIVE_KERNELS, Kernel
 
 KERNELS = [Kernel(name, gamma=0.3, coef0=0.5, degree=3.0) for name in NATIVE_KERNELS]
@@ -29,7 +29,7 @@ def test_native_kernel_equals_the_formula(kernel, dtype, is_sparse, d, rng):
     expected = kernel.matrix(X, Z)
     if is_sparse:
         X, Z = sp.csr_matrix(X), sp.csr_matrix(Z)
-    found = kernel_decision(kernel, X, Z, np.eye(5), n_jobs=2)
+    found = kernel_sums(kernel, X, Z, np.eye(5), n_jobs=2)
     np.testing.assert_allclose(
         found,
         expected,
@@ -43,24 +43,24 @@ def test_rbf_keeps_its_digits_far_from_the_origin(dtype, rng):
     near = rng.integers(0, 4, size=(40, 3)).astype(np.float64)
     expected = Kernel("rbf", gamma=0.5).matrix(near, near[:6])
     far = (near + 4096).astype(dtype)
-    found = kernel_decision(Kernel("rbf", gamma=0.5), far, far[:6], np.eye(6), n_jobs=1)
+    found = kernel_sums(Kernel("rbf", gamma=0.5), far, far[:6], np.eye(6), n_jobs=1)
     np.testing.assert_allclose(found, expected, atol=1e-5 if dtype == np.float32 else 1e-9)
 
 
 def test_threads_change_no_bit(rng):
     X, Z, dual = rng.normal(size=(500, 20)), rng.normal(size=(30, 20)), rng.normal(size=(3, 30))
-    one, four = (kernel_decision(Kernel("rbf", gamma=0.1), X, Z, dual, n_jobs=n) for n in (1, 4))
+    one, four = (kernel_sums(Kernel("rbf", gamma=0.1), X, Z, dual, n_jobs=n) for n in (1, 4))
     assert np.array_equal(one, four)
 
 
 def test_no_support_vector_and_no_row(rng):
     kernel = Kernel("linear")
-    assert kernel_decision(kernel, rng.normal(size=(3, 2)), np.empty((0, 2)), np.empty((1, 0)), 1).tolist() == [
+    assert kernel_sums(kernel, rng.normal(size=(3, 2)), np.empty((0, 2)), np.empty((1, 0)), 1).tolist() == [
         [0],
         [0],
         [0],
     ]
-    assert kernel_decision(kernel, np.empty((0, 2)), rng.normal(size=(3, 2)), np.ones((1, 3)), 1).shape == (
+    assert kernel_sums(kernel, np.empty((0, 2)), rng.normal(size=(3, 2)), np.ones((1, 3)), 1).shape == (
         0,
         1,
     )

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from margrove.engine import Effort
-from margrove.engine.native import solve
+from margrove.engine import Effort, Native
 from margrove.linear import reference
 from margrove.linear.problem import (
     CentroidProblem,
@@ -57,7 +56,7 @@ def test_perceptron_walks_as_the_reference(variant, spread, shuffle, d, form, rn
         seeds=(3, 1 << 40, 5),
         fit_intercept=d != 8,
     )
-    found, expected = solve(problem, EFFORT), reference.perceptron(problem)
+    found, expected = Native().solve(problem, EFFORT), reference.perceptron(problem)
     np.testing.assert_array_equal(found.mistakes, expected.mistakes)
     np.testing.assert_array_equal(found.last_pass, expected.last_pass)
     np.testing.assert_allclose(found.alpha, expected.alpha, rtol=1e-12, atol=1e-12)
@@ -73,7 +72,7 @@ def test_perceptron_walks_as_the_reference(variant, spread, shuffle, d, form, rn
 def test_perceptron_stalls_as_the_reference(rng):
     X, codes = blobs(rng, 80, 4, 2, 3.0)
     problem = PerceptronProblem(X, one_vs_rest_signs(codes, 2), tol=0.01, n_iter_no_change=3, max_iter=500, seeds=(9,))
-    found, expected = solve(problem, EFFORT), reference.perceptron(problem)
+    found, expected = Native().solve(problem, EFFORT), reference.perceptron(problem)
     assert found.status == expected.status == "stalled"
     assert found.n_iter == expected.n_iter < 500
     np.testing.assert_allclose(found.coef, expected.coef)
@@ -85,7 +84,7 @@ def test_perceptron_goes_on_from_a_given_start(rng):
     problem = PerceptronProblem(X, one_vs_rest_signs(codes, 2), max_iter=3, seeds=(9,), start=start)
     for variant in ("last", "averaged"):
         varied = replace(problem, variant=variant)
-        np.testing.assert_allclose(solve(varied, EFFORT).coef, reference.perceptron(varied).coef)
+        np.testing.assert_allclose(Native().solve(varied, EFFORT).coef, reference.perceptron(varied).coef)
 
 
 def test_slices_of_time_change_nothing(rng):
@@ -115,7 +114,7 @@ def test_kernel_perceptron_walks_as_the_reference(name, form, rng):
     gamma = 0.01 if name == "sigmoid" else 0.2  # tanh near 1 makes every value alike, and then rounding decides
     kernel = Kernel(name, gamma=gamma, coef0=0.1, degree=2)
     problem = KernelPerceptronProblem(X, kernel, one_vs_rest_signs(codes, 3), max_iter=5, seeds=(1, 2, 3), eta=0.25)
-    found, expected = solve(problem, EFFORT), reference.kernel_perceptron(problem)
+    found, expected = Native().solve(problem, EFFORT), reference.kernel_perceptron(problem)
     if form == "float32":  # kernel values are float32 there: compare what they decide, not each count
         assert np.abs(found.alpha - expected.alpha).sum() <= 0.1 * expected.alpha.sum()
         return
@@ -132,9 +131,9 @@ def test_a_small_cache_changes_nothing(rows_kept, rng):
         X, Kernel("rbf", gamma=0.2), sign, max_iter=8, seeds=(1,), cache_bytes=rows_kept * 40 * 8
     )
     expected = reference.kernel_perceptron(problem)
-    np.testing.assert_array_equal(solve(problem, EFFORT).alpha, expected.alpha)
+    np.testing.assert_array_equal(Native().solve(problem, EFFORT).alpha, expected.alpha)
     by_call = replace(problem, kernel=Kernel("callable", function=lambda a, b: problem.kernel.matrix(a, b)))
-    np.testing.assert_array_equal(solve(by_call, EFFORT).alpha, expected.alpha)
+    np.testing.assert_array_equal(Native().solve(by_call, EFFORT).alpha, expected.alpha)
 
 
 @pytest.mark.parametrize("classes", [2, 5])
@@ -149,10 +148,10 @@ def test_centroids_equal_the_reference(classes, form, is_weighted, rng):
     }[form]
     weight = rng.random(9000) if is_weighted else None
     problem = CentroidProblem(X, codes.astype(np.int32), classes, weight)
-    found, expected = solve(problem, EFFORT), reference.basic_linear(problem)
+    found, expected = Native().solve(problem, EFFORT), reference.basic_linear(problem)
     np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(found.intercept, expected.intercept, rtol=1e-10, atol=1e-10)
-    assert np.array_equal(found.coef, solve(problem, Effort(n_jobs=1)).coef)
+    assert np.array_equal(found.coef, Native().solve(problem, Effort(n_jobs=1)).coef)
 
 
 @pytest.mark.parametrize("shape", [(60, 5), (10, 30)])
@@ -163,6 +162,6 @@ def test_least_squares_equals_the_reference(shape, is_sparse, fit_intercept, rng
     weight = rng.integers(0, 3, size=shape[0]).astype(float)
     X = sp.csr_matrix(X) if is_sparse else X
     problem = LeastSquaresProblem(X, one_vs_rest_signs(codes, 3), weight, fit_intercept)
-    found, expected = solve(problem, EFFORT), reference.least_squares(problem)
+    found, expected = Native().solve(problem, EFFORT), reference.least_squares(problem)
     np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(found.intercept, expected.intercept, rtol=1e-6, atol=1e-7)

@@ -15,10 +15,10 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 from margrove import KernelPerceptron, Perceptron
-from margrove.engine import slices
-from margrove.engine.slices import run_in_slices
 from margrove.errors import ConvergenceWarning
-from margrove.progress import watched
+from margrove.run import slices
+from margrove.run.progress import watched
+from margrove.run.slices import run_in_slices
 from margrove.status import Status, worst
 
 

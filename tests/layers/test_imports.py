@@ -1,6 +1,6 @@
 """The direction of imports (DESIGN, Layout), held by walking the sources.
 
-errors, status, progress, checkpoint, visible, data ← family/problem ← family/reference, engine ← family/certificate
+errors, status, problem, run, visible, data ← family/problem ← family/reference, engine ← family/certificate
 (problem only) ← family/estimators ← store, plots ← surface
 """
 
@@ -20,7 +20,7 @@ FAMILIES = ("linear", "linear_svm", "svm", "tree", "boost", "multiclass", "selec
 def layer(module: str) -> int:
     """How high a module stands; it may import its own layer and those below."""
     room, _, stage = module.removeprefix("margrove.").partition(".")
-    if room in ("errors", "status", "progress", "certificate", "atomic", "checkpoint", "threads", "visible", "_core"):
+    if room in ("errors", "status", "problem", "run", "certificate", "visible", "_core"):
         return 0
     if room == "data":
         return 1

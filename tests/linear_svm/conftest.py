@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from margrove.engine import slices
-from margrove.progress import Progress, watched
+from margrove.run import slices
+from margrove.run.progress import Progress, watched
 
 
 @pytest.fixture

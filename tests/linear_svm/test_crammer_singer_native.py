@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
-from margrove.engine import Effort, slices
-from margrove.engine.native import solve
+from margrove.engine import Effort, Native
 from margrove.engine.native.core import core
 from margrove.linear_svm.problem import CrammerSingerProblem
+from margrove.run import slices
 from margrove.status import Status
 
 
@@ -55,7 +55,7 @@ def asked(X, codes, C=1.0, *, n_classes=None, tol=1e-7, **settings):
 
 def solved(X, codes, C=1.0, **settings):
     problem = asked(X, codes, C, **settings)
-    solution = solve(problem, Effort())
+    solution = Native().solve(problem, Effort())
     check_proof(problem, solution)
     return solution
 
@@ -144,9 +144,9 @@ def test_prices_are_repeats(rng):
 def test_threads_and_slices_change_nothing(rng, is_sparse, monkeypatch):
     X, codes = drawn(rng, n=3000, d=20)
     problem = asked(sp.csr_matrix(X) if is_sparse else X, codes, tol=1e-4)
-    one, three = (solve(problem, Effort(n_jobs=jobs)) for jobs in (1, 3))
+    one, three = (Native().solve(problem, Effort(n_jobs=jobs)) for jobs in (1, 3))
     monkeypatch.setattr(slices, "SLICE", 1e-4)
-    sliced = solve(problem, Effort())
+    sliced = Native().solve(problem, Effort())
     for other in (three, sliced):
         assert np.array_equal(one.beta, other.beta)
         assert (one.primal, one.dual, one.n_iter) == (other.primal, other.dual, other.n_iter)
@@ -193,12 +193,12 @@ def test_one_column(rng):
 def test_beginning_at_the_answer_takes_no_longer(rng):
     X, codes = drawn(rng)
     problem = asked(X, codes, tol=1e-4)
-    cold = solve(problem, Effort())
-    warm = solve(replace(problem, beta=cold.beta), Effort())
+    cold = Native().solve(problem, Effort())
+    warm = Native().solve(replace(problem, beta=cold.beta), Effort())
     assert warm.status is Status.CONVERGED
     assert warm.n_iter < cold.n_iter / 2
     halved = replace(problem, beta=cold.beta, cost=problem.cost / 2)  # β beyond the bounds is scaled down to them
-    check_proof(halved, solve(halved, Effort()))
+    check_proof(halved, Native().solve(halved, Effort()))
 
 
 @pytest.fixture
@@ -208,27 +208,27 @@ def long_problem(rng):
 
 
 def test_a_time_limit_leaves_a_model_with_its_true_gap(long_problem):
-    solution = solve(long_problem, Effort(time_limit=0.02))
+    solution = Native().solve(long_problem, Effort(time_limit=0.02))
     assert solution.status is Status.TIME_LIMIT
     check_proof(long_problem, solution)
 
 
 def test_ctrl_c_leaves_a_model_with_its_true_gap(long_problem, ctrl_c):
     with ctrl_c():
-        solution = solve(long_problem, Effort())
+        solution = Native().solve(long_problem, Effort())
     assert solution.status is Status.INTERRUPTED
     check_proof(long_problem, solution)
 
 
 def test_so_many_passes_and_no_more(long_problem):
-    solution = solve(replace(long_problem, max_iter=2), Effort())
+    solution = Native().solve(replace(long_problem, max_iter=2), Effort())
     assert (solution.status, solution.n_iter) == (Status.MAX_ITER, 2)
     check_proof(long_problem, solution)
 
 
 def test_numbers_that_overflow_are_told(rng):
     X, codes = drawn(rng)
-    solution = solve(asked(X * 1e200, codes), Effort())
+    solution = Native().solve(asked(X * 1e200, codes), Effort())
     assert solution.status is Status.NONFINITE
 
 

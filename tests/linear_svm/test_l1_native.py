@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog, minimize
 from sklearn.svm import LinearSVC
 
-from margrove.engine import Effort, slices
+from margrove.engine import Effort
 from margrove.engine.native.core import core
 from margrove.engine.native.linear_l1 import solve_l1
 from margrove.linear_svm.problem import (
@@ -25,6 +25,7 @@ from margrove.linear_svm.problem import (
     penalty_value,
     within_bounds,
 )
+from margrove.run import slices
 from margrove.status import Status
 
 INTERCEPTS = (0.0, 1.0, 5.0, np.inf)

@@ -16,11 +16,11 @@ from sklearn.exceptions import DataConversionWarning
 import margrove.engine.stream as stream_engine
 from margrove import LinearSVC, LinearSVR, certify, load, save
 from margrove.data import read_chunks
-from margrove.engine import slices
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.linear_svm.problem import LOSSES, implied_pull
 from margrove.linear_svm.pulls import KAPPA_OF_SQUARES, proximal_pull
-from margrove.progress import watched
+from margrove.run import slices
+from margrove.run.progress import watched
 
 CLASS_LOSSES = ("hinge", "squared_hinge")
 VALUE_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")

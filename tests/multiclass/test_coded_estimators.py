@@ -50,7 +50,7 @@ from margrove.multiclass import codes
 from margrove.multiclass.certificate import column_certificates
 from margrove.multiclass.decoding import DECODINGS
 from margrove.multiclass.machines import ONE_KERNEL, ONE_TABLE
-from margrove.progress import watched
+from margrove.run.progress import watched
 
 SCHEMES = [
     OneVsRestClassifier(),

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from margrove import SVC
 from margrove.errors import InputError, ParameterError
 from margrove.plots import ConvergenceDisplay, plot_convergence
-from margrove.progress import Course, Progress, report, watched
+from margrove.run.progress import Course, Progress, report, watched
 
 
 def told(values: list[float], **more: object) -> Course:
@@ -66,7 +66,7 @@ def test_an_error_inside_the_block_ends_the_listening():
 
 
 def test_a_real_fit_is_heard_and_drawn_down_to_its_tol(monkeypatch):
-    monkeypatch.setattr("margrove.engine.slices.SLICE", 1e-5)  # many slices, and so reports, of a small fit
+    monkeypatch.setattr("margrove.run.slices.SLICE", 1e-5)  # many slices, and so reports, of a small fit
     random = np.random.default_rng(0)
     X = random.normal(size=(1500, 2))
     y = X[:, 0] ** 2 + X[:, 1] ** 2 + random.normal(size=1500) > 2

@@ -132,6 +132,7 @@ def test_a_branch_that_no_code_takes_is_left_out():
 def voting(trees: list[TreeModel], votes: list[float], classes: int) -> AdaBoostClassifier:
     """These trees as if they had been boosted."""
     model = AdaBoostClassifier()
+    model.engine_ = "native"
     model.model_ = BoostModel(Grove.of(trees[0].columns, trees), np.array(votes), classes)
     model.rounds_, model.n_estimators_ = Rounds(np.zeros(len(trees)), np.array(votes), np.zeros(len(trees))), len(trees)
     model.classes_, model.n_classes_ = np.arange(classes), classes

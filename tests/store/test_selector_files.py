@@ -74,7 +74,7 @@ def test_a_pipeline_with_a_selector_predicts_and_is_certified_again(between, con
         (lambda header, tensors: tensors["support_"].fill(2), "support_ goes up to 2"),
         (lambda header, tensors: tensors.update(scores_=tensors["scores_"][:2].copy()), "scores_ has shape"),
         (lambda header, tensors: header["model"].update(output="code"), "does not say what comes out"),
-        (lambda header, tensors: header["model"].update(engine="else"), "engine_ is 'else'"),
+        (lambda header, tensors: header["model"].update(engine="no name"), "engine_ is 'no name'"),
         (
             lambda header, tensors: header["model"]["parameters"].update(score_func="os.system"),
             "score_func is 'os.system'",

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import Result
 
 import margrove
-from margrove.progress import Progress
+from margrove.run.progress import Progress
 from margrove.surface.learned import learned
 from margrove.surface.learners import LEARNERS
 from margrove.surface.meter import in_words

@@ -10,7 +10,7 @@ import pytest
 from rich.progress import Progress as Bar
 
 from margrove import SVC
-from margrove.progress import Progress, report, towards, watched
+from margrove.run.progress import Progress, report, towards, watched
 from margrove.surface.meter import Meter, in_words
 
 

@@ -12,7 +12,7 @@ from typer.testing import Result
 import margrove
 from margrove.certificate import certify
 from margrove.data import as_table
-from margrove.progress import Progress, watched
+from margrove.run.progress import Progress, watched
 from margrove.surface import auto, proving
 from margrove.surface.auto_candidates import CLASSIFIERS
 from margrove.surface.budget import Budget

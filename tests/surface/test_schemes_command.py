@@ -21,7 +21,7 @@ from margrove import (
     load_penguins,
     save,
 )
-from margrove.progress import Progress
+from margrove.run.progress import Progress
 from margrove.surface.learners import LEARNERS
 from margrove.surface.meter import in_words
 from margrove.surface.schemes import Showing, best_of, schemes_for

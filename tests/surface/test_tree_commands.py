@@ -13,7 +13,7 @@ import pytest
 from typer.testing import Result
 
 import margrove
-from margrove.progress import Progress
+from margrove.run.progress import Progress
 from margrove.surface.meter import in_words
 
 Run = Callable[..., Result]

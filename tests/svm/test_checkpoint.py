@@ -18,8 +18,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, ShuffleSplit
 
 from margrove import SVC, SVCCV, SVR, SVRCV, Checkpoint, NuSVC, NuSVR, OneClassSVM, Status, certify, load, save
-from margrove.checkpoint import Record, fingerprint
-from margrove.engine import Effort, slices, solve
+from margrove.engine import Effort, solve
 from margrove.errors import (
     ConvergenceWarning,
     EngineError,
@@ -28,7 +27,9 @@ from margrove.errors import (
     MargroveWarning,
     ParameterError,
 )
-from margrove.progress import watched
+from margrove.run import slices
+from margrove.run.checkpoint import Record, fingerprint
+from margrove.run.progress import watched
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import DualProblem, classification, nu_classification
 from margrove.svm.table import ScoreTable
@@ -653,7 +654,7 @@ KILLER = """
 import json, os, random, signal, sys, time
 import numpy as np
 from margrove import SVC, SVCCV, Checkpoint, certify
-from margrove.progress import watched
+from margrove.run.progress import watched
 from margrove.svm.table import ScoreTable
 from safetensors.numpy import load_file
 

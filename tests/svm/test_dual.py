@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from margrove.engine import Effort
-from margrove.engine.native import solve
+from margrove.engine import Effort, Native
 from margrove.svm import problem as forms
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import DualProblem, offset, sides, violation
@@ -47,7 +46,7 @@ def test_two_points_by_hand():
     problem = classification(
         np.array([[-1.0], [1.0]]), Kernel("linear"), np.array([-1, 1], np.int8), np.full(2, np.inf)
     )
-    for (solution,) in (smo(problem), solve(problem, EFFORT)):
+    for (solution,) in (smo(problem), Native().solve(problem, EFFORT)):
         np.testing.assert_allclose(solution.alpha, [0.5, 0.5])
         assert solution.objective == pytest.approx(-0.5)
         assert offset(solution.v, solution.alpha, problem.machines[0].upper, problem.machines[0].y) == pytest.approx(0)
@@ -59,7 +58,7 @@ def test_three_points_with_a_soft_margin_by_hand():
     # point, α_2 = α_3 = C, and row 0 (f = b ≤ −1) is easy for b ≤ −1; KKT leaves −2 ≤ b ≤ −1.
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([-1, -1, 1], np.int8)
     problem = classification(X, Kernel("linear"), y, np.ones(3))
-    for (solution,) in (smo(problem), solve(problem, EFFORT)):
+    for (solution,) in (smo(problem), Native().solve(problem, EFFORT)):
         np.testing.assert_allclose(solution.alpha, [0, 1, 1])
         assert solution.objective == pytest.approx(-1.5)
         assert -2 <= offset(solution.v, solution.alpha, problem.machines[0].upper, problem.machines[0].y) <= -1
@@ -78,7 +77,7 @@ def test_four_points_with_an_outlier_by_hand():
     values = np.where(feasible, 0.5 * w**2 - (a0 + a1 + a2 + a3), np.inf)
     assert solution.objective <= values.min() + 1e-12
     assert solution.objective == pytest.approx(values.min(), abs=1e-3)
-    assert solve(problem, EFFORT)[0].objective == pytest.approx(solution.objective, abs=1e-6)
+    assert Native().solve(problem, EFFORT)[0].objective == pytest.approx(solution.objective, abs=1e-6)
 
 
 def test_the_objective_never_rises_and_the_equality_holds(rng):
@@ -100,7 +99,7 @@ def test_the_block_solver_ends_where_the_reference_and_libsvm_do(kernel, C, prec
     X = rng.normal(size=(150, 3))
     y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=150) > 0, 1, -1).astype(np.int8)
     problem = classification(X, kernel, y, np.full(150, C), tol=1e-4, precision=precision)
-    (ours,), (reference,) = solve(problem, EFFORT), smo(problem)
+    (ours,), (reference,) = Native().solve(problem, EFFORT), smo(problem)
     peer = SVC(
         C=C, kernel=kernel.name, gamma=kernel.gamma, coef0=kernel.coef0, degree=int(kernel.degree), tol=1e-4
     ).fit(X, y)
@@ -118,11 +117,11 @@ def test_more_rows_than_a_working_set(rng):
     y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=3000) > 0, 1, -1).astype(np.int8)
     for cache in (1, 1 << 30):  # every row is computed again and again; or never
         problem = classification(X, Kernel("rbf", gamma=0.3), y, np.full(3000, 5.0), cache_bytes=cache)
-        (solution,) = solve(problem, EFFORT)
+        (solution,) = Native().solve(problem, EFFORT)
         assert solution.status == "converged"
         assert exact_violation(problem, solution.alpha) <= 1.5e-3
         assert abs(solution.alpha @ y) <= 1e-9 * solution.alpha.sum()
-    (one_thread,) = solve(problem, Effort(n_jobs=1))
+    (one_thread,) = Native().solve(problem, Effort(n_jobs=1))
     np.testing.assert_array_equal(one_thread.alpha, solution.alpha)
 
 
@@ -139,7 +138,7 @@ def test_ugly_tables(seed, C, name, n):
     problem = classification(
         X, Kernel(name, gamma=0.7), y, np.full(n, C), tol=1e-5, precision="double", max_iter=200_000
     )
-    (ours,), (reference,) = solve(problem, EFFORT), smo(problem)
+    (ours,), (reference,) = Native().solve(problem, EFFORT), smo(problem)
     assert abs(ours.objective - reference.objective) <= 1e-4 * (1 + abs(reference.objective))
     assert ours.status == reference.status == "converged"
 
@@ -150,7 +149,9 @@ def test_a_given_gram_matrix_is_the_same_problem(dtype, rng):
     y = np.where(X[:, 0] > 0.2 * rng.normal(size=80), 1, -1).astype(np.int8)
     kernel = Kernel("rbf", gamma=0.4)
     settings = {"tol": 1e-5, "precision": "single" if dtype == np.float32 else "double"}
-    (named,) = solve(classification(X, kernel, y, np.full(80, 3.0), **settings), EFFORT)
+    (named,) = Native().solve(classification(X, kernel, y, np.full(80, 3.0), **settings), EFFORT)
     given_gram = kernel.matrix(X, X).astype(dtype)
-    (given_kernel,) = solve(classification(given_gram, Kernel("precomputed"), y, np.full(80, 3.0), **settings), EFFORT)
+    (given_kernel,) = Native().solve(
+        classification(given_gram, Kernel("precomputed"), y, np.full(80, 3.0), **settings), EFFORT
+    )
     assert given_kernel.objective == pytest.approx(named.objective, rel=1e-6)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from margrove.progress import Progress, watched
+from margrove.run.progress import Progress, watched
+from margrove.run.threads import blas_held_back, threads_allowed
 from margrove.svm import sums
 from margrove.svm.kernels import Kernel
 from margrove.svm.sums import kernel_sums
-from margrove.threads import blas_held_back, threads_allowed
 
 KERNELS = [
     Kernel("linear"),
@@ -117,7 +117,7 @@ def test_ctrl_c_goes_through_and_lets_blas_go(monkeypatch: pytest.MonkeyPatch) -
 
     with watched(interrupt), pytest.raises(KeyboardInterrupt):
         kernel_sums(KERNELS[1], points(), np.arange(203), np.ones(203))
-    from margrove import threads
+    from margrove.run import threads
 
     assert threads._holders == 0
 

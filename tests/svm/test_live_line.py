@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from margrove import SVCCV
-from margrove.progress import Pace, Progress, overheard, part_of, report, watched
+from margrove.run.progress import Pace, Progress, overheard, part_of, report, watched
 from margrove.status import Status
 from margrove.svm import live_line
 from margrove.svm.live_line import LiveLine

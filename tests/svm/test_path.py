@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from margrove import SVC, Status, certify
-from margrove.engine import slices
 from margrove.errors import ConvergenceWarning, ParameterError
-from margrove.progress import watched
+from margrove.run import slices
+from margrove.run.progress import watched
 
 CS = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
 

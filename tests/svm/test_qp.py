@@ -8,8 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from margrove import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from margrove.engine import Effort
-from margrove.engine.native import solve
+from margrove.engine import Effort, Native
 from margrove.svm import problem as forms
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, DualProblem
@@ -71,7 +70,7 @@ def test_block_solver_reference_and_qp_agree(rows, kernel, form):
     machine = machines(y, z, upper)[form]
     problem = DualProblem(X, kernel, (machine,), tol=TOL, precision="double")
     least = least_value(machine, kernel.matrix(X, X))
-    for (solution,) in (solve(problem, Effort(n_jobs=1)), smo(problem)):
+    for (solution,) in (Native().solve(problem, Effort(n_jobs=1)), smo(problem)):
         assert solution.status == "converged"
         assert close(solution.objective, least)
 

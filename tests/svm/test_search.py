@@ -27,9 +27,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrove import SVC, SVCCV, SVRCV, Status, certify, load, save
-from margrove.engine import slices
 from margrove.errors import ConvergenceWarning, InputError, ModelFileError, ParameterError
-from margrove.progress import watched
+from margrove.run import slices
+from margrove.run.progress import watched
 from margrove.svm.table import ScoreTable
 
 CS, GAMMAS = [1.0, 10.0, 100.0, 1000.0], [0.01, 0.1, 1.0]

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margrove.engine import Effort
-from margrove.engine.native import solve
+from margrove.engine import Effort, Native
 from margrove.status import Status
 from margrove.svm import problem as forms
 from margrove.svm.kernels import NATIVE_KERNELS, Kernel
@@ -65,7 +64,7 @@ def test_every_form_ends_where_the_reference_does(name, precision, rng):
     X, y, z, weight = table(rng)
     machine = form(name, y, z, weight)
     problem = DualProblem(X, Kernel("rbf", gamma=0.5), (machine,), tol=1e-4, precision=precision)
-    (ours,), (reference,) = solve(problem, EFFORT), smo(problem)
+    (ours,), (reference,) = Native().solve(problem, EFFORT), smo(problem)
     assert ours.status == reference.status == "converged"
     v, objective = exact(problem, machine, ours.alpha)
     assert objective == pytest.approx(reference.objective, rel=1e-5, abs=1e-6)
@@ -85,8 +84,8 @@ def test_sparse_rows_are_the_dense_problem(kernel, dtype, rng):
     y = np.where(X[:, :5].sum(axis=1) > X[:, 5:10].sum(axis=1), 1, -1).astype(np.int8)
     kernel = Kernel(kernel, gamma=0.5, coef0=0.1, degree=2)
     machine = forms.classification(y, np.full(200, 2.0))
-    (dense,) = solve(DualProblem(X, kernel, (machine,), tol=1e-5), EFFORT)
-    (sparse,) = solve(DualProblem(sp.csr_matrix(X), kernel, (machine,), tol=1e-5), EFFORT)
+    (dense,) = Native().solve(DualProblem(X, kernel, (machine,), tol=1e-5), EFFORT)
+    (sparse,) = Native().solve(DualProblem(sp.csr_matrix(X), kernel, (machine,), tol=1e-5), EFFORT)
     assert sparse.status == dense.status == "converged"
     assert sparse.objective == pytest.approx(dense.objective, rel=1e-6)
 
@@ -95,7 +94,7 @@ def test_hard_margin_is_the_nearest_points_of_the_hulls():
     # (0, 0), (0, 2) against (3, 1), (5, 1): nearest are (0, 1) and (3, 1), distance 3
     X, y = np.array([[0.0, 0.0], [0.0, 2.0], [3.0, 1.0], [5.0, 1.0]]), np.array([-1, -1, 1, 1], np.int8)
     problem = DualProblem(X, Kernel("linear"), (forms.hard_margin(y),), tol=1e-6, precision="double")
-    for (solution,) in (smo(problem), solve(problem, EFFORT)):
+    for (solution,) in (smo(problem), Native().solve(problem, EFFORT)):
         assert 2 * solution.objective == pytest.approx(9)
         np.testing.assert_allclose(solution.alpha, [0.5, 0.5, 1, 0], atol=1e-6)
 
@@ -104,7 +103,7 @@ def test_hulls_that_meet_have_no_distance(rng):
     X = rng.normal(size=(60, 2))
     y = np.where(np.arange(60) % 2, 1, -1).astype(np.int8)
     problem = DualProblem(X, Kernel("linear"), (forms.hard_margin(y),), precision="double")
-    (solution,) = solve(problem, EFFORT)
+    (solution,) = Native().solve(problem, EFFORT)
     assert solution.status == "converged"
     assert 2 * solution.objective <= forms.HULLS_MEET * (X**2).sum(axis=1).max()
     beta = solution.alpha * y
@@ -117,10 +116,12 @@ def test_equal_rows_are_one_variable_and_share_its_alpha(rng):
     repeats = rng.integers(1, 4, size=40)
     rows = np.repeat(np.arange(40), repeats)
     kernel = Kernel("rbf", gamma=0.5)
-    (merged,) = solve(
+    (merged,) = Native().solve(
         DualProblem(X[rows], kernel, (forms.classification(y[rows], 2 * weight[rows]),), tol=1e-6), EFFORT
     )
-    (weighted,) = solve(DualProblem(X, kernel, (forms.classification(y, 2 * weight * repeats),), tol=1e-6), EFFORT)
+    (weighted,) = Native().solve(
+        DualProblem(X, kernel, (forms.classification(y, 2 * weight * repeats),), tol=1e-6), EFFORT
+    )
     assert merged.objective == pytest.approx(weighted.objective, rel=1e-9)
     sums = np.bincount(rows, weights=merged.alpha)
     np.testing.assert_allclose(sums, weighted.alpha, atol=1e-4)
@@ -140,13 +141,13 @@ def test_machines_on_the_same_and_on_other_rows(rng):
         forms.classification(other, np.full(300, 1.0)),
         forms.classification(y[some], np.full(len(some), 5.0), some),
     )
-    together = solve(DualProblem(X, kernel, machines, tol=1e-5), EFFORT)
+    together = Native().solve(DualProblem(X, kernel, machines, tol=1e-5), EFFORT)
     for machine, solution in zip(machines, together, strict=True):
-        (alone,) = solve(DualProblem(X, kernel, (machine,), tol=1e-5), EFFORT)
+        (alone,) = Native().solve(DualProblem(X, kernel, (machine,), tol=1e-5), EFFORT)
         assert solution.status == "converged"
         assert solution.objective == pytest.approx(alone.objective, rel=1e-7)
     for solution, one_thread in zip(
-        together, solve(DualProblem(X, kernel, machines, tol=1e-5), Effort(n_jobs=1)), strict=True
+        together, Native().solve(DualProblem(X, kernel, machines, tol=1e-5), Effort(n_jobs=1)), strict=True
     ):
         np.testing.assert_array_equal(solution.alpha, one_thread.alpha)
 
@@ -161,11 +162,11 @@ def test_shrinking_changes_the_way_not_the_end(is_sparse, rng):
     found = {}
     for shrinking in (True, False):
         problem = DualProblem(points, kernel, (machine,), shrinking=shrinking)
-        (found[shrinking],) = solve(problem, EFFORT)
+        (found[shrinking],) = Native().solve(problem, EFFORT)
         assert found[shrinking].status == "converged"
         assert exact_violation(problem, machine, found[shrinking].alpha) <= 1e-3
     assert found[True].objective == pytest.approx(found[False].objective, rel=1e-5)
-    (one_thread,) = solve(DualProblem(points, kernel, (machine,)), Effort(n_jobs=1))
+    (one_thread,) = Native().solve(DualProblem(points, kernel, (machine,)), Effort(n_jobs=1))
     np.testing.assert_array_equal(one_thread.alpha, found[True].alpha)
 
 
@@ -174,7 +175,7 @@ def test_shrinking_of_the_other_forms(name, rng):
     X, y, z, weight = table(rng, n=5000)
     machine = form(name, y, z, weight)
     problem = DualProblem(X, Kernel("rbf", gamma=0.5), (machine,))
-    (solution,) = solve(problem, EFFORT)
+    (solution,) = Native().solve(problem, EFFORT)
     assert solution.status == "converged"
     assert exact_violation(problem, machine, solution.alpha) <= 1e-3
 
@@ -186,7 +187,7 @@ def test_float_never_claims_what_double_denies(rng):
     machine = forms.classification(y, np.full(700, 1e5))
     for precision in ("single", "auto"):
         problem = DualProblem(X, Kernel("rbf", gamma=1.0), (machine,), tol=1e-6, precision=precision)
-        (solution,) = solve(problem, EFFORT)
+        (solution,) = Native().solve(problem, EFFORT)
         worst = exact_violation(problem, machine, solution.alpha)
         assert (solution.status == "converged") == (worst <= 1e-6 * (1 + 1e-6)), (precision, solution.status, worst)
     assert solution.status == "converged"
@@ -202,7 +203,7 @@ def test_ugly_tables_of_every_form(seed, name, n):
     z = random.integers(-2, 3, size=n).astype(float)
     machine = form(name, y, z, random.integers(1, 4, size=n).astype(float))
     problem = DualProblem(X, Kernel("rbf", gamma=0.7), (machine,), tol=1e-5)
-    (ours,), (reference,) = solve(problem, EFFORT), smo(problem)
+    (ours,), (reference,) = Native().solve(problem, EFFORT), smo(problem)
     assert ours.status == reference.status == "converged"
     assert ours.objective == pytest.approx(reference.objective, rel=1e-4, abs=1e-4)
 
@@ -213,10 +214,10 @@ def test_time_and_steps_run_out(rng):
     machine = forms.classification(y, np.full(4000, 1e4))
     problem = DualProblem(X, Kernel("rbf", gamma=0.1), (machine,))
     started = time.monotonic()
-    (late,) = solve(problem, Effort(time_limit=0.2, n_jobs=2))
+    (late,) = Native().solve(problem, Effort(time_limit=0.2, n_jobs=2))
     assert time.monotonic() - started < 5
     assert late.status is Status.TIME_LIMIT
-    (few,) = solve(DualProblem(X, Kernel("rbf", gamma=0.1), (machine,), max_iter=100), EFFORT)
+    (few,) = Native().solve(DualProblem(X, Kernel("rbf", gamma=0.1), (machine,), max_iter=100), EFFORT)
     assert (few.status, few.n_iter) == (Status.MAX_ITER, 100)
     for solution in (late, few):
         assert abs(solution.alpha @ y) <= 1e-9 * solution.alpha.sum()
@@ -233,7 +234,7 @@ def test_rows_far_out_are_checked(shift, rng):
     X[-6:] += shift
     machine = forms.classification(y, np.full(3000, 10.0))
     problem = DualProblem(X, Kernel("rbf", gamma=1.0), (machine,))
-    (solution,) = solve(problem, EFFORT)
+    (solution,) = Native().solve(problem, EFFORT)
     assert solution.status == "converged"
     assert exact_violation(problem, machine, solution.alpha) <= 1e-3 * (1 + 1e-6)
 
@@ -248,7 +249,7 @@ def test_tight_groups_in_conflict_are_checked(C, noise):
     machine = forms.classification(y, np.full(3000, C))
     problem = DualProblem(X, Kernel("rbf", gamma=1.0), (machine,), max_iter=1_000_000)
     for precision in ("single", "auto"):
-        (solution,) = solve(replace(problem, precision=precision), EFFORT)
+        (solution,) = Native().solve(replace(problem, precision=precision), EFFORT)
         worst = exact_violation(problem, machine, solution.alpha)
         assert (solution.status == "converged") == (worst <= 1e-3 * (1 + 1e-6)), (precision, solution.status, worst)
     assert solution.status == "converged"

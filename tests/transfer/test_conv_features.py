@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 import margrove.transfer.code_cache as code_cache
 from margrove import SVC, ConvFeatures, DecisionTreeClassifier, certify
 from margrove.errors import InputError, MargroveWarning, MissingExtraError, ParameterError
-from margrove.progress import watched
+from margrove.run.progress import watched
 from margrove.transfer.onnx_network import OnnxNetwork
 from margrove.transfer.preparation import IMAGENET_MEAN, IMAGENET_STD
 

@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 
 from margrove import Checkpoint, FineTuned, Status, certify  # noqa: E402
 from margrove.errors import ConvergenceWarning, InputError, ParameterError  # noqa: E402
-from margrove.progress import watched  # noqa: E402
+from margrove.run.progress import watched  # noqa: E402
 from margrove.transfer.certificate import mean_loss  # noqa: E402
 from margrove.transfer.fine_tuning import Tuner, loss_of  # noqa: E402
 

@@ -22,11 +22,12 @@ from sklearn.base import clone
 from tests.tree.ugly_tables import CATEGORIES, NUMBERS, compare, ugly_table
 
 from margrove import DecisionTreeClassifier, DecisionTreeRegressor, certify
-from margrove.engine import Effort, slices, solve
+from margrove.engine import Effort, solve
 from margrove.engine.native import tree as native_tree
 from margrove.engine.native.core import core
 from margrove.errors import ConvergenceWarning
-from margrove.progress import watched
+from margrove.run import slices
+from margrove.run.progress import watched
 from margrove.status import Status
 from margrove.tree.certificate import certify_tree_problem
 from margrove.tree.model import TreeModel

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from margrove.engine import Effort
-from margrove.engine.reference import solve
+from margrove.engine import Effort, Reference
 from margrove.errors import EngineError
 from margrove.tree.problem import Cells
 from margrove.tree.reference import grow
@@ -299,6 +298,6 @@ def test_ties_between_columns_go_to_the_first_unless_a_seed_is_given(problem_of)
 
 def test_the_reference_engine_grows_trees_and_keeps_no_clock(problem_of):
     problem = problem_of({"x": [1.0, 2.0]}, list("ab"))
-    assert solve(problem, Effort()).model.n_leaves == 2
+    assert Reference().solve(problem, Effort()).model.n_leaves == 2
     with pytest.raises(EngineError, match="keeps no clock"):
-        solve(problem, Effort(time_limit=1.0))
+        Reference().solve(problem, Effort(time_limit=1.0))

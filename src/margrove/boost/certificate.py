@@ -26,7 +26,7 @@ from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, factors, judged, normaliser, vote
 from margrove.certificate import Certificate, Claim, certify
 from margrove.errors import InputError
-from margrove.progress import Progress, as_one_of, report
+from margrove.run.progress import Progress, as_one_of, report
 from margrove.tree.certificate import certify_tree_problem, fits, n_arrays_that_differ
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem

@@ -21,9 +21,7 @@ from margrove.boost.learners import is_plain_tree, labels_by_round, places_of, s
 from margrove.boost.model import Rounds
 from margrove.boost.problem import EQUAL_VOTES
 from margrove.certificate import Certificate
-from margrove.engine import Effort, settle_engine
-from margrove.engine.native import boost as native
-from margrove.engine.native.tree import apply
+from margrove.engine import Effort, check_engine, fitted_by
 from margrove.errors import (
     InfeasibleError,
     InputError,
@@ -167,13 +165,14 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             A row of weight 2 counts as two rows; one of weight 0 is left out.
         """
         self._check_parameters()
-        engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
+        check_engine(self.engine)
+        effort = Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
         learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)
         with self._left_as_it_was():
-            self._boost(learner, X, y, sample_weight, engine, effort)
+            self._boost(learner, X, y, sample_weight, effort)
         return self
 
-    def _boost(self, learner: Any, X: Any, y: Any, sample_weight: Any, engine: str, effort: Effort) -> None:
+    def _boost(self, learner: Any, X: Any, y: Any, sample_weight: Any, effort: Effort) -> None:
         is_warm = self._goes_on(learner)
         if not is_warm:
             self._draw_seed()
@@ -183,10 +182,10 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         if is_warm:
             self._check_columns(asked)
         if is_plain_tree(learner, self.engine):
-            boosted = boost_trees(asked, engine, effort)
+            boosted = boost_trees(asked, self.engine, effort)
         else:
             estimators = self.estimators_ if is_warm else []
-            boosted = boost_any(self, learner, asked, X, engine, effort, estimators)
+            boosted = boost_any(self, learner, asked, X, effort, estimators)
         if is_warm:
             self._check_repeated(boosted.rounds)
         self._keep(learner, asked, boosted)
@@ -303,9 +302,10 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             return
         grove = self.model_.grove
         cells = read_cells(self, X, grove.columns)
+        engine, effort = fitted_by(self.engine_), Effort(n_jobs=self.n_jobs)
         for t in range(grove.n_trees):
             tree = grove.tree(t)
-            yield np.argmax(tree.value, axis=1)[apply(tree, cells, self.n_jobs)]
+            yield np.argmax(tree.value, axis=1)[engine.apply_trees(tree, cells, effort)]
 
     def _votes_by_round(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """The sums of votes for each class after each round: (n, K), the same array again and again."""
@@ -322,7 +322,8 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         check_is_fitted(self)
         if self.model_ is None:
             return deque(self._votes_by_round(X), maxlen=1)[0]
-        return native.votes(self.model_, read_cells(self, X, self.model_.grove.columns), self.n_jobs)
+        cells = read_cells(self, X, self.model_.grove.columns)
+        return fitted_by(self.engine_).sum_votes(self.model_, cells, Effort(n_jobs=self.n_jobs))
 
     def _decided(self, votes: NDArray[np.float64], all_votes: float) -> NDArray[np.float64]:
         """f_k = Σ_t a_t (1 if T_t says k, else −1/(K − 1)) / Σ_t a_t, scikit-learn's scale: of two classes their

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from margrove.boost.learners import Seeds, codes_of, is_plain_tree, take_note, taken_rows
-from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
+from margrove.boost.learners import Seeds, codes_of, engine_of, is_plain_tree, take_note, taken_rows
+from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned
-from margrove.engine import Effort, solve
-from margrove.engine.slices import run_in_slices
+from margrove.engine import Effort, Engine, choose
 from margrove.errors import InputError, ParameterError
-from margrove.progress import Progress, report
+from margrove.run.progress import Progress, report
+from margrove.run.slices import run_in_slices
 from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.held_out import drawn_rows
@@ -47,15 +47,14 @@ class Asked:
     rows_held_out: NDArray[np.intp] | None
 
 
-def boost_trees(asked: Asked, engine: str, effort: Effort) -> Boosted:
+def boost_trees(asked: Asked, given: str | Engine, effort: Effort) -> Boosted:
     """Our plain trees, by the engine."""
-    solution: BoostSolution = solve(asked.problem, engine, effort)
-    return Boosted(solution.rounds, solution.status, engine, solution.model, None)
+    engine = choose(given, asked.problem)
+    solution = engine.solve(asked.problem, effort)
+    return Boosted(solution.rounds, solution.status, engine.name, solution.model, None)
 
 
-def boost_any(
-    owner: Any, learner: Any, asked: Asked, X: Any, engine: str, effort: Effort, before: list[Any]
-) -> Boosted:
+def boost_any(owner: Any, learner: Any, asked: Asked, X: Any, effort: Effort, before: list[Any]) -> Boosted:
     """Any learner that takes weights, by its own words."""
     classes, problem = asked.classes, asked.problem
     X_rows, X_held_out = taken_rows(X, asked.rows), None
@@ -96,9 +95,8 @@ def boost_any(
     if estimators and all(isinstance(each, DecisionTree) and each.n_classes_ == len(classes) for each in estimators):
         trees = [estimator.tree_ for estimator in estimators]
         model = BoostModel(Grove.of(trees[0].columns, trees), rounds.vote, problem.n_classes)
-    return Boosted(
-        rounds, status, getattr(estimators[0], "engine_", engine) if estimators else engine, model, estimators
-    )
+    by = engine_of(estimators[0] if estimators else learner, owner.engine)
+    return Boosted(rounds, status, by, model, estimators)
 
 
 # ------------------------------------------------------------------------------------------------- what is asked

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_paramet
 from margrove.data.frames import as_array, is_frame
 from margrove.data.sample import read_features
 from margrove.data.table import Table
+from margrove.engine import Engine, name_of
 from margrove.errors import InputError, ParameterError, as_input_error, listed, shown
 from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.estimator import DecisionTree
@@ -66,7 +67,12 @@ def is_random(learner: Any) -> bool:
     )
 
 
-def is_plain_tree(learner: Any, engine: str) -> bool:
+def engine_of(learner: Any, given: str | Engine) -> str:
+    """Return the name of the engine that fitted the learner; for another library's, of the one that was asked for."""
+    return getattr(learner, "engine_", None) or name_of(given)
+
+
+def is_plain_tree(learner: Any, engine: str | Engine) -> bool:
     """Whether a `TreeProblem` says all of what is asked of the learner, so that an engine can boost it by itself."""
     return (
         type(learner) in _TREES

@@ -39,10 +39,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.problem import Problem
 from margrove.tree.problem import Cells, TreeProblem
 
 if TYPE_CHECKING:
-    from margrove.boost.model import BoostModel
+    from margrove.boost.model import BoostModel, BoostSolution  # noqa: F401  (the type of the solution, below)
 
 LEAST_WEIGHT = 1e-100  # of a row, of one: what hundreds of learners judge rightly would weigh nothing at last
 EQUAL_VOTES = 1e-12  # sums of votes that differ by less, of all votes, are equal: rounding
@@ -60,7 +61,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class BoostProblem:
+class BoostProblem(Problem["BoostSolution"]):
     """Boosted trees: what each learner is asked, with the weights of the first round, and for how many rounds."""
 
     learner: TreeProblem  # its weights need not sum to one; `min_weight_leaf` is of weights that do

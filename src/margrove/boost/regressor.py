@@ -16,16 +16,15 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from margrove.boost.certificate import solver_certificate_of_numbers
 from margrove.boost.ensemble import LARGEST_RATE, Ensemble
-from margrove.boost.learners import Seeds, is_plain_tree, settle_learner, take_note, taken_rows
+from margrove.boost.learners import Seeds, engine_of, is_plain_tree, settle_learner, take_note, taken_rows
 from margrove.boost.model import BoostModel, Grove
 from margrove.boost.r2 import CHANCE, LOSSES, average, drawn_rows, lifted, losses, next_weights, vote, weighted_median
 from margrove.certificate import Certificate
 from margrove.data.sample import settle_weights
-from margrove.engine import Effort, settle_engine, solve
-from margrove.engine.native import tree as native
-from margrove.engine.slices import run_in_slices
+from margrove.engine import Effort, check_engine, choose, fitted_by
 from margrove.errors import check_choice, check_number, check_whole
-from margrove.progress import Progress, report
+from margrove.run.progress import Progress, report
+from margrove.run.slices import run_in_slices
 from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.model import TreeModel
@@ -128,40 +127,41 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         check_whole("n_estimators", self.n_estimators, least=1)
         check_number("learning_rate", self.learning_rate, above=0, most=LARGEST_RATE)
         check_choice("loss", self.loss, LOSSES)
-        engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
+        check_engine(self.engine)
+        effort = Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
         learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)
         with self._left_as_it_was():
-            self._boost(learner, X, y, sample_weight, engine, effort)
+            self._boost(learner, X, y, sample_weight, effort)
         return self
 
-    def _boost(self, learner: Any, X: Any, y: Any, sample_weight: Any, engine: str, effort: Effort) -> None:
+    def _boost(self, learner: Any, X: Any, y: Any, sample_weight: Any, effort: Effort) -> None:
         self._draw_seed()
         cells = take_note(self, learner, X, is_plain=self._is_plain(learner, X))
         target = read_numbers(cells, y, None, of_classes="AdaBoostClassifier").target
         weight = _first_weights(target, sample_weight)
         generator = np.random.RandomState(self._seed())
         learn = (
-            self._grower(learner, cells, target, engine, effort)
+            self._grower(learner, cells, target, effort)
             if len(cells.columns) > 0
             else self._fitter(learner, X, target, generator)
         )
         course = _Course(self, target, weight, learn, generator)
         status = run_in_slices(course.advance, time_limit=effort.time_limit)
-        self._keep(learner, course, status, engine)
+        self._keep(learner, course, status)
 
     def _is_plain(self, learner: Any, X: Any) -> bool:
         """Whether the engine can be asked for the trees themselves; absolute_error refuses what is sparse, by name."""
         return is_plain_tree(learner, self.engine) and not (learner.criterion == "absolute_error" and sp.issparse(X))
 
-    def _grower(
-        self, learner: DecisionTree, cells: Cells, target: NDArray[np.float64], engine: str, effort: Effort
-    ) -> Learn:
+    def _grower(self, learner: DecisionTree, cells: Cells, target: NDArray[np.float64], effort: Effort) -> Learn:
         effort = replace(effort, time_limit=None)  # of all rounds together
 
         def learn(draw: Draw) -> tuple[TreeModel, NDArray[np.float64]]:
-            tree: TreeModel = solve(_drawn_problem(learner, cells, target, draw()), engine, effort).model
-            leaf = tree.apply(cells) if engine == "reference" else native.apply(tree, cells, self.n_jobs)
-            return tree, tree.value[leaf, 0]
+            problem = _drawn_problem(learner, cells, target, draw())
+            engine = choose(self.engine, problem)
+            self.engine_ = engine.name
+            tree = engine.solve(problem, effort).model
+            return tree, tree.value[engine.apply_trees(tree, cells, effort), 0]
 
         return learn
 
@@ -176,7 +176,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
 
         return learn
 
-    def _keep(self, learner: Any, course: _Course, status: Status, engine: str) -> None:
+    def _keep(self, learner: Any, course: _Course, status: Status) -> None:
         learners = course.learners
         if not learners:
             self._refuse_broken_off(learner, status)
@@ -188,7 +188,9 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
             if all(tree.columns == trees[0].columns for tree in trees):
                 self.model_ = BoostModel(Grove.of(trees[0].columns, trees), votes, 0)
         self._keep_learners(learner, None if isinstance(learners[0], TreeModel) else learners)
-        self.status_, self.engine_ = status, getattr(learners[0], "engine_", engine)
+        if not isinstance(learners[0], TreeModel):
+            self.engine_ = engine_of(learners[0], self.engine)
+        self.status_ = status
         self.n_estimators_, self.n_rows_ = len(learners), len(course.target)
         self.estimator_weights_, self.estimator_errors_ = votes, np.array(course.errors)
         self._warn_if_broken_off(len(learners))
@@ -231,8 +233,9 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
             return np.column_stack([estimator.predict(X) for estimator in self.estimators_])
         grove = self.model_.grove
         cells = read_cells(self, X, grove.columns)
+        engine, effort = fitted_by(self.engine_), Effort(n_jobs=self.n_jobs)
         trees = map(grove.tree, range(grove.n_trees))
-        return np.column_stack([tree.value[native.apply(tree, cells, self.n_jobs), 0] for tree in trees])
+        return np.column_stack([tree.value[engine.apply_trees(tree, cells, effort), 0] for tree in trees])
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The median of what the learners predict, weighted by their votes."""

@@ -28,7 +28,7 @@ from margrove.data.svmlight import check_label, first_index, parse_svmlight, svm
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
 from margrove.errors import InputError, ParameterError, check_whole
-from margrove.progress import Progress, report
+from margrove.run.progress import Progress, report
 
 HEAD = 1 << 22  # bytes that are looked at to recognise the format and the dialect
 LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 26  # bytes of text read at a time

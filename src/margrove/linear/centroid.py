@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from margrove.data.sample import read_sample
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Effort, check_engine, choose
 from margrove.linear.certificate import certify_centroid, is_recomputation_cheap
 from margrove.linear.classifier import LinearClassifier
 from margrove.linear.problem import CentroidProblem, normalised
@@ -53,11 +53,13 @@ class BasicLinearClassifier(LinearClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Take the means of the classes."""
-        engine, effort = settle_engine(self.engine), Effort(n_jobs=self.n_jobs)
+        check_engine(self.engine)
+        effort = Effort(n_jobs=self.n_jobs)
         sample = read_sample(self, X, y, sample_weight)
         weight = None if sample.weight is None else normalised(sample.weight)
         problem = CentroidProblem(sample.X, sample.codes, len(sample.classes), weight)
-        self._keep_linear(sample, solve(problem, engine, effort), engine)
+        engine = choose(self.engine, problem)
+        self._keep_linear(sample, engine.solve(problem, effort), engine.name)
         self._warn_unless_converged("the means are too large for their products")
         self._keep_certificate(
             certify_centroid,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.data.sample import Sample, read_points, read_sample
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Effort, check_engine, choose
 from margrove.errors import check_number
 from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap
 from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
@@ -110,11 +110,13 @@ class KernelPerceptron(LinearClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Count mistakes until a whole pass makes none. Rows of weight 0 are left out."""
         self._check_parameters()
-        engine, effort = settle_engine(self.engine), Effort(self.time_limit, self.n_jobs)
+        check_engine(self.engine)
+        effort = Effort(self.time_limit, self.n_jobs)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         problem = self._problem(sample)
-        solution = solve(problem, engine, effort)
-        self._keep_kernel(sample, problem, solution, engine)
+        engine = choose(self.engine, problem)
+        solution = engine.solve(problem, effort)
+        self._keep_kernel(sample, problem, solution, engine.name)
         cells = problem.X.shape[0] * len(self.support_) * (1 if self.kernel == "precomputed" else problem.X.shape[1])
         self._warn_unless_converged("the rows are not separated")
         self._keep_certificate(
@@ -136,7 +138,7 @@ class KernelPerceptron(LinearClassifier):
         else:
             check_points(kernel, points)
             points, support = matched(points, self.support_vectors_)
-            decision = weighted_sums(kernel, points, support, self.dual_coef_, engine=self.engine_, n_jobs=self.n_jobs)
+            decision = weighted_sums(self, kernel, points, support, self.dual_coef_)
         decision = np.asarray(decision + self.intercept_)
         return decision.ravel() if len(self.classes_) == 2 else decision
 

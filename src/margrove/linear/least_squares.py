@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from margrove.data.sample import read_sample
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Effort, check_engine, choose
 from margrove.errors import check_flag
 from margrove.linear.certificate import certify_least_squares, is_recomputation_cheap
 from margrove.linear.classifier import LinearClassifier
@@ -53,11 +53,13 @@ class LeastSquaresClassifier(LinearClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the least-squares problem; the shortest w where many do equally well."""
         check_flag("fit_intercept", self.fit_intercept)
-        engine, effort = settle_engine(self.engine), Effort(n_jobs=self.n_jobs)
+        check_engine(self.engine)
+        effort = Effort(n_jobs=self.n_jobs)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         sign = one_vs_rest_signs(sample.codes, len(sample.classes))
         problem = LeastSquaresProblem(sample.X, sign, sample.weight, bool(self.fit_intercept))
-        self._keep_linear(sample, solve(problem, engine, effort), engine)
+        engine = choose(self.engine, problem)
+        self._keep_linear(sample, engine.solve(problem, effort), engine.name)
         self._warn_unless_converged("the normal equations are not solved to 1e-10")
         self._keep_certificate(
             certify_least_squares,

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import read_only
 from margrove.data.sample import Sample, read_piece, read_points, read_sample
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Effort, check_engine, choose
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
 from margrove.linear.certificate import certify_perceptron, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
@@ -138,12 +138,14 @@ class Perceptron(LinearClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Correct mistakes until none is left. Rows of weight 0 are left out."""
         self._check_parameters()
-        engine, effort = settle_engine(self.engine), Effort(self.time_limit, self.n_jobs)
+        check_engine(self.engine)
+        effort = Effort(self.time_limit, self.n_jobs)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         start = self._start(sample) if self.warm_start else None
         problem = self._problem(sample, self.max_iter, start)
-        solution = solve(problem, engine, effort)
-        self._keep_perceptron(sample, solution, engine, is_warm=start is not None)
+        engine = choose(self.engine, problem)
+        solution = engine.solve(problem, effort)
+        self._keep_perceptron(sample, solution, engine.name, is_warm=start is not None)
         self._warn_unless_converged(f"{int(solution.last_pass.sum())} mistakes in the last pass")
         self._keep_certificate(
             certify_perceptron,
@@ -171,15 +173,18 @@ class Perceptron(LinearClassifier):
         is_first = not hasattr(self, "classes_")
         if is_first and classes is None:
             raise ParameterError("the first call of partial_fit needs classes: all labels that will ever come.")
-        engine, effort = settle_engine(self.engine), Effort(self.time_limit, self.n_jobs)
+        check_engine(self.engine)
+        effort = Effort(self.time_limit, self.n_jobs)
         known = np.unique(np.asarray(classes)) if is_first else self.classes_
         if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
             raise ParameterError(f"classes is {classes!r}; the first call of partial_fit said {listed(known)}.")
         sample = read_piece(self, X, y, known, sample_weight, self.class_weight, is_first=is_first)
         start = None if is_first else (self.coef_, self.intercept_)
-        solution = solve(self._problem(sample, 1, start), engine, effort)
+        problem = self._problem(sample, 1, start)
+        engine = choose(self.engine, problem)
+        solution = engine.solve(problem, effort)
         made_before = 0 if is_first else self.n_mistakes_
-        self._keep_perceptron(sample, solution, engine, is_warm=True)
+        self._keep_perceptron(sample, solution, engine.name, is_warm=True)
         self.n_mistakes_ = self.n_mistakes_ + made_before
         del self.alpha_
         self.certificate_ = solver_certificate(

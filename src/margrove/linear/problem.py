@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.problem import Problem
 from margrove.status import Status
 from margrove.svm.kernels import Kernel, Matrix
 
@@ -55,7 +56,7 @@ def machine_names(classes: NDArray[Any]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class CentroidProblem:
+class CentroidProblem(Problem["LinearSolution"]):
     """L1: the difference of the class means."""
 
     X: Matrix  # (n, d)
@@ -65,7 +66,7 @@ class CentroidProblem:
 
 
 @dataclass(frozen=True)
-class LeastSquaresProblem:
+class LeastSquaresProblem(Problem["LinearSolution"]):
     """Least squares on the signs."""
 
     X: Matrix  # (n, d)
@@ -75,7 +76,7 @@ class LeastSquaresProblem:
 
 
 @dataclass(frozen=True)
-class PerceptronProblem:
+class PerceptronProblem(Problem["PerceptronSolution"]):
     """L2: a separating w, sought by correcting mistakes."""
 
     X: Matrix  # (n, d)
@@ -93,7 +94,7 @@ class PerceptronProblem:
 
 
 @dataclass(frozen=True)
-class KernelPerceptronProblem:
+class KernelPerceptronProblem(Problem["KernelPerceptronSolution"]):
     """L3: the perceptron through a Gram matrix."""
 
     X: Matrix  # (n, d), or the Gram matrix (n, n) itself for kernel "precomputed"

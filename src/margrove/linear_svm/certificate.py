@@ -210,7 +210,7 @@ def _without_pulls(model: Any) -> InputError:
             f"{model.loss!r} w alone does not tell them: there is no certificate",
             cure=f"Use loss={squared!r}, which w alone proves, or fit_stream over all rows.",
         )
-    if getattr(model, "engine_", "") == "stream":
+    if hasattr(model, "gap_"):
         return InputError(
             f"this {name} saw so many rows of so many columns that the pull of each was not kept, and loss="
             f"{model.loss!r} has no certificate without them",

@@ -33,7 +33,7 @@ from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.layout import check_prices, prices_by_class, scale_of_intercept
 from margrove.linear_svm.problem import Loss, is_within_tube, losses
 from margrove.linear_svm.stream_problem import Block
-from margrove.progress import Progress, report
+from margrove.run.progress import Progress, report
 
 
 @dataclass(frozen=True)

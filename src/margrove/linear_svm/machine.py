@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import read_points
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Effort, Engine, check_engine, choose
 from margrove.errors import (
     ConvergenceWarning,
     ParameterError,
@@ -46,7 +46,7 @@ from margrove.linear_svm.problem import (
     is_squared,
 )
 from margrove.linear_svm.stream_problem import StreamSolution
-from margrove.progress import towards
+from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
 
@@ -117,6 +117,7 @@ class LinearSupportVectorMachine(BaseEstimator):
         check_choice("loss", self.loss, losses)
         check_choice("solver", self.solver, SOLVERS)
         check_choice("dual", self.dual, ("auto", True, False))
+        check_engine(self.engine)
         return Effort(self.time_limit, self.n_jobs)
 
     def _settled_solver(self, penalty: Penalty, d: int) -> Solver:
@@ -190,12 +191,13 @@ class LinearSupportVectorMachine(BaseEstimator):
 
     def _solved(self, problem: Problem, effort: Effort) -> Any:
         """The engine's answer; told about, if ``verbose``."""
-        engine, name = settle_engine(self.engine), type(self).__name__
+        engine, name = choose(self.engine, problem), type(self).__name__
         if self.verbose:
             tell_problem(name, problem, engine)
         start = time.perf_counter()
         with towards(problem.tol):
-            found = solve(problem, engine, effort)
+            found = engine.solve(problem, effort)
+        self.engine_ = engine.name
         if self.verbose:
             tell_solutions(name, found if isinstance(found, tuple) else (found,), time.perf_counter() - start)
         return found
@@ -213,7 +215,6 @@ class LinearSupportVectorMachine(BaseEstimator):
         self.dual_ = np.array([solution.dual for solution in solutions])
         self.n_iter_ = max(int(solution.n_iter) for solution in solutions)
         self.solver_ = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
-        self.engine_ = settle_engine(self.engine)
         self.status_ = worst(solution.status for solution in solutions)
         self._warn_unless_converged(names, limit)
 
@@ -271,7 +272,7 @@ def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return found
 
 
-def tell_problem(name: str, problem: Problem, engine: str) -> None:
+def tell_problem(name: str, problem: Problem, engine: Engine) -> None:
     """What is asked, in a line; and which solver takes it up, and why, in another."""
     n, d = problem.X.shape
     kind = "sparse" if sp.issparse(problem.X) else "dense"
@@ -281,11 +282,9 @@ def tell_problem(name: str, problem: Problem, engine: str) -> None:
         count = len(problem.machines)
         asked = f"loss {problem.loss}, penalty {problem.penalty}, {count} machine{'s' if count > 1 else ''}"
     print(f"[{name}] {n} rows, {d} columns, {kind} {problem.X.dtype}; {asked}")
-    if engine == "native" and isinstance(problem, LinearSvmProblem) and problem.penalty == "l2":
-        from margrove.engine.native.linear_svm import choose
-
-        choice = choose(problem)
-        print(f"[{name}] solver {choice.method} ({choice.why})")
+    plan = engine.plan(problem)
+    if plan:
+        print(f"[{name}] solver {plan}")
 
 
 def tell_solutions(name: str, solutions: Solutions, elapsed: float) -> None:

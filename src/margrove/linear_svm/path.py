@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from margrove.data.sample import take_columns_of
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Effort, Engine, choose
 from margrove.linear_svm.layout import check_prices, weights_of
 from margrove.linear_svm.problem import CrammerSingerProblem, LinearPathProblem, LinearSvmProblem
-from margrove.progress import towards
+from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.grid import prices
 
@@ -88,11 +88,13 @@ def fit_path(
         for machine in problem.machines:
             check_prices(Cs[-1] * machine.cost)
     with towards(problem.tol):
-        found = solve_path(problem, Cs, settle_engine(model.engine), effort)
+        engine = choose(model.engine, problem)
+        found = solve_path(problem, Cs, engine, effort)
     models = []
     for C, answer in zip(Cs, found, strict=False):
         fitted = clone(model).set_params(C=float(C))
         take_columns_of(fitted, model)
+        fitted.engine_ = engine.name
         keep(fitted, answer)
         certify(fitted)
         models.append(fitted)
@@ -100,20 +102,19 @@ def fit_path(
 
 
 def solve_path(
-    problem: LinearSvmProblem | CrammerSingerProblem, Cs: NDArray[np.float64], engine: str, effort: Effort
+    problem: LinearSvmProblem | CrammerSingerProblem, Cs: NDArray[np.float64], engine: Engine, effort: Effort
 ) -> Sequence[Any]:
     """What the engine answers for each C. Crammer and Singer's machine goes up by itself: β of one C, times what C has
     grown by, begins the next."""
     if isinstance(problem, LinearSvmProblem):
-        answers: Sequence[Any] = solve(LinearPathProblem(problem, Cs), engine, effort)
-        return answers
+        return engine.solve(LinearPathProblem(problem, Cs), effort)
     found: list[Any] = []
     until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
     for rung, C in enumerate(Cs):
         left = None if until is None else max(1e-3, until - time.monotonic())
         beta = found[-1].beta * (C / Cs[rung - 1]) if found else None
         rung_problem = replace(problem, cost=C * problem.cost, beta=beta)
-        found.append(solve(rung_problem, engine, replace(effort, time_limit=left)))
+        found.append(engine.solve(rung_problem, replace(effort, time_limit=left)))
         if found[-1].status in (Status.INTERRUPTED, Status.TIME_LIMIT):
             break
     return found

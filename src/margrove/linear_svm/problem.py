@@ -35,6 +35,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.problem import Problem
 from margrove.status import Status
 
 Loss = Literal["hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"]
@@ -73,7 +74,7 @@ class LinearMachine:
 
 
 @dataclass(frozen=True)
-class LinearSvmProblem:
+class LinearSvmProblem(Problem["tuple[LinearSvmSolution, ...]"]):
     """Some machines on the same points."""
 
     X: Any  # (n, d), dense with contiguous rows or CSR, float32 or float64
@@ -109,7 +110,7 @@ class LinearSvmSolution:
 
 
 @dataclass(frozen=True)
-class LinearPathProblem:
+class LinearPathProblem(Problem["tuple[tuple[LinearSvmSolution, ...], ...]"]):
     """The machines of ``problem`` along C: all prices times each of ``factors``, which ascend. A machine begins each
     rung where it ended the last one.
 
@@ -124,7 +125,7 @@ class LinearPathProblem:
 
 
 @dataclass(frozen=True)
-class CrammerSingerProblem:
+class CrammerSingerProblem(Problem["CrammerSingerSolution"]):
     """K classes told apart by one machine (THEORY C1, Crammer and Singer 2001):
 
     min ½ Σ_k ‖w_k‖² + ½ Σ_k (b_k/s)² + Σ_i C_i max(0, max_{k ≠ z_i} 1 + f_k(x_i) − f_{z_i}(x_i))

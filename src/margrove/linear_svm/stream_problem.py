@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.linear_svm.problem import Loss, is_of_signs, relative_gap
+from margrove.problem import Problem
 from margrove.status import Status
 
 
@@ -34,7 +35,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class StreamProblem:
+class StreamProblem(Problem["tuple[StreamSolution, ...]"]):
     """Some machines on the same stream of rows."""
 
     walk: Callable[[], Iterator[Block]]  # each call is one pass, over the same rows in the same order

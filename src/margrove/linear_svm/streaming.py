@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
-from margrove.engine import Effort
-from margrove.engine.stream import solve_stream
+from margrove.engine import Effort, choose
 from margrove.errors import ConvergenceWarning, ParameterError, check_whole, level_of_caller
 from margrove.linear_svm.certificate import solver_certificate
 from margrove.linear_svm.chunks import Stream
@@ -22,7 +21,7 @@ from margrove.linear_svm.layout import scale_of_intercept, weights_of
 from margrove.linear_svm.machine import LinearSupportVectorMachine, tell_solutions
 from margrove.linear_svm.problem import is_of_signs, is_squared, losses
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
-from margrove.progress import Progress, overheard
+from margrove.run.progress import Progress, overheard
 from margrove.status import Status, worst
 
 _LEAST_SECONDS = 1e-9  # of a solve whose time is over
@@ -60,8 +59,10 @@ class Streaming(LinearSupportVectorMachine):
         if effort.time_limit is not None:  # the first look counts
             left = effort.time_limit - (time.monotonic() - began)
             effort = replace(effort, time_limit=max(left, _LEAST_SECONDS))
+        engine = choose(self.engine, problem, or_any=True)  # rows in chunks are not for every engine
+        self.engine_ = engine.name
         if not self.verbose:
-            return solve_stream(problem, effort)
+            return engine.solve(problem, effort)
         name, start = type(self).__name__, time.perf_counter()
         print(f"[{name}] {stream.n_rows} rows in chunks, {stream.n_columns} columns; loss {self.loss}")
 
@@ -70,7 +71,7 @@ class Streaming(LinearSupportVectorMachine):
             print(f"[{name}] {progress.done:g} passes{gap}, {time.perf_counter() - start:.1f} s", flush=True)
 
         with overheard(tell):
-            solutions = solve_stream(problem, effort)
+            solutions = engine.solve(problem, effort)
         tell_solutions(name, solutions, time.perf_counter() - start)
         return solutions
 
@@ -82,7 +83,6 @@ class Streaming(LinearSupportVectorMachine):
         if not is_squared(self.loss):
             self._keep_pulls(solutions)
         self._keep_solutions(solutions, names, limit="max_passes")
-        self.engine_ = "stream"
         self.certificate_ = solver_certificate(self, n, names)
 
     def _keep_pulls(self, solutions: Sequence[StreamSolution]) -> None:
@@ -148,7 +148,9 @@ class Streaming(LinearSupportVectorMachine):
             max_passes=_MOST_PASSES_PER_PIECE,
             centre=centre,
         )
-        solutions = solve_stream(problem, effort)
+        engine = choose(self.engine, problem, or_any=True)
+        solutions = engine.solve(problem, effort)
+        self.engine_ = engine.name
         self._keep_piece(solutions, n, names)
 
     def _keep_piece(self, solutions: Sequence[StreamSolution], n: int, names: tuple[str, ...]) -> None:
@@ -162,7 +164,6 @@ class Streaming(LinearSupportVectorMachine):
         self.dual_ = dual + np.array([solution.dual for solution in solutions])
         self.n_iter_ = max(solution.n_iter for solution in solutions)
         self.solver_ = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
-        self.engine_ = "stream"
         self.status_ = worst(solution.status for solution in solutions)
         self.certificate_ = self._certificate_of_pieces(names)
         if self.status_ is not Status.CONVERGED:

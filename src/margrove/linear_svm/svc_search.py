@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from margrove.data.sample import Sample, read_sample
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Effort, Engine, choose
 from margrove.errors import check_flag
 from margrove.linear.problem import one_vs_rest_signs
 from margrove.linear_svm.layout import check_prices, is_joint, prices_of_classes
@@ -26,7 +26,7 @@ from margrove.linear_svm.problem import (
 )
 from margrove.linear_svm.search import CellTable, LinearSearch, default_cs
 from margrove.linear_svm.svc import LinearSVC
-from margrove.progress import towards
+from margrove.run.progress import towards
 from margrove.status import Status
 from margrove.svm.cross_validation import Judge, check_folds
 from margrove.svm.folds import Splits, weight_in_fold
@@ -149,11 +149,10 @@ max_iter, regularize_intercept, solver, n_jobs, engine
         check_folds(sample, splits)
         own = template._own_weights(sample, sample_weight)
         table = _Table(template, sample, own, splits, Cs)
-        self.engine_ = settle_engine(self.engine)
         self._forget()
         start = time.perf_counter()
         with towards(float(self.tol)):
-            table.fill(self.engine_, Effort(self.time_limit, self.n_jobs))
+            self.engine_ = table.fill(self.engine, Effort(self.time_limit, self.n_jobs))
         seconds = time.perf_counter() - start
         told = _Told(multi_class=self.multi_class)
         judge = Judge(told, self, sample, (X, y, sample_weight), splits, is_by_class=not is_joint(self))
@@ -200,15 +199,15 @@ class _Table(CellTable):
         solved = 1 if is_joint(template) else self._machines
         super().__init__(sample.X, splits, [{"C": float(C)} for C in Cs], solved, self._machines)
 
-    def fill(self, engine: str, effort: Effort) -> None:
-        """Solve all machines."""
+    def fill(self, given: str | Engine, effort: Effort) -> str:
+        """Solve all machines; return the name of the engine."""
         if is_joint(self._template):
-            self._fill_jointly(engine, effort)
-            return
+            return self._fill_jointly(given, effort)
         signs = one_vs_rest_signs(self._sample.codes, len(self._sample.classes)).astype(np.float64)
         targets = list(signs) * len(self._splits)
         costs = [price for fold in self._prices for price in fold]
         problem = self._template._stated(self._sample.X, targets, costs, penalty=self._template.penalty, epsilon=0.0)
+        engine = choose(given, problem)
         if self._template.verbose:
             tell_problem("LinearSVCCV", problem, engine)
 
@@ -217,24 +216,27 @@ class _Table(CellTable):
             self.values[fold][rung, machine] = self.held_out[fold] @ solution.w + solution.b
             self.enter(rung, fold, machine, solution)
 
-        solve(LinearPathProblem(problem, self.Cs, take), engine, effort)
+        engine.solve(LinearPathProblem(problem, self.Cs, take), effort)
         self.close()
+        return engine.name
 
-    def _fill_jointly(self, engine: str, effort: Effort) -> None:
+    def _fill_jointly(self, given: str | Engine, effort: Effort) -> str:
         """Crammer and Singer's machine of each fold goes up by itself."""
         until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+        engine = choose(given, self._joint(self.Cs[0] * self._prices[0][0], None))
         for fold, (price,) in enumerate(self._prices):
             beta = None
             for rung, C in enumerate(self.Cs):
                 left = None if until is None else max(1e-3, until - time.monotonic())
                 problem = self._joint(C * price, beta)
-                solution = solve(problem, engine, replace(effort, time_limit=left))
+                solution = engine.solve(problem, replace(effort, time_limit=left))
                 values = np.asarray(self.held_out[fold] @ solution.w.T + solution.b).T
                 self.values[fold][rung] = values[1:] - values[:1] if len(values) == 2 else values
                 self.enter(rung, fold, 0, solution)
                 if self.status is not Status.CONVERGED:
-                    return
+                    return engine.name
                 beta = solution.beta * (self.Cs[min(rung + 1, len(self.Cs) - 1)] / C)
+        return engine.name
 
     def _joint(self, price: NDArray[np.float64], beta: NDArray[np.float64] | None) -> CrammerSingerProblem:
         problem = self._template._joint_problem(self._sample, np.ones(len(price)))

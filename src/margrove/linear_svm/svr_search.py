@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from margrove.data.sample import Values, read_values
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Effort, Engine, choose
 from margrove.errors import InputError, check_flag
 from margrove.linear_svm.layout import check_prices
 from margrove.linear_svm.machine import tell_problem
 from margrove.linear_svm.problem import LinearPathProblem, LinearSvmSolution, Loss, Solver, is_squared
 from margrove.linear_svm.search import CellTable, LinearSearch, default_cs
 from margrove.linear_svm.svr import LinearSVR
-from margrove.progress import towards
+from margrove.run.progress import towards
 from margrove.status import Status
 from margrove.svm.cross_validation import JudgeOfNumbers
 from margrove.svm.folds import Splits, weight_in_fold
@@ -146,11 +146,10 @@ regularize_intercept, solver, n_jobs, engine
         if Cs is None:
             Cs = default_cs() * (1.0 if is_squared(self.loss) else float(values.z.std()) or 1.0)
         table = _Table(template, values, splits, Cs, epsilons)
-        self.engine_ = settle_engine(self.engine)
         self._forget()
         start = time.perf_counter()
         with towards(float(self.tol)):
-            table.fill(self.engine_, Effort(self.time_limit, self.n_jobs))
+            self.engine_ = table.fill(self.engine, Effort(self.time_limit, self.n_jobs))
         seconds = time.perf_counter() - start
         self.status_ = table.status
         self._keep_table(table, JudgeOfNumbers(_Told(), self, values, (X, y), splits).scores, seconds)
@@ -195,12 +194,13 @@ class _Table(CellTable):
             cells = [{**cell, "epsilon": float(epsilon)} for cell in cells for epsilon in epsilons]
         super().__init__(values.X, splits, cells, 1, 1)
 
-    def fill(self, engine: str, effort: Effort) -> None:
-        """Solve all machines."""
+    def fill(self, given: str | Engine, effort: Effort) -> str:
+        """Solve all machines; return the name of the engine."""
         until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
         targets = [self._data.z] * len(self._prices)
         for place, epsilon in enumerate(self._epsilons.tolist()):
             problem = self._template._stated(self._data.X, targets, self._prices, penalty="l2", epsilon=epsilon)
+            engine = choose(given, problem)
             if self._template.verbose:
                 tell_problem("LinearSVRCV", problem, engine)
 
@@ -210,7 +210,8 @@ class _Table(CellTable):
                 self.enter(cell, fold, 0, solution)
 
             left = None if until is None else max(_LEAST_SECONDS, until - time.monotonic())
-            solve(LinearPathProblem(problem, self._Cs, take), engine, replace(effort, time_limit=left))
+            engine.solve(LinearPathProblem(problem, self._Cs, take), replace(effort, time_limit=left))
             if self.status is not Status.CONVERGED:
                 break
         self.close()
+        return engine.name

@@ -18,7 +18,7 @@ from margrove.errors import InputError, ParameterError
 from margrove.linear.margins import codes_of
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
 from margrove.multiclass.problem import columns_of, rows_of, weights_of
-from margrove.progress import as_one_of
+from margrove.run.progress import as_one_of
 from margrove.svm.layout import code_of, machine_names
 
 _HELD = "machines whose certificate holds"

@@ -32,7 +32,7 @@ from margrove.boost.classifier import AdaBoostClassifier
 from margrove.data.frames import as_table, is_frame
 from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, as_input_error, level_of_caller, shown
 from margrove.multiclass.problem import Column, rows_of, seen_columns, weights_of
-from margrove.progress import Progress, as_one_of, report
+from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status, of_all
 from margrove.svm.svc import SVC, NuSVC
 from margrove.tree.classifier import TreeClassifier

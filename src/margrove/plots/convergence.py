@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from margrove.errors import InputError, check_number, shown
 from margrove.plots.arguments import check_axes, found
 from margrove.plots.style import OKABE_ITO, as_typed, in_print, ink, legend_outside, new_axes
-from margrove.progress import Course, in_short
+from margrove.run.progress import Course, in_short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ def plot_convergence(
     Parameters
     ----------
     course : Course or sequence of mappings
-        What `margrove.progress.Course` heard of a fit, or its ``points``, perhaps from a file: each has ``seconds``
+        What `margrove.run.progress.Course` heard of a fit, or its ``points``, perhaps from a file: each has ``seconds``
         and ``value``, and may have ``name`` and ``stage``.
     goal : float, optional
         Where the solver stops (``tol``), drawn as a line. A Course knows it where its solver does.
@@ -85,7 +85,7 @@ def plot_convergence(
 def _lines_of(course: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
     """The points of each thing that was reported, under its name."""
     if isinstance(course, (str, Mapping)) or not isinstance(course, Iterable):
-        cure = "Give a margrove.progress.Course that heard a fit, or its points."
+        cure = "Give a margrove.run.progress.Course that heard a fit, or its points."
         raise InputError(f"{found('course', course)}; the points of a course were wanted", cure=cure)
     lines: dict[str, list[tuple[float, float]]] = {}
     for number, point in enumerate(course):

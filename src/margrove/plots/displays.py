@@ -329,7 +329,7 @@ class ConvergenceDisplay(Display):
 
     @classmethod
     def from_course(cls, course: Any, *, ax: Axes | None = None, **options: Any) -> Self:
-        """Draw what a `margrove.progress.Course` heard, or its points."""
+        """Draw what a `margrove.run.progress.Course` heard, or its points."""
         return cls(course, **options).plot(ax=ax)
 
 

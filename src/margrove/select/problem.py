@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.problem import Problem
 from margrove.tree.problem import TreeProblem
 
 
 @dataclass(frozen=True)
-class ColumnProblem:
+class ColumnProblem(Problem["ColumnTests"]):
     """Rows, classes, weights, and which tests are looked at: the criterion and the thresholds of ``root.growth``. Its
     limits and stops are for trees, and not looked at."""
 

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Effort, check_engine, choose
 from margrove.errors import InputError, check_choice, check_whole
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.tree.association import NO_LEVELS, LevelTable, level_table
@@ -253,7 +253,8 @@ def score_columns(
     check_choice("thresholds", thresholds, get_args(Thresholds))
     check_choice("categorical", categorical, CATEGORY_TESTS)
     check_whole("n_bins", n_bins, least=2)
-    engine, effort = settle_engine(engine), Effort(n_jobs=n_jobs)
+    check_engine(engine)
+    effort = Effort(n_jobs=n_jobs)
     if y is None:
         raise InputError(f"{kind} requires y to be passed, but the target y is None")
     cells = learn_cells(reader, X, ColumnWishes(categorical, categorical_features, split_values, None))
@@ -261,7 +262,9 @@ def score_columns(
     assert sample.classes is not None
     growth = Growth(criterion=settled, thresholds=thresholds, n_bins=min(int(n_bins), max(2, sample.cells.n_rows)))
     root = TreeProblem(sample.cells, sample.target, len(sample.classes), sample.weight, growth)
-    tests: ColumnTests = solve(ColumnProblem(root), engine, effort)
+    problem = ColumnProblem(root)
+    chosen = choose(engine, problem)
+    tests = chosen.solve(problem, effort)
     whole = np.bincount(sample.target, sample.weight, len(sample.classes))
     gain, information = gains(tests, whole, settled)
     return ColumnScores(
@@ -270,7 +273,7 @@ def score_columns(
         gain=gain,
         n_tests=tests.n_tests,
         threshold=tests.threshold,
-        engine=engine,
+        engine=chosen.name,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any
@@ -14,6 +15,8 @@ from margrove.certificate import Certificate
 from margrove.store.fault import FaultError, shown
 from margrove.store.plain import from_json
 from margrove.store.schema import Array, Range, Scalar
+
+_WORD = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 def check_fields(record: Any, wanted: set[str], what: str) -> None:
@@ -69,6 +72,8 @@ def check_scalar(name: str, value: Any, scalar: Scalar) -> Any:
         return check_whole(value, int(scalar.least or 0), name)
     if type(value) is not scalar.type:
         raise FaultError(f"{name} is {shown(value)}; a {scalar.type.__name__} was expected")
+    if scalar.is_word and not _WORD.fullmatch(str(value)):
+        raise FaultError(f"{name} is {shown(value)}; it must be a word of at most 40 lower-case letters")
     least = scalar.least or 0.0
     if isinstance(value, float) and not (least <= value <= scalar.most and math.isfinite(value)):
         limit = "" if scalar.most == math.inf else f", at most {scalar.most:g}"

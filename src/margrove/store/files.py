@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
-from margrove.atomic import replace_file
+from margrove.run.atomic import replace_file
 from margrove.store.fault import FaultError
 
 Target: TypeAlias = str | os.PathLike[str] | BinaryIO

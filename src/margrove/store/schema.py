@@ -32,7 +32,6 @@ from margrove.boost.r2 import LOSSES
 from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import TableEncoder
 from margrove.data.text import LARGEST_WIDTH, MOST_WORDS, TEXT_FEATURES
-from margrove.engine import ENGINES
 from margrove.linear.centroid import BasicLinearClassifier
 from margrove.linear.kernel_perceptron import KernelPerceptron
 from margrove.linear.least_squares import LeastSquaresClassifier
@@ -110,6 +109,11 @@ class Scalar:
     most: float = math.inf
     choices: tuple[Any, ...] = ()
     is_optional: bool = False
+    is_word: bool = False  # of a text: lower-case letters, digits and underscores, at most 40
+
+
+# Any engine may have fitted a model, also one that is not here: every engine predicts the same.
+ENGINE_NAME = Scalar(str, is_word=True)
 
 
 @dataclass(frozen=True)
@@ -133,10 +137,9 @@ _WHOLE = ("int64",)
 _HALF_WHOLE = ("int32",)  # as scikit-learn's support vector machines have it
 _SINGLE_OR_DOUBLE = ("float32", "float64")
 
-_ENGINES = tuple(engine for engine in ENGINES if engine != "auto")
 _ENDED = {
     "status_": Scalar(Status, choices=tuple(Status)),
-    "engine_": Scalar(str, choices=_ENGINES),
+    "engine_": ENGINE_NAME,
 }
 _SOLVE = {"n_iter_": Scalar(int, least=0), **_ENDED}
 _PLANE = (Array("coef_", "m d"), Array("intercept_", "m"))
@@ -232,7 +235,7 @@ _PROOF = (
 _LINEAR_SCALARS = {
     **_SOLVE,
     "solver_": Scalar(str),
-    "engine_": Scalar(str, choices=(*_ENGINES, "stream")),
+    "engine_": ENGINE_NAME,
     "n_seen_": Scalar(int, least=1, is_optional=True),
 }
 _LINEAR_CHOICES = {"fit_intercept": (True, False), "regularize_intercept": (True, False)}
@@ -357,7 +360,6 @@ TREES: dict[str, Learner] = {
 
 SELECTOR = ImpuritySelector
 SELECTOR_CHOICES: dict[str, tuple[Any, ...]] = {"score_func": tuple(KINDS)}
-SELECTOR_ENGINE = _ENDED["engine_"]
 SELECTOR_ARRAYS = (
     Array("scores_", "d", has_gaps=True),
     Array("p_values_", "d", has_gaps=True, least=0, most=1),

@@ -11,11 +11,11 @@ from margrove.store.check import check_fields, check_parameters, check_scalar, c
 from margrove.store.fault import FaultError
 from margrove.store.learner_parts import Taken, parameters_to_json, put_away, read_names, take_arrays
 from margrove.store.schema import (
+    ENGINE_NAME,
     MOST_COLUMNS,
     SELECTOR,
     SELECTOR_ARRAYS,
     SELECTOR_CHOICES,
-    SELECTOR_ENGINE,
     TRANSFORM_OUTPUTS,
 )
 from margrove.store.versions import Tensors
@@ -55,7 +55,7 @@ def put_selector_together(record: dict[str, Any], tensors: Tensors, prefix: str)
         raise FaultError("support_ chooses no column")
     if record["feature_names"] is not None:
         fitted["feature_names_in_"] = read_names(record["feature_names"], columns)
-    fitted["engine_"] = check_scalar("engine_", record["engine"], SELECTOR_ENGINE)
+    fitted["engine_"] = check_scalar("engine_", record["engine"], ENGINE_NAME)
     if record["output"] not in TRANSFORM_OUTPUTS:
         raise FaultError(f"the record of {SELECTOR.__name__} does not say what comes out")
     selector: Any = SELECTOR(**parameters)

@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
 from margrove.data.frames import array_names
+from margrove.engine import default
 from margrove.errors import InputError, MargroveWarning
 from margrove.linear_svm.svc import LinearSVC
 from margrove.linear_svm.svr import LinearSVR
 from margrove.status import Status
-from margrove.svm.adopted import ENGINE, Solution, adopt
+from margrove.svm.adopted import Solution, adopt
 from margrove.svm.layout import dense
 from margrove.svm.one_class import OneClassSVM
 from margrove.svm.svc import SVC, NuSVC
@@ -168,7 +169,7 @@ def _plane(ours: Any, model: Any, rows: int, names: tuple[str, ...]) -> Any:
     ours.intercept_ = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (rows,)).copy()
     ours.n_features_in_, ours.n_iter_ = int(model.n_features_in_), int(model.n_iter_)
     ours.status_ = Status.CONVERGED if model.n_iter_ < model.max_iter else Status.MAX_ITER
-    ours.engine_, ours.solver_ = ENGINE, "liblinear"
+    ours.engine_, ours.solver_ = default().name, "liblinear"
     ours.gap_ = ours.primal_ = ours.dual_ = np.full(len(names), np.nan)  # LIBLINEAR tells none of them
     # It does not tell how many rows there were, either.
     ours.certificate_ = Certificate(type(ours).__name__, str(ours.status_), "solver", 0, tuple(names))
@@ -212,7 +213,7 @@ def _tree(ours: Any, model: Any, *, is_classifier: bool) -> Any:
     )
     ours.n_features_in_ = d
     ours.tree_ = ours.grown_ = adopted_tree(columns, model.tree_, is_classifier=is_classifier)
-    ours.status_, ours.engine_, ours.ccp_alpha_ = Status.CONVERGED, ENGINE, float(model.ccp_alpha)
+    ours.status_, ours.engine_, ours.ccp_alpha_ = Status.CONVERGED, default().name, float(model.ccp_alpha)
     ours.categorical_, ours.target_ = {}, None
     return ours
 

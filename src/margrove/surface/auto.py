@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data import Table
-from margrove.engine.slices import forget_interruption
+from margrove.run.slices import forget_interruption
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS, Candidate
 from margrove.surface.auto_trial import NO_SCORE, Field, InterruptedTrialError, Trial, tried
 from margrove.surface.budget import Budget

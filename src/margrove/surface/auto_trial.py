@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data import Table
-from margrove.engine.slices import forget_interruption
 from margrove.errors import MargroveError, ParameterError
+from margrove.run.slices import forget_interruption
 from margrove.status import Status
 from margrove.surface.auto_candidates import Candidate
 from margrove.surface.budget import Budget

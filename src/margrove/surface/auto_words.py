@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from margrove.progress import in_short
+from margrove.run.progress import in_short
 from margrove.surface.auto import Asked, Result, first_rows
 from margrove.surface.auto_candidates import REGRESSORS
 from margrove.surface.auto_estimate import PARTS, Chosen, Point, Worth

@@ -12,8 +12,8 @@ from rich.spinner import Spinner
 from rich.table import Table as Grid
 from rich.text import Text
 
-from margrove.progress import Progress as Report
-from margrove.progress import in_short
+from margrove.run.progress import Progress as Report
+from margrove.run.progress import in_short
 from margrove.surface.budget import Budget
 from margrove.surface.meter import Meter, appearing
 from margrove.surface.screen import Screen, safe_console

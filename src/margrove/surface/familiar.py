@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.checkpoint import fingerprint
 from margrove.data import Column, Table
+from margrove.run.checkpoint import fingerprint
 
 MOST_COLUMNS = 8  # the target alone may be the same in two tables whose rows are sorted by it
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from margrove.progress import Pace, in_short, watched
-from margrove.progress import Progress as Report
+from margrove.run.progress import Pace, in_short, watched
+from margrove.run.progress import Progress as Report
 from margrove.surface.screen import Screen, safe_console
 
 PATIENCE = 1.0  # seconds before a bar appears: what is over sooner would only flicker
@@ -77,7 +77,7 @@ def in_words(report: Report) -> str:
 
     Examples
     --------
-    >>> from margrove.progress import Progress
+    >>> from margrove.run.progress import Progress
     >>> from margrove.surface.meter import in_words
     >>> in_words(Progress("svm", 2, 3, 0.0417, "violation", goal=0.001))
     '2 of 3, violation 0.042, to fall to 0.001'

@@ -13,7 +13,7 @@ from typing import Any
 
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
-from margrove.progress import Progress, in_short, watched
+from margrove.run.progress import Progress, in_short, watched
 from margrove.surface.budget import Budget
 from margrove.surface.countdown import Countdown, counted_down
 from margrove.surface.meter import Meter, metered

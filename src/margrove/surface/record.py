@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data import Table
-from margrove.progress import Course
+from margrove.run.progress import Course
 from margrove.status import Status
 from margrove.surface.answers import Answers
 from margrove.surface.auto import Result

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data import Table
-from margrove.engine.slices import forget_interruption
+from margrove.run.slices import forget_interruption
 from margrove.status import Status
 from margrove.surface.answers import Answers, answered, joined
 from margrove.surface.budget import Budget, budget_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from margrove.progress import in_short
+from margrove.run.progress import in_short
 from margrove.status import Status
 from margrove.surface.display import percent
 from margrove.surface.screen import Screen

@@ -14,8 +14,8 @@ import numpy as np
 
 from margrove.data import Table
 from margrove.engine import Effort
-from margrove.engine.slices import forget_interruption
-from margrove.progress import Course
+from margrove.run.progress import Course
+from margrove.run.slices import forget_interruption
 from margrove.status import Status
 from margrove.surface import record
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS

@@ -23,14 +23,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate
+from margrove.engine import Effort, default
 from margrove.linear.margins import kernel_of
 from margrove.status import Status
-from margrove.svm.decision import weighted_sums
 from margrove.svm.examination import EASY, HARD, MARGINAL
 from margrove.svm.kernels import Kernel, Matrix
 from margrove.svm.layout import code_of, coefficients_of, machine_names
 
-ENGINE = "native"  # by which an adopted model predicts
 _AT_BOUND = 1 - 1e-9  # as a share of the bound
 
 
@@ -58,7 +57,7 @@ def adopt(model: Any, solution: Solution, classes: NDArray[Any] | None = None) -
     model.dual_coef_ = solution.dual_coef
     model.intercept_ = solution.intercept
     model.n_support_ = solution.n_support.astype(np.int32)
-    model.gamma_, model.status_, model.engine_ = solution.gamma, solution.status, ENGINE
+    model.gamma_, model.status_, model.engine_ = solution.gamma, solution.status, default().name
     if classes is None:
         model.n_iter_ = int(solution.n_iter[0])
         names: tuple[str, ...] = ("one class",) if hasattr(model, "score_samples") else ("regression",)
@@ -87,7 +86,7 @@ def _norms(kernel: Kernel, support: Matrix, coefficients: NDArray[np.float64]) -
     if sp.issparse(support):
         # Columns without an entry add nothing to any kernel here; there may be two thousand million of them.
         support = support[:, np.unique(support.indices)]
-    sums = weighted_sums(kernel, support, support, coefficients, engine=ENGINE, n_jobs=None)
+    sums = default().kernel_sums(kernel, support, support, coefficients, Effort())
     with np.errstate(over="ignore", invalid="ignore"):
         squared = np.einsum("ms,sm->m", coefficients, sums)
     return np.asarray(np.sqrt(np.maximum(np.nan_to_num(squared, posinf=np.finfo(np.float64).max), 0)))

@@ -24,7 +24,7 @@ from margrove.certificate import Certificate, Claim, recorded
 from margrove.data.sample import class_weights, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.margins import codes_of, kernel_of
-from margrove.progress import as_one_of
+from margrove.run.progress import as_one_of
 from margrove.svm.examination import (
     BOUND_TOLERANCE,
     CLASSIFICATION,

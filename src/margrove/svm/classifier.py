@@ -19,8 +19,9 @@ from margrove.data.sample import Sample, class_weights, read_sample
 from margrove.engine import Effort
 from margrove.errors import ConvergenceWarning, ParameterError, check_choice, check_flag, level_of_caller
 from margrove.linear.margins import Margins, kernel_of, margins
+from margrove.run.threads import blas_held_back
 from margrove.status import Status
-from margrove.svm.decision import call_of_many, matched, weighted_sums
+from margrove.svm.decision import matched, weighted_sums
 from margrove.svm.examination import MARGINAL, carrying_rows
 from margrove.svm.folds import Splits
 from margrove.svm.kernels import Matrix
@@ -293,15 +294,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         parts = []
         is_given = kernel.name == "precomputed"
         points, support = (points, None) if is_given else matched(points, self.support_vectors_)
-        with call_of_many(self.engine_):
+        with blas_held_back():  # once for all classes
             for rows in class_slices(self.n_support_):
                 beta = self.dual_coef_[:, rows]
                 if support is None:
                     parts.append(points[:, self.support_[rows]] @ beta.T)
                 else:
-                    parts.append(
-                        weighted_sums(kernel, points, support[rows], beta, engine=self.engine_, n_jobs=self.n_jobs)
-                    )
+                    parts.append(weighted_sums(self, kernel, points, support[rows], beta))
         return _joined(parts)
 
     @property

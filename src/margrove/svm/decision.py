@@ -1,17 +1,15 @@
-"""Σ β K(x_i, x) for new points: in the core where it computes the kernel, in NumPy otherwise."""
+"""Σ β K(x_i, x) for new points."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.engine import Effort, fitted_by
 from margrove.svm.kernels import Kernel, Matrix, check_nonnegative
-from margrove.threads import blas_held_back
 
 _BLOCK_CELLS = 1 << 22  # kernel values, or numbers of X, held at once
 
@@ -43,29 +41,11 @@ def linear_sums(points: Matrix, coef: NDArray[np.float64]) -> NDArray[np.float64
     return sums
 
 
-@contextmanager
-def call_of_many(engine: str) -> Iterator[None]:
-    """Several calls of `weighted_sums` as one: what the core sets up for each, and takes down, is done once."""
-    if engine != "native":
-        yield
-        return
-    with blas_held_back():
-        yield
-
-
 def weighted_sums(
-    kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64], *, engine: str, n_jobs: int | None
+    model: Any, kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Σ_j β_mj K(x_i, s_j), shape (points, rows of ``beta``). Points and support are `matched` for the core."""
+    """Return Σ_j β_mj K(x_i, s_j), shape (points, rows of ``beta``), by the engine of a fitted model. Points and
+    support are `matched`."""
     if support.shape[0] == 0:
         return np.zeros((points.shape[0], len(beta)))
-    if kernel.is_native and engine == "native":
-        from margrove.engine.native import kernel_decision
-
-        return kernel_decision(kernel, points, support, beta, n_jobs)
-    sums = np.empty((points.shape[0], len(beta)))
-    step = max(1, _BLOCK_CELLS // support.shape[0])
-    for start in range(0, points.shape[0], step):
-        rows: Any = slice(start, start + step)
-        sums[rows] = kernel.matrix(points[rows], support) @ beta.T
-    return sums
+    return fitted_by(model.engine_).kernel_sums(kernel, points, support, beta, Effort(n_jobs=model.n_jobs))

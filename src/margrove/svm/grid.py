@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import ParameterError, check_number, shown
+from margrove.problem import Problem
+from margrove.status import Status
 from margrove.svm.kernels import Kernel, Matrix
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, MOST_STEPS, Dual
 
@@ -59,7 +61,7 @@ class UnitSolution:
 
 
 @dataclass(frozen=True)
-class SearchProblem:
+class SearchProblem(Problem[Status]):
     """Units that share their points. ``take`` is handed each unit's number and solution as it ends."""
 
     X: Matrix  # (n, d), or the Gram matrix (n, n) for the one kernel "precomputed"
@@ -70,7 +72,7 @@ class SearchProblem:
     take: Callable[[int, UnitSolution], None]
     tol: float = 1e-3
     max_iter: int = -1  # pair steps of each machine at each C; −1 for MOST_STEPS
-    cache_bytes: int = 1 << 30
+    cache_bytes: int | None = 1 << 30  # for kernel values; None: as the engine sees fit
     precision: str = "auto"
 
     @property

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrove.data.sample import read_sample
-from margrove.engine import Effort, solve
+from margrove.engine import Effort, fitted_by
 from margrove.errors import ConvergenceWarning, InputError, level_of_caller
 from margrove.status import Status, worst
 from margrove.svm.examination import AT_UPPER, HARD
 from margrove.svm.kernels import Matrix
 from margrove.svm.layout import coefficients_of
-from margrove.svm.problem import Dual, LeaveOneOutProblem, LeftOut
+from margrove.svm.problem import Dual, LeaveOneOutProblem
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def leave_one_out(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
         cache_bytes=model._cache_bytes(),
         precision=model.precision,
     )
-    found: tuple[LeftOut, ...] = solve(problem, model.engine_, effort)
+    found = fitted_by(model.engine_).solve(problem, effort)
     values = np.array(model.machine_decision(X))
     for k, (dual, left) in enumerate(zip(solved, found, strict=True)):
         carries = dual.alpha > 0

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from margrove.progress import Pace, Progress, in_short
+from margrove.run.progress import Pace, Progress, in_short
 from margrove.status import Status
 from margrove.svm.table import ScoreTable
 

@@ -19,13 +19,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate, keep_certificate
-from margrove.checkpoint import CheckpointLike, Record, settle_checkpoint
 from margrove.data.memory import free_memory
 from margrove.data.sample import read_points
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Capability, Effort, Engine, check_engine, choose
+from margrove.engine.protocol import cache_bytes
 from margrove.errors import (
     ConvergenceWarning,
-    EngineError,
     InfeasibleError,
     InputError,
     ParameterError,
@@ -36,7 +35,8 @@ from margrove.errors import (
     level_of_caller,
 )
 from margrove.linear.margins import kernel_of
-from margrove.progress import towards, watched
+from margrove.run.checkpoint import CheckpointLike, Record, settle_checkpoint
+from margrove.run.progress import towards, watched
 from margrove.status import Status, worst
 from margrove.svm.certificate import solver_certificate
 from margrove.svm.decision import check_points, linear_sums, matched, weighted_sums
@@ -48,7 +48,6 @@ from margrove.svm.scaling import warn_of_unscaled
 from margrove.svm.solved import Ground, Solved, settled, shows_margin
 
 PRECISIONS = ("auto", "single", "double")
-_MOST_CACHE = 4 << 30  # bytes that cache_size="auto" takes at most
 _MIB = 1 << 20
 _KEPT_WEIGHTS = 1 << 24  # numbers of coef_
 _FEW_MACHINES, _FEW_CELLS = 16, 1 << 22  # a certificate is recomputed in fit up to these: some milliseconds
@@ -173,9 +172,8 @@ class SupportVectorMachine(BaseEstimator):
         else:
             check_choice("cache_size", self.cache_size, ("auto",), also="a number of MiB")
         check_choice("precision", self.precision, PRECISIONS)
-        engine = settle_engine(self.engine)
-        if settle_checkpoint(self.checkpoint) is not None and engine == "reference":
-            raise EngineError("engine='reference' writes no checkpoint. Leave checkpoint out, or use engine='native'.")
+        is_kept = settle_checkpoint(self.checkpoint) is not None
+        check_engine(self.engine, *([Capability.CHECKPOINT] if is_kept else []))
         return Effort(self.time_limit, self.n_jobs)
 
     def _ground(self, X: Matrix) -> Ground:
@@ -201,24 +199,24 @@ class SupportVectorMachine(BaseEstimator):
 
     def _solve(self, ground: Ground, duals: Sequence[Dual], names: Sequence[str], effort: Effort) -> list[Solved]:
         """Answer all duals in one call; keep why it ended, and say so if it was too early."""
-        engine = settle_engine(self.engine)
         record, begun = self._record(ground, duals), duals
         if record is not None:
             begun, effort = resumed(duals, record), replace(effort, look_around=keeper(record))
             if self.verbose and begun is not duals:
                 print(f"[{type(self).__name__}] goes on from its checkpoint")
         ground, problem = self._problem(ground, begun)
+        engine = choose(self.engine, problem)
         if self.verbose:
-            _tell_problem(type(self).__name__, ground, problem)
+            _tell_problem(type(self).__name__, ground, problem, engine)
         start = time.perf_counter()
         with towards(problem.tol):
-            solutions: tuple[DualSolution, ...] = solve(problem, engine, effort)
+            solutions = engine.solve(problem, effort)
         if self.verbose:
             _tell_solutions(type(self).__name__, solutions, time.perf_counter() - start)
         if record is not None and worst(solution.status for solution in solutions) is not Status.CONVERGED:
             keep(record, [solution.alpha for solution in solutions])
         try:
-            return self._settle(ground, duals, names, solutions, engine)
+            return self._settle(ground, duals, names, solutions, engine.name)
         except InfeasibleError:
             if record is not None:
                 record.remove()  # there is nothing to go on to
@@ -279,9 +277,10 @@ class SupportVectorMachine(BaseEstimator):
         was_bound[:common] = self._grades[:common, machine] == HARD
         return started(dual, carried, was_bound)
 
-    def _cache_bytes(self) -> int:
+    def _cache_bytes(self) -> int | None:
+        """The bytes for kernel values; None leaves them to the engine."""
         if isinstance(self.cache_size, str):
-            return min(free_memory() // 2, _MOST_CACHE)
+            return None
         return int(min(self.cache_size * _MIB, 2.0**62))
 
     def _warn(self, solved: list[Solved]) -> None:
@@ -356,13 +355,7 @@ class SupportVectorMachine(BaseEstimator):
             return np.asarray(points[:, self.support_] @ self.dual_coef_.T, dtype=np.float64)
         if kernel.name == "linear":
             return linear_sums(points, self.coef_)
-        return weighted_sums(
-            kernel,
-            *matched(points, self.support_vectors_),
-            self.dual_coef_,
-            engine=self.engine_,
-            n_jobs=self.n_jobs,
-        )
+        return weighted_sums(self, kernel, *matched(points, self.support_vectors_), self.dual_coef_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -415,13 +408,13 @@ def _about_its_mean(ground: Ground) -> Ground:
     return replace(ground, points=points, centre=centre)
 
 
-def _tell_problem(name: str, ground: Ground, problem: DualProblem) -> None:
+def _tell_problem(name: str, ground: Ground, problem: DualProblem, engine: Engine) -> None:
     kernel, (n, d) = ground.kernel, ground.X.shape
     gamma = f" (gamma {kernel.gamma:.6g})" if kernel.name in ("rbf", "poly", "sigmoid", "laplacian", "chi2") else ""
     machines = f"{len(problem.machines)} machine{'s' if len(problem.machines) > 1 else ''}"
     print(
         f"[{name}] {n} rows, {d} columns, kernel {kernel.name}{gamma}, {machines}, precision {problem.precision}, "
-        f"kernel rows in at most {problem.cache_bytes / _MIB:.0f} MiB"
+        f"kernel rows in at most {cache_bytes(engine, problem.cache_bytes) / _MIB:.0f} MiB"
     )
 
 

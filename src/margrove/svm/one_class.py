@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 
-from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_points, settle_weights
+from margrove.run.checkpoint import CheckpointLike
 from margrove.svm.certificate import certify_one_class
 from margrove.svm.examination import ONE_CLASS
 from margrove.svm.machine import SupportVectorMachine, bounds, check_nu, rows_that_count

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from margrove.data.sample import read_sample, take_columns_of
-from margrove.engine import settle_engine, solve
-from margrove.progress import towards
+from margrove.engine import choose
+from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.certificate import certify_svc
 from margrove.svm.grid import prices
-from margrove.svm.problem import DualSolution, PathProblem
+from margrove.svm.problem import PathProblem
 
 _DEFAULT = 10.0 ** np.linspace(-2, 3, 20)
 
@@ -61,16 +61,17 @@ def fit_path(model: Any, X: ArrayLike, y: ArrayLike, Cs: Any, sample_weight: Any
     ground, duals, names = reader._state(sample, state)
     rungs = [[model._dual(float(C), dual.y, sample.weight, dual.point) for dual in duals] for C in values]
     uppers = tuple(tuple(dual.upper for dual in rung) for rung in rungs[1:])
-    engine = settle_engine(model.engine)
     ground, first = reader._problem(ground, duals)
     with towards(first.tol):
-        found: tuple[tuple[DualSolution, ...], ...] = solve(PathProblem(first, uppers), engine, effort)
+        problem = PathProblem(first, uppers)
+        engine = choose(model.engine, problem)
+        found = engine.solve(problem, effort)
     models = []
     for C, rung, solutions in zip(values, rungs, found, strict=False):
         fitted = clone(model).set_params(C=float(C), probability=False)
         take_columns_of(fitted, reader)
         started = [replace(dual, alpha=np.zeros(len(dual.y))) for dual in rung]
-        solved = fitted._settle(ground, started, names, solutions, engine)
+        solved = fitted._settle(ground, started, names, solutions, engine.name)
         fitted._keep_classifier(sample, ground, solved)
         fitted._keep_certificate(certify_svc, (X, y, sample_weight), ground, solved)
         models.append(fitted)

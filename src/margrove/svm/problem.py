@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.problem import Problem
 from margrove.status import Status
 from margrove.svm.kernels import Kernel, Matrix
 
@@ -56,7 +57,7 @@ class Dual:
 
 
 @dataclass(frozen=True)
-class DualProblem:
+class DualProblem(Problem["tuple[DualSolution, ...]"]):
     """Some machines that share their points and their kernel."""
 
     X: Matrix  # (n, d), or the Gram matrix (n, n) for kernel "precomputed"
@@ -64,7 +65,7 @@ class DualProblem:
     machines: tuple[Dual, ...]
     tol: float = 1e-3
     max_iter: int = -1  # pair steps of each machine; −1 for max(MOST_STEPS, 100 · variables)
-    cache_bytes: int = 1 << 30
+    cache_bytes: int | None = 1 << 30  # for kernel values; None: as the engine sees fit
     precision: str = "auto"  # of kernel values: "single", "double", or "auto": single while float64 agrees
     shrinking: bool = True
 
@@ -77,7 +78,7 @@ class DualProblem:
 
 
 @dataclass(frozen=True)
-class PathProblem:
+class PathProblem(Problem["tuple[tuple[DualSolution, ...], ...]"]):
     """The machines of a problem along growing bounds: each solution begins the next."""
 
     first: DualProblem
@@ -104,7 +105,7 @@ class DualSolution:
 
 
 @dataclass(frozen=True)
-class LeaveOneOutProblem:
+class LeaveOneOutProblem(Problem["tuple[LeftOut, ...]"]):
     """Solved machines (``alpha`` of each is its solution) that share their points and their kernel."""
 
     X: Matrix
@@ -112,7 +113,7 @@ class LeaveOneOutProblem:
     machines: tuple[Dual, ...]
     tol: float = 1e-3
     max_iter: int = MOST_STEPS
-    cache_bytes: int = 1 << 30
+    cache_bytes: int | None = 1 << 30  # for kernel values; None: as the engine sees fit
     precision: str = "auto"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.checkpoint import Arrays, Record, fingerprint
+from margrove.run.checkpoint import Arrays, Record, fingerprint
 from margrove.svm.kernels import Kernel, Matrix
 from margrove.svm.problem import Dual
 

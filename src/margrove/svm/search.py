@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
-from margrove.engine import Effort, settle_engine, solve
+from margrove.engine import Effort, choose
 from margrove.errors import (
     ConvergenceWarning,
     DataWarning,
@@ -22,7 +21,8 @@ from margrove.errors import (
     level_of_caller,
     shown,
 )
-from margrove.progress import overheard, part_of
+from margrove.run.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
+from margrove.run.progress import overheard, part_of
 from margrove.status import Status, worst
 from margrove.svm.cross_validation import CrossValidatedSearch
 from margrove.svm.folds import points_in_order
@@ -133,7 +133,6 @@ class SupportVectorSearch(CrossValidatedSearch):
         if ground.solved.name != "precomputed":
             settings = {"degree": self.degree, "coef0": self.coef0}
             kernels = tuple(settle_kernel(self.kernel, X, gamma=float(gamma), **settings) for gamma in grid["gamma"])
-        self.engine_ = settle_engine(self.engine)
         self._forget()
         table = ScoreTable(grid, len(folds))
         record = self._record(table, (points, kernels, ladders, folds), weight)
@@ -169,11 +168,13 @@ class SupportVectorSearch(CrossValidatedSearch):
                 cache_bytes=template._cache_bytes(),
                 precision=self.precision,
             )
+            engine = choose(self.engine, problem)
+            self.engine_ = engine.name
             left = None if until is None else max(1e-3, until - time.monotonic())
             later = problem.n_cells * (len(folds) - 1 - numbers[-1])  # at most: cells are given up on the way
             if units:
                 with overheard(line.watch) if line else nullcontext(), part_of(done, later):
-                    self.status_ = solve(problem, self.engine_, Effort(left, self.n_jobs, _keeper(record, table)))
+                    self.status_ = engine.solve(problem, Effort(left, self.n_jobs, _keeper(record, table)))
             done += problem.n_cells
             if self.status_ is not Status.CONVERGED:
                 break

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import InfeasibleError
-from margrove.progress import watched
+from margrove.run.progress import watched
 from margrove.status import Status
 from margrove.svm.examination import NU_CLASSIFICATION, Finding, Form, Machine, at_bounds, judge
 from margrove.svm.kernels import Kernel, Matrix, diagonal_of

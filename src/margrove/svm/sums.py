@@ -14,9 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.progress import Progress, report
+from margrove.run.progress import Progress, report
+from margrove.run.threads import blas_held_back, threads_allowed
 from margrove.svm.kernels import Kernel, Matrix
-from margrove.threads import blas_held_back, threads_allowed
 
 TILE = 512  # rows by support vectors: 2 MiB, what one core keeps to itself
 _WIDE_TILE = 2048  # where each tile costs something by itself: turning sparse rows, calling somebody's function

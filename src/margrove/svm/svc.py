@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import Sample
-from margrove.engine import Effort, solve
+from margrove.engine import Effort, choose
 from margrove.errors import InfeasibleError, MargroveWarning, ParameterError, check_flag, check_number
+from margrove.run.checkpoint import CheckpointLike
 from margrove.status import Status, worst
 from margrove.svm.certificate import certify_nu_svc, certify_svc
 from margrove.svm.classifier import SupportVectorClassifier
@@ -278,7 +278,7 @@ class SVC(SupportVectorClassifier):
             cache_bytes=self._cache_bytes(),
             precision=self.precision,
         )
-        self._tell_folds(solve(problem, self.engine_, effort))
+        self._tell_folds(choose(self.engine, problem).solve(problem, effort))
         return values
 
     def leave_one_out(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LeaveOneOut:

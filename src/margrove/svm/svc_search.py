@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_sample
+from margrove.run.checkpoint import CheckpointLike
 from margrove.svm.cross_validation import Judge, check_folds
 from margrove.svm.folds import folds_of, ladders_of, search_order
 from margrove.svm.grid import prices

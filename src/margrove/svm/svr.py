@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from margrove.certificate import Certificate
-from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_values
 from margrove.errors import check_flag, check_number
+from margrove.run.checkpoint import CheckpointLike
 from margrove.svm.certificate import certify_nu_svr, certify_svr
 from margrove.svm.examination import NU_REGRESSION, REGRESSION
 from margrove.svm.machine import SupportVectorMachine, bounds, check_nu, rows_that_count

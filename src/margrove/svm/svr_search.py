@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from margrove.checkpoint import CheckpointLike
 from margrove.data.sample import read_values
+from margrove.run.checkpoint import CheckpointLike
 from margrove.svm.cross_validation import JudgeOfNumbers
 from margrove.svm.folds import weight_in_fold
 from margrove.svm.grid import Fold, Ladder, ascending, listed_values, prices

@@ -25,9 +25,9 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from margrove.atomic import replace_file
-from margrove.checkpoint import fingerprint
 from margrove.errors import MargroveWarning, ParameterError, level_of_caller, shown
+from margrove.run.atomic import replace_file
+from margrove.run.checkpoint import fingerprint
 from margrove.transfer.networks import Floats
 from margrove.transfer.pictures import DIGEST_BYTES
 

@@ -20,10 +20,10 @@ from sklearn.base import TransformerMixin
 from sklearn.utils._set_output import _get_output_config as get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.checkpoint import fingerprint
 from margrove.data import Table
 from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_whole, shown
-from margrove.progress import Progress, report
+from margrove.run.checkpoint import fingerprint
+from margrove.run.progress import Progress, report
 from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.code_cache import CodeCache, settle_cache
 from margrove.transfer.networks import (

@@ -19,7 +19,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
 from margrove.data.sample import number_classes, plain_labels
 from margrove.errors import (
     ConvergenceWarning,
@@ -32,6 +31,7 @@ from margrove.errors import (
     level_of_caller,
     shown,
 )
+from margrove.run.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
 from margrove.status import Status
 from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.certificate import as_the_fit_says, mean_loss

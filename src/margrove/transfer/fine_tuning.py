@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional
 
-from margrove.checkpoint import Arrays, Record
 from margrove.errors import InputError, ParameterError
-from margrove.progress import Progress, report
+from margrove.run.checkpoint import Arrays, Record
+from margrove.run.progress import Progress, report
 from margrove.status import Status
 from margrove.transfer.batches import Rows, ahead, parts_of
 from margrove.transfer.networks import PROBE_TOLERANCE, probe_pixels

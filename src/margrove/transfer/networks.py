@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from margrove.checkpoint import fingerprint
 from margrove.errors import InputError, MissingExtraError, ParameterError, shown
+from margrove.run.checkpoint import fingerprint
 from margrove.transfer.preparation import Preparation
 
 BUILT_IN = "efficientnet_lite0"

@@ -16,8 +16,8 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from onnx import helper
 
-from margrove.checkpoint import fingerprint
 from margrove.errors import EngineError, InputError, ParameterError, shown
+from margrove.run.checkpoint import fingerprint
 from margrove.transfer.networks import Cut, Floats, Source, answer_digest, check_shape, is_mean_of, pooled, probe_pixels
 from margrove.transfer.preparation import Preparation
 

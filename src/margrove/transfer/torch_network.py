@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from margrove.checkpoint import fingerprint
 from margrove.errors import EngineError, InputError, ParameterError, shown
+from margrove.run.checkpoint import fingerprint
 from margrove.transfer.efficientnet_lite import EfficientNetLite0
 from margrove.transfer.networks import Cut, Floats, answer_digest, check_shape, is_mean_of, probe_pixels
 from margrove.transfer.preparation import Preparation

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
 from margrove.errors import InputError
-from margrove.progress import Progress, report
+from margrove.run.progress import Progress, report
 from margrove.tree.description import description_length
 from margrove.tree.groups import Groups
 from margrove.tree.model import PER_NODE, TreeModel

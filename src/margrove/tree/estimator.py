@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
 from margrove.data.table import Table
-from margrove.engine import Effort, settle_engine, solve
-from margrove.engine.native import tree as native
+from margrove.engine import Effort, Engine, check_engine, choose, fitted_by
 from margrove.errors import ConvergenceWarning, InputError, ParameterError, check_whole, level_of_caller
 from margrove.status import Status
 from margrove.tree.certificate import solver_certificate
@@ -101,7 +100,8 @@ class DecisionTree(DrawnSeed, BaseEstimator):
         check_settings(self)
         criterion = self._settled_criterion()
         check_prune(self.prune, criterion)
-        engine, effort = settle_engine(self.engine), Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
+        check_engine(self.engine)
+        effort = Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
         self._draw_seed()
         cells = self._learn(X)
         if cells.sparse is not None and criterion == "absolute_error":
@@ -113,10 +113,11 @@ class DecisionTree(DrawnSeed, BaseEstimator):
         growing, held_out = self._apart(sample)
         problem = self._problem(growing, criterion)
         allowance = _Allowance(effort)
-        solution = solve(problem, engine, effort)
-        self.grown_, self.status_, self.engine_ = solution.model, solution.status, engine
+        engine = choose(self.engine, problem)
+        solution = engine.solve(problem, effort)
+        self.grown_, self.status_, self.engine_ = solution.model, solution.status, engine.name
         self.ccp_alpha_ = self._settled_alpha(problem, engine, allowance)
-        self.tree_ = self._pruned(criterion, held_out, lambda tree, cells: _leaves(tree, cells, engine, effort))
+        self.tree_ = self._pruned(criterion, held_out, lambda tree, cells: engine.apply_trees(tree, cells, effort))
         if sample.classes is not None:
             self.classes_ = sample.classes
             self.n_classes_ = len(sample.classes)
@@ -203,7 +204,7 @@ class DecisionTree(DrawnSeed, BaseEstimator):
         """Return whether ``ccp_alpha_`` is chosen by cross-validation."""
         return bool(self.ccp_alpha == "cv" or (self.prune == "cost_complexity" and self.ccp_alpha == 0))
 
-    def _settled_alpha(self, problem: TreeProblem, engine: str, allowance: _Allowance) -> float:
+    def _settled_alpha(self, problem: TreeProblem, engine: Engine, allowance: _Allowance) -> float:
         """The price of a leaf: given, or the one that does best on rows left out."""
         if not self._is_alpha_chosen:
             return float(self.ccp_alpha)
@@ -212,19 +213,19 @@ class DecisionTree(DrawnSeed, BaseEstimator):
             cost_complexity_path(self.grown_),
             self._seed(),
             grow=self._grow_of(engine, allowance),
-            leaves=lambda tree, cells: _leaves(tree, cells, engine, allowance.effort),
+            leaves=lambda tree, cells: engine.apply_trees(tree, cells, allowance.effort),
             has_time=lambda: self._time_left(allowance) is not None,
             score=self._score_leaves,
         )
 
-    def _grow_of(self, engine: str, allowance: _Allowance) -> Callable[[TreeProblem], TreeModel | None]:
+    def _grow_of(self, engine: Engine, allowance: _Allowance) -> Callable[[TreeProblem], TreeModel | None]:
         """Grows further trees in what is left of the time; None, and the status says why, where one was broken off."""
 
         def grow(problem: TreeProblem) -> TreeModel | None:
             left = self._time_left(allowance)
             if left is None:
                 return None
-            solution = solve(problem, engine, left)
+            solution = engine.solve(problem, left)
             if solution.status is not Status.CONVERGED:
                 self.status_ = solution.status
                 return None
@@ -260,7 +261,10 @@ class DecisionTree(DrawnSeed, BaseEstimator):
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """The leaf of each row: its number in ``tree_``."""
         check_is_fitted(self)
-        return native.apply(self.tree_, read_cells(self, X, self.tree_.columns), self.n_jobs)
+        return self._leaves(read_cells(self, X, self.tree_.columns))
+
+    def _leaves(self, cells: Cells) -> NDArray[np.int32]:
+        return fitted_by(self.engine_).apply_trees(self.tree_, cells, Effort(n_jobs=self.n_jobs))
 
     def decision_path(self, X: ArrayLike) -> sp.csr_matrix:
         """The nodes that each row passes: a sparse matrix of shape (n, nodes) with ones."""
@@ -322,7 +326,7 @@ class DecisionTree(DrawnSeed, BaseEstimator):
         score = accuracy_score if is_classifier(self) else r2_score
 
         def score_of(given: Cells) -> float:
-            answers = self._answers(native.apply(self.tree_, given, self.n_jobs))
+            answers = self._answers(self._leaves(given))
             return float(score(np.asarray(y), answers, sample_weight=sample_weight))
 
         generator = check_random_state(random_state)
@@ -433,7 +437,3 @@ class _Allowance:
             return self.effort
         left = self.effort.time_limit - (time.monotonic() - self._started)
         return replace(self.effort, time_limit=left) if left > 0 else None
-
-
-def _leaves(tree: TreeModel, cells: Cells, engine: str, effort: Effort) -> NDArray[np.int32]:
-    return tree.apply(cells) if engine == "reference" else native.apply(tree, cells, effort.n_jobs)

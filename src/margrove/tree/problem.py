@@ -54,10 +54,15 @@ Impurities (T3), with class shares p_k or a target of mean μ and variance σ²:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from margrove.problem import Problem
+
+if TYPE_CHECKING:
+    from margrove.tree.model import TreeSolution  # noqa: F401  (the type of the solution, below)
 
 Criterion = Literal["entropy", "gini", "error", "squared_error", "gaussian_entropy", "absolute_error"]
 SplitScore = Literal["gain", "gain_ratio", "skew_adjusted"]
@@ -150,7 +155,7 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class TreeProblem:
+class TreeProblem(Problem["TreeSolution"]):
     """Rows, target, weights and how to grow."""
 
     cells: Cells

@@ -1,6 +1,14 @@
 """The native engine: problems become calls of the C++ core, in slices of time. One module per family."""
 
-from margrove.engine.native import (  # their solvers register themselves
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.boost.model import BoostModel
+from margrove.engine.native import (  # noqa: F401  (each registers its solvers)
     boost,
     linear,
     linear_l1,
@@ -9,18 +17,38 @@ from margrove.engine.native import (  # their solvers register themselves
     svm,
     tree,
 )
-from margrove.engine.native.core import kernel_decision, threads_for
-from margrove.engine.native.dispatch import solve
+from margrove.engine.native.core import NAME, kernel_sums
+from margrove.engine.protocol import BaseEngine, Capability
+from margrove.problem import Problem
+from margrove.run.effort import Effort
+from margrove.svm.kernels import Kernel, Matrix
+from margrove.tree.model import TreeModel
+from margrove.tree.problem import Cells
 
-__all__ = [
-    "boost",
-    "kernel_decision",
-    "linear",
-    "linear_l1",
-    "linear_svm",
-    "search",
-    "solve",
-    "svm",
-    "threads_for",
-    "tree",
-]
+
+@dataclass(frozen=True)
+class Native(BaseEngine):
+    """The C++ core of Margrove, on the threads of this machine."""
+
+    name = NAME
+    can = frozenset({Capability.TIME_LIMIT, Capability.CHECKPOINT})
+
+    def plan(self, problem: Problem[object]) -> str:
+        """Return in a line how the problem will be solved, or nothing where there is only one way."""
+        return linear_svm.plan(problem)
+
+    def kernel_sums(
+        self, kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64], effort: Effort
+    ) -> NDArray[np.float64]:
+        """Return Σ_j β_mj K(x_i, s_j); in NumPy for kernels that the core does not compute."""
+        if not kernel.is_native:
+            return super().kernel_sums(kernel, points, support, beta, effort)
+        return kernel_sums(kernel, points, support, beta, effort.n_jobs)
+
+    def apply_trees(self, tree_model: TreeModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
+        """Return the leaf that each row reaches."""
+        return tree.apply(tree_model, cells, effort.n_jobs)
+
+    def sum_votes(self, model: BoostModel, cells: Cells, effort: Effort) -> NDArray[np.float64]:
+        """Return the sum of the trees' votes for each class."""
+        return boost.votes(model, cells, effort.n_jobs)

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
 from margrove.boost.problem import BoostProblem, HeldOut, judged
-from margrove.engine import Effort
-from margrove.engine.native.core import core, threads_for
-from margrove.engine.native.dispatch import solve
+from margrove.engine.native.core import NAME, core, threads_for
 from margrove.engine.native.tree import (
     CRITERIA,
     apply,
@@ -21,9 +19,11 @@ from margrove.engine.native.tree import (
     rows_for_core,
     sorted_for_core,
 )
-from margrove.engine.slices import run_in_slices
+from margrove.engine.protocol import Engine, register
 from margrove.errors import EngineError
-from margrove.progress import Progress, report
+from margrove.run.effort import Effort
+from margrove.run.progress import Progress, report
+from margrove.run.slices import run_in_slices
 from margrove.status import Status
 from margrove.tree.impurity import class_impurity
 from margrove.tree.model import TreeModel
@@ -39,8 +39,8 @@ _ENDS = (
 )
 
 
-@solve.register
-def _(problem: BoostProblem, effort: Effort) -> BoostSolution:
+@register(NAME, BoostProblem)
+def _(engine: Engine, problem: BoostProblem, effort: Effort) -> BoostSolution:
     learner = problem.learner
     check_asked(learner)
     if learner.is_regression:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cython_blas, cython_lapack
 
 from margrove.errors import EngineError
+from margrove.run.threads import blas_held_back
 from margrove.svm.kernels import Kernel, Matrix
-from margrove.threads import blas_held_back
 
 
 @contextmanager
@@ -33,6 +33,8 @@ def _passive_waiting() -> Iterator[None]:
 
 with _passive_waiting():
     from margrove import _core
+
+NAME = "native"
 
 core: Any = _core  # compiled, so without types
 core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm"])
@@ -84,7 +86,7 @@ def points_of(X: Matrix) -> Any:
     return core.dense_points(np.ascontiguousarray(X))
 
 
-def kernel_decision(
+def kernel_sums(
     kernel: Kernel, X: Matrix, support: Matrix, dual: NDArray[np.float64], n_jobs: int | None
 ) -> NDArray[np.float64]:
     """K(X, support) dualᵀ, shape (n, machines), streamed over the rows of X. For kernels the core computes."""

@@ -11,10 +11,8 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from margrove.data.memory import free_memory
-from margrove.engine import Effort
-from margrove.engine.native.core import core, points_of, threads_for
-from margrove.engine.native.dispatch import solve
-from margrove.engine.slices import run_in_slices
+from margrove.engine.native.core import NAME, core, points_of, threads_for
+from margrove.engine.protocol import Engine, register
 from margrove.linear.problem import (
     VARIANTS,
     CentroidProblem,
@@ -27,7 +25,9 @@ from margrove.linear.problem import (
     Walk,
     column_sizes,
 )
-from margrove.progress import Progress, report
+from margrove.run.effort import Effort
+from margrove.run.progress import Progress, report
+from margrove.run.slices import run_in_slices
 from margrove.status import Status, worst
 from margrove.svm.kernels import called
 
@@ -38,8 +38,8 @@ _LIGHTER = {"averaged": "last", "voted": "averaged"}
 _KEPT_SHARE = 0.5  # of free memory, for what the averaged and the voted perceptron keep
 
 
-@solve.register
-def _(problem: CentroidProblem, effort: Effort) -> LinearSolution:
+@register(NAME, CentroidProblem)
+def _(engine: Engine, problem: CentroidProblem, effort: Effort) -> LinearSolution:
     weight = _NO_WEIGHT if problem.weight is None else problem.weight
     sums = core.class_sums(points_of(problem.X), problem.codes, weight, problem.n_classes, threads_for(effort.n_jobs))
     mass = np.bincount(problem.codes, weights=problem.weight, minlength=problem.n_classes).astype(np.float64)
@@ -70,8 +70,8 @@ def _linear_solution(
     return LinearSolution(coef, intercept, status if is_finite else Status.NONFINITE, n_iter)
 
 
-@solve.register
-def _(problem: LeastSquaresProblem, effort: Effort) -> LinearSolution:
+@register(NAME, LeastSquaresProblem)
+def _(engine: Engine, problem: LeastSquaresProblem, effort: Effort) -> LinearSolution:
     """LAPACK's divide-and-conquer SVD for dense points, LSMR for sparse ones, which stay sparse. Columns are brought to
     one size first: neither can tell a small column from rounding error beside a large one."""
     n, d = problem.X.shape
@@ -132,8 +132,8 @@ def _sparse_least_squares(
     return np.array(found), worst(statuses), max(steps)
 
 
-@solve.register
-def _(problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
+@register(NAME, PerceptronProblem)
+def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
     machines = range(len(problem.sign))
     solver = core.Perceptron(
         points_of(problem.X),
@@ -212,8 +212,8 @@ def _perceptron_solution(problem: PerceptronProblem, solver: Any, status: Status
     )
 
 
-@solve.register
-def _(problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolution:
+@register(NAME, KernelPerceptronProblem)
+def _(engine: Engine, problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolution:
     weight = _NO_WEIGHT if problem.weight is None else problem.weight
     walk = (problem.sign, weight, list(problem.seeds), problem.eta, problem.fit_intercept, problem.shuffle)
     n, kernel = problem.X.shape[0], problem.kernel

@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.sample import merged
-from margrove.engine import Effort
-from margrove.engine.native.core import core, points_of, threads_for
-from margrove.engine.native.dispatch import solve
-from margrove.engine.slices import run_in_slices
+from margrove.engine.native.core import NAME, core, points_of, threads_for
+from margrove.engine.protocol import Engine, register
 from margrove.linear_svm.problem import (
     LOSSES,
     CrammerSingerProblem,
@@ -22,9 +20,11 @@ from margrove.linear_svm.problem import (
     LinearSvmSolution,
     relative_gap,
 )
-from margrove.progress import Progress, report
+from margrove.run.effort import Effort
+from margrove.run.progress import Progress, report
+from margrove.run.slices import run_in_slices
+from margrove.run.threads import blas_held_back
 from margrove.status import Status
-from margrove.threads import blas_held_back
 
 _NOTHING = np.empty(0, np.float64)
 # core: L1Ending, PassesEnding, LinearEnding
@@ -86,8 +86,8 @@ def _l1_solution(state: dict[str, Any], reason: Status) -> LinearSvmSolution:
     )
 
 
-@solve.register
-def _(problem: CrammerSingerProblem, effort: Effort) -> CrammerSingerSolution:
+@register(NAME, CrammerSingerProblem)
+def _(engine: Engine, problem: CrammerSingerProblem, effort: Effort) -> CrammerSingerSolution:
     """Row by row in the dual; the looks at the gap are shared by the threads."""
     solver = core.CrammerSinger(
         points_of(problem.X),

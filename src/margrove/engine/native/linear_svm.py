@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.engine import Effort
-from margrove.engine.native.core import core, points_of, threads_for
-from margrove.engine.native.dispatch import solve
+from margrove.engine.native.core import NAME, core, points_of, threads_for
 from margrove.engine.native.linear_l1 import ENDINGS, given_or_nothing, solve_l1
-from margrove.engine.slices import run_in_slices
+from margrove.engine.protocol import Engine, register
 from margrove.linear_svm.problem import (
     LinearMachine,
     LinearPathProblem,
@@ -27,9 +25,12 @@ from margrove.linear_svm.problem import (
     losses,
     penalty_value,
 )
-from margrove.progress import Progress, report
+from margrove.problem import Problem
+from margrove.run.effort import Effort
+from margrove.run.progress import Progress, report
+from margrove.run.slices import run_in_slices
+from margrove.run.threads import blas_held_back
 from margrove.status import Status
-from margrove.threads import blas_held_back
 
 _METHODS = {"newton": 0, "conjugate_gradients": 1, "descent": 2, "row_newton": 3}
 _NAMES = {number: name for name, number in _METHODS.items()}
@@ -89,15 +90,23 @@ def choose(problem: LinearSvmProblem) -> Choice:
     return Choice("descent", otherwise, why, patience)
 
 
-@solve.register
-def _(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...]:
+def plan(problem: Problem[Any]) -> str:
+    """Return the method that `choose` takes and why, for a linear SVM with the l2 penalty; nothing for others."""
+    if not isinstance(problem, LinearSvmProblem) or problem.penalty != "l2":
+        return ""
+    choice = choose(problem)
+    return f"{choice.method} ({choice.why})"
+
+
+@register(NAME, LinearSvmProblem)
+def _(engine: Engine, problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...]:
     if problem.penalty == "l1":
         return solve_l1(problem, effort)
     return tuple(rungs[-1] for rungs in climb(problem, (1.0,), effort))
 
 
-@solve.register
-def _(problem: LinearPathProblem, effort: Effort) -> tuple[tuple[LinearSvmSolution, ...], ...]:
+@register(NAME, LinearPathProblem)
+def _(engine: Engine, problem: LinearPathProblem, effort: Effort) -> tuple[tuple[LinearSvmSolution, ...], ...]:
     if problem.problem.penalty == "l1":
         return _climb_by_rungs(problem, effort)
     machines = climb(problem.problem, problem.factors.tolist(), effort, keeps_pulls=problem.take is None)

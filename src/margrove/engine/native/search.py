@@ -10,19 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.data.sample import squared_norms
-from margrove.engine import Effort
-from margrove.engine.native.core import core, kernel_decision, points_of, threads_for
-from margrove.engine.native.dispatch import solve
+from margrove.engine.native.core import NAME, core, points_of, threads_for
 from margrove.engine.native.svm import WORKING_SET
-from margrove.engine.slices import run_in_slices
-from margrove.engine.units import solve_by_units
+from margrove.engine.protocol import Engine, cache_bytes, register
+from margrove.engine.search_by_duals import search_by_duals
 from margrove.errors import EngineError
-from margrove.progress import Progress, report
+from margrove.run.effort import Effort
+from margrove.run.progress import Progress, report
+from margrove.run.slices import run_in_slices
+from margrove.run.threads import blas_held_back
 from margrove.status import Status
 from margrove.svm.grid import SearchProblem, UnitSolution
 from margrove.svm.kernels import Kernel
-from margrove.svm.problem import Dual, DualProblem, DualSolution, LeaveOneOutProblem, LeftOut
-from margrove.threads import blas_held_back
+from margrove.svm.problem import Dual, LeaveOneOutProblem, LeftOut
 
 _TILE = 4096  # variables, core/svm/ladder_solver.hpp: such machines have their own copy of the kernel values
 _MOST_SHARE = 1e-4  # of the rounding of float32 that C times a kernel value may be
@@ -31,12 +31,12 @@ _SAMPLED = 16  # rows whose nearest neighbours are looked for: most of them are 
 _MOST_ROUNDING = 1e-3  # of an exponent γ‖x − z‖², where it comes from inner products
 
 
-@solve.register
-def _(problem: SearchProblem, effort: Effort) -> Status:
+@register(NAME, SearchProblem)
+def _(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
     threads = threads_for(effort.n_jobs)
     is_double = _is_double(problem)
-    if not has_room(problem, threads, 8 if is_double else 4):
-        return _row_by_row(problem, effort)
+    if not has_room(problem, threads, 8 if is_double else 4, cache_bytes(engine, problem.cache_bytes)):
+        return search_by_duals(engine, problem, effort)
     search = _search(problem, threads, is_double)
     for ladder in problem.ladders:
         search.add_ladder(ladder.y, ladder.p, ladder.point)
@@ -65,18 +65,19 @@ def _(problem: SearchProblem, effort: Effort) -> Status:
         return run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
 
 
-@solve.register
-def _(problem: LeaveOneOutProblem, effort: Effort) -> tuple[LeftOut, ...]:
+@register(NAME, LeaveOneOutProblem)
+def _(engine: Engine, problem: LeaveOneOutProblem, effort: Effort) -> tuple[LeftOut, ...]:
     threads = threads_for(effort.n_jobs)
     gram = problem.X
     bounds = max((float(machine.upper.max()) for machine in problem.machines), default=0.0)
     is_double = _needs_double(problem.X, (problem.kernel,), problem.precision, bounds)
     widest = max((len(machine.y) for machine in problem.machines), default=0)
     needed = (8 if is_double else 4) * (problem.X.shape[0] ** 2 + widest**2)
-    if needed > problem.cache_bytes:
+    room = cache_bytes(engine, problem.cache_bytes)
+    if needed > room:
         raise EngineError(
             f"leaving one out needs all kernel values, {needed / 2**30:.1f} GiB for {problem.X.shape[0]} rows, and "
-            f"cache_size allows {problem.cache_bytes / 2**30:.1f} GiB. Raise cache_size, or cross-validate with SVCCV."
+            f"cache_size allows {room / 2**30:.1f} GiB. Raise cache_size, or cross-validate with SVCCV."
         )
     with blas_held_back():
         if problem.kernel.name != "precomputed":
@@ -125,13 +126,13 @@ def _left_out(
     return LeftOut(values, bool(solver.is_converged().all()), status)
 
 
-def has_room(problem: SearchProblem, threads: int, itemsize: int) -> bool:
-    """Whether all values of the kernels that are at work at once fit into ``cache_bytes``."""
+def has_room(problem: SearchProblem, threads: int, itemsize: int, room: int) -> bool:
+    """Return whether all values of the kernels that are in use at once fit into ``room`` bytes."""
     at_once = min(threads, len(problem.kernels)) + 1  # and the products that they are made of
     held = max((len(fold.held_out) for fold in problem.folds), default=0)
     tile = min(_TILE, max((len(ladder.y) for ladder in problem.ladders), default=0))
     n = int(problem.X.shape[0])
-    return itemsize * (n * n * at_once + threads * (n * held + tile * tile)) <= problem.cache_bytes
+    return itemsize * (n * n * at_once + threads * (n * held + tile * tile)) <= room
 
 
 def _is_double(problem: SearchProblem) -> bool:
@@ -192,18 +193,3 @@ def _search(problem: SearchProblem, threads: int, is_double: bool) -> Any:
 def _centred(X: Any) -> Any:
     """Dense points about their mean: distances are the same, and products keep more of their digits."""
     return X if sp.issparse(X) else np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64).astype(X.dtype))
-
-
-def _row_by_row(problem: SearchProblem, effort: Effort) -> Status:
-    """The kernel has no room: each dual by itself, with what rows there is room for."""
-    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
-
-    def answer(dual: DualProblem) -> tuple[DualSolution, ...]:
-        left = None if until is None else max(1e-3, until - time.monotonic())
-        solutions: tuple[DualSolution, ...] = solve(dual, replace(effort, time_limit=left))
-        return solutions
-
-    def decide(kernel: Any, X: Any, support: Any, beta: Any) -> Any:
-        return kernel_decision(kernel, X, support, beta[None], effort.n_jobs)[:, 0]
-
-    return solve_by_units(problem, answer, decide)

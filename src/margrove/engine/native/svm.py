@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from margrove.engine import Effort
-from margrove.engine.native.core import core, points_of, threads_for
-from margrove.engine.native.dispatch import solve
+from margrove.engine.native.core import NAME, core, points_of, threads_for
 from margrove.engine.native.explicit import is_explicit, is_tall, solve_by_weights
-from margrove.engine.slices import run_in_slices
+from margrove.engine.protocol import Engine, cache_bytes, register
 from margrove.errors import EngineError
-from margrove.progress import Progress, report
+from margrove.run.effort import Effort
+from margrove.run.progress import Progress, report
+from margrove.run.slices import run_in_slices
+from margrove.run.threads import blas_held_back
 from margrove.status import Status
 from margrove.svm.problem import HULLS_MEET, DualProblem, DualSolution, PathProblem
-from margrove.threads import blas_held_back
 
 WORKING_SET = 1024  # variables solved for together, at most
 _PRECISIONS = {"auto": 0, "single": 1, "double": 2}
 _CONVERGED, _IMPRECISE = 1, 2  # core/svm/dual_solver.hpp, Ending
 
 
-@solve.register
-def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
+@register(NAME, DualProblem)
+def _(engine: Engine, problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
     may_be_explicit = is_explicit(problem, effort)
     if may_be_explicit and is_tall(problem):
         answer = solve_by_weights(problem, effort)
@@ -32,7 +32,7 @@ def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
             return answer
         problem = answer
         may_be_explicit = False
-    found = _climb(PathProblem(problem, ()), effort)[0]
+    found = _climb(engine, PathProblem(problem, ()), effort)[0]
     if may_be_explicit and any(solution.status is Status.MAX_ITER for solution in found):
         # Columns of very different scales: pairs crawl where Newton's method does not notice.
         begun = zip(problem.machines, found, strict=True)
@@ -42,15 +42,15 @@ def _(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
     return found
 
 
-@solve.register
-def _(problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
-    return _climb(problem, effort)
+@register(NAME, PathProblem)
+def _(engine: Engine, problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
+    return _climb(engine, problem, effort)
 
 
-def _climb(problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
+def _climb(engine: Engine, problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
     """The rungs that were reached; the last of them may be one that was broken off."""
     first, n_rungs = problem.first, 1 + len(problem.uppers)
-    duals = _duals(first, threads_for(effort.n_jobs))
+    duals = _duals(first, cache_bytes(engine, first.cache_bytes), threads_for(effort.n_jobs))
     for k, machine in enumerate(first.machines):
         uppers = np.array([rung[k] for rung in problem.uppers]).reshape(len(problem.uppers), len(machine.y))
         duals.add(
@@ -79,8 +79,8 @@ def _climb(problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ..
     )
 
 
-def _duals(problem: DualProblem, threads: int) -> Any:
-    limits = (problem.tol, HULLS_MEET, problem.cache_bytes, WORKING_SET, threads, problem.shrinking)
+def _duals(problem: DualProblem, room: int, threads: int) -> Any:
+    limits = (problem.tol, HULLS_MEET, room, WORKING_SET, threads, problem.shrinking)
     if problem.kernel.name == "precomputed":
         return core.duals_on_gram(np.ascontiguousarray(problem.X), *limits)
     if not problem.kernel.is_native:

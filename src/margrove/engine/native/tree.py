@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.engine import Effort
-from margrove.engine.native.core import core, points_of, threads_for
-from margrove.engine.native.dispatch import solve
-from margrove.engine.slices import SLICE, run_in_slices
+from margrove.engine.native.core import NAME, core, points_of, threads_for
+from margrove.engine.protocol import Engine, register
 from margrove.errors import EngineError
-from margrove.progress import Progress, report
+from margrove.run.effort import Effort
+from margrove.run.progress import Progress, report
+from margrove.run.slices import SLICE, run_in_slices
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.status import Status
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
@@ -28,8 +28,8 @@ _FITTED = {"gaussian": 1, "logistic": 2}
 _NONE = np.empty(0, np.float64)
 
 
-@solve.register
-def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
+@register(NAME, TreeProblem)
+def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
     growth, cells = problem.growth, problem.cells
     check_asked(problem)
     if cells.sparse is not None and growth.criterion == "absolute_error":
@@ -57,8 +57,8 @@ def _(problem: TreeProblem, effort: Effort) -> TreeSolution:
     return TreeSolution(_finished(problem, arrays, effort.n_jobs), status)
 
 
-@solve.register
-def _(problem: ColumnProblem, effort: Effort) -> ColumnTests:
+@register(NAME, ColumnProblem)
+def _(engine: Engine, problem: ColumnProblem, effort: Effort) -> ColumnTests:
     root, growth = problem.root, problem.root.growth
     check_asked(root)
     found = core.best_column_tests(

@@ -10,39 +10,28 @@ steps as well: where the whole step goes too far, the next pass begins at a shor
 loss is smoothed about the pulls of the step before (the method of multipliers); the same pass also gives ∇Φ and H for
 the pulls of this step and a sharper κ, so that moving on to them costs no pass by itself.
 
-Rows of more columns: `stream_descent`.
-
-Ends on a relative gap ≤ tol, on max_passes, on the time limit or on Ctrl-C: each machine then is the best that it was
-at the end of a whole pass.
+Rows of more columns: `descent`.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from margrove.engine import Effort
-from margrove.engine.slices import run_in_slices
-from margrove.engine.stream_descent import BlockDescent
 from margrove.linear_svm.problem import is_squared, losses, relative_gap
 from margrove.linear_svm.pulls import KAPPA_OF_SQUARES, balancing_shares, proximal_pull, pull_after
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
-from margrove.progress import Progress, report
 from margrove.status import Status
 
 Array = NDArray[np.float64]
 
-MOST_COLUMNS = 2000  # for Newton's method: H has 32 MB
-MOST_HESSIAN_CELLS = 1 << 25  # of all machines together: 256 MB
 BLOCK_CELLS = 1 << 20  # numbers of X held in float64 at once
 SHORTER = (0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-5)  # shares of Newton's step that are looked at as well
 ENOUGH = 0.3  # of the best decrease seen: a whole step that brings as much is taken, its H is at hand
@@ -50,60 +39,6 @@ SHARPER = 6.0  # what κ is multiplied by where the method of multipliers is slo
 FAST = 0.1  # of the gap left by one of its steps: then κ stays, for a sharper one has more kinks for Newton to cross
 SHORT = 0.01  # where Newton's step is best cut to less than this, κ is too sharp
 INNER_SHARE = 0.3  # of the gap: where Newton has less than this left to do, the multipliers move on
-
-
-class Solver(Protocol):
-    """What walks over the stream, piece by piece, and knows at any time where each machine stands."""
-
-    n_passes: int
-
-    def work(self) -> Iterator[None]:
-        """Go on until every machine has converged or passes are over; come back now and then."""
-        ...
-
-    def gap(self) -> float:
-        """The worst relative gap of all machines."""
-        ...
-
-    def solutions(self, status: Status | None) -> tuple[StreamSolution, ...]:
-        """Each machine as it is; ``status`` is why the work was broken off, None where it came to its end."""
-        ...
-
-
-def solve_stream(problem: StreamProblem, effort: Effort | None = None) -> tuple[StreamSolution, ...]:
-    """Each machine; all take part in the same passes. ``n_jobs`` of the effort are threads of BLAS."""
-    effort = effort or Effort()
-    threads = None if effort.n_jobs is None or effort.n_jobs < 0 else effort.n_jobs
-    with threadpool_limits(limits=threads, user_api="blas"):
-        return _solved(problem, effort.time_limit)
-
-
-def _solved(problem: StreamProblem, time_limit: float | None) -> tuple[StreamSolution, ...]:
-    width = problem.n_columns + problem.has_intercept
-    is_narrow = width <= MOST_COLUMNS and problem.n_machines * width**2 <= MOST_HESSIAN_CELLS
-    solver: Solver = _Newton(problem) if is_narrow else BlockDescent(problem)
-    work = solver.work()
-
-    def advance(seconds: float) -> Status | None:
-        end = time.monotonic() + seconds
-        for _ in work:
-            if time.monotonic() > end:
-                return None
-        return Status.CONVERGED
-
-    def look_around() -> None:
-        report(
-            Progress(
-                "passes",
-                solver.n_passes,
-                objective=solver.gap(),
-                objective_name="relative duality gap",
-                goal=problem.tol,
-            )
-        )
-
-    status = run_in_slices(advance, time_limit=time_limit, look_around=look_around)
-    return solver.solutions(None if status is Status.CONVERGED else status)
 
 
 @dataclass
@@ -157,7 +92,7 @@ class _Machine:
         return relative_gap(self.primal, self.dual)
 
 
-class _Newton:
+class BlockNewton:
     def __init__(self, problem: StreamProblem) -> None:
         self.problem = problem
         self.n_passes = 0

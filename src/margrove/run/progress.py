@@ -50,7 +50,7 @@ def watched(watcher: Watcher | None) -> Iterator[None]:
 
     Examples
     --------
-    >>> from margrove.progress import Progress, report, watched
+    >>> from margrove.run.progress import Progress, report, watched
     >>> seen = []
     >>> with watched(seen.append):
     ...     report(Progress("perceptron", done=3, total=10))
@@ -132,7 +132,7 @@ class Course:
 
     Examples
     --------
-    >>> from margrove.progress import Course, Progress, report
+    >>> from margrove.run.progress import Course, Progress, report
     >>> with Course() as course:
     ...     report(Progress("svm", done=0, objective=0.5, objective_name="violation", goal=0.001))
     ...     report(Progress("svm", done=1, objective=0.0008, objective_name="violation", goal=0.001))
@@ -192,7 +192,7 @@ class Pace:
 
     Examples
     --------
-    >>> from margrove.progress import Pace
+    >>> from margrove.run.progress import Pace
     >>> pace = Pace()
     >>> for second in range(5):
     ...     pace.see(done=10 * second, at=float(second))
@@ -236,7 +236,7 @@ def in_short(seconds: float) -> str:
 
     Examples
     --------
-    >>> from margrove.progress import in_short
+    >>> from margrove.run.progress import in_short
     >>> [in_short(seconds) for seconds in (0.26, 4.4, 75, 600, 7300)]
     ['0.3 s', '4 s', '1 min 15 s', '10 min', '2 h 1 min']
     """

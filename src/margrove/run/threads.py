@@ -56,7 +56,7 @@ def threads_allowed() -> int:
 
     Examples
     --------
-    >>> from margrove.threads import threads_allowed
+    >>> from margrove.run.threads import threads_allowed
     >>> threads_allowed() >= 1
     True
     """

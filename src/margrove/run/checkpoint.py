@@ -30,7 +30,6 @@ import safetensors.numpy
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.atomic import replace_file
 from margrove.errors import (
     InputError,
     MargroveWarning,
@@ -40,6 +39,7 @@ from margrove.errors import (
     level_of_caller,
     shown,
 )
+from margrove.run.atomic import replace_file
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -202,7 +202,7 @@ def fingerprint(*parts: Any) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from margrove.checkpoint import fingerprint
+    >>> from margrove.run.checkpoint import fingerprint
     >>> fingerprint("fit", np.zeros(3)) == fingerprint("fit", np.zeros(3))
     True
     >>> fingerprint("fit", np.zeros(3)) == fingerprint("fit", np.zeros((3, 1)))

@@ -1,0 +1,210 @@
+"""The engine protocol: an engine solves problems and evaluates models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.data.memory import free_memory
+from margrove.errors import EngineError
+from margrove.problem import Problem
+from margrove.run.effort import Effort
+
+if TYPE_CHECKING:
+    from margrove.boost.model import BoostModel
+    from margrove.svm.kernels import Kernel, Matrix
+    from margrove.tree.model import TreeModel
+    from margrove.tree.problem import Cells
+
+S = TypeVar("S")
+P = TypeVar("P", bound=Problem[Any])
+E = TypeVar("E")
+
+
+class Capability(Enum):
+    """What an engine can do beyond solving a problem in memory from beginning to end."""
+
+    TIME_LIMIT = auto()  # stop at `Effort.time_limit`
+    CHECKPOINT = auto()  # call `Effort.look_around` between slices
+    CHUNKED = auto()  # read rows that come in chunks
+    PARTITIONED = auto()  # leave rows where they are, in partitions on workers
+
+
+# How an engine that lacks a capability is refused; ``capability: (what it lacks, what to leave out)``.
+_LACKS = {
+    Capability.TIME_LIMIT: ("keeps no clock", "time_limit"),
+    Capability.CHECKPOINT: ("writes no checkpoint", "checkpoint"),
+}
+
+_MOST_CACHE = 4 << 30  # bytes that are taken without being asked for
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Where problems are solved and models evaluated.
+
+    An engine is made of plain values, so that `sklearn.base.clone` and pickle copy it, and two of the same values are
+    equal.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that a model keeps as ``engine_``."""
+        ...
+
+    @property
+    def can(self) -> frozenset[Capability]:
+        """The engine's capabilities."""
+        ...
+
+    def solves(self, problem: Problem[Any]) -> bool:
+        """Return whether the engine is present and can solve this problem."""
+        ...
+
+    def seconds(self, problem: Problem[Any]) -> float:
+        """Estimate how long the solve takes. Only ``engine="auto"`` asks, to compare engines."""
+        ...
+
+    def plan(self, problem: Problem[Any]) -> str:
+        """Return how the problem will be solved, in a line for a verbose fit, or nothing if there is only one way."""
+        ...
+
+    def solve(self, problem: Problem[S], effort: Effort) -> S:
+        """Solve the problem."""
+        ...
+
+    def kernel_sums(
+        self, kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64], effort: Effort
+    ) -> NDArray[np.float64]:
+        """Return Σ_j β_mj K(x_i, s_j), shape (points, rows of ``beta``)."""
+        ...
+
+    def apply_trees(self, tree: TreeModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
+        """Return the leaf that each row reaches, shape (n,)."""
+        ...
+
+    def sum_votes(self, model: BoostModel, cells: Cells, effort: Effort) -> NDArray[np.float64]:
+        """Return the sum of the trees' votes for each class, shape (n, K)."""
+        ...
+
+    def memory(self) -> int:
+        """Return the bytes that are free where the engine works."""
+        ...
+
+
+Solver = Callable[[E, P, Effort], Any]
+_solvers: dict[str, dict[type[Problem[Any]], Callable[..., Any]]] = {}
+
+
+def register(engine: str | Engine, problem: type[P]) -> Callable[[Solver[E, P]], Solver[E, P]]:
+    """Return a decorator that makes a function the solver of a problem type on one engine.
+
+    The function takes the engine, the problem and the effort, and returns the solution. A subclass of the problem is
+    solved by the same function unless it has one of its own.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from margrove.engine import Effort, choose, register
+    >>> from margrove.problem import Problem
+    >>> @dataclass(frozen=True)
+    ... class Mean(Problem[float]):
+    ...     values: tuple[float, ...]
+    >>> @register("reference", Mean)
+    ... def mean(engine, problem, effort):
+    ...     return sum(problem.values) / len(problem.values)
+    >>> asked = Mean((1.0, 2.0, 6.0))
+    >>> choose("auto", asked).solve(asked, Effort())
+    3.0
+    """
+
+    def keep(solver: Solver[E, P]) -> Solver[E, P]:
+        _solvers.setdefault(engine if isinstance(engine, str) else engine.name, {})[problem] = solver
+        return solver
+
+    return keep
+
+
+def check_effort(engine: Engine, effort: Effort) -> None:
+    """Raise `EngineError` if the effort asks for what the engine cannot do."""
+    wanted = {Capability.TIME_LIMIT: effort.time_limit, Capability.CHECKPOINT: effort.look_around}
+    for capability, value in wanted.items():
+        if value is not None:
+            check_capability(engine, capability)
+
+
+def check_capability(engine: Engine, capability: Capability) -> None:
+    """Raise `EngineError` if the engine lacks the capability."""
+    if capability not in engine.can:
+        lack, parameter = _LACKS[capability]
+        raise EngineError(f"engine={engine.name!r} {lack}. Leave {parameter} out, or use engine='native'.")
+
+
+def cache_bytes(engine: Engine, asked: int | None) -> int:
+    """Return the bytes for kernel values: those asked for, or half of what is free, at most 4 GiB."""
+    return min(engine.memory() // 2, _MOST_CACHE) if asked is None else asked
+
+
+class BaseEngine:
+    """An engine whose solvers are registered, and which evaluates models in NumPy unless it knows better."""
+
+    name: ClassVar[str]
+    can: ClassVar[frozenset[Capability]] = frozenset()
+    _CELLS: ClassVar[int] = 1 << 22  # kernel values held at once
+
+    def _solver(self, problem: Problem[Any]) -> Callable[..., Any] | None:
+        own = _solvers.get(self.name, {})
+        return next((own[kind] for kind in type(problem).__mro__ if kind in own), None)
+
+    def solves(self, problem: Problem[Any]) -> bool:
+        """Return whether a solver is registered for this type of problem."""
+        return self._solver(problem) is not None
+
+    def seconds(self, problem: Problem[Any]) -> float:
+        """Return 1: no estimate."""
+        return 1.0
+
+    def plan(self, problem: Problem[Any]) -> str:
+        """Return nothing: there is one way to solve each problem."""
+        return ""
+
+    def solve(self, problem: Problem[S], effort: Effort) -> S:
+        """Solve the problem by the solver registered for its type."""
+        solver = self._solver(problem)
+        if solver is None:
+            raise EngineError(f"engine={self.name!r} cannot solve a {type(problem).__name__}. Use engine='auto'.")
+        check_effort(self, effort)
+        solution: S = solver(self, problem, effort)
+        return solution
+
+    def kernel_sums(
+        self, kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64], effort: Effort
+    ) -> NDArray[np.float64]:
+        """Return Σ_j β_mj K(x_i, s_j), shape (points, rows of ``beta``), computed in NumPy by blocks of rows."""
+        sums = np.empty((points.shape[0], len(beta)))
+        step = max(1, self._CELLS // max(1, support.shape[0]))
+        for start in range(0, points.shape[0], step):
+            rows = slice(start, start + step)
+            sums[rows] = kernel.matrix(points[rows], support) @ beta.T
+        return sums
+
+    def apply_trees(self, tree: TreeModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
+        """Return the leaf that each row reaches, shape (n,)."""
+        return tree.apply(cells)
+
+    def sum_votes(self, model: BoostModel, cells: Cells, effort: Effort) -> NDArray[np.float64]:
+        """Return the sum of the trees' votes for each class, shape (n, K)."""
+        votes = np.zeros((cells.n_rows, model.n_classes))
+        for t in range(model.grove.n_trees):
+            tree = model.grove.tree(t)
+            label = np.argmax(tree.value, axis=1)[self.apply_trees(tree, cells, effort)]
+            votes[np.arange(cells.n_rows), label] += model.vote[t]
+        return votes
+
+    def memory(self) -> int:
+        """Return the bytes of main memory that are free."""
+        return free_memory()

@@ -1,0 +1,68 @@
+"""The reference engine: hands each problem to its family's ``reference.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from margrove.boost import reference as boost
+from margrove.boost.problem import BoostProblem
+from margrove.engine.protocol import BaseEngine, Engine, register
+from margrove.engine.search_by_duals import search_by_duals
+from margrove.linear import reference as linear
+from margrove.linear.problem import (
+    CentroidProblem,
+    KernelPerceptronProblem,
+    LeastSquaresProblem,
+    PerceptronProblem,
+)
+from margrove.linear_svm import reference as linear_svm
+from margrove.linear_svm.problem import (
+    CrammerSingerProblem,
+    LinearPathProblem,
+    LinearSvmProblem,
+)
+from margrove.problem import Problem
+from margrove.run.effort import Effort
+from margrove.select import reference as select
+from margrove.select.problem import ColumnProblem
+from margrove.svm import reference as svm
+from margrove.svm.grid import SearchProblem
+from margrove.svm.problem import DualProblem, LeaveOneOutProblem, PathProblem
+from margrove.tree import reference as tree
+from margrove.tree.model import TreeSolution
+from margrove.tree.problem import TreeProblem
+
+NAME = "reference"
+P = TypeVar("P", bound=Problem[Any])
+
+
+@dataclass(frozen=True)
+class Reference(BaseEngine):
+    """Plain NumPy: no time limit, no checkpoint, no threads."""
+
+    name = NAME
+
+
+def _add(kind: type[P], solve: Callable[[P], Any]) -> None:
+    def solver(engine: Engine, problem: P, effort: Effort) -> Any:
+        return solve(problem)
+
+    register(NAME, kind)(solver)
+
+
+_add(CentroidProblem, linear.basic_linear)
+_add(LeastSquaresProblem, linear.least_squares)
+_add(PerceptronProblem, linear.perceptron)
+_add(KernelPerceptronProblem, linear.kernel_perceptron)
+_add(LinearSvmProblem, linear_svm.linear_svm)
+_add(LinearPathProblem, linear_svm.linear_path)
+_add(CrammerSingerProblem, linear_svm.crammer_singer)
+_add(DualProblem, svm.smo)
+_add(PathProblem, svm.smo_path)
+_add(LeaveOneOutProblem, svm.leave_one_out)
+register(NAME, SearchProblem)(search_by_duals)
+_add(TreeProblem, lambda problem: TreeSolution(tree.grow(problem)))
+_add(BoostProblem, boost.boost)
+_add(ColumnProblem, select.best_tests)

@@ -1,0 +1,125 @@
+"""Which engines there are, and which one solves a problem.
+
+Every folder of `margrove.engine` is an engine: its name is the folder's, and its ``__init__`` defines a class of the
+same name, capitalised, whose instances are engines. A folder is imported when its engine is first asked for.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeVar
+
+import margrove.engine
+from margrove.engine.protocol import Capability, Engine, check_capability
+from margrove.errors import EngineError, ParameterError, check_choice, shown
+from margrove.problem import Problem
+from margrove.run.effort import Effort
+
+S = TypeVar("S")
+_ANNOUNCED = {"gpu": "the GPU engine", "dask": "the Dask engine"}
+_DEFAULT, _LAST = "native", "reference"
+_added: dict[str, Engine] = {}
+
+
+@cache
+def _folders() -> tuple[str, ...]:
+    return tuple(sorted(found.name for found in pkgutil.iter_modules(margrove.engine.__path__) if found.ispkg))
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all engines, those added from outside included."""
+    return (*_folders(), *_added)
+
+
+def add(engine: Engine) -> None:
+    """Make an engine of one's own known by its name.
+
+    Only needed for ``engine="name"`` and ``engine="auto"``: an estimator also takes the object itself.
+    """
+    _added[engine.name] = engine
+
+
+@cache
+def _load(name: str) -> Engine:
+    engine: Engine = getattr(import_module(f"margrove.engine.{name}"), name.capitalize())()
+    return engine
+
+
+def named(name: str) -> Engine:
+    """Return the engine of this name, with its default values.
+
+    Raises
+    ------
+    ParameterError
+        If no engine has the name.
+    MissingExtraError
+        If it needs a package that is not installed.
+    """
+    if name in _ANNOUNCED and name not in names():
+        raise EngineError(f"engine={name!r}: {_ANNOUNCED[name]} is not part of this version. Use 'auto' or 'native'.")
+    check_choice("engine", name, ("auto", *names()))
+    return _added[name] if name in _added else _load(name)
+
+
+def check_engine(given: str | Engine, *needs: Capability) -> None:
+    """Raise an error unless the parameter ``engine`` names an engine, or is one, that has the capabilities needed."""
+    if not isinstance(given, str):
+        if isinstance(given, type) or not isinstance(given, Engine):
+            raise ParameterError(
+                f"engine is {shown(given)}; it must be one of {', '.join(map(repr, ('auto', *names())))}, or an Engine."
+            )
+    elif given == "auto":
+        return
+    engine = named(given) if isinstance(given, str) else given
+    for capability in needs:
+        check_capability(engine, capability)
+
+
+def choose(given: str | Engine, problem: Problem[Any], *, or_any: bool = False) -> Engine:
+    """Return the engine that solves the problem: the one given, or for "auto" the fastest of those that can.
+
+    With ``or_any`` an engine that cannot solve the problem leaves it to one that can, as for "auto".
+
+    Raises
+    ------
+    EngineError
+        If the engine that is given cannot solve the problem, or none can.
+    """
+    check_engine(given)
+    kind = type(problem).__name__
+    if given != "auto":
+        engine = named(given) if isinstance(given, str) else given
+        if engine.solves(problem):
+            return engine
+        if not or_any:
+            raise EngineError(f"engine={engine.name!r} cannot solve a {kind}. Use engine='auto'.")
+    able = [engine for name in names() if name != _LAST and (engine := named(name)).solves(problem)]
+    if not able and not named(_LAST).solves(problem):
+        raise EngineError(f"no engine solves a {kind}.")
+    return min(able, key=lambda engine: engine.seconds(problem)) if len(able) > 1 else (able or [named(_LAST)])[0]
+
+
+def solve(problem: Problem[S], engine: str | Engine = "auto", effort: Effort | None = None) -> S:
+    """Solve the problem on the engine that is given or chosen."""
+    return choose(engine, problem).solve(problem, effort or Effort())
+
+
+def fitted_by(name: str) -> Engine:
+    """Return the engine to predict with for a model whose ``engine_`` is ``name``: that engine if it is here, the
+    native one otherwise. All give the same predictions."""
+    return named(name) if name in names() else named(_DEFAULT)
+
+
+def name_of(given: str | Engine) -> str:
+    """Return the name of the engine that a parameter asks for; "auto" is the native one where there is no problem to
+    choose by."""
+    if isinstance(given, str):
+        return _DEFAULT if given == "auto" else given
+    return given.name
+
+
+def default() -> Engine:
+    """Return the engine that is always present: the native one."""
+    return named(_DEFAULT)

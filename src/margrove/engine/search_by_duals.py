@@ -1,0 +1,107 @@
+"""A search one dual at a time: for any engine that solves a `DualProblem`, and where the kernel matrix does not fit."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.engine.protocol import Engine
+from margrove.run.effort import Effort
+from margrove.run.progress import Progress, report
+from margrove.status import Status
+from margrove.svm.grid import Fold, SearchProblem, Unit, UnitSolution, rung
+from margrove.svm.kernels import Kernel
+from margrove.svm.problem import Dual, DualProblem, DualSolution, climbed, offset
+
+_ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
+
+
+def search_by_duals(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
+    """Solve each unit's machines at once, one C after another, each starting from the solution of the last."""
+    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+    done = 0
+    for number, unit in enumerate(problem.units):
+        solution = _solve_unit(engine, problem, unit, effort, until)
+        if isinstance(solution, Status):
+            return solution
+        problem.take(number, solution)
+        done += len(unit.Cs) * len(problem.ladders)
+        report(Progress("search", float(done), float(problem.n_cells)))
+    return Status.CONVERGED
+
+
+def _solve_unit(
+    engine: Engine, problem: SearchProblem, unit: Unit, effort: Effort, until: float | None
+) -> UnitSolution | Status:
+    fold, kernel = problem.folds[unit.fold], problem.kernels[unit.kernel]
+    shape = len(unit.Cs), len(problem.ladders)
+    values = np.zeros((*shape, len(fold.held_out)))
+    reached, seconds, support = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
+    is_converged = np.ones(shape, np.bool_)
+    duals = [rung(ladder, fold, float(unit.Cs[0]), unit.epsilon) for ladder in problem.ladders]
+    there = [k for k, dual in enumerate(duals) if len(dual.y)]  # a fold may leave a machine no rows
+    solutions: dict[int, DualSolution] = {}
+    for c, C in enumerate(unit.Cs):
+        for k in there:
+            duals[k] = _next(duals[k], solutions.get(k), problem, unit, k, float(C))
+        start = time.perf_counter()
+        found = engine.solve(_dual_problem(problem, kernel, [duals[k] for k in there]), _left(effort, until))
+        elapsed = time.perf_counter() - start
+        for k, solution in zip(there, found, strict=True):
+            if solution.status in _ENDS_ALL:
+                return solution.status
+            solutions[k] = solution
+            reached[c, k], seconds[c, k] = solution.violation, elapsed / len(there)
+            support[c, k] = np.count_nonzero(solution.alpha)
+            is_converged[c, k] = solution.status is Status.CONVERGED
+            values[c, k] = _held_out_values(engine, problem, kernel, fold, duals[k], solution, effort)
+    return UnitSolution(values, reached, support, seconds, is_converged)
+
+
+def _dual_problem(problem: SearchProblem, kernel: Kernel, duals: list[Dual]) -> DualProblem:
+    return DualProblem(
+        problem.X,
+        kernel,
+        tuple(duals),
+        tol=problem.tol,
+        max_iter=problem.step_limit,
+        cache_bytes=problem.cache_bytes,
+        precision=problem.precision,
+    )
+
+
+def _left(effort: Effort, until: float | None) -> Effort:
+    """The effort with what is left of its time limit."""
+    left = None if until is None else max(1e-3, until - time.monotonic())
+    return replace(effort, time_limit=left)
+
+
+def _held_out_values(
+    engine: Engine,
+    problem: SearchProblem,
+    kernel: Kernel,
+    fold: Fold,
+    dual: Dual,
+    solution: DualSolution,
+    effort: Effort,
+) -> NDArray[np.float64]:
+    """Return f of the held-out rows."""
+    support = np.flatnonzero(solution.alpha)
+    rows, beta = dual.point[support], (dual.y * solution.alpha)[support]
+    if kernel.name == "precomputed":
+        sums = problem.X[np.ix_(fold.held_out, rows)] @ beta
+    else:
+        sums = engine.kernel_sums(kernel, problem.X[fold.held_out], problem.X[rows], beta[None], effort)[:, 0]
+    return np.asarray(sums + offset(solution.v, solution.alpha, dual.upper, dual.y))
+
+
+def _next(
+    dual: Dual, solution: DualSolution | None, problem: SearchProblem, unit: Unit, machine: int, C: float
+) -> Dual:
+    if solution is None:
+        return dual
+    upper = rung(problem.ladders[machine], problem.folds[unit.fold], C, unit.epsilon).upper
+    return replace(dual, upper=upper, alpha=climbed(dual, solution.alpha, solution.v, upper))

@@ -1,0 +1,76 @@
+"""The stream engine: linear SVMs over rows that come in chunks, pass by pass, in the memory of one block of rows.
+
+Newton's method (`newton`) while a Hessian fits; dual descent block by block (`descent`) for more columns. A solve ends
+on a relative gap ≤ tol, on max_passes, on the time limit or on Ctrl-C; each machine then is the best that it was at the
+end of a whole pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from threadpoolctl import threadpool_limits
+
+from margrove.engine.protocol import BaseEngine, Capability, Engine, register
+from margrove.engine.stream.descent import BlockDescent
+from margrove.engine.stream.newton import BlockNewton
+from margrove.linear_svm.stream_problem import StreamProblem, StreamSolution
+from margrove.run.effort import Effort
+from margrove.run.progress import Progress, report
+from margrove.run.slices import run_in_slices
+from margrove.status import Status
+
+MOST_COLUMNS = 2000  # for Newton's method: a Hessian of 32 MB
+MOST_HESSIAN_CELLS = 1 << 25  # of all machines together: 256 MB
+
+
+@dataclass(frozen=True)
+class Stream(BaseEngine):
+    """Passes over rows in chunks; ``n_jobs`` are threads of BLAS."""
+
+    name = "stream"
+    can = frozenset({Capability.TIME_LIMIT, Capability.CHUNKED})
+
+
+class _Passes(Protocol):
+    """A method that walks over the rows and knows at any time where each machine stands."""
+
+    n_passes: int
+
+    def work(self) -> Iterator[None]:
+        """Go on until every machine has converged or no pass is left; yield now and then."""
+        ...
+
+    def gap(self) -> float:
+        """Return the worst relative gap of all machines."""
+        ...
+
+    def solutions(self, status: Status | None) -> tuple[StreamSolution, ...]:
+        """Return each machine as it is; ``status`` is why the solve was interrupted, None if it was not."""
+        ...
+
+
+@register(Stream.name, StreamProblem)
+def _(engine: Engine, problem: StreamProblem, effort: Effort) -> tuple[StreamSolution, ...]:
+    width = problem.n_columns + problem.has_intercept
+    is_narrow = width <= MOST_COLUMNS and problem.n_machines * width**2 <= MOST_HESSIAN_CELLS
+    passes: _Passes = BlockNewton(problem) if is_narrow else BlockDescent(problem)
+    work = passes.work()
+
+    def advance(seconds: float) -> Status | None:
+        end = time.monotonic() + seconds
+        for _ in work:
+            if time.monotonic() > end:
+                return None
+        return Status.CONVERGED
+
+    def look_around() -> None:
+        report(Progress("passes", passes.n_passes, None, passes.gap(), "relative duality gap", problem.tol))
+
+    threads = None if effort.n_jobs is None or effort.n_jobs < 0 else effort.n_jobs
+    with threadpool_limits(limits=threads, user_api="blas"):
+        status = run_in_slices(advance, time_limit=effort.time_limit, look_around=look_around)
+    return passes.solutions(None if status is Status.CONVERGED else status)
