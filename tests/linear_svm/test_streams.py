@@ -221,7 +221,7 @@ def test_very_many_columns_are_solved_by_blocks_of_rows(loss, intercept, monkeyp
 
 def test_pulls_of_too_many_rows_and_columns_are_not_kept_and_certify_says_so(monkeypatch):
     monkeypatch.setattr(stream_engine, "MOST_COLUMNS", 3)
-    monkeypatch.setattr("margrove.engine.stream_descent.KEPT_PULLS", 299)
+    monkeypatch.setattr("margrove.engine.stream.descent.KEPT_PULLS", 299)
     X, y = rows_of(8)
     X = X[:, 1:]  # all of one scale
     model = LinearSVC(loss="hinge", tol=0.5).fit_stream(cut(X, y, 100))

@@ -445,7 +445,7 @@ def test_the_reference_engine_writes_none(noise, path):
             model(engine="reference", checkpoint=path).fit(*noise)
     dual = classification(np.array([1, -1], np.int8), np.ones(2))
     problem = DualProblem(np.eye(2), Kernel("linear"), (dual,))
-    with pytest.raises(EngineError, match="does not look around"):
+    with pytest.raises(EngineError, match="writes no checkpoint"):
         solve(problem, "reference", Effort(look_around=print))
 
 

@@ -17,7 +17,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_predict
 
 from margrove import SVC, NuSVC, Status
+from margrove.engine import Native
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
+from margrove.svm.grid import SearchProblem
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, with_law
 
 CODE = np.array([[1, 1, -1, -1], [1, -1, 1, -1], [-1, 1, 1, 1], [-1, -1, -1, 1]])
@@ -195,11 +197,15 @@ def test_calibration_is_of_the_last_fit(two_classes):
     assert not hasattr(SVC(probability=True).path(X, y, [1.0]).models[0], "predict_proba")
 
 
-def test_folds_that_are_broken_off_are_told(two_classes, monkeypatch):
+def test_folds_that_are_broken_off_are_told(two_classes):
     X, y = two_classes
-    monkeypatch.setattr("margrove.svm.svc.solve", lambda *given: Status.TIME_LIMIT)
+
+    class NoTimeForFolds(Native):
+        def solve(self, problem, effort):
+            return Status.TIME_LIMIT if isinstance(problem, SearchProblem) else super().solve(problem, effort)
+
     with pytest.warns(ConvergenceWarning, match="the folds of probability=True ended with status 'time_limit'"):
-        model = SVC(probability=True).fit(X, y)
+        model = SVC(probability=True, engine=NoTimeForFolds()).fit(X, y)
     assert model.status_ is Status.TIME_LIMIT
     assert np.isfinite(model.predict_proba(X)).all()
 
