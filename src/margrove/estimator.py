@@ -1,7 +1,7 @@
 """Estimators as dataclasses: each constructor parameter is stated once, as a field with its type and default.
 
-scikit-learn reads the parameters from the signature of ``__init__``, which the dataclass writes. What `fit` leaves behind
-is declared with `fitted`: it is no parameter, and is not there before the fit.
+scikit-learn reads the parameters from the signature of ``__init__``, which the dataclass writes. What `fit` leaves is
+declared with `fitted`: it is no parameter, and is not there before the fit.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ def estimator(cls: C) -> C:
     False
     """
     dataclass(kw_only=True, eq=False, repr=False)(cls)
-    signature = inspect.signature(cls.__init__)
+    init: Any = vars(cls)["__init__"]
+    signature = inspect.signature(init)
     first, *parameters = signature.parameters.values()
     parameters.sort(key=lambda each: (each.kind, each.name not in cls.__annotations__))  # its own before inherited ones
-    cls.__init__.__signature__ = signature.replace(parameters=[first, *parameters])
+    init.__signature__ = signature.replace(parameters=[first, *parameters])
     return cls

@@ -157,7 +157,7 @@ LEARNERS: dict[str, Learner] = {
     "SVC of a polynomial": Learner(lambda: _SVC(kernel="poly", coef0=1.0, multiclass="ovr", break_ties=True)),
     "SVC in double precision": Learner(lambda: _SVC(kernel="laplacian", precision="double", tol=1e-5, shrinking=False)),
     "SVC with probabilities": Learner(lambda: _SVC(probability=True, random_state=0), tables=_FEW),
-    "SVC of a hard margin": Learner(lambda: _SVC(kernel="linear", C=np.inf)),
+    "SVC of a hard margin": Learner(lambda: _SVC(kernel="linear", C=np.inf), tables=_FEW),
     "SVC of histograms": Learner(
         lambda: _SVC(kernel="chi2", gamma="median", decision_function_shape="ovo"), tables=_COUNTS
     ),
@@ -236,7 +236,7 @@ LEARNERS: dict[str, Learner] = {
     "AdaBoostClassifier of means": Learner(
         lambda: m.AdaBoostClassifier(m.BasicLinearClassifier(), n_estimators=6, random_state=0)
     ),
-    "AdaBoostRegressor": Learner(lambda: m.AdaBoostRegressor(n_estimators=6, random_state=0), NUMBERS),
+    "AdaBoostRegressor": Learner(lambda: m.AdaBoostRegressor(n_estimators=3, random_state=0), NUMBERS),
     "AdaBoostRegressor of lines": Learner(
         lambda: m.AdaBoostRegressor(m.LinearSVR(random_state=0), n_estimators=4, loss="square", random_state=0),
         NUMBERS,
@@ -244,7 +244,7 @@ LEARNERS: dict[str, Learner] = {
     "OneVsRestClassifier": Learner(m.OneVsRestClassifier),
     "OneVsRestClassifier of trees": Learner(lambda: m.OneVsRestClassifier(m.DecisionTreeClassifier(max_depth=3))),
     "OneVsOneClassifier": Learner(lambda: m.OneVsOneClassifier(m.LinearSVC(random_state=0))),
-    "BitStringClassifier": Learner(lambda: m.BitStringClassifier(code="max_min", random_state=0)),
+    "BitStringClassifier": Learner(lambda: m.BitStringClassifier(code="random", random_state=0)),
     "BitStringClassifier by Hamming": Learner(
         lambda: m.BitStringClassifier(m.BasicLinearClassifier(), decoding="hamming")
     ),

@@ -1,7 +1,7 @@
-"""Rewrite the record of what every learner and every command gives: ``python -m tests.guards.record [commands|learners]``.
+"""Rewrite the record of what every learner and every command gives: ``python -m tests.guards.record``.
 
-Only for a deliberate change of behaviour, which the CHANGELOG lists. Look at the difference before it is committed:
-``parts`` tell which attributes have changed.
+With ``learners`` or ``commands`` after it, only that file. It is for a deliberate change of behaviour alone, which the
+CHANGELOG lists. Look at the difference before it is committed: ``parts`` tell which attributes have changed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ def packed(cases: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     for key, case in cases.items():
         parts = case.get("parts")
         rows[key] = case if parts is None else {**case, "parts": "".join(parts.get(name, _ABSENT) for name in names)}
-    return {"names": names, "cases": rows}
+    return {"names": names, **rows}
 
 
 def unpacked(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What `packed` was given."""
     cases = {}
-    for key, case in record["cases"].items():
+    for key, case in record.items():
+        if key == "names":
+            continue
         if "parts" in case:
             parts = [case["parts"][at : at + _PART] for at in range(0, len(case["parts"]), _PART)]
             named = zip(record["names"], parts, strict=True)
@@ -60,14 +62,11 @@ def read(name: str) -> dict[str, Any]:
 
 
 def write(name: str, record: Mapping[str, Any]) -> None:
-    """One line for each case."""
+    """Write a file with one line for each case."""
     lines = [f'"fingerprint": {_line(fingerprint())}']
     for key, value in record.items():
-        if "cases" in value:
-            rows = ",\n".join(f"  {_line(case)}: {_line(told)}" for case, told in value["cases"].items())
-            lines.append(f'{_line(key)}: {{"names": {_line(value["names"])}, "cases": {{\n{rows}}}}}')
-        else:
-            lines.append(f"{_line(key)}: {_line(value)}")
+        rows = ",\n".join(f"  {_line(case)}: {_line(told)}" for case, told in value.items())
+        lines.append(f"{_line(key)}: {{\n{rows}}}")
     (FOLDER / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 

@@ -149,7 +149,7 @@ def digest_of_case(state: Mapping[str, Any]) -> str:
 
 def masked(text: str) -> str:
     """The text with every number replaced by #."""
-    return re.sub(r"[-+]?\b\d[\d,]*(\.\d+)?(e[-+]?\d+)?", "#", text)
+    return re.sub(r"[-−+]?\b\d+(,\d{3})*(\.\d+)?(e[-+]?\d+)?", "#", text)
 
 
 def summary(model: Any, certificate: Certificate | None, predicted: Any) -> dict[str, Any]:
