@@ -39,7 +39,7 @@ def layer(module: str) -> int:
             "impurity": 2,
             "association": 2,
             "contingency": 2,
-            "examination": 3,
+            "kkt": 3,
             "sums": 3,
             "margins": 3,
             "groups": 3,

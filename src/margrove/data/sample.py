@@ -420,3 +420,18 @@ def squared_norms(X: Any) -> NDArray[np.float64]:
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
+
+
+def codes_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Labels as positions in ``classes``; a label that is not there is an error."""
+    labels = np.asarray(y).ravel()
+    try:
+        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    except TypeError as error:  # text and numbers have no order
+        found = f"labels such as {shown(labels[0])} are of another kind than the model's classes ({listed(classes)})"
+        raise InputError(found) from error
+    strangers = classes[codes] != labels
+    if np.any(strangers):
+        first = labels[np.argmax(strangers)]
+        raise InputError(f"label {shown(first)} is none of the model's classes ({listed(classes)})")
+    return codes

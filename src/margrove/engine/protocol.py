@@ -13,10 +13,10 @@ from margrove.data.memory import free_memory
 from margrove.errors import EngineError
 from margrove.problem import Problem
 from margrove.run.effort import Effort
+from margrove.svm.kernels import Kernel, Matrix, sums_by_blocks
 
 if TYPE_CHECKING:
     from margrove.boost.model import BoostModel
-    from margrove.svm.kernels import Kernel, Matrix
     from margrove.tree.model import TreeModel
     from margrove.tree.problem import Cells
 
@@ -154,7 +154,6 @@ class BaseEngine:
 
     name: ClassVar[str]
     can: ClassVar[frozenset[Capability]] = frozenset()
-    _CELLS: ClassVar[int] = 1 << 22  # kernel values held at once
 
     def _solver(self, problem: Problem[Any]) -> Callable[..., Any] | None:
         own = _solvers.get(self.name, {})
@@ -185,12 +184,7 @@ class BaseEngine:
         self, kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64], effort: Effort
     ) -> NDArray[np.float64]:
         """Return Σ_j β_mj K(x_i, s_j), shape (points, rows of ``beta``), computed in NumPy by blocks of rows."""
-        sums = np.empty((points.shape[0], len(beta)))
-        step = max(1, self._CELLS // max(1, support.shape[0]))
-        for start in range(0, points.shape[0], step):
-            rows = slice(start, start + step)
-            sums[rows] = kernel.matrix(points[rows], support) @ beta.T
-        return sums
+        return sums_by_blocks(kernel, points, support, beta)
 
     def apply_trees(self, tree: TreeModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
         """Return the leaf that each row reaches, shape (n,)."""

@@ -25,10 +25,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine, recorded
-from margrove.data.sample import float64_block, read_points, settle_weights, squared_norms
+from margrove.data.sample import codes_of, float64_block, read_points, settle_weights, squared_norms
 from margrove.errors import InputError
-from margrove.linear.margins import codes_of, kernel_norms, kernel_of
 from margrove.linear.problem import ROUNDING_OF_A_MEAN, machine_names, normalised, one_vs_rest_signs
+from margrove.svm.kernels import kernel_norms, kernel_of
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of the kernel, held in float64 at once
 IDENTITY_TOLERANCE = 1e-12  # of sums that only differ in the order of their terms, relative to the sum of their sizes

@@ -14,10 +14,9 @@ from margrove.engine import Effort, check_engine, choose
 from margrove.errors import check_number
 from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap
 from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
-from margrove.linear.margins import kernel_of
 from margrove.linear.problem import KernelPerceptronProblem, KernelPerceptronSolution
 from margrove.svm.decision import check_points, matched, weighted_sums
-from margrove.svm.kernels import settle_kernel
+from margrove.svm.kernels import kernel_of, settle_kernel
 
 
 class KernelPerceptron(LinearClassifier):

@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.certificate import at_the_end
-from margrove.data.sample import read_points
-from margrove.errors import InputError, listed, shown
+from margrove.data.sample import codes_of, read_points
+from margrove.errors import InputError
 from margrove.linear.problem import one_vs_rest_signs
-from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.kernels import kernel_norms, kernel_of, sums_by_blocks
 from margrove.svm.layout import code_of, coefficients_of, dense
-
-_BLOCK_CELLS = 1 << 22  # kernel values held at once
 
 
 @dataclass(frozen=True)
@@ -95,29 +93,9 @@ def machine_values(model: Any, X: Any) -> NDArray[np.float64]:
     points, kernel, beta = read_points(model, X), kernel_of(model), coefficients_of(model)
     if kernel.name != "precomputed" and model.support_vectors_.shape[0] < len(model.support_):
         raise InputError("a scikit-learn model with a callable kernel keeps no support vectors, so it has no margins")
-    values = np.empty((points.shape[0], len(beta)))
-    step = max(1, _BLOCK_CELLS // max(1, beta.shape[1]))
-    for start in range(0, points.shape[0], step):
-        rows: Any = slice(start, start + step)
-        is_given = kernel.name == "precomputed"
-        K = points[rows][:, model.support_] if is_given else kernel.matrix(points[rows], model.support_vectors_)
-        values[rows] = K @ beta.T
-    return np.asarray(values + model.intercept_)
-
-
-def codes_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Labels as positions in ``classes``; a label that is not there is an error."""
-    labels = np.asarray(y).ravel()
-    try:
-        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    except TypeError as error:  # text and numbers have no order
-        found = f"labels such as {shown(labels[0])} are of another kind than the model's classes ({listed(classes)})"
-        raise InputError(found) from error
-    strangers = classes[codes] != labels
-    if np.any(strangers):
-        first = labels[np.argmax(strangers)]
-        raise InputError(f"label {shown(first)} is none of the model's classes ({listed(classes)})")
-    return codes
+    if kernel.name == "precomputed":
+        return np.asarray(points[:, model.support_] @ beta.T + model.intercept_)
+    return sums_by_blocks(kernel, points, model.support_vectors_, beta) + model.intercept_
 
 
 def weight_norms(model: Any) -> NDArray[np.float64]:
@@ -128,29 +106,3 @@ def weight_norms(model: Any) -> NDArray[np.float64]:
         return np.asarray(np.linalg.norm(np.atleast_2d(np.asarray(model.coef_, np.float64)), axis=1))
     beta = coefficients_of(model) if hasattr(model, "n_support_") else dense(model.dual_coef_)
     return kernel_norms(kernel_of(model), model.support_vectors_, beta)
-
-
-def kernel_of(model: Any) -> Kernel:
-    """The kernel of a fitted kernel model, settled."""
-    if callable(model.kernel):
-        return Kernel("callable", function=model.kernel)
-    gamma = getattr(model, "gamma_", None)
-    return Kernel(
-        model.kernel, float(model._gamma if gamma is None else gamma), float(model.coef0), float(model.degree)
-    )
-
-
-def kernel_norms(
-    kernel: Kernel, support: Matrix, dual: NDArray[np.float64], gram: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    """√(βᵀKβ) for each row β of ``dual``, the kernel in blocks of rows. ``gram`` is K for kernel "precomputed"."""
-    unit = float(np.abs(dual).max(initial=0)) or 1.0  # the square of a tiny or huge β does not underflow or overflow
-    dual = dual / unit
-    squared = np.zeros(len(dual))
-    n = dual.shape[1]
-    step = max(1, _BLOCK_CELLS // max(1, n))
-    for start in range(0, n, step):
-        rows = slice(start, start + step)
-        block = gram[rows] if gram is not None else kernel.matrix(support[rows], support)
-        squared += np.einsum("mi,ij,mj->m", dual[:, rows], block, dual, optimize=True)
-    return np.asarray(unit * np.sqrt(np.maximum(squared, 0)))

@@ -30,9 +30,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine, recorded
-from margrove.data.sample import float64_block, read_points, settle_weights
+from margrove.data.sample import codes_of, float64_block, read_points, settle_weights
 from margrove.errors import InputError
-from margrove.linear.margins import codes_of
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.chunks import stream_of_classes, stream_of_values
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept, weights_of

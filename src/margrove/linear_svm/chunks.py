@@ -21,6 +21,7 @@ from margrove.data.sample import (
     check_class_weights,
     check_classes,
     class_weights,
+    codes_of,
     merged,
     plain_labels,
     read_chunk,
@@ -28,7 +29,6 @@ from margrove.data.sample import (
 )
 from margrove.data.stream import Chunk, walker
 from margrove.errors import InputError, ParameterError, shown
-from margrove.linear.margins import codes_of
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.layout import check_prices, prices_by_class, scale_of_intercept
 from margrove.linear_svm.problem import Loss, is_within_tube, losses

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, certify
+from margrove.data.sample import codes_of
 from margrove.errors import InputError, ParameterError
-from margrove.linear.margins import codes_of
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
 from margrove.multiclass.problem import columns_of, rows_of, weights_of
 from margrove.run.progress import as_one_of

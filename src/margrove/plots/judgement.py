@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.sample import codes_of
 from margrove.errors import InputError
-from margrove.linear.margins import codes_of, margins
+from margrove.linear.margins import margins
 from margrove.plots.arguments import check_labels
 from margrove.plots.style import in_print
 from margrove.plots.words import words_of

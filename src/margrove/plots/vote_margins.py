@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.sample import codes_of
 from margrove.errors import InputError, ParameterError, check_whole
-from margrove.linear.margins import codes_of
 from margrove.plots.arguments import check_axes, check_columns, check_labels, check_model, check_rows
 from margrove.plots.judgement import last_step
 from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes

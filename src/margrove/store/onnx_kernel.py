@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.linear.margins import kernel_of
 from margrove.store.fault import FaultError
 from margrove.store.onnx_answer import Answer, decided
 from margrove.store.onnx_graph import Graph, check_size, described
 from margrove.store.onnx_linear import plane
-from margrove.svm.kernels import Kernel
+from margrove.svm.kernels import Kernel, kernel_of
 from margrove.svm.layout import class_slices, dense, lies_by_pairs, pairs_of
 
 _MOST_WEIGHTS = 1 << 24  # of all machines of a linear kernel: beyond, support vectors take less room

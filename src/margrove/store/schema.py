@@ -48,8 +48,8 @@ from margrove.select.scores import KINDS
 from margrove.select.selector import ImpuritySelector
 from margrove.status import Status
 from margrove.store.machines import Counting, by_code, linear_machines, one_vs_rest, single
-from margrove.svm.examination import HARD
 from margrove.svm.kernels import NATIVE_KERNELS
+from margrove.svm.kkt import HARD
 from margrove.svm.one_class import OneClassSVM
 from margrove.svm.svc import SVC, NuSVC
 from margrove.svm.svr import SVR, NuSVR

@@ -9,7 +9,6 @@ import numpy as np
 from rich.text import Text
 
 from margrove.errors import InputError, ParameterError, check_choice
-from margrove.linear.margins import kernel_of
 from margrove.surface.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.surface.image_models import takes_pictures
 from margrove.surface.image_show import show_image_model
@@ -27,6 +26,7 @@ from margrove.surface.models import (
 from margrove.surface.record_words import history_of, in_short, tell_history
 from margrove.surface.screen import Screen, put
 from margrove.surface.train import plain_parameters
+from margrove.svm.kernels import kernel_of
 from margrove.tree.problem import TreeColumn
 from margrove.tree.rules import Style
 from margrove.tree.words import MOST_LEVELS

@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 
 from margrove.certificate import Certificate
 from margrove.engine import Effort, default
-from margrove.linear.margins import kernel_of
 from margrove.status import Status
-from margrove.svm.examination import EASY, HARD, MARGINAL
-from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.kernels import Kernel, Matrix, kernel_of
+from margrove.svm.kkt import EASY, HARD, MARGINAL
 from margrove.svm.layout import code_of, coefficients_of, machine_names
 
 _AT_BOUND = 1 - 1e-9  # as a share of the bound

@@ -1,4 +1,4 @@
-"""Certificates of support vector machines: what `margrove.svm.examination` says, with every number recomputed.
+"""Certificates of support vector machines: what `margrove.svm.kkt` says, with every number recomputed.
 
 Nothing here imports a solver or an engine, so it judges any model that shows its support vectors and dual coefficients
 the way scikit-learn's do. The problem is rebuilt from the data and the model's parameters; α is read off
@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, recorded
-from margrove.data.sample import class_weights, read_points, settle_weights
+from margrove.data.sample import class_weights, codes_of, read_points, settle_weights
 from margrove.errors import InputError
-from margrove.linear.margins import codes_of, kernel_of
 from margrove.run.progress import as_one_of
-from margrove.svm.examination import (
+from margrove.svm.kernels import Kernel, Matrix, diagonal_of, kernel_of
+from margrove.svm.kkt import (
     BOUND_TOLERANCE,
     CLASSIFICATION,
     NU_CLASSIFICATION,
@@ -39,7 +39,6 @@ from margrove.svm.examination import (
     claims_of,
     judge,
 )
-from margrove.svm.kernels import Kernel, Matrix, diagonal_of
 from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
 from margrove.svm.problem import (
     Dual,

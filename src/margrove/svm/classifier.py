@@ -18,13 +18,14 @@ from margrove.certificate import Certificate, read_only
 from margrove.data.sample import Sample, class_weights, read_sample
 from margrove.engine import Effort
 from margrove.errors import ConvergenceWarning, ParameterError, check_choice, check_flag, level_of_caller
-from margrove.linear.margins import Margins, kernel_of, margins
+from margrove.linear.margins import Margins, margins
 from margrove.run.threads import blas_held_back
 from margrove.status import Status
 from margrove.svm.decision import matched, weighted_sums
-from margrove.svm.examination import MARGINAL, carrying_rows
+from margrove.svm.fitted import Ground, Solved
 from margrove.svm.folds import Splits
-from margrove.svm.kernels import Matrix
+from margrove.svm.kernels import Matrix, kernel_of
+from margrove.svm.kkt import MARGINAL, carrying_rows
 from margrove.svm.layout import (
     check_code,
     check_multiclass,
@@ -38,7 +39,6 @@ from margrove.svm.layout import (
 from margrove.svm.machine import SupportVectorMachine, rows_that_count
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, splits_for, with_law
 from margrove.svm.problem import Dual
-from margrove.svm.solved import Ground, Solved
 
 _NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
 _COEF_CELLS = 1 << 24  # weights of all machines held at once to predict with a linear kernel

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from margrove.data.sample import Sample, check_class_weight
+from margrove.svm.fitted import Ground
 from margrove.svm.grid import Fold, Ladder
 from margrove.svm.kernels import Matrix
-from margrove.svm.solved import Ground
 
 Splits: TypeAlias = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]  # rows to train on, rows held out
 

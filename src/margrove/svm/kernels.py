@@ -40,6 +40,7 @@ _ASYMMETRY = 1e-5  # of the largest value: float32 matrices are symmetric to abo
 _SYMMETRY_ROWS = 1024
 _CLOSE = 1e-6  # of ‖x‖² + ‖z‖²: below, ten digits of a distance are gone
 _PAIR_CELLS = 1 << 20
+_BLOCK_CELLS = 1 << 22  # kernel values held at once
 _DIAGONAL_CELLS = 1 << 20
 _CALLED_ROWS = 64  # of which a callable kernel is asked at once, for its values on the diagonal
 _LARGEST_COORDINATE = 1e150  # its square is finite in float64
@@ -327,3 +328,39 @@ def _dense(X: Matrix) -> NDArray[np.float64]:
 
 def _products(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     return _dense(X @ Z.T)
+
+
+def kernel_of(model: Any) -> Kernel:
+    """The kernel of a fitted kernel model, settled."""
+    if callable(model.kernel):
+        return Kernel("callable", function=model.kernel)
+    gamma = getattr(model, "gamma_", None)
+    return Kernel(
+        model.kernel, float(model._gamma if gamma is None else gamma), float(model.coef0), float(model.degree)
+    )
+
+
+def kernel_norms(
+    kernel: Kernel, support: Matrix, dual: NDArray[np.float64], gram: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """√(βᵀKβ) for each row β of ``dual``, the kernel in blocks of rows. ``gram`` is K for kernel "precomputed"."""
+    unit = float(np.abs(dual).max(initial=0)) or 1.0  # the square of a tiny or huge β does not underflow or overflow
+    dual = dual / unit
+    squared = np.zeros(len(dual))
+    n = dual.shape[1]
+    step = max(1, _BLOCK_CELLS // max(1, n))
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        block = gram[rows] if gram is not None else kernel.matrix(support[rows], support)
+        squared += np.einsum("mi,ij,mj->m", dual[:, rows], block, dual, optimize=True)
+    return np.asarray(unit * np.sqrt(np.maximum(squared, 0)))
+
+
+def sums_by_blocks(kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Σ_j β_mj K(x_i, s_j), shape (points, rows of ``beta``), by blocks of points."""
+    sums = np.empty((points.shape[0], len(beta)))
+    step = max(1, _BLOCK_CELLS // max(1, support.shape[0]))
+    for start in range(0, points.shape[0], step):
+        rows = slice(start, start + step)
+        sums[rows] = kernel.matrix(points[rows], support) @ beta.T
+    return sums

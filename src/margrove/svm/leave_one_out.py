@@ -19,8 +19,8 @@ from margrove.data.sample import read_sample
 from margrove.engine import Effort, fitted_by
 from margrove.errors import ConvergenceWarning, InputError, level_of_caller
 from margrove.status import Status, worst
-from margrove.svm.examination import AT_UPPER, HARD
 from margrove.svm.kernels import Matrix
+from margrove.svm.kkt import AT_UPPER, HARD
 from margrove.svm.layout import coefficients_of
 from margrove.svm.problem import Dual, LeaveOneOutProblem
 

@@ -34,18 +34,17 @@ from margrove.errors import (
     check_whole,
     level_of_caller,
 )
-from margrove.linear.margins import kernel_of
 from margrove.run.checkpoint import CheckpointLike, Record, settle_checkpoint
 from margrove.run.progress import towards, watched
 from margrove.status import Status, worst
 from margrove.svm.certificate import solver_certificate
+from margrove.svm.checkpointing import keep, keeper, resumed, solve_fingerprint
 from margrove.svm.decision import check_points, linear_sums, matched, weighted_sums
-from margrove.svm.examination import HARD, NU_CLASSIFICATION, WORDS, Form, row_grades
-from margrove.svm.kernels import Kernel, Matrix, called, check_symmetric, settle_kernel
+from margrove.svm.fitted import Ground, Solved, settled, shows_margin
+from margrove.svm.kernels import Kernel, Matrix, called, check_symmetric, kernel_of, settle_kernel
+from margrove.svm.kkt import HARD, NU_CLASSIFICATION, WORDS, Form, row_grades
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual, DualProblem, DualSolution, started, tolerance_unit
-from margrove.svm.resumed import keep, keeper, resumed, solve_fingerprint
 from margrove.svm.scaling import warn_of_unscaled
-from margrove.svm.solved import Ground, Solved, settled, shows_margin
 
 PRECISIONS = ("auto", "single", "double")
 _MIB = 1 << 20

@@ -13,7 +13,7 @@ from sklearn.base import OutlierMixin
 from margrove.data.sample import read_points, settle_weights
 from margrove.run.checkpoint import CheckpointLike
 from margrove.svm.certificate import certify_one_class
-from margrove.svm.examination import ONE_CLASS
+from margrove.svm.kkt import ONE_CLASS
 from margrove.svm.machine import SupportVectorMachine, bounds, check_nu, rows_that_count
 from margrove.svm.problem import one_class
 

@@ -24,13 +24,13 @@ from margrove.errors import (
 from margrove.run.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
 from margrove.run.progress import overheard, part_of
 from margrove.status import Status, worst
+from margrove.svm.checkpointing import kernel_words
 from margrove.svm.cross_validation import CrossValidatedSearch
 from margrove.svm.folds import points_in_order
 from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution, ascending, listed_values
 from margrove.svm.kernels import Kernel, Matrix, settle_kernel
 from margrove.svm.live_line import LiveLine
 from margrove.svm.machine import SupportVectorMachine, check_weighted
-from margrove.svm.resumed import kernel_words
 from margrove.svm.scorers import name_of
 from margrove.svm.table import ScoreTable
 

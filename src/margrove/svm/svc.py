@@ -20,15 +20,15 @@ from margrove.run.checkpoint import CheckpointLike
 from margrove.status import Status, worst
 from margrove.svm.certificate import certify_nu_svc, certify_svc
 from margrove.svm.classifier import SupportVectorClassifier
-from margrove.svm.examination import CLASSIFICATION, NU_CLASSIFICATION
+from margrove.svm.fitted import Ground
 from margrove.svm.folds import Splits, folds_of, ladders_of, points_in_order, search_order
 from margrove.svm.grid import SearchProblem, Unit, UnitSolution
+from margrove.svm.kkt import CLASSIFICATION, NU_CLASSIFICATION
 from margrove.svm.layout import code_matrix
 from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
 from margrove.svm.machine import bounds, check_nu
 from margrove.svm.path import SupportVectorPath, fit_path
 from margrove.svm.problem import Dual, classification, hard_margin, largest_nu, nu_classification
-from margrove.svm.solved import Ground
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
 _FINITE = 1e6  # what stands for C = inf where folds are fitted for probabilities: theirs may not be separable

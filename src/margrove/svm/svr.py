@@ -15,10 +15,10 @@ from margrove.data.sample import read_values
 from margrove.errors import check_flag, check_number
 from margrove.run.checkpoint import CheckpointLike
 from margrove.svm.certificate import certify_nu_svr, certify_svr
-from margrove.svm.examination import NU_REGRESSION, REGRESSION
+from margrove.svm.fitted import Ground, Solved
+from margrove.svm.kkt import NU_REGRESSION, REGRESSION
 from margrove.svm.machine import SupportVectorMachine, bounds, check_nu, rows_that_count
 from margrove.svm.problem import Dual, nu_regression, regression
-from margrove.svm.solved import Ground, Solved
 
 
 class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):

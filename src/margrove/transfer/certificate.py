@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp, softmax, xlogy
 
 from margrove.certificate import Certificate, Claim, per_machine
-from margrove.data.sample import float64_block, read_points, settle_weights
+from margrove.data.sample import codes_of, float64_block, read_points, settle_weights
 from margrove.errors import InputError
-from margrove.linear.margins import codes_of
 from margrove.linear.problem import machine_names
 
 RELATIVE_GAP = 1e-3  # of the objective: what `SoftmaxClassifier` asks for unless told otherwise

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from margrove.certificate import at_the_end
 from margrove.data.columns import clip
-from margrove.linear.margins import kernel_of
 from margrove.surface.models import features_of, is_boosted, is_coded, is_tree
 from margrove.surface.predict import vote_shares
 from margrove.surface.report.average import average_row
 from margrove.surface.report.cells import cell_text, each_typical, typical, typical_words, value_text
 from margrove.surface.report.matters import encoded_names
 from margrove.surface.report.subject import Subject, class_scores
+from margrove.svm.kernels import kernel_of
 from margrove.svm.layout import code_of, coefficients_of
 from margrove.tree.words import MOST_LEVELS, places, rounded
 

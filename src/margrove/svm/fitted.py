@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from margrove.errors import InfeasibleError
 from margrove.run.progress import watched
 from margrove.status import Status
-from margrove.svm.examination import NU_CLASSIFICATION, Finding, Form, Machine, at_bounds, judge
 from margrove.svm.kernels import Kernel, Matrix, diagonal_of
+from margrove.svm.kkt import NU_CLASSIFICATION, Finding, Form, Machine, at_bounds, judge
 from margrove.svm.problem import HULLS_MEET, Dual, DualSolution, classification, offset, offset_and_radius
 from margrove.svm.sums import kernel_sums
 

@@ -1,0 +1,39 @@
+"""The step from a problem to its solution, as every estimator that runs on an engine takes it."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from sklearn.base import BaseEstimator
+
+from margrove.engine.protocol import Engine
+from margrove.engine.registry import check_engine, choose
+from margrove.estimator import estimator, fitted, fixed
+from margrove.problem import Problem
+from margrove.run.effort import Effort
+from margrove.status import Status
+
+S = TypeVar("S")
+
+
+@estimator
+class RunsOnEngine(BaseEstimator):
+    """The parameters that say where and how long a fit runs. Base class of estimators."""
+
+    time_limit: float | None = fixed(None)
+    n_jobs: int | None = None
+    engine: str | Engine = "auto"
+    status_: Status = fitted()
+    engine_: str = fitted()
+
+    def _effort(self) -> Effort:
+        """Return how much a solve may cost. Raises an error if a parameter is wrong, ``engine`` included."""
+        check_engine(self.engine)
+        return Effort(self.time_limit, self.n_jobs)
+
+    def _solve(self, problem: Problem[S]) -> S:
+        """Solve the problem on the engine that is given or chosen; keep the engine's name as ``engine_``."""
+        engine = choose(self.engine, problem)
+        solution = engine.solve(problem, self._effort())
+        self.engine_ = engine.name
+        return solution
