@@ -26,9 +26,13 @@ class RunsOnEngine(BaseEstimator):
     status_: Status = fitted()
     engine_: str = fitted()
 
-    def _effort(self) -> Effort:
-        """Return how much a solve may cost. Raises an error if a parameter is wrong, ``engine`` included."""
+    def _check(self) -> None:
+        """Raise an error if a parameter is wrong. Subclasses check their own first."""
         check_engine(self.engine)
+        self._effort()
+
+    def _effort(self) -> Effort:
+        """Return how much a solve may cost."""
         return Effort(self.time_limit, self.n_jobs)
 
     def _solve(self, problem: Problem[S]) -> S:
