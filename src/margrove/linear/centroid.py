@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from margrove.data.sample import read_sample
-from margrove.engine import Effort, check_engine, choose
-from margrove.linear.certificate import certify_centroid, is_recomputation_cheap
+from margrove.certificate import Certificate, keep_certificate
+from margrove.data.sample import Sample, read_sample
+from margrove.engine.estimator import RunsOnEngine
+from margrove.estimator import estimator
+from margrove.linear.certificate import certify_centroid, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import LinearClassifier
 from margrove.linear.problem import CentroidProblem, normalised
 
 
-class BasicLinearClassifier(LinearClassifier):
+@estimator
+class BasicLinearClassifier(RunsOnEngine, LinearClassifier):
     """The basic linear classifier (THEORY L1): w is the difference of the class means, the boundary runs halfway
     between them.
 
@@ -24,8 +27,8 @@ class BasicLinearClassifier(LinearClassifier):
     ----------
     n_jobs : int, optional
         Threads; None means all.
-    engine : {"auto", "native", "reference"}
-        Where it runs.
+    engine : str or Engine
+        Where it runs: "auto", "native", "reference", or an `Engine` object.
 
     Attributes
     ----------
@@ -47,25 +50,22 @@ class BasicLinearClassifier(LinearClassifier):
     array(['b'], dtype='<U1')
     """
 
-    def __init__(self, *, n_jobs: int | None = None, engine: str = "auto") -> None:
-        self.n_jobs = n_jobs
-        self.engine = engine
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Take the means of the classes."""
-        check_engine(self.engine)
-        effort = Effort(n_jobs=self.n_jobs)
+        self._check()
         sample = read_sample(self, X, y, sample_weight)
-        weight = None if sample.weight is None else normalised(sample.weight)
-        problem = CentroidProblem(sample.X, sample.codes, len(sample.classes), weight)
-        engine = choose(self.engine, problem)
-        self._keep_linear(sample, engine.solve(problem, effort), engine.name)
+        solution = self._solve(self._problem(sample))
+        self._keep_linear(sample, solution)
         self._warn_unless_converged("the means are too large for their products")
-        self._keep_certificate(
-            certify_centroid,
-            (X, y, sample_weight),
-            sample,
-            is_cheap=is_recomputation_cheap(sample.X.shape[0] * sample.X.shape[1], passes=1),
-            numbers=lambda: {"‖w‖": np.linalg.norm(self.coef_, axis=1)},
-        )
+        keep_certificate(self, self._certificate(sample, X, y, sample_weight))
         return self
+
+    def _problem(self, sample: Sample) -> CentroidProblem:
+        weight = None if sample.weight is None else normalised(sample.weight)
+        return CentroidProblem(sample.X, sample.codes, len(sample.classes), weight)
+
+    def _certificate(self, sample: Sample, *given: Any) -> Certificate:
+        n, d = sample.X.shape
+        if is_recomputation_cheap(n * d, passes=1):
+            return certify_centroid(self, *given)
+        return solver_certificate(self, n, {"‖w‖": np.linalg.norm(self.coef_, axis=1)})

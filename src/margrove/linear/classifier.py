@@ -1,10 +1,9 @@
-"""What every linear classifier here can do once it is fitted, and what the perceptrons share before."""
+"""The base classes of the linear classifiers and of the perceptrons."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,27 +11,27 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.certificate import Certificate, keep_certificate
+from margrove.certificate import Certificate
 from margrove.data.sample import Sample, read_points
+from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ConvergenceWarning, check_flag, check_number, check_whole, level_of_caller
-from margrove.linear.certificate import solver_certificate
+from margrove.estimator import estimator, fitted
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import LinearSolution, one_vs_rest_signs
 from margrove.status import Status
 
-Certifier: TypeAlias = Callable[[Any, Any, Any, Any], Certificate]
 
-
+@estimator
 class LinearClassifier(ClassifierMixin, BaseEstimator):
-    """What every linear classifier here can do once it is fitted. Not a learner by itself."""
+    """Predictions, margins and warnings of a linear classifier. Base class."""
 
-    classes_: NDArray[Any]
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
-    status_: Status
-    engine_: str
-    certificate_: Certificate
-    n_iter_: int
+    classes_: NDArray[Any] = fitted()
+    coef_: NDArray[np.float64] = fitted()
+    intercept_: NDArray[np.float64] = fitted()
+    status_: Status = fitted()
+    engine_: str = fitted()
+    certificate_: Certificate = fitted()
+    n_iter_: int = fitted()
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row: shape (n,) for two classes, (n, classes) for more; the largest wins."""
@@ -51,29 +50,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """Functional and geometric margins of labelled rows; see `margrove.margins`."""
         return margins(self, X, y)
 
-    def _keep(self, sample: Sample, solution: Any, engine: str) -> None:
-        self.classes_ = sample.classes
-        self.status_ = solution.status
-        self.engine_ = engine
-        self.n_iter_ = solution.n_iter
-
-    def _keep_linear(self, sample: Sample, solution: LinearSolution, engine: str) -> None:
-        self._keep(sample, solution, engine)
-        self.coef_ = solution.coef
-        self.intercept_ = solution.intercept
-
-    def _keep_certificate(
-        self,
-        certify: Certifier,
-        given: tuple[Any, Any, Any],
-        sample: Sample,
-        *,
-        is_cheap: bool,
-        numbers: Callable[[], dict[str, NDArray[Any]]],
-    ) -> None:
-        """Recompute from what was ``given`` where that is cheap beside the fit; else the solver's ``numbers`` stand."""
-        own = certify(self, *given) if is_cheap else solver_certificate(self, sample.X.shape[0], numbers())
-        keep_certificate(self, own)
+    def _keep_linear(self, sample: Sample, solution: LinearSolution) -> None:
+        self.classes_, self.status_, self.n_iter_ = sample.classes, solution.status, solution.n_iter
+        self.coef_, self.intercept_ = solution.coef, solution.intercept
 
     def _warn_unless_converged(self, what: str) -> None:
         if self.status_ is not Status.CONVERGED:
@@ -87,23 +66,36 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
+@estimator
+class MistakeDriven(RunsOnEngine, LinearClassifier):
+    """The parameters of a classifier that visits the rows one by one and learns from its mistakes. Base class."""
+
+    eta0: float = 1.0
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    shuffle: bool = True
+    class_weight: Any = None
+    time_limit: float | None = None
+    random_state: Any = None
+    n_mistakes_: NDArray[np.int64] = fitted()
+
+    def _check(self) -> None:
+        check_number("eta0", self.eta0, above=0, cure="Any value gives the same decisions: use 1.")
+        check_whole("max_iter", self.max_iter, least=1)
+        check_flag("shuffle", self.shuffle)
+        check_flag("fit_intercept", self.fit_intercept)
+        super()._check()
+
+
 def seeds_for(random_state: Any, machines: int) -> tuple[int, ...]:
-    """A seed for each machine's order."""
+    """Return a seed for the order in which each machine visits the rows."""
     drawn = check_random_state(random_state).randint(0, 2**31 - 1, size=machines, dtype=np.int64)
     return tuple(int(seed) for seed in drawn)
 
 
 def signs_of(sample: Sample) -> NDArray[np.int8]:
-    """y of each machine, 0 for rows of no weight."""
+    """Return y of each machine, 0 for rows of zero weight."""
     sign = one_vs_rest_signs(sample.codes, len(sample.classes))
     if sample.weight is not None:
         sign[:, sample.weight == 0] = 0
     return sign
-
-
-def check_walk(model: Any) -> None:
-    """The parameters of a walk over the rows."""
-    check_number("eta0", model.eta0, above=0, cure="Any value gives the same decisions: use 1.")
-    check_whole("max_iter", model.max_iter, least=1)
-    check_flag("shuffle", model.shuffle)
-    check_flag("fit_intercept", model.fit_intercept)

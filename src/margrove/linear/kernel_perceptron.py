@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import Sample, read_points, read_sample
-from margrove.engine import Effort, check_engine, choose
 from margrove.errors import check_number
-from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap
-from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
+from margrove.estimator import estimator, fitted
+from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap, solver_certificate
+from margrove.linear.classifier import MistakeDriven, seeds_for, signs_of
 from margrove.linear.problem import KernelPerceptronProblem, KernelPerceptronSolution
 from margrove.svm.decision import check_points, matched, weighted_sums
-from margrove.svm.kernels import kernel_of, settle_kernel
+from margrove.svm.kernels import Matrix, kernel_of, settle_kernel
 
 
-class KernelPerceptron(LinearClassifier):
+@estimator
+class KernelPerceptron(MistakeDriven):
     """The perceptron in the dual (THEORY L3): counts of mistakes α and a kernel in place of x·z, so the boundary may
     bend.
 
@@ -66,65 +68,28 @@ class KernelPerceptron(LinearClassifier):
     array([0, 0, 1, 1])
     """
 
-    support_: NDArray[np.int64]
-    support_vectors_: Any
-    dual_coef_: NDArray[np.float64]
-    n_mistakes_: NDArray[np.int64]
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    gamma: str | float = "scale"
+    sigma: float | None = None
+    degree: float = 3
+    coef0: float = 0.0
+    cache_size: float = 1024
 
-    def __init__(
-        self,
-        *,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        gamma: str | float = "scale",
-        sigma: float | None = None,
-        degree: float = 3,
-        coef0: float = 0.0,
-        eta0: float = 1.0,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        shuffle: bool = True,
-        class_weight: Any = None,
-        cache_size: float = 1024,
-        time_limit: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.degree = degree
-        self.coef0 = coef0
-        self.eta0 = eta0
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.engine = engine
+    support_: NDArray[np.int64] = fitted()
+    support_vectors_: Matrix = fitted()
+    dual_coef_: NDArray[np.float64] = fitted()
+    gamma_: float = fitted()
+    norm_: NDArray[np.float64] = fitted()
+    n_rows_: int = fitted()
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Count mistakes until a whole pass makes none. Rows of weight 0 are left out."""
-        self._check_parameters()
-        check_engine(self.engine)
-        effort = Effort(self.time_limit, self.n_jobs)
+        self._check()
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         problem = self._problem(sample)
-        engine = choose(self.engine, problem)
-        solution = engine.solve(problem, effort)
-        self._keep_kernel(sample, problem, solution, engine.name)
-        cells = problem.X.shape[0] * len(self.support_) * (1 if self.kernel == "precomputed" else problem.X.shape[1])
+        self._keep(sample, problem, self._solve(problem))
         self._warn_unless_converged("the rows are not separated")
-        self._keep_certificate(
-            certify_kernel_perceptron,
-            (X, y, sample_weight),
-            sample,
-            is_cheap=is_recomputation_cheap(cells, passes=1),
-            numbers=lambda: {"mistakes made": solution.mistakes, "‖w‖": self.norm_},
-        )
+        keep_certificate(self, self._certificate(X, y, sample_weight))
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -141,9 +106,9 @@ class KernelPerceptron(LinearClassifier):
         decision = np.asarray(decision + self.intercept_)
         return decision.ravel() if len(self.classes_) == 2 else decision
 
-    def _check_parameters(self) -> None:
-        check_walk(self)
+    def _check(self) -> None:
         check_number("cache_size", self.cache_size, above=0, cure="It is in MiB.")
+        super()._check()
 
     def _problem(self, sample: Sample) -> KernelPerceptronProblem:
         sign = signs_of(sample)
@@ -163,14 +128,8 @@ class KernelPerceptron(LinearClassifier):
             cache_bytes=int(min(self.cache_size * (1 << 20), 2.0**62)),
         )
 
-    def _keep_kernel(
-        self,
-        sample: Sample,
-        problem: KernelPerceptronProblem,
-        solution: KernelPerceptronSolution,
-        engine: str,
-    ) -> None:
-        self._keep(sample, solution, engine)
+    def _keep(self, sample: Sample, problem: KernelPerceptronProblem, solution: KernelPerceptronSolution) -> None:
+        self.classes_, self.status_, self.n_iter_ = sample.classes, solution.status, solution.n_iter
         weight = 1.0 if sample.weight is None else sample.weight
         dual = problem.eta * solution.alpha * weight * problem.sign  # (machines, n)
         self.support_ = np.flatnonzero(solution.alpha.any(axis=0))
@@ -185,6 +144,12 @@ class KernelPerceptron(LinearClassifier):
         without_offset = solution.decision - self.intercept_[:, None]
         unit = float(np.abs(dual).max(initial=0)) or 1.0  # squares of a tiny or huge β do not underflow or overflow
         self.norm_ = unit * np.sqrt(np.maximum(np.einsum("mn,mn->m", dual / unit, without_offset / unit), 0))
+
+    def _certificate(self, *given: Any) -> Certificate:
+        width = 1 if self.kernel == "precomputed" else self.n_features_in_
+        if is_recomputation_cheap(self.n_rows_ * len(self.support_) * width, passes=1):
+            return certify_kernel_perceptron(self, *given)
+        return solver_certificate(self, self.n_rows_, {"mistakes made": self.n_mistakes_, "‖w‖": self.norm_})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

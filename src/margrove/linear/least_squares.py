@@ -7,15 +7,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from margrove.data.sample import read_sample
-from margrove.engine import Effort, check_engine, choose
+from margrove.certificate import Certificate, keep_certificate
+from margrove.data.sample import Sample, read_sample
+from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import check_flag
-from margrove.linear.certificate import certify_least_squares, is_recomputation_cheap
+from margrove.estimator import estimator
+from margrove.linear.certificate import certify_least_squares, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import LinearClassifier
 from margrove.linear.problem import LeastSquaresProblem, one_vs_rest_signs
 
 
-class LeastSquaresClassifier(LinearClassifier):
+@estimator
+class LeastSquaresClassifier(RunsOnEngine, LinearClassifier):
     """Least squares on labels of ±1, for comparison (THEORY L5): min Σ s_i (w·x_i + b − y_i)².
 
     Parameters
@@ -37,35 +40,29 @@ class LeastSquaresClassifier(LinearClassifier):
     (array([[0.8]]), array([-1.2]))
     """
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.engine = engine
+    fit_intercept: bool = True
+    class_weight: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Solve the least-squares problem; the shortest w where many do equally well."""
-        check_flag("fit_intercept", self.fit_intercept)
-        check_engine(self.engine)
-        effort = Effort(n_jobs=self.n_jobs)
+        """Solve the least-squares problem; of several solutions the shortest w."""
+        self._check()
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
-        sign = one_vs_rest_signs(sample.codes, len(sample.classes))
-        problem = LeastSquaresProblem(sample.X, sign, sample.weight, bool(self.fit_intercept))
-        engine = choose(self.engine, problem)
-        self._keep_linear(sample, engine.solve(problem, effort), engine.name)
+        solution = self._solve(self._problem(sample))
+        self._keep_linear(sample, solution)
         self._warn_unless_converged("the normal equations are not solved to 1e-10")
-        self._keep_certificate(
-            certify_least_squares,
-            (X, y, sample_weight),
-            sample,
-            is_cheap=is_recomputation_cheap(sample.X.shape[0] * sample.X.shape[1], passes=1),
-            numbers=lambda: {"‖w‖": np.linalg.norm(self.coef_, axis=1)},
-        )
+        keep_certificate(self, self._certificate(sample, X, y, sample_weight))
         return self
+
+    def _check(self) -> None:
+        check_flag("fit_intercept", self.fit_intercept)
+        super()._check()
+
+    def _problem(self, sample: Sample) -> LeastSquaresProblem:
+        sign = one_vs_rest_signs(sample.codes, len(sample.classes))
+        return LeastSquaresProblem(sample.X, sign, sample.weight, bool(self.fit_intercept))
+
+    def _certificate(self, sample: Sample, *given: Any) -> Certificate:
+        n, d = sample.X.shape
+        if is_recomputation_cheap(n * d, passes=1):
+            return certify_least_squares(self, *given)
+        return solver_certificate(self, n, {"‖w‖": np.linalg.norm(self.coef_, axis=1)})

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.certificate import read_only
+from margrove.certificate import Certificate, keep_certificate, read_only
 from margrove.data.sample import Sample, read_piece, read_points, read_sample
-from margrove.engine import Effort, check_engine, choose
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
+from margrove.estimator import estimator, fitted
 from margrove.linear.certificate import certify_perceptron, is_recomputation_cheap, solver_certificate
-from margrove.linear.classifier import LinearClassifier, check_walk, seeds_for, signs_of
+from margrove.linear.classifier import MistakeDriven, seeds_for, signs_of
 from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
 
 _PREDICT_CELLS = 1 << 24  # opinions of weight vectors held at once when the voted perceptron predicts
@@ -26,7 +26,8 @@ def _keeps_one_vector(model: Perceptron) -> bool:
     return model.variant == "last"
 
 
-class Perceptron(LinearClassifier):
+@estimator
+class Perceptron(MistakeDriven):
     """The perceptron (THEORY L2): visit the rows, correct w at each mistake, stop when a whole pass makes none.
 
     It ends only if the rows can be separated; otherwise it stops at ``max_iter`` and says so in ``status_``, in a
@@ -62,8 +63,8 @@ class Perceptron(LinearClassifier):
     n_jobs : int, optional
         Threads; None means all. They share the machines of a multi-class problem; results do not depend on their
         number.
-    engine : {"auto", "native", "reference"}
-        Where it runs.
+    engine : str or Engine
+        Where it runs: "auto", "native", "reference", or an `Engine` object.
 
     Attributes
     ----------
@@ -96,64 +97,29 @@ class Perceptron(LinearClassifier):
     (<Status.CONVERGED: 'converged'>, True)
     """
 
-    alpha_: NDArray[np.float64]
-    n_mistakes_: NDArray[np.int64]
-    makers_: NDArray[np.int64]
-    times_ = read_only("times_")
-    starts_: NDArray[np.int64]
-    n_steps_ = read_only("n_steps_")
-    prototypes_: NDArray[np.float64]
+    variant: Variant = "last"
+    tol: float | None = None
+    n_iter_no_change: int = 5
+    warm_start: bool = False
 
-    def __init__(
-        self,
-        *,
-        eta0: float = 1.0,
-        fit_intercept: bool = True,
-        variant: Variant = "last",
-        max_iter: int = 1000,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.eta0 = eta0
-        self.fit_intercept = fit_intercept
-        self.variant = variant
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.engine = engine
+    alpha_: NDArray[np.float64] = fitted()
+    makers_: NDArray[np.int64] = fitted()
+    times_ = read_only("times_")
+    starts_: NDArray[np.int64] = fitted()
+    n_steps_ = read_only("n_steps_")
+    prototypes_: NDArray[np.float64] = fitted()
+    n_rows_: int = fitted()
+    is_warm_: bool = fitted()
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Correct mistakes until none is left. Rows of weight 0 are left out."""
-        self._check_parameters()
-        check_engine(self.engine)
-        effort = Effort(self.time_limit, self.n_jobs)
+        self._check()
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
-        start = self._start(sample) if self.warm_start else None
-        problem = self._problem(sample, self.max_iter, start)
-        engine = choose(self.engine, problem)
-        solution = engine.solve(problem, effort)
-        self._keep_perceptron(sample, solution, engine.name, is_warm=start is not None)
+        problem = self._problem(sample, self.max_iter, self._start(sample))
+        solution = self._solve(problem)
+        self._keep(sample, solution, is_warm=problem.start is not None)
         self._warn_unless_converged(f"{int(solution.last_pass.sum())} mistakes in the last pass")
-        self._keep_certificate(
-            certify_perceptron,
-            (X, y, sample_weight),
-            sample,
-            is_cheap=self._is_certificate_cheap(problem, solution),
-            numbers=lambda: {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass},
-        )
+        keep_certificate(self, self._certificate(problem, solution, X, y, sample_weight))
         return self
 
     @available_if(_keeps_one_vector)
@@ -169,22 +135,18 @@ class Perceptron(LinearClassifier):
         The first call needs ``classes``, all that will ever come. Only for ``variant="last"``: the others need every
         step.
         """
-        self._check_parameters()
+        self._check()
         is_first = not hasattr(self, "classes_")
         if is_first and classes is None:
             raise ParameterError("the first call of partial_fit needs classes: all labels that will ever come.")
-        check_engine(self.engine)
-        effort = Effort(self.time_limit, self.n_jobs)
         known = np.unique(np.asarray(classes)) if is_first else self.classes_
         if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
             raise ParameterError(f"classes is {classes!r}; the first call of partial_fit said {listed(known)}.")
         sample = read_piece(self, X, y, known, sample_weight, self.class_weight, is_first=is_first)
         start = None if is_first else (self.coef_, self.intercept_)
-        problem = self._problem(sample, 1, start)
-        engine = choose(self.engine, problem)
-        solution = engine.solve(problem, effort)
+        solution = self._solve(self._problem(sample, 1, start))
         made_before = 0 if is_first else self.n_mistakes_
-        self._keep_perceptron(sample, solution, engine.name, is_warm=True)
+        self._keep(sample, solution, is_warm=True)
         self.n_mistakes_ = self.n_mistakes_ + made_before
         del self.alpha_
         self.certificate_ = solver_certificate(
@@ -210,6 +172,12 @@ class Perceptron(LinearClassifier):
                 shares[rows, machine] = np.sign(points[rows] @ w[:, :-1].T + w[:, -1]) @ votes / max(1, votes.sum())
         return shares.ravel() if len(self.classes_) == 2 else shares
 
+    def _certificate(self, problem: PerceptronProblem, solution: PerceptronSolution, *given: Any) -> Certificate:
+        if self._is_certificate_cheap(problem, solution):
+            return certify_perceptron(self, *given)
+        numbers = {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass}
+        return solver_certificate(self, self.n_rows_, numbers)
+
     def _is_certificate_cheap(self, problem: PerceptronProblem, solution: PerceptronSolution) -> bool:
         n, d = problem.X.shape
         cells = n * (d + 1) * len(problem.sign)
@@ -218,8 +186,7 @@ class Perceptron(LinearClassifier):
         corrections = int(solution.mistakes.sum())  # each is walked again, and each vector votes on every row
         return is_recomputation_cheap(cells + corrections * (d + 1 + (n if self.variant == "voted" else 0)), passes=1)
 
-    def _check_parameters(self) -> None:
-        check_walk(self)
+    def _check(self) -> None:
         check_choice("variant", self.variant, VARIANTS)
         if self.tol is not None:
             check_number("tol", self.tol, least=0, cure="None goes on to max_iter.")
@@ -227,9 +194,10 @@ class Perceptron(LinearClassifier):
         check_flag("warm_start", self.warm_start)
         if self.warm_start and self.variant != "last":
             raise ParameterError(f"warm_start goes with variant='last'; it is {self.variant!r}.")
+        super()._check()
 
     def _start(self, sample: Sample) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        if not hasattr(self, "coef_"):
+        if not self.warm_start or not hasattr(self, "coef_"):
             return None
         if not np.array_equal(self.classes_, sample.classes):
             raise ParameterError(
@@ -256,8 +224,8 @@ class Perceptron(LinearClassifier):
             start=start,
         )
 
-    def _keep_perceptron(self, sample: Sample, solution: PerceptronSolution, engine: str, *, is_warm: bool) -> None:
-        self._keep_linear(sample, solution, engine)
+    def _keep(self, sample: Sample, solution: PerceptronSolution, *, is_warm: bool) -> None:
+        self._keep_linear(sample, solution)
         self.alpha_ = np.ascontiguousarray(solution.alpha.T)
         self.n_mistakes_ = solution.mistakes
         self.n_rows_ = sample.X.shape[0]
