@@ -95,7 +95,7 @@ def machine_values(model: Any, X: Any) -> NDArray[np.float64]:
         raise InputError("a scikit-learn model with a callable kernel keeps no support vectors, so it has no margins")
     if kernel.name == "precomputed":
         return np.asarray(points[:, model.support_] @ beta.T + model.intercept_)
-    return sums_by_blocks(kernel, points, model.support_vectors_, beta) + model.intercept_
+    return np.asarray(sums_by_blocks(kernel, points, model.support_vectors_, beta) + model.intercept_)
 
 
 def weight_norms(model: Any) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -14,15 +14,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.certificate import Certificate, read_only
+from margrove.certificate import read_only
 from margrove.data.sample import Sample, class_weights, read_sample
-from margrove.engine import Effort
 from margrove.errors import ConvergenceWarning, ParameterError, check_choice, check_flag, level_of_caller
+from margrove.estimator import estimator, fitted
 from margrove.linear.margins import Margins, margins
 from margrove.run.threads import blas_held_back
 from margrove.status import Status
 from margrove.svm.decision import matched, weighted_sums
-from margrove.svm.fitted import Ground, Solved
+from margrove.svm.fitted import Solved
 from margrove.svm.folds import Splits
 from margrove.svm.kernels import Matrix, kernel_of
 from margrove.svm.kkt import MARGINAL, carrying_rows
@@ -36,59 +36,65 @@ from margrove.svm.layout import (
     machine_names,
     pairs_of,
 )
-from margrove.svm.machine import SupportVectorMachine, rows_that_count
+from margrove.svm.machine import SupportVectorMachine
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, splits_for, with_law
 from margrove.svm.problem import Dual
+from margrove.svm.solving import solve_machines
+from margrove.svm.training import Machines, TrainingData, training_data, weighted_rows
 
 _NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
 _COEF_CELLS = 1 << 24  # weights of all machines held at once to predict with a linear kernel
 
 
-# The dual of one machine, of its signs, all weights, and its rows.
-State = Callable[[NDArray[np.int8], NDArray[np.float64] | None, NDArray[np.int64]], Dual]
-
-
-def _gives_probabilities(model: Any) -> bool:
+def _gives_probabilities(model: SupportVectorClassifier) -> bool:
     if not model._is_calibrated:
         raise AttributeError("predict_proba is not available when probability=False")
     return True
 
 
+@estimator
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     """What the support vector classifiers share. Not a learner by itself."""
 
-    classes_: NDArray[Any]
-    class_weight_: NDArray[np.float64]
-    n_iter_: NDArray[np.int64]
-    n_kernel_rows_: NDArray[np.int64]
-    solver_: str
-    loo_bound_: float
-    xi_alpha_bound_: float
+    class_weight: Mapping[Any, float] | str | None = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    random_state: int | np.random.RandomState | None = None
+    multiclass: str | ArrayLike = "ovo"
+    probability: bool | str = False
+
+    classes_: NDArray[Any] = fitted()
+    class_weight_: NDArray[np.float64] = fitted()
+    n_iter_: NDArray[np.int64] = fitted()
+    n_kernel_rows_: NDArray[np.int64] = fitted()
+    solver_: str = fitted()
+    loo_bound_: float = fitted()
+    xi_alpha_bound_: float = fitted()
     probA_ = read_only("probA_")  # noqa: N815 scikit-learn's names
     probB_ = read_only("probB_")  # noqa: N815
     # Of a LIBSVM model that was read: its labels in the order it knew them, as places in ``classes_``. It decides ties.
-    label_order_: NDArray[np.int32]
+    label_order_: NDArray[np.int32] = fitted()
 
-    def __init__(
-        self,
-        *,
-        class_weight: Any,
-        decision_function_shape: str,
-        break_ties: bool,
-        random_state: Any,
-        multiclass: Any,
-        probability: bool | str,
-        **shared: Any,
-    ) -> None:
-        super().__init__(**shared)
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multiclass = multiclass
-        self.probability = probability
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the widest margin of each machine. ``sample_weight`` multiplies the bound of each row.
 
-    def _check_classifier(self) -> None:
+        Raises
+        ------
+        InfeasibleError
+            With ``C=inf``, if the convex hulls of two sides meet (its ``evidence`` shows where); with a ν that is
+            larger than the smaller side of some machine allows, or that leaves no margin.
+        """
+        self._check()
+        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        machines = self._machines(sample)
+        solved = solve_machines(self, machines)
+        self._keep(sample, machines.data, solved)
+        if self._is_calibrated:
+            self._keep_probabilities(sample, machines.data, sample_weight)
+        self._keep_certificate((X, y, sample_weight), machines.data, solved)
+        return self
+
+    def _check(self) -> None:
         if not (isinstance(self.probability, str) and self.probability == "deprecated"):  # scikit-learn's default
             check_flag("probability", self.probability)
         check_flag("break_ties", self.break_ties)
@@ -98,6 +104,27 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             raise ParameterError(
                 "decision_function_shape='ovo' goes with multiclass='ovo'; machine_decision gives the machines' values."
             )
+        super()._check()
+
+    @abstractmethod
+    def _dual(self, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
+        """Return the dual of one machine from the signs of its rows, the weights of all rows, and its rows."""
+
+    def _machines(self, sample: Sample) -> Machines:
+        """Return the duals of all machines on the training data."""
+        code = code_matrix(self.multiclass, len(sample.classes))
+        check_code(code, sample.classes)
+        data = training_data(self, sample.X)
+        rows_of = _rows_by_class(sample)
+        duals = []
+        for column in code.T:
+            rows = np.sort(np.concatenate([rows_of[k] for k in np.flatnonzero(column)]))
+            duals.append(self._dual(column[sample.codes[rows]], sample.weight, rows))
+        names = machine_names(sample.classes, code)
+        self._check_duals(duals, names)
+        if self._is_warm:
+            duals = self._warm(duals, names, len(sample.codes))
+        return Machines(data, duals, names)
 
     @property
     def margin_(self) -> NDArray[np.float64]:
@@ -113,47 +140,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _is_one_vs_one(self) -> bool:
         return isinstance(self.multiclass, str) and self.multiclass == "ovo"
 
-    def _fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        state: State,
-        certify: Callable[[Any, Any, Any, Any], Certificate],
-    ) -> Self:
-        """``state`` makes the dual of one machine of its signs, all weights, and its rows."""
-        effort = self._check_shared()
-        sample = read_sample(self, X, y, sample_weight, self.class_weight)
-        for name in ("probA_", "probB_", "label_order_"):
-            self.__dict__.pop(name, None)
-        ground, duals, names = self._state(sample, state)
-        if getattr(self, "warm_start", False) and self.__sklearn_is_fitted__():
-            duals = self._warm(duals, names, len(sample.codes))
-        solved = self._solve(ground, duals, names, effort)
-        self._keep_classifier(sample, ground, solved)
-        self._remember_weights()
-        if self._is_calibrated:
-            self._keep_probabilities(sample, ground, names, sample_weight, effort)
-        self._keep_certificate(certify, (X, y, sample_weight), ground, solved)
-        self._finish_checkpoint()
-        return self
-
-    def _state(self, sample: Sample, state: State) -> tuple[Ground, list[Dual], tuple[str, ...]]:
-        """The duals of all machines, on their ground, with their names."""
-        code = code_matrix(self.multiclass, len(sample.classes))
-        check_code(code, sample.classes)
-        ground = self._ground(sample.X)
-        rows_of = _rows_by_class(sample)
-        duals = []
-        for column in code.T:
-            rows = np.sort(np.concatenate([rows_of[k] for k in np.flatnonzero(column)]))
-            duals.append(state(column[sample.codes[rows]], sample.weight, rows))
-        names = machine_names(sample.classes, code)
-        self._check_duals(duals, names)
-        return ground, duals, names
-
     def _warm(self, duals: list[Dual], names: tuple[str, ...], n: int) -> list[Dual]:
-        """The duals from where the last fit ended: machines by their names, rows by their numbers."""
+        """Return the duals started from the last fit: machines by their names, rows by their numbers."""
         code, beta = code_matrix(self.multiclass, len(self.classes_)), coefficients_of(self)
         if code.shape != (len(self.classes_), len(beta)):
             raise ParameterError(
@@ -251,25 +239,27 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
-    def _keep_probabilities(
-        self, sample: Sample, ground: Ground, names: tuple[str, ...], sample_weight: Any, effort: Effort
-    ) -> None:
+    def _keep_probabilities(self, sample: Sample, data: TrainingData, sample_weight: ArrayLike | None) -> None:
         """a and b of each machine, from its values on rows held out; LIBSVM's sign: P = 1/(1 + exp(A f + B))."""
         splits = splits_for(sample.codes, sample.classes, self.random_state)
-        values = self._held_out_values(sample, ground, sample_weight, splits, effort)
+        values = self._held_out_values(sample, data, sample_weight, splits)
         code = code_matrix(self.multiclass, len(sample.classes))
         # Class weights move the boundary and are no statement about how frequent the classes are.
         own = np.ones(len(sample.codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        fitted = []
+        sigmoids = []
         for column, f in zip(code.T, values.T, strict=True):
             side = column[sample.codes]
             rows = np.flatnonzero((side != 0) & (own > 0) & np.isfinite(f))  # NaN where a fold was not reached
-            fitted.append(fitted_sigmoid(f[rows], side[rows] > 0, own[rows]))
-        self.probA_, self.probB_ = -np.array(fitted).T
+            sigmoids.append(fitted_sigmoid(f[rows], side[rows] > 0, own[rows]))
+        self.probA_, self.probB_ = -np.array(sigmoids).T
 
     @abstractmethod
     def _held_out_values(
-        self, sample: Sample, ground: Ground, sample_weight: Any, splits: Splits, effort: Effort
+        self,
+        sample: Sample,
+        data: TrainingData,
+        sample_weight: ArrayLike | None,
+        splits: Splits,
     ) -> NDArray[np.float64]:
         """f of each machine on each row, fitted without the row's fold, shape (n, machines)."""
 
@@ -307,7 +297,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _lies_by_pairs(self) -> bool:
         return lies_by_pairs(self.multiclass, len(self.classes_))
 
-    def _weights(self) -> Any:
+    def _weights(self) -> Matrix:
         if not self._lies_by_pairs:
             return super()._weights()
         parts = [(self.dual_coef_[:, rows] @ self.support_vectors_[rows]).T for rows in class_slices(self.n_support_)]
@@ -317,25 +307,27 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         code = code_matrix(self.multiclass, len(self.classes_)).T.astype(np.float64)
         return np.asarray(-(np.maximum(0, 1 - values) @ (code > 0) + np.maximum(0, 1 + values) @ (code < 0)))
 
-    def _keep_classifier(self, sample: Sample, ground: Ground, solved: list[Solved]) -> None:
+    def _keep(self, sample: Sample, data: TrainingData, solved: list[Solved]) -> None:
+        for name in ("probA_", "probB_", "label_order_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
         self.classes_ = sample.classes
         self.class_weight_ = class_weights(self.class_weight, sample.classes, sample.codes)
-        carries = np.zeros(len(sample.codes), np.bool_)
+        is_support = np.zeros(len(sample.codes), np.bool_)
         for each in solved:
-            carries[each.machine.dual.point[each.machine.alpha != 0]] = True
-        support = np.flatnonzero(carries)
+            is_support[each.machine.dual.point[each.machine.alpha != 0]] = True
+        support = np.flatnonzero(is_support)
         support = support[np.argsort(sample.codes[support], kind="stable")]
-        self._keep(ground, solved, support)
         self.n_support_ = np.bincount(sample.codes[support], minlength=len(sample.classes)).astype(np.int32)
         self.dual_coef_ = self._laid_out(sample.codes, support, solved)
+        self._keep_machines(data, solved, support)
         self.n_iter_ = np.array([each.solution.n_iter for each in solved], np.int64)
         self.n_kernel_rows_ = np.array([each.solution.n_kernel_rows for each in solved], np.int64)
         self.solver_ = ", ".join(dict.fromkeys(each.solution.solver for each in solved))
-        carriers, n = carrying_rows([each.machine for each in solved])
-        self.loo_bound_, self.xi_alpha_bound_ = carriers / n, _xi_alpha(ground, solved) / n
+        n_support, n = carrying_rows([each.machine for each in solved])
+        self.loo_bound_, self.xi_alpha_bound_ = n_support / n, _xi_alpha(data, solved) / n
 
-    def _keep_certificate(self, *given: Any) -> None:
-        super()._keep_certificate(*given)
+    def _keep_certificate(self, given: tuple[Any, Any, Any], data: TrainingData, solved: list[Solved]) -> None:
+        super()._keep_certificate(given, data, solved)
         if self.status_ is not Status.CONVERGED:  # the bounds are those of a solution
             self.loo_bound_ = self.xi_alpha_bound_ = 1.0
 
@@ -350,19 +342,19 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         pairs = list(pairs_of(k))
         for number, each in enumerate(solved):
             beta = each.beta
-            carriers = np.flatnonzero(beta)
-            rows = each.machine.dual.point[carriers]
-            line: Any = number
+            nonzero = np.flatnonzero(beta)
+            rows = each.machine.dual.point[nonzero]
+            line: int | NDArray[np.intp] = number
             if self._lies_by_pairs:
                 i, j = pairs[number]
                 line = np.where(codes[rows] == i, j - 1, i)
-            dual[line, place[rows]] = beta[carriers]
+            dual[line, place[rows]] = beta[nonzero]
         return dual
 
 
 def _rows_by_class(sample: Sample) -> list[NDArray[np.int64]]:
-    """The rows of each class that take part."""
-    counted = rows_that_count(sample.weight, len(sample.codes))
+    """Return the rows of each class whose weight is not 0."""
+    counted = weighted_rows(sample.weight, len(sample.codes))
     order = counted[np.argsort(sample.codes[counted], kind="stable")]
     ends = np.cumsum(np.bincount(sample.codes[counted], minlength=len(sample.classes)))
     return np.split(order, ends[:-1])
@@ -386,14 +378,14 @@ def _joined(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     return joined
 
 
-def _xi_alpha(ground: Ground, solved: list[Solved]) -> int:
+def _xi_alpha(data: TrainingData, solved: list[Solved]) -> int:
     """Rows with 2 α_i R² + ξ_i ≥ 1 in any machine: those that leaving one out might get wrong (Joachims, 2000).
 
     R² bounds K(x, x) − K(x, z): max K(x, x) for kernels that are never below 0, twice that for the others. The theorem
     is for a stable solution, one with a marginal row; a machine without any answers with all its support vectors.
     """
-    radius = float(ground.diagonal.max()) * (1 if ground.kernel.name in _NONNEGATIVE else 2)
-    risky = np.zeros(ground.X.shape[0], np.bool_)
+    radius = float(data.diagonal.max()) * (1 if data.kernel.name in _NONNEGATIVE else 2)
+    risky = np.zeros(data.X.shape[0], np.bool_)
     for each in solved:
         machine = each.machine
         with np.errstate(over="ignore", invalid="ignore"):

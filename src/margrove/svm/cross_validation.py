@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring, r2_score
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
@@ -15,32 +14,36 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
 from margrove.data.sample import Sample, Values
+from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import InputError, ParameterError, shown
-from margrove.status import Status
+from margrove.estimator import estimator, fitted
 from margrove.svm.folds import Splits
 from margrove.svm.scorers import asked
 
 _NO_ROWS: list[Any] = []  # who is asked about, where only one asks
 
 
-class CrossValidatedSearch(BaseEstimator):
+@estimator
+class CrossValidatedSearch(RunsOnEngine):
     """What the searches share. Not a learner by itself."""
 
-    _machine: Any  # the class of what is searched for
+    _machine: ClassVar[type[Any]]  # the class of what is searched for
 
-    cv_results_: dict[str, Any]
-    best_params_: dict[str, float]
-    best_score_: float
-    best_index_: int
-    best_estimator_: Any
-    scorer_: Any
-    n_splits_: int
-    refit_time_: float
-    status_: Status
-    engine_: str
+    Cs: ArrayLike | None = None
+    cv: Any = 5
+    scoring: str | Callable[..., float] | None = None
+    refit: bool = True
+    verbose: bool = False
+    time_limit: float | None = None
 
-    cv: Any
-    scoring: Any
+    cv_results_: dict[str, Any] = fitted()
+    best_params_: dict[str, float] = fitted()
+    best_score_: float = fitted()
+    best_index_: int = fitted()
+    best_estimator_: Any = fitted()
+    scorer_: Any = fitted()
+    n_splits_: int = fitted()
+    refit_time_: float = fitted()
 
     def _template(self) -> Any:
         """The machine that is searched for, with the parameters that it has too; the grid is not in it yet."""

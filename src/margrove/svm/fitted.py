@@ -8,7 +8,6 @@ hard margin                             the nearest points of two hulls, times 2
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,34 +15,18 @@ from numpy.typing import NDArray
 from margrove.errors import InfeasibleError
 from margrove.run.progress import watched
 from margrove.status import Status
-from margrove.svm.kernels import Kernel, Matrix, diagonal_of
 from margrove.svm.kkt import NU_CLASSIFICATION, Finding, Form, Machine, at_bounds, judge
 from margrove.svm.problem import HULLS_MEET, Dual, DualSolution, classification, offset, offset_and_radius
 from margrove.svm.sums import kernel_sums
+from margrove.svm.training import TrainingData
 
 _SHOWN_ROWS = 3  # of each side, in a message
 _NO_MARGIN = 1e-12  # of the largest |f|: a ρ that small is rounding
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What the machines stand on: the points, the kernel as it was asked for, and as it is solved."""
-
-    X: Matrix  # (n, d), or the Gram matrix for kernel "precomputed"
-    kernel: Kernel
-    points: Matrix  # X, the Gram matrix of a callable, or X about its mean
-    solved: Kernel
-    centre: NDArray[np.float64] | None = None  # what was taken off X
-
-    @cached_property
-    def diagonal(self) -> NDArray[np.float64]:
-        """K(x_i, x_i)."""
-        return diagonal_of(self.solved, self.points)
-
-
-@dataclass(frozen=True)
 class Solved:
-    """One machine's answer as the model keeps it, and how the solver came to it."""
+    """One machine as the model keeps it, and the solution it was made of."""
 
     machine: Machine
     finding: Finding
@@ -64,10 +47,10 @@ class Solved:
         return self.finding.norm * abs(self.machine.scale)
 
 
-def settled(name: str, dual: Dual, solution: DualSolution, ground: Ground, form: Form) -> Solved:
+def settled(name: str, dual: Dual, solution: DualSolution, data: TrainingData, form: Form) -> Solved:
     """A solution as the model keeps it: with b, scaled, and judged by the solver's own v."""
     if dual.hulls:
-        return _from_hulls(name, dual, solution, ground)
+        return _from_hulls(name, dual, solution, data)
     alpha, f = solution.alpha, -solution.v - dual.y * dual.p
     held = at_bounds(alpha, dual.upper)
     if not dual.by_sign:
@@ -77,7 +60,7 @@ def settled(name: str, dual: Dual, solution: DualSolution, ground: Ground, form:
         scale = 1.0
         if form is NU_CLASSIFICATION and solution.status is not Status.NONFINITE:
             # With an indefinite kernel ρ may be negative, as in LIBSVM, but not 0.
-            least = _NO_MARGIN * float(np.abs(f).max(initial=0)) if ground.kernel.is_semidefinite is False else np.inf
+            least = _NO_MARGIN * float(np.abs(f).max(initial=0)) if data.kernel.is_semidefinite is False else np.inf
             if -least <= rho <= 0 and solution.status is Status.CONVERGED:
                 raise InfeasibleError(
                     f"nu leaves no margin between the sides of {name}: the parts of the two hulls that it allows meet",
@@ -88,46 +71,46 @@ def settled(name: str, dual: Dual, solution: DualSolution, ground: Ground, form:
             scale = 1 / rho if has_margin else 1.0
         machine = Machine(name, dual, alpha, b, rho, scale)
     with np.errstate(invalid="ignore", over="ignore"):
-        return Solved(machine, _judged(machine, f, solution, ground), solution)
+        return Solved(machine, _judged(machine, f, solution, data), solution)
 
 
-def _judged(machine: Machine, f: NDArray[np.float64], solution: DualSolution, ground: Ground) -> Finding:
+def _judged(machine: Machine, f: NDArray[np.float64], solution: DualSolution, data: TrainingData) -> Finding:
     """What the machine comes to by the solver's v; nothing is claimed where that is not the v of this α."""
-    finding = judge(machine, f, ground.diagonal[machine.dual.point])
+    finding = judge(machine, f, data.diagonal[machine.dual.point])
     return finding if solution.is_v_known else replace(finding, violation=np.inf, primal=np.inf, dual=-np.inf)
 
 
-def _from_hulls(name: str, dual: Dual, solution: DualSolution, ground: Ground) -> Solved:
+def _from_hulls(name: str, dual: Dual, solution: DualSolution, data: TrainingData) -> Solved:
     """The hard margin from the nearest points of two hulls: w = 2 (p₊ − p₋)/‖p₊ − p₋‖², so α and b times 2/‖w‖²."""
     alpha, squared = solution.alpha, 2 * solution.objective
-    if solution.status is Status.CONVERGED and squared <= HULLS_MEET * float(ground.diagonal[dual.point].max()):
-        raise _meeting_hulls(name, dual, alpha, ground)
+    if solution.status is Status.CONVERGED and squared <= HULLS_MEET * float(data.diagonal[dual.point].max()):
+        raise _meeting_hulls(name, dual, alpha, data)
     scale = 2 / squared if solution.is_v_known and squared > 0 else 1.0
     b, _ = offset_and_radius(solution.v, at_bounds(alpha, dual.upper), dual.upper, dual.y)
     f, b = -scale * solution.v, scale * b
-    if ground.centre is not None:  # w·(x − c) + b = w·x + (b − w·c), because Σβ = 0
-        off = float((scale * dual.y * alpha) @ (ground.points[dual.point] @ ground.centre))
+    if data.centre is not None:  # w·(x − c) + b = w·x + (b − w·c), because Σβ = 0
+        off = float((scale * dual.y * alpha) @ (data.points[dual.point] @ data.centre))
         f, b = f + off, b - off
     machine = Machine(name, classification(dual.y, dual.upper, dual.point), scale * alpha, b)
     with np.errstate(invalid="ignore", over="ignore"):
-        return Solved(machine, _judged(machine, f, solution, ground), solution)
+        return Solved(machine, _judged(machine, f, solution, data), solution)
 
 
-def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], ground: Ground) -> InfeasibleError:
-    carriers = np.flatnonzero(alpha)
-    beta = (dual.y * alpha)[carriers]
+def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], data: TrainingData) -> InfeasibleError:
+    support = np.flatnonzero(alpha)
+    beta = (dual.y * alpha)[support]
     with watched(None):  # the solve is over: whoever watches it need not hear of this
-        squared = float(beta @ kernel_sums(ground.solved, ground.points, dual.point[carriers], beta))
+        squared = float(beta @ kernel_sums(data.solver_kernel, data.points, dual.point[support], beta))
     distance = float(np.sqrt(max(squared, 0)))
-    nearest = float(np.sqrt(HULLS_MEET * ground.diagonal[dual.point].max()))
+    nearest = float(np.sqrt(HULLS_MEET * data.diagonal[dual.point].max()))
     rows, weights, shown = [], [], []
     for sign in (1, -1):
-        carriers = np.flatnonzero((dual.y == sign) & (alpha > 0))
-        carriers = carriers[np.argsort(-alpha[carriers], kind="stable")]
-        rows.append(dual.point[carriers])
-        weights.append(alpha[carriers])
-        terms = [f"{alpha[t]:.3g}·row {dual.point[t]}" for t in carriers[:_SHOWN_ROWS]]
-        shown.append(" + ".join([*terms, *(["…"] if len(carriers) > _SHOWN_ROWS else [])]))
+        support = np.flatnonzero((dual.y == sign) & (alpha > 0))
+        support = support[np.argsort(-alpha[support], kind="stable")]
+        rows.append(dual.point[support])
+        weights.append(alpha[support])
+        terms = [f"{alpha[t]:.3g}·row {dual.point[t]}" for t in support[:_SHOWN_ROWS]]
+        shown.append(" + ".join([*terms, *(["…"] if len(support) > _SHOWN_ROWS else [])]))
     return InfeasibleError(
         f"no hard margin for {name}: the convex hulls of the two sides meet, {shown[0]} = {shown[1]} in the feature "
         f"space (they are {distance:.2g} apart; less than {nearest:.2g} cannot be told from 0 here)",

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from margrove.data.sample import Sample, check_class_weight
-from margrove.svm.fitted import Ground
 from margrove.svm.grid import Fold, Ladder
 from margrove.svm.kernels import Matrix
+from margrove.svm.training import TrainingData
 
 Splits: TypeAlias = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]  # rows to train on, rows held out
 
@@ -71,8 +71,8 @@ def weight_in_fold(share: NDArray[np.float64], train: NDArray[np.int64], n: int)
     return weight
 
 
-def points_in_order(ground: Ground, order: NDArray[np.int64]) -> Matrix:
+def points_in_order(data: TrainingData, order: NDArray[np.int64]) -> Matrix:
     """The points that a problem is solved on, or their Gram matrix, with the rows in ``order``."""
     if np.array_equal(order, np.arange(len(order))):
-        return ground.points
-    return ground.points[np.ix_(order, order)] if ground.solved.name == "precomputed" else ground.points[order]
+        return data.points
+    return data.points[np.ix_(order, order)] if data.solver_kernel.name == "precomputed" else data.points[order]

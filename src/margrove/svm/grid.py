@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.rows import RowsProblem
 from margrove.errors import ParameterError, check_number, shown
-from margrove.problem import Problem
 from margrove.status import Status
-from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.kernels import Kernel
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, MOST_STEPS, Dual
 
 
@@ -61,10 +61,10 @@ class UnitSolution:
 
 
 @dataclass(frozen=True)
-class SearchProblem(Problem[Status]):
-    """Units that share their points. ``take`` is handed each unit's number and solution as it ends."""
+class SearchProblem(RowsProblem[Status]):
+    """Units that share their points. ``take`` is handed each unit's number and solution as it ends. X is the Gram matrix
+    (n, n) for the one kernel "precomputed"."""
 
-    X: Matrix  # (n, d), or the Gram matrix (n, n) for the one kernel "precomputed"
     kernels: tuple[Kernel, ...]
     ladders: tuple[Ladder, ...]
     folds: tuple[Fold, ...]

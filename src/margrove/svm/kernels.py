@@ -30,6 +30,7 @@ from margrove.data.sample import squared_norms
 from margrove.errors import InputError, ParameterError, check_choice, check_number, shown
 
 Matrix: TypeAlias = Any  # a dense array or a SciPy CSR matrix of shape (n, d)
+KernelFunction: TypeAlias = Callable[[Any, Any], Any]  # of two matrices: the values of all pairs of their rows
 
 # In the order of core/kernel/block.hpp.
 NATIVE_KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "intersection")
@@ -66,7 +67,7 @@ class Kernel:
     gamma: float = 1.0
     coef0: float = 0.0
     degree: float = 3.0
-    function: Callable[[Any, Any], Any] | None = None
+    function: KernelFunction | None = None
 
     @property
     def is_native(self) -> bool:
@@ -139,7 +140,7 @@ def diagonal_of(kernel: Kernel, X: Matrix) -> NDArray[np.float64]:
 
 
 def settle_kernel(
-    kernel: str | Callable[[Any, Any], Any],
+    kernel: str | KernelFunction,
     X: Matrix,
     *,
     gamma: str | float = "scale",
@@ -212,7 +213,7 @@ def polynomial_dimension(n_features: int, degree: int) -> int:
     return math.comb(n_features + degree - 1, degree)
 
 
-def called(function: Callable[[Any, Any], Any], X: Matrix, Z: Matrix) -> NDArray[np.float64]:
+def called(function: KernelFunction, X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     """A callable's answer, checked."""
     given = function(X, Z)
     values = np.asarray(given.toarray() if sp.issparse(given) else given, dtype=np.float64)

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrove.data.sample import read_sample
-from margrove.engine import Effort, fitted_by
+from margrove.engine import fitted_by
 from margrove.errors import ConvergenceWarning, InputError, level_of_caller
 from margrove.status import Status, worst
 from margrove.svm.kernels import Matrix
 from margrove.svm.kkt import AT_UPPER, HARD
 from margrove.svm.layout import coefficients_of
 from margrove.svm.problem import Dual, LeaveOneOutProblem
+
+if TYPE_CHECKING:
+    from margrove.svm.svc import SVC
 
 
 @dataclass(frozen=True)
@@ -56,29 +59,29 @@ class LeaveOneOut:
     status: Status
 
 
-def leave_one_out(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> LeaveOneOut:
-    """`SVC.leave_one_out`."""
-    effort: Effort = model._check_shared()
+def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> LeaveOneOut:
+    """Compute `SVC.leave_one_out`."""
+    model._check()
     reader = type(model)(**model.get_params(deep=False))
     if isinstance(model.kernel, str):
         reader.set_params(gamma=model.gamma_, sigma=None)  # as it was fitted, whatever was set since
     sample = read_sample(reader, X, y, sample_weight, model.class_weight)
     _check_same(model, sample.X, sample.classes)
-    ground, duals, names = reader._state(sample, lambda *given: model._dual(model.C, *given))
-    beta = np.zeros((len(duals), sample.X.shape[0]))
+    machines = reader._machines(sample)
+    beta = np.zeros((len(machines.duals), sample.X.shape[0]))
     beta[:, model.support_] = coefficients_of(model)
     is_bound = model._grades.T == HARD
-    solved = tuple(_with_alpha(*each) for each in zip(duals, beta, is_bound, strict=True))
-    _check_sides(solved, names)
+    solved = tuple(_with_alpha(*each) for each in zip(machines.duals, beta, is_bound, strict=True))
+    _check_sides(solved, machines.names)
     problem = LeaveOneOutProblem(
-        ground.points,
-        ground.solved,
+        machines.data.points,
+        machines.data.solver_kernel,
         solved,
         tol=float(model.tol),
         cache_bytes=model._cache_bytes(),
         precision=model.precision,
     )
-    found = fitted_by(model.engine_).solve(problem, effort)
+    found = fitted_by(model.engine_).solve(problem, model._effort())
     values = np.array(model.machine_decision(X))
     for k, (dual, left) in enumerate(zip(solved, found, strict=True)):
         carries = dual.alpha > 0
@@ -88,7 +91,7 @@ def leave_one_out(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
         status = Status.STALLED
     status = worst((model.status_, status))
     predicted = model._decided(values)
-    is_known = np.isfinite(values).all(axis=1)
+    is_known = np.asarray(np.isfinite(values).all(axis=1))
     is_wrong = np.asarray(is_known & (predicted != sample.classes[sample.codes]))
     if status is not Status.CONVERGED:
         message = (

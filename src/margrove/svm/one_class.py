@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 
 from margrove.data.sample import read_points, settle_weights
-from margrove.run.checkpoint import CheckpointLike
+from margrove.estimator import estimator, fitted
 from margrove.svm.certificate import certify_one_class
+from margrove.svm.fitted import Solved
+from margrove.svm.kernels import Matrix
 from margrove.svm.kkt import ONE_CLASS
-from margrove.svm.machine import SupportVectorMachine, bounds, check_nu, rows_that_count
+from margrove.svm.machine import SupportVectorMachine, check_nu
 from margrove.svm.problem import one_class
+from margrove.svm.solving import solve_machines
+from margrove.svm.training import Machines, TrainingData, bounds, training_data, weighted_rows
 
 
+@estimator
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
     """The one-class support vector machine (THEORY M10): the plane that parts the rows from the origin of the feature
     space, all but a share ν of them.
@@ -56,68 +60,42 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     """
 
     _form = ONE_CLASS
+    _certify = certify_one_class
 
-    offset_: NDArray[np.float64]
-    n_iter_: int
+    nu: float = 0.5
 
-    def __init__(
-        self,
-        *,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: float = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: str | float = "auto",
-        verbose: bool = False,
-        max_iter: int = -1,
-        sigma: float | None = None,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-        precision: str = "auto",
-        checkpoint: CheckpointLike | None = None,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            sigma=sigma,
-            tol=tol,
-            shrinking=shrinking,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            engine=engine,
-            precision=precision,
-            checkpoint=checkpoint,
-        )
-        self.nu = nu
+    offset_: NDArray[np.float64] = fitted()
+    n_iter_: int = fitted()
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the boundary; ``y`` is ignored. ``sample_weight`` is the bound of each row; 0 leaves it out."""
-        check_nu(self.nu)
-        effort = self._check_shared()
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the boundary; ``y`` is ignored. ``sample_weight`` is the bound of each row; rows with weight 0 are
+        ignored."""
+        self._check()
         points = read_points(self, X, reset=True)
-        weight = settle_weights(points, None, sample_weight, None)
-        ground = self._ground(points)
-        rows = rows_that_count(weight, points.shape[0])
-        dual = replace(one_class(bounds(1.0, weight, rows), float(self.nu)), point=rows)
-        solved = self._solve(ground, [dual], ["one class"], effort)
-        carriers = np.flatnonzero(solved[0].beta)
-        self._keep(ground, solved, rows[carriers])
-        self.dual_coef_ = solved[0].beta[carriers][None, :]
-        self.n_support_ = np.array([len(carriers)], np.int32)
-        self.n_iter_ = solved[0].solution.n_iter
-        self.offset_ = -self.intercept_
-        self._keep_certificate(certify_one_class, (X, None, sample_weight), ground, solved)
-        self._finish_checkpoint()
+        machines = self._machines(points, settle_weights(points, None, sample_weight, None))
+        solved = solve_machines(self, machines)
+        self._keep(machines.data, solved)
+        self._keep_certificate((X, None, sample_weight), machines.data, solved)
         return self
+
+    def _check(self) -> None:
+        check_nu(self.nu)
+        super()._check()
+
+    def _machines(self, points: Matrix, weight: NDArray[np.float64] | None) -> Machines:
+        data = training_data(self, points)
+        rows = weighted_rows(weight, points.shape[0])
+        dual = replace(one_class(bounds(1.0, weight, rows), float(self.nu)), point=rows)
+        return Machines(data, [dual], ("one class",))
+
+    def _keep(self, data: TrainingData, solved: list[Solved]) -> None:
+        only = solved[0]
+        support = np.flatnonzero(only.beta)
+        self.dual_coef_ = only.beta[support][None, :]
+        self.n_support_ = np.array([len(support)], np.int32)
+        self._keep_machines(data, solved, only.machine.dual.point[support])
+        self.n_iter_ = only.solution.n_iter
+        self.offset_ = -self.intercept_
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Σ α_i K(x_i, x) − ρ of each row: above 0 inside, below 0 outside."""

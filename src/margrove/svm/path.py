@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,13 @@ from margrove.data.sample import read_sample, take_columns_of
 from margrove.engine import choose
 from margrove.run.progress import towards
 from margrove.status import Status, worst
-from margrove.svm.certificate import certify_svc
 from margrove.svm.grid import prices
 from margrove.svm.problem import PathProblem
+from margrove.svm.solving import dual_problem, settle_solutions
+from margrove.svm.training import bounds
+
+if TYPE_CHECKING:
+    from margrove.svm.svc import SVC
 
 _DEFAULT = 10.0 ** np.linspace(-2, 3, 20)
 
@@ -33,7 +37,7 @@ class SupportVectorPath:
     """
 
     Cs: NDArray[np.float64]
-    models: tuple[Any, ...]
+    models: tuple[SVC, ...]
     status: Status
 
     @property
@@ -47,33 +51,29 @@ class SupportVectorPath:
         return np.array([len(model.support_) for model in self.models])
 
 
-def fit_path(model: Any, X: ArrayLike, y: ArrayLike, Cs: Any, sample_weight: Any) -> SupportVectorPath:
-    """`SVC.path`."""
-    model._check_classifier()
-    effort = model._check_shared()
+def fit_path(
+    model: SVC, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None, sample_weight: ArrayLike | None
+) -> SupportVectorPath:
+    """Fit the models of `SVC.path`."""
+    model._check()
     values = _DEFAULT.copy() if Cs is None else prices(Cs)
-    reader = clone(model)
+    reader = clone(model).set_params(C=float(values[0]))
     sample = read_sample(reader, X, y, sample_weight, model.class_weight)
-
-    def state(sign: Any, weight: Any, rows: Any) -> Any:
-        return model._dual(float(values[0]), sign, weight, rows)
-
-    ground, duals, names = reader._state(sample, state)
-    rungs = [[model._dual(float(C), dual.y, sample.weight, dual.point) for dual in duals] for C in values]
-    uppers = tuple(tuple(dual.upper for dual in rung) for rung in rungs[1:])
-    ground, first = reader._problem(ground, duals)
+    machines = reader._machines(sample)
+    uppers = [tuple(bounds(float(C), sample.weight, dual.point) for dual in machines.duals) for C in values]
+    machines, first = dual_problem(reader, machines)
+    problem = PathProblem(first, tuple(uppers[1:]))
+    engine = choose(model.engine, problem)
     with towards(first.tol):
-        problem = PathProblem(first, uppers)
-        engine = choose(model.engine, problem)
-        found = engine.solve(problem, effort)
+        found = engine.solve(problem, model._effort())
     models = []
-    for C, rung, solutions in zip(values, rungs, found, strict=False):
+    for C, upper, solutions in zip(values, uppers, found, strict=False):
         fitted = clone(model).set_params(C=float(C), probability=False)
         take_columns_of(fitted, reader)
-        started = [replace(dual, alpha=np.zeros(len(dual.y))) for dual in rung]
-        solved = fitted._settle(ground, started, names, solutions, engine.name)
-        fitted._keep_classifier(sample, ground, solved)
-        fitted._keep_certificate(certify_svc, (X, y, sample_weight), ground, solved)
+        duals = [replace(dual, upper=bound) for dual, bound in zip(machines.duals, upper, strict=True)]
+        solved = settle_solutions(fitted, replace(machines, duals=duals), solutions, engine)
+        fitted._keep(sample, machines.data, solved)
+        fitted._keep_certificate((X, y, sample_weight), machines.data, solved)
         models.append(fitted)
     reason = worst(model.status_ for model in models)
     return SupportVectorPath(values[: len(models)], tuple(models), reason)

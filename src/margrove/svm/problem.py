@@ -25,13 +25,15 @@ regression       two per row, y = +1, −1     ε ∓ z        α = 0, C_i = C �
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.rows import Matrix, Rows, RowsProblem
 from margrove.problem import Problem
 from margrove.status import Status
-from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.kernels import Kernel
 
 MOST_STEPS = 10_000_000  # of a machine with no limit of its own: an ill-scaled problem may crawl for ever
 MOST_BOUND = 1e100  # of C times a weight: products of two such numbers are still finite, and no data tells it from inf
@@ -57,10 +59,9 @@ class Dual:
 
 
 @dataclass(frozen=True)
-class DualProblem(Problem["tuple[DualSolution, ...]"]):
-    """Some machines that share their points and their kernel."""
+class DualProblem(RowsProblem["tuple[DualSolution, ...]"]):
+    """Some machines that share their points and their kernel. X is the Gram matrix (n, n) for kernel "precomputed"."""
 
-    X: Matrix  # (n, d), or the Gram matrix (n, n) for kernel "precomputed"
     kernel: Kernel
     machines: tuple[Dual, ...]
     tol: float = 1e-3
@@ -84,6 +85,11 @@ class PathProblem(Problem["tuple[tuple[DualSolution, ...], ...]"]):
     first: DualProblem
     uppers: tuple[tuple[NDArray[np.float64], ...], ...]  # bounds of each machine, on each rung after the first
 
+    @property
+    def rows(self) -> Rows[Any] | Matrix:
+        """The rows of the problem."""
+        return self.first.rows
+
     def rung(self, number: int) -> tuple[NDArray[np.float64], ...]:
         """The bounds of each machine on one rung."""
         return self.uppers[number - 1] if number else tuple(machine.upper for machine in self.first.machines)
@@ -105,10 +111,9 @@ class DualSolution:
 
 
 @dataclass(frozen=True)
-class LeaveOneOutProblem(Problem["tuple[LeftOut, ...]"]):
+class LeaveOneOutProblem(RowsProblem["tuple[LeftOut, ...]"]):
     """Solved machines (``alpha`` of each is its solution) that share their points and their kernel."""
 
-    X: Matrix
     kernel: Kernel
     machines: tuple[Dual, ...]
     tol: float = 1e-3

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from margrove.engine import Effort, choose
 from margrove.errors import (
@@ -21,18 +21,21 @@ from margrove.errors import (
     level_of_caller,
     shown,
 )
+from margrove.estimator import estimator
 from margrove.run.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
+from margrove.run.effort import on_interrupt
 from margrove.run.progress import overheard, part_of
 from margrove.status import Status, worst
 from margrove.svm.checkpointing import kernel_words
 from margrove.svm.cross_validation import CrossValidatedSearch
 from margrove.svm.folds import points_in_order
 from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution, ascending, listed_values
-from margrove.svm.kernels import Kernel, Matrix, settle_kernel
+from margrove.svm.kernels import Kernel, KernelFunction, Matrix, settle_kernel
 from margrove.svm.live_line import LiveLine
-from margrove.svm.machine import SupportVectorMachine, check_weighted
+from margrove.svm.machine import SupportVectorMachine
 from margrove.svm.scorers import name_of
 from margrove.svm.table import ScoreTable
+from margrove.svm.training import check_weighted, training_data
 
 _CS = 10.0 ** np.arange(-1, 3, 0.5)  # 0.1 … 316
 _GAMMAS = 4.0 ** np.arange(-3, 3)  # times what suits the data
@@ -44,52 +47,23 @@ _HAS_NO_GAMMA = ("linear", "intersection", "precomputed")
 Scorer = Callable[[int, NDArray[np.float64]], NDArray[np.float64]]
 
 
+@estimator
 class SupportVectorSearch(CrossValidatedSearch):
     """What the searches under kernels share. Not a learner by itself."""
 
-    def __init__(
-        self,
-        *,
-        Cs: Any,
-        gammas: Any,
-        cv: Any,
-        scoring: Any,
-        refit: bool,
-        drop_early: bool,
-        kernel: str | Callable[[Any, Any], Any],
-        degree: float,
-        coef0: float,
-        tol: float,
-        cache_size: str | float,
-        verbose: bool,
-        max_iter: int,
-        time_limit: float | None,
-        n_jobs: int | None,
-        engine: str,
-        precision: str,
-        checkpoint: CheckpointLike | None,
-    ) -> None:
-        self.Cs = Cs
-        self.gammas = gammas
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.drop_early = drop_early
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.precision = precision
-        self.checkpoint = checkpoint
+    gammas: ArrayLike | None = None
+    drop_early: bool = False
+    kernel: str | KernelFunction = "rbf"
+    degree: float = 3
+    coef0: float = 0.0
+    tol: float = 1e-3
+    cache_size: str | float = "auto"
+    max_iter: int = -1
+    precision: str = "auto"
+    checkpoint: CheckpointLike | None = None
 
-    def _check(self, template: SupportVectorMachine) -> None:
-        template._check_shared()
+    def _check_search(self, template: SupportVectorMachine) -> None:
+        template._check()
         check_flag("refit", self.refit)
         check_flag("drop_early", self.drop_early)
         self._check_scoring()
@@ -127,10 +101,10 @@ class SupportVectorSearch(CrossValidatedSearch):
         """Fill the table; ``status_`` says whether to its end. Ladders and folds speak of X in ``order``. ``weight``
         is that of the rows in scoring."""
         check_weighted(float(grid["C"].max()) * max(float(fold.weight.max()) for fold in folds))
-        ground = template._ground(X)
-        points = points_in_order(ground, order)
-        kernels: tuple[Kernel, ...] = (ground.solved,)
-        if ground.solved.name != "precomputed":
+        data = training_data(template, X)
+        points = points_in_order(data, order)
+        kernels: tuple[Kernel, ...] = (data.solver_kernel,)
+        if data.solver_kernel.name != "precomputed":
             settings = {"degree": self.degree, "coef0": self.coef0}
             kernels = tuple(settle_kernel(self.kernel, X, gamma=float(gamma), **settings) for gamma in grid["gamma"])
         self._forget()
@@ -174,7 +148,8 @@ class SupportVectorSearch(CrossValidatedSearch):
             later = problem.n_cells * (len(folds) - 1 - numbers[-1])  # at most: cells are given up on the way
             if units:
                 with overheard(line.watch) if line else nullcontext(), part_of(done, later):
-                    self.status_ = engine.solve(problem, Effort(left, self.n_jobs, _keeper(record, table)))
+                    effort = Effort(left, self.n_jobs, _keeper(record, table), self._on_interrupt)
+                    self.status_ = engine.solve(problem, effort)
             done += problem.n_cells
             if self.status_ is not Status.CONVERGED:
                 break
@@ -245,7 +220,7 @@ class SupportVectorSearch(CrossValidatedSearch):
         start = time.perf_counter()
         checkpoint = settle_checkpoint(self.checkpoint)
         own = None if checkpoint is None else checkpoint.beside(".refit")
-        with warnings.catch_warnings():
+        with on_interrupt(self._on_interrupt), warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the search has told it
             template.set_params(time_limit=self.time_limit, checkpoint=own, **self.best_params_)
             self.best_estimator_ = template.fit(X, y, sample_weight).set_params(time_limit=None, checkpoint=None)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,26 +12,28 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.data.sample import Sample
-from margrove.engine import Effort, choose
+from margrove.engine import choose
 from margrove.errors import InfeasibleError, MargroveWarning, ParameterError, check_flag, check_number
-from margrove.run.checkpoint import CheckpointLike
+from margrove.estimator import estimator
+from margrove.run.effort import on_interrupt
 from margrove.status import Status, worst
 from margrove.svm.certificate import certify_nu_svc, certify_svc
 from margrove.svm.classifier import SupportVectorClassifier
-from margrove.svm.fitted import Ground
 from margrove.svm.folds import Splits, folds_of, ladders_of, points_in_order, search_order
 from margrove.svm.grid import SearchProblem, Unit, UnitSolution
 from margrove.svm.kkt import CLASSIFICATION, NU_CLASSIFICATION
 from margrove.svm.layout import code_matrix
 from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
-from margrove.svm.machine import bounds, check_nu
+from margrove.svm.machine import check_nu
 from margrove.svm.path import SupportVectorPath, fit_path
 from margrove.svm.problem import Dual, classification, hard_margin, largest_nu, nu_classification
+from margrove.svm.training import TrainingData, bounds
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
 _FINITE = 1e6  # what stands for C = inf where folds are fitted for probabilities: theirs may not be separable
 
 
+@estimator
 class SVC(SupportVectorClassifier):
     """Support vector classification (THEORY M1–M5): the widest margin, at a price C for each row that stands in it.
 
@@ -153,77 +153,25 @@ class SVC(SupportVectorClassifier):
     """
 
     _form = CLASSIFICATION
+    _certify = certify_svc
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: float = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: str | float = "auto",
-        class_weight: Any = None,
-        verbose: bool = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        sigma: float | None = None,
-        multiclass: Any = "ovo",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-        precision: str = "auto",
-        probability: bool = False,
-        warm_start: bool = False,
-        checkpoint: CheckpointLike | None = None,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            sigma=sigma,
-            tol=tol,
-            shrinking=shrinking,
-            cache_size=cache_size,
-            class_weight=class_weight,
-            verbose=verbose,
-            max_iter=max_iter,
-            decision_function_shape=decision_function_shape,
-            break_ties=break_ties,
-            random_state=random_state,
-            multiclass=multiclass,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            engine=engine,
-            precision=precision,
-            probability=probability,
-            checkpoint=checkpoint,
-        )
-        self.C = C
-        self.warm_start = warm_start
+    C: float = 1.0
+    warm_start: bool = False
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the widest margin. ``sample_weight`` multiplies C of each row.
-
-        Raises
-        ------
-        InfeasibleError
-            With ``C=inf``, if the convex hulls of two sides meet; its ``evidence`` shows where.
-        """
-        self._check_classifier()
+    def _check(self) -> None:
         check_flag("warm_start", self.warm_start)
         if not self._is_hard:
             check_number("C", self.C, above=0, cure="inf is the hard margin.")
+        super()._check()
 
-        def state(sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
-            return hard_margin(sign, rows) if self._is_hard else self._dual(self.C, sign, weight, rows)
+    def _dual(self, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
+        if self._is_hard:
+            return hard_margin(sign, rows)
+        return classification(sign, bounds(self.C, weight, rows), rows)
 
-        return self._fit(X, y, sample_weight, state, certify_svc)
+    @property
+    def _is_hard(self) -> bool:
+        return isinstance(self.C, float | np.floating) and math.isinf(self.C) and self.C > 0
 
     def path(
         self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -255,7 +203,11 @@ class SVC(SupportVectorClassifier):
         return fit_path(self, X, y, Cs, sample_weight)
 
     def _held_out_values(
-        self, sample: Sample, ground: Ground, sample_weight: Any, splits: Splits, effort: Effort
+        self,
+        sample: Sample,
+        data: TrainingData,
+        sample_weight: ArrayLike | None,
+        splits: Splits,
     ) -> NDArray[np.float64]:
         order, splits = search_order(sample, splits)
         code = code_matrix(self.multiclass, len(sample.classes))
@@ -267,8 +219,8 @@ class SVC(SupportVectorClassifier):
 
         C = np.array([_FINITE if self._is_hard else float(self.C)])
         problem = SearchProblem(
-            points_in_order(ground, order),
-            (ground.solved,),
+            points_in_order(data, order),
+            (data.solver_kernel,),
             ladders_of(code, sample.codes[order]),
             folds,
             tuple(Unit(0, number, C) for number in range(len(folds))),
@@ -278,7 +230,7 @@ class SVC(SupportVectorClassifier):
             cache_bytes=self._cache_bytes(),
             precision=self.precision,
         )
-        self._tell_folds(choose(self.engine, problem).solve(problem, effort))
+        self._tell_folds(choose(self.engine, problem).solve(problem, self._effort()))
         return values
 
     def leave_one_out(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LeaveOneOut:
@@ -304,14 +256,8 @@ class SVC(SupportVectorClassifier):
             raise ParameterError("C is inf; leave_one_out needs a finite C.")
         return leave_one_out(self, X, y, sample_weight)
 
-    def _dual(self, C: float, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: Any) -> Dual:
-        return classification(sign, bounds(C, weight, rows), rows)
 
-    @property
-    def _is_hard(self) -> bool:
-        return isinstance(self.C, float | np.floating) and math.isinf(self.C) and self.C > 0
-
-
+@estimator
 class NuSVC(SupportVectorClassifier):
     """Support vector classification with ν (THEORY M10): C is not given but follows from ν, which bounds the share of
     margin errors from above and the share of support vectors from below.
@@ -348,81 +294,28 @@ probability, checkpoint
     """
 
     _form = NU_CLASSIFICATION
+    _certify = certify_nu_svc
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: float = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: str | float = "auto",
-        class_weight: Any = None,
-        verbose: bool = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        sigma: float | None = None,
-        multiclass: Any = "ovo",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-        precision: str = "auto",
-        probability: bool = False,
-        checkpoint: CheckpointLike | None = None,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            sigma=sigma,
-            tol=tol,
-            shrinking=shrinking,
-            cache_size=cache_size,
-            class_weight=class_weight,
-            verbose=verbose,
-            max_iter=max_iter,
-            decision_function_shape=decision_function_shape,
-            break_ties=break_ties,
-            random_state=random_state,
-            multiclass=multiclass,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            engine=engine,
-            precision=precision,
-            probability=probability,
-            checkpoint=checkpoint,
-        )
-        self.nu = nu
+    nu: float = 0.5
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the margin in which ν of the rows may stand. ``sample_weight`` is the bound of each row.
-
-        Raises
-        ------
-        InfeasibleError
-            If ν is larger than the smaller side of some machine allows, or leaves no margin at all.
-        """
-        self._check_classifier()
+    def _check(self) -> None:
         check_nu(self.nu)
+        super()._check()
 
-        def state(sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
-            return nu_classification(sign, bounds(1.0, weight, rows), float(self.nu), rows)
-
-        return self._fit(X, y, sample_weight, state, certify_nu_svc)
+    def _dual(self, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
+        return nu_classification(sign, bounds(1.0, weight, rows), float(self.nu), rows)
 
     def _held_out_values(
-        self, sample: Sample, ground: Ground, sample_weight: Any, splits: Splits, effort: Effort
+        self,
+        sample: Sample,
+        data: TrainingData,
+        sample_weight: ArrayLike | None,
+        splits: Splits,
     ) -> NDArray[np.float64]:
         code = code_matrix(self.multiclass, len(sample.classes))
         values = np.full((len(sample.codes), code.shape[1]), np.nan)
-        is_given = ground.kernel.name == "precomputed"
-        until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+        is_given = data.kernel.name == "precomputed"
+        until = None if self.time_limit is None else time.monotonic() + self.time_limit
         status = Status.CONVERGED
         for train, test in splits:
             # A fold's sides are not quite as heavy as all rows': what they allow may be a little less.
@@ -432,8 +325,8 @@ probability, checkpoint
             model = clone(self).set_params(probability=False, gamma=self.gamma_, sigma=None, checkpoint=None)
             left = None if until is None else max(1e-3, until - time.monotonic())
             model.set_params(nu=min(self.nu, largest), time_limit=left)
-            rows = ground.X[np.ix_(train, train)] if is_given else ground.X[train]
-            with warnings.catch_warnings():
+            rows = data.X[np.ix_(train, train)] if is_given else data.X[train]
+            with on_interrupt(self._on_interrupt), warnings.catch_warnings():
                 warnings.simplefilter("ignore", MargroveWarning)  # of the data the fit has told, of the folds see below
                 model.fit(
                     rows, sample.codes[train], None if sample_weight is None else np.asarray(sample_weight)[train]
@@ -441,7 +334,7 @@ probability, checkpoint
             status = worst((status, model.status_))
             if model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
                 break
-            values[test] = model.machine_decision(ground.X[np.ix_(test, train)] if is_given else ground.X[test])
+            values[test] = model.machine_decision(data.X[np.ix_(test, train)] if is_given else data.X[test])
         self._tell_folds(status)
         return values
 

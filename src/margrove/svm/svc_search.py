@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from margrove.data.sample import read_sample
-from margrove.run.checkpoint import CheckpointLike
+from margrove.estimator import estimator, fitted
 from margrove.svm.cross_validation import Judge, check_folds
 from margrove.svm.folds import folds_of, ladders_of, search_order
 from margrove.svm.grid import prices
@@ -20,6 +20,7 @@ from margrove.svm.search import SupportVectorSearch, default_cs
 from margrove.svm.svc import SVC
 
 
+@estimator
 class SVCCV(ClassifierMixin, SupportVectorSearch):
     """`SVC` with C and γ chosen by cross-validation, in one computation (THEORY M2).
 
@@ -90,63 +91,18 @@ multiclass, n_jobs, engine, precision
 
     _machine = SVC
 
-    def __init__(
-        self,
-        *,
-        Cs: Any = None,
-        gammas: Any = None,
-        cv: Any = 5,
-        scoring: Any = None,
-        refit: bool = True,
-        drop_early: bool = False,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: float = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: str | float = "auto",
-        class_weight: Any = None,
-        verbose: bool = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        multiclass: Any = "ovo",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-        precision: str = "auto",
-        checkpoint: CheckpointLike | None = None,
-    ) -> None:
-        super().__init__(
-            Cs=Cs,
-            gammas=gammas,
-            cv=cv,
-            scoring=scoring,
-            refit=refit,
-            drop_early=drop_early,
-            kernel=kernel,
-            degree=degree,
-            coef0=coef0,
-            tol=tol,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            engine=engine,
-            precision=precision,
-            checkpoint=checkpoint,
-        )
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.multiclass = multiclass
+    class_weight: Mapping[Any, float] | str | None = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    multiclass: str | ArrayLike = "ovo"
+
+    classes_: NDArray[Any] = fitted()
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Score every cell of the grid; fit the best one on all rows. ``groups`` go to the splitter. ``sample_weight``
         weighs the rows in training and, as in scikit-learn, in scoring."""
         template = self._template()
-        template._check_classifier()
-        self._check(template)
+        self._check_search(template)
         Cs = default_cs() if self.Cs is None else prices(self.Cs)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         self.classes_ = sample.classes

@@ -2,72 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from margrove.certificate import Certificate
-from margrove.data.sample import read_values
+from margrove.data.sample import Values, read_values
 from margrove.errors import check_flag, check_number
-from margrove.run.checkpoint import CheckpointLike
+from margrove.estimator import estimator, fitted
 from margrove.svm.certificate import certify_nu_svr, certify_svr
-from margrove.svm.fitted import Ground, Solved
+from margrove.svm.fitted import Solved
 from margrove.svm.kkt import NU_REGRESSION, REGRESSION
-from margrove.svm.machine import SupportVectorMachine, bounds, check_nu, rows_that_count
+from margrove.svm.machine import SupportVectorMachine, check_nu
 from margrove.svm.problem import Dual, nu_regression, regression
+from margrove.svm.solving import solve_machines
+from margrove.svm.training import Machines, TrainingData, bounds, training_data, weighted_rows
 
 
+@estimator
 class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     """What the two regressions share. Not a learner by itself."""
 
-    C: float
-    n_iter_: int
+    C: float = 1.0
+    n_iter_: int = fitted()
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the flattest f, and its tube if ν is given. ``sample_weight`` multiplies C of each row; rows with weight
+        0 are ignored."""
+        self._check()
+        values = read_values(self, X, y, sample_weight)
+        machines = self._machines(values)
+        solved = solve_machines(self, machines)
+        self._keep(machines.data, solved)
+        self._keep_certificate((X, y, sample_weight), machines.data, solved)
+        return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row."""
         points = self._read_points(X)
         return np.asarray(self._sums(points)[:, 0] + self.intercept_[0])
 
-    def _fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        state: Callable[[NDArray[np.float64], NDArray[np.float64]], Dual],
-        certify: Callable[[Any, Any, Any, Any], Certificate],
-    ) -> Solved:
-        """``state`` makes the dual of the values and the bounds of the rows that take part."""
+    def _check(self) -> None:
         check_number("C", self.C, above=0)
-        effort = self._check_shared()
-        values = read_values(self, X, y, sample_weight)
-        ground = self._ground(values.X)
-        rows = rows_that_count(values.weight, len(values.z))
-        dual = state(values.z[rows], bounds(self.C, values.weight, rows))
-        dual = replace(dual, point=rows[dual.point])
-        if getattr(self, "warm_start", False) and self.__sklearn_is_fitted__():
-            dual = self._started(dual, self.dual_coef_[0], 0, len(values.z))
-        solved = self._solve(ground, [dual], ["regression"], effort)
-        self._keep_regression(ground, solved)
-        self._remember_weights()
-        self._keep_certificate(certify, (X, y, sample_weight), ground, solved)
-        self._finish_checkpoint()
-        return solved[0]
+        super()._check()
 
-    def _keep_regression(self, ground: Ground, solved: list[Solved]) -> None:
+    @abstractmethod
+    def _dual(self, z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
+        """Return the dual of rows with these targets and bounds."""
+
+    def _machines(self, values: Values) -> Machines:
+        data = training_data(self, values.X)
+        rows = weighted_rows(values.weight, len(values.z))
+        dual = self._dual(values.z[rows], bounds(self.C, values.weight, rows))
+        dual = replace(dual, point=rows[dual.point])
+        if self._is_warm:
+            dual = self._started(dual, self.dual_coef_[0], 0, len(values.z))
+        return Machines(data, [dual], ("regression",))
+
+    def _keep(self, data: TrainingData, solved: list[Solved]) -> None:
         only = solved[0]
-        beta = np.zeros(ground.X.shape[0])  # α − α*
+        beta = np.zeros(data.X.shape[0])  # α − α*
         np.add.at(beta, only.machine.dual.point, only.beta)
         support = np.flatnonzero(beta)
-        self._keep(ground, solved, support)
         self.dual_coef_ = beta[support][None, :]
         self.n_support_ = np.array([len(support)], np.int32)
+        self._keep_machines(data, solved, support)
         self.n_iter_ = only.solution.n_iter
 
 
+@estimator
 class SVR(SupportVectorRegressor):
     """Support vector regression (THEORY M10): the flattest f that stays within ε of the values, at a price C for what
     leaves that tube.
@@ -108,62 +114,21 @@ class SVR(SupportVectorRegressor):
     """
 
     _form = REGRESSION
+    _certify = certify_svr
 
-    def __init__(
-        self,
-        *,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: float = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: str | float = "auto",
-        verbose: bool = False,
-        max_iter: int = -1,
-        sigma: float | None = None,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-        precision: str = "auto",
-        warm_start: bool = False,
-        checkpoint: CheckpointLike | None = None,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            sigma=sigma,
-            tol=tol,
-            shrinking=shrinking,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            engine=engine,
-            precision=precision,
-            checkpoint=checkpoint,
-        )
-        self.C = C
-        self.epsilon = epsilon
-        self.warm_start = warm_start
+    epsilon: float = 0.1
+    warm_start: bool = False
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the flattest f. ``sample_weight`` multiplies C of each row; rows of weight 0 take no part."""
+    def _check(self) -> None:
         check_number("epsilon", self.epsilon, least=0)
         check_flag("warm_start", self.warm_start)
+        super()._check()
 
-        def state(z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
-            return regression(z, upper, float(self.epsilon))
-
-        self._fit(X, y, sample_weight, state, certify_svr)
-        return self
+    def _dual(self, z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
+        return regression(z, upper, float(self.epsilon))
 
 
+@estimator
 class NuSVR(SupportVectorRegressor):
     """Support vector regression with ν (THEORY M10): the width of the tube is found, such that at most ν of the rows
     lie outside it.
@@ -201,55 +166,17 @@ class NuSVR(SupportVectorRegressor):
     """
 
     _form = NU_REGRESSION
+    _certify = certify_nu_svr
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: float = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: str | float = "auto",
-        verbose: bool = False,
-        max_iter: int = -1,
-        sigma: float | None = None,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-        precision: str = "auto",
-        checkpoint: CheckpointLike | None = None,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            sigma=sigma,
-            tol=tol,
-            shrinking=shrinking,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            engine=engine,
-            precision=precision,
-            checkpoint=checkpoint,
-        )
-        self.nu = nu
-        self.C = C
+    nu: float = 0.5
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find f and its tube. ``sample_weight`` multiplies C of each row; rows of weight 0 take no part."""
+    def _check(self) -> None:
         check_nu(self.nu)
+        super()._check()
 
-        def state(z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
-            return nu_regression(z, upper, float(self.nu))
+    def _dual(self, z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
+        return nu_regression(z, upper, float(self.nu))
 
-        solved = self._fit(X, y, sample_weight, state, certify_nu_svr)
-        self.epsilon_ = -solved.machine.rho
-        return self
+    def _keep(self, data: TrainingData, solved: list[Solved]) -> None:
+        super()._keep(data, solved)
+        self.epsilon_ = -solved[0].machine.rho

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from margrove.data.sample import read_values
-from margrove.run.checkpoint import CheckpointLike
+from margrove.estimator import estimator
 from margrove.svm.cross_validation import JudgeOfNumbers
 from margrove.svm.folds import weight_in_fold
 from margrove.svm.grid import Fold, Ladder, ascending, listed_values, prices
@@ -22,6 +21,7 @@ from margrove.svm.svr import SVR
 _EPSILONS = np.array([0.01, 0.1, 0.3])  # times the deviation of y
 
 
+@estimator
 class SVRCV(RegressorMixin, SupportVectorSearch):
     """`SVR` with C, γ and ε chosen by cross-validation, in one computation; see `SVCCV`.
 
@@ -59,56 +59,13 @@ engine_, certificate_
 
     _machine = SVR
 
-    def __init__(
-        self,
-        *,
-        Cs: Any = None,
-        gammas: Any = None,
-        epsilons: Any = None,
-        cv: Any = 5,
-        scoring: Any = None,
-        refit: bool = True,
-        drop_early: bool = False,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: float = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: str | float = "auto",
-        verbose: bool = False,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-        precision: str = "auto",
-        checkpoint: CheckpointLike | None = None,
-    ) -> None:
-        super().__init__(
-            Cs=Cs,
-            gammas=gammas,
-            cv=cv,
-            scoring=scoring,
-            refit=refit,
-            drop_early=drop_early,
-            kernel=kernel,
-            degree=degree,
-            coef0=coef0,
-            tol=tol,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            engine=engine,
-            precision=precision,
-            checkpoint=checkpoint,
-        )
-        self.epsilons = epsilons
+    epsilons: ArrayLike | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Score every cell of the grid; fit the best one on all rows. ``groups`` go to the splitter. ``sample_weight``
         weighs the rows in training and, as in scikit-learn, in scoring."""
         template = self._template()
-        self._check(template)
+        self._check_search(template)
         Cs = None if self.Cs is None else prices(self.Cs)
         given = self.epsilons
         epsilons = None if given is None else ascending("epsilons", listed_values("epsilons", given), least=0)
