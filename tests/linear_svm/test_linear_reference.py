@@ -185,7 +185,7 @@ def test_rows_of_no_price_take_no_part(rng):
         X = np.vstack([made.problem.X, 1e3 * np.ones((2, 4))])
         more = LinearMachine(np.append(machine.target, [1.0, -1.0]), np.append(machine.cost, [0.0, 0.0]))
         for engine in ENGINES:
-            (found,) = solve(replace(made.problem, X=X, machines=(more,)), engine)
+            (found,) = solve(replace(made.problem, rows=X, machines=(more,)), engine)
             assert found.beta[-2:].tolist() == [0, 0]
             assert found.primal == pytest.approx(made.least, rel=1e-3)
 
@@ -194,7 +194,7 @@ def test_sparse_points_are_the_same_points(rng):
     made = made_around(rng, "squared_hinge", "l2", 1.0)
     for engine in ENGINES:
         (dense,) = solve(made.problem, engine)
-        (sparse,) = solve(replace(made.problem, X=sp.csr_matrix(made.problem.X)), engine)
+        (sparse,) = solve(replace(made.problem, rows=sp.csr_matrix(made.problem.X)), engine)
         assert sparse.primal == pytest.approx(dense.primal, rel=1e-4)
 
 
@@ -207,7 +207,7 @@ def test_too_few_passes_say_so_and_keep_a_proof(rng):
 
 def test_numbers_that_overflow_are_told(rng):
     made = made_around(rng, "squared_hinge", "l2", 1.0)
-    (found,) = solve(replace(made.problem, X=made.problem.X * 1e200), "reference")
+    (found,) = solve(replace(made.problem, rows=made.problem.X * 1e200), "reference")
     assert found.status is Status.NONFINITE
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.memory import free_memory
+from margrove.data.rows import Home
 from margrove.errors import EngineError
 from margrove.problem import Problem
 from margrove.run.effort import Effort
@@ -39,6 +40,9 @@ _LACKS = {
     Capability.TIME_LIMIT: ("keeps no clock", "time_limit"),
     Capability.CHECKPOINT: ("writes no checkpoint", "checkpoint"),
 }
+
+# What an engine needs to read rows that are not in memory.
+_READS = {Home.CHUNKS: Capability.CHUNKED, Home.PARTITIONS: Capability.PARTITIONED}
 
 _MOST_CACHE = 4 << 30  # bytes that are taken without being asked for
 
@@ -156,11 +160,14 @@ class BaseEngine:
     can: ClassVar[frozenset[Capability]] = frozenset()
 
     def _solver(self, problem: Problem[Any]) -> Callable[..., Any] | None:
+        home = getattr(getattr(problem, "rows", None), "home", Home.MEMORY)
+        if home in _READS and _READS[home] not in self.can:
+            return None
         own = _solvers.get(self.name, {})
         return next((own[kind] for kind in type(problem).__mro__ if kind in own), None)
 
     def solves(self, problem: Problem[Any]) -> bool:
-        """Return whether a solver is registered for this type of problem."""
+        """Return whether a solver is registered for this type of problem, and the engine can read its rows."""
         return self._solver(problem) is not None
 
     def seconds(self, problem: Problem[Any]) -> float:

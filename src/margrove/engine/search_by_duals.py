@@ -63,7 +63,7 @@ def _solve_unit(
 
 def _dual_problem(problem: SearchProblem, kernel: Kernel, duals: list[Dual]) -> DualProblem:
     return DualProblem(
-        problem.X,
+        problem.rows,
         kernel,
         tuple(duals),
         tol=problem.tol,
@@ -94,7 +94,9 @@ def _held_out_values(
     if kernel.name == "precomputed":
         sums = problem.X[np.ix_(fold.held_out, rows)] @ beta
     else:
-        sums = engine.kernel_sums(kernel, problem.X[fold.held_out], problem.X[rows], beta[None], effort)[:, 0]
+        sums = engine.kernel_sums(
+            kernel, problem.rows.take(fold.held_out), problem.rows.take(rows), beta[None], effort
+        )[:, 0]
     return np.asarray(sums + offset(solution.v, solution.alpha, dual.upper, dual.y))
 
 

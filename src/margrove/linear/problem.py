@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.problem import Problem
+from margrove.data.rows import RowsProblem
 from margrove.status import Status
-from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.kernels import Kernel
 
 Variant = Literal["last", "averaged", "voted"]
 VARIANTS: tuple[Variant, ...] = ("last", "averaged", "voted")
@@ -56,30 +56,27 @@ def machine_names(classes: NDArray[Any]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class CentroidProblem(Problem["LinearSolution"]):
+class CentroidProblem(RowsProblem["LinearSolution"]):
     """L1: the difference of the class means."""
 
-    X: Matrix  # (n, d)
     codes: NDArray[np.int32]  # (n,), classes numbered from 0
     n_classes: int
     weight: NDArray[np.float64] | None = None  # (n,)
 
 
 @dataclass(frozen=True)
-class LeastSquaresProblem(Problem["LinearSolution"]):
+class LeastSquaresProblem(RowsProblem["LinearSolution"]):
     """Least squares on the signs."""
 
-    X: Matrix  # (n, d)
     sign: NDArray[np.int8]  # (machines, n)
     weight: NDArray[np.float64] | None = None  # (n,)
     fit_intercept: bool = True
 
 
 @dataclass(frozen=True)
-class PerceptronProblem(Problem["PerceptronSolution"]):
+class PerceptronProblem(RowsProblem["PerceptronSolution"]):
     """L2: a separating w, sought by correcting mistakes."""
 
-    X: Matrix  # (n, d)
     sign: NDArray[np.int8]  # (machines, n); 0 leaves a row out
     weight: NDArray[np.float64] | None = None  # (n,), the size of a row's corrections
     eta: float = 1.0
@@ -94,10 +91,9 @@ class PerceptronProblem(Problem["PerceptronSolution"]):
 
 
 @dataclass(frozen=True)
-class KernelPerceptronProblem(Problem["KernelPerceptronSolution"]):
-    """L3: the perceptron through a Gram matrix."""
+class KernelPerceptronProblem(RowsProblem["KernelPerceptronSolution"]):
+    """L3: the perceptron through a Gram matrix, which X is itself for kernel "precomputed"."""
 
-    X: Matrix  # (n, d), or the Gram matrix (n, n) itself for kernel "precomputed"
     kernel: Kernel
     sign: NDArray[np.int8]  # (machines, n); 0 leaves a row out
     weight: NDArray[np.float64] | None = None

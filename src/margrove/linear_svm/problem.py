@@ -35,6 +35,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.rows import Matrix, Rows, RowsProblem
 from margrove.problem import Problem
 from margrove.status import Status
 
@@ -74,10 +75,9 @@ class LinearMachine:
 
 
 @dataclass(frozen=True)
-class LinearSvmProblem(Problem["tuple[LinearSvmSolution, ...]"]):
-    """Some machines on the same points."""
+class LinearSvmProblem(RowsProblem["tuple[LinearSvmSolution, ...]"]):
+    """Some machines on the same points: X is dense with contiguous rows or CSR, float32 or float64."""
 
-    X: Any  # (n, d), dense with contiguous rows or CSR, float32 or float64
     machines: tuple[LinearMachine, ...]
     loss: Loss = "squared_hinge"
     penalty: Penalty = "l2"
@@ -123,9 +123,14 @@ class LinearPathProblem(Problem["tuple[tuple[LinearSvmSolution, ...], ...]"]):
     factors: NDArray[np.float64]  # (k,), above 0
     take: Callable[[int, int, LinearSvmSolution], None] | None = None
 
+    @property
+    def rows(self) -> Rows[Any] | Matrix:
+        """The rows of the problem."""
+        return self.problem.rows
+
 
 @dataclass(frozen=True)
-class CrammerSingerProblem(Problem["CrammerSingerSolution"]):
+class CrammerSingerProblem(RowsProblem["CrammerSingerSolution"]):
     """K classes told apart by one machine (THEORY C1, Crammer and Singer 2001):
 
     min ½ Σ_k ‖w_k‖² + ½ Σ_k (b_k/s)² + Σ_i C_i max(0, max_{k ≠ z_i} 1 + f_k(x_i) − f_{z_i}(x_i))
@@ -134,7 +139,6 @@ class CrammerSingerProblem(Problem["CrammerSingerSolution"]):
     D(β) = Σ_i β_{i z_i} − ½ Σ_k ‖Σ_i β_ik x_i‖² − ½ s² Σ_k (Σ_i β_ik)²
     """
 
-    X: Any
     codes: NDArray[np.int32]  # (n,), classes numbered from 0
     n_classes: int
     cost: NDArray[np.float64]  # (n,)

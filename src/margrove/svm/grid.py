@@ -62,8 +62,8 @@ class UnitSolution:
 
 @dataclass(frozen=True)
 class SearchProblem(RowsProblem[Status]):
-    """Units that share their points. ``take`` is handed each unit's number and solution as it ends. X is the Gram matrix
-    (n, n) for the one kernel "precomputed"."""
+    """Units that share their points. ``take`` is handed each unit's number and solution as it ends. X is the Gram
+    matrix (n, n) for the one kernel "precomputed"."""
 
     kernels: tuple[Kernel, ...]
     ladders: tuple[Ladder, ...]
