@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -36,8 +37,8 @@ from margrove import (
     load_penguins,
 )
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
+from margrove.run import slices
 from margrove.run.progress import watched
-from margrove.run.slices import forget_interruption
 from margrove.status import Status
 
 
@@ -223,16 +224,47 @@ class InterruptedStump(DecisionStump):
 def test_an_interruption_keeps_the_rounds_that_are_done(clouds):
     X, y = clouds(2)
     InterruptedStump.n_left = 3
-    try:
-        with pytest.warns(ConvergenceWarning, match="'interrupted' after 3 of 50 rounds"):
-            model = AdaBoostClassifier(InterruptedStump()).fit(X, y)
-        forget_interruption()
-        assert model.n_estimators_ == 3
-        assert model.score(X, y) > 0.5
-        with pytest.raises(KeyboardInterrupt, match="before the first learner was done"):
-            AdaBoostClassifier(InterruptedStump()).fit(X, y)
-    finally:
-        forget_interruption()
+    with pytest.warns(ConvergenceWarning, match="'interrupted' after 3 of 50 rounds"):
+        model = AdaBoostClassifier(InterruptedStump()).fit(X, y)
+    assert model.n_estimators_ == 3
+    assert model.score(X, y) > 0.5
+    with pytest.raises(KeyboardInterrupt, match="before the first learner was done"):
+        AdaBoostClassifier(InterruptedStump()).fit(X, y)
+
+
+def test_an_interruption_ends_the_boosting_of_a_search(clouds):
+    """A clone is fitted by a search, which must not score half of the rounds."""
+    X, y = clouds(2)
+    InterruptedStump.n_left = 3
+    with pytest.raises(KeyboardInterrupt):
+        clone(AdaBoostClassifier(InterruptedStump())).fit(X, y)
+    assert InterruptedStump.n_left == 0
+
+
+class HalfPerceptron(Perceptron):
+    """Ctrl-C is pressed in its solve, after so many."""
+
+    n_left = 0
+
+    def fit(self, X, y, sample_weight=None):
+        with watched(_press if type(self).n_left == 0 else None):
+            type(self).n_left -= 1
+            return super().fit(X, y, sample_weight)
+
+
+def _press(progress):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_learner_is_no_round(clouds, monkeypatch):
+    monkeypatch.setattr(slices, "SLICE", 1e-5)
+    X, y = clouds(2, noise=0.3)
+    HalfPerceptron.n_left = 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # no learner separates the clouds
+        model = AdaBoostClassifier(HalfPerceptron(max_iter=1000)).fit(X, y)
+    assert model.status_ is Status.INTERRUPTED
+    assert [each.status_ for each in model.estimators_] == ["max_iter"] * 2
 
 
 class SlowToJudge(GaussianNB):

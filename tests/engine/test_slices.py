@@ -12,11 +12,27 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import cross_val_score
 
-from margrove import KernelPerceptron, Perceptron
-from margrove.errors import ConvergenceWarning
+import margrove
+from margrove import (
+    SVC,
+    SVCCV,
+    SVR,
+    DecisionTreeClassifier,
+    KernelPerceptron,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    NuSVC,
+    OneClassSVM,
+    OneVsRestClassifier,
+    Perceptron,
+)
+from margrove.errors import ConvergenceWarning, ParameterError
 from margrove.run import slices
+from margrove.run.effort import Effort, Interruptible, on_interrupt
 from margrove.run.progress import watched
 from margrove.run.slices import run_in_slices
 from margrove.status import Status, worst
@@ -68,27 +84,106 @@ def interrupted_soon():
         thread.join()
 
 
-@pytest.fixture(autouse=True)
-def _no_interrupt_before(monkeypatch):
-    monkeypatch.setattr(slices, "_interrupted_at", -1e9)
+def press_once(seconds):
+    """A solve in which Ctrl-C is pressed at once."""
+    raise KeyboardInterrupt
+
+
+def test_keep_ends_a_solve_with_its_status():
+    assert Effort().on_interrupt == "keep"
+    assert run_in_slices(press_once, Effort(on_interrupt="keep")) is Status.INTERRUPTED
+
+
+def test_raise_lets_ctrl_c_through():
+    with pytest.raises(KeyboardInterrupt):
+        run_in_slices(press_once, Effort(on_interrupt="raise"))
+
+
+def test_a_block_sets_the_policy_and_gives_it_back():
+    with on_interrupt("raise"):
+        with on_interrupt("keep"):
+            assert run_in_slices(press_once, Effort()) is Status.INTERRUPTED
+        with pytest.raises(KeyboardInterrupt):
+            run_in_slices(press_once, Effort())
+    assert Effort().on_interrupt == "keep"
+
+
+@pytest.mark.parametrize("wrong", ["stop", None, 1])
+def test_other_policies_are_refused(wrong):
+    with pytest.raises(ParameterError, match=r"on_interrupt is .*; it must be one of 'keep', 'raise'"):
+        Effort(on_interrupt=wrong)
+    with pytest.raises(ParameterError, match=r"policy is .*; it must be one of 'keep', 'raise'"), on_interrupt(wrong):
+        pass
 
 
 def test_ctrl_c_ends_a_search_too(endless):
-    """A fold that was broken off must not be scored as if it were whole."""
+    """An interrupted fold must not be scored as if it were whole."""
     started = time.monotonic()
     with interrupted_soon(), pytest.raises(KeyboardInterrupt):
         cross_val_score(Perceptron(max_iter=10**7, time_limit=60), *endless, cv=5)
     assert time.monotonic() - started < 50
 
 
-def test_ctrl_c_ends_a_loop_of_fits_too(endless, monkeypatch):
-    """The fit at hand keeps its model, the next is not begun."""
-    monkeypatch.setattr(slices, "SAME_WORK", 3600.0)  # however slow the machine is
+def test_ctrl_c_ends_a_loop_of_fits_if_asked(endless):
+    begun = []
+
+    def fit(learner):
+        begun.append(learner)
+        return learner.fit(*endless)
+
+    with interrupted_soon(), pytest.raises(KeyboardInterrupt), on_interrupt("raise"):
+        list(map(fit, LONG))
+    assert len(begun) == 1
+
+
+def test_a_fit_after_an_interrupted_one_is_begun(endless):
     learner = Perceptron(max_iter=10**7, time_limit=60)
     with interrupted_soon(), pytest.warns(ConvergenceWarning, match="interrupted"):
         learner.fit(*endless)
-    with pytest.raises(KeyboardInterrupt, match="the solve before this one was interrupted"):
-        learner.fit(*endless)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        assert learner.set_params(max_iter=2).fit(*endless).status_ == "max_iter"
+
+
+def at_first_report(progress):
+    raise KeyboardInterrupt
+
+
+INTERRUPTED = [
+    Perceptron(max_iter=10**7),
+    KernelPerceptron(max_iter=10**7, kernel="linear"),
+    SVC(tol=1e-9),
+    NuSVC(nu=0.3, tol=1e-9),
+    SVR(tol=1e-9),
+    OneClassSVM(tol=1e-9),
+    LinearSVC(tol=1e-12),
+    LinearSVR(tol=1e-12),
+    SVCCV(Cs=[1.0, 10.0], refit=False),
+    LinearSVCCV(Cs=[1.0, 10.0], refit=False),
+    DecisionTreeClassifier(),
+    OneVsRestClassifier(SVC(tol=1e-9)),
+]
+
+
+@pytest.mark.parametrize("learner", INTERRUPTED, ids=lambda learner: type(learner).__name__)
+def test_ctrl_c_ends_the_fit_of_a_clone_by_an_exception(learner, endless, monkeypatch):
+    """A clone is fitted by a search or an ensemble."""
+    monkeypatch.setattr(slices, "SLICE", 1e-4)
+    X, y = endless[0][:1000], endless[1][:1000]
+    with watched(at_first_report), pytest.warns(ConvergenceWarning, match="interrupted"):
+        assert learner.fit(X, y).status_ == "interrupted"
+    with watched(at_first_report), pytest.raises(KeyboardInterrupt):
+        clone(learner).fit(X, y)
+    with watched(at_first_report), on_interrupt("keep"), pytest.warns(ConvergenceWarning, match="interrupted"):
+        assert clone(learner).fit(X, y).status_ == "interrupted"
+
+
+def test_every_estimator_knows_that_it_is_a_clone():
+    """Or Ctrl-C in a search of scikit-learn would end one of its fits only."""
+    public = [getattr(margrove, name) for name in margrove.__all__]
+    learners = [each for each in public if isinstance(each, type) and issubclass(each, BaseEstimator)]
+    with_time_limit = [each for each in learners if "time_limit" in each._get_param_names()]
+    assert len(with_time_limit) > 10
+    assert [cls.__name__ for cls in with_time_limit if not issubclass(cls, Interruptible)] == []
 
 
 @pytest.mark.parametrize("learner", LONG, ids=repr)
@@ -129,7 +224,7 @@ def test_slices_end_on_the_first_status():
         calls.append(seconds)
         return Status.CONVERGED if len(calls) == 3 else None
 
-    assert run_in_slices(advance) is Status.CONVERGED
+    assert run_in_slices(advance, Effort()) is Status.CONVERGED
     assert len(calls) == 3
 
 

@@ -27,6 +27,5 @@ def ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManag
 
         with watched(press):
             yield
-        slices.forget_interruption()
 
     return pressed

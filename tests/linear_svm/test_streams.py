@@ -19,7 +19,6 @@ from margrove.data import read_chunks
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.linear_svm.problem import LOSSES, implied_pull
 from margrove.linear_svm.pulls import KAPPA_OF_SQUARES, proximal_pull
-from margrove.run import slices
 from margrove.run.progress import watched
 
 CLASS_LOSSES = ("hinge", "squared_hinge")
@@ -599,7 +598,7 @@ def test_a_limit_keeps_the_best_model_and_its_gap():
     assert len(late.predict(X)) == len(X)
 
 
-def test_ctrl_c_keeps_the_best_model(monkeypatch):
+def test_ctrl_c_keeps_the_best_model():
     X, y = rows_of(20)
     walks = []
 
@@ -612,7 +611,6 @@ def test_ctrl_c_keeps_the_best_model(monkeypatch):
 
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = LinearSVC(loss="hinge", tol=1e-9).fit_stream(chunks)
-    slices.forget_interruption()
     assert model.status_ == "interrupted"
     assert 0 < model.gap_[0] < 1 or model.primal_[0] < 300
 

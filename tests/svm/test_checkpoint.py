@@ -53,13 +53,6 @@ def noise():
 def short_slices(monkeypatch):
     """So that there is an occasion to look around in fits that take no time."""
     monkeypatch.setattr(slices, "SLICE", 1e-4)
-    yield
-    forget_ctrl_c()
-
-
-def forget_ctrl_c():
-    """Or the next solve would be taken for a part of the interrupted work."""
-    slices._interrupted_at = -slices.SAME_WORK
 
 
 def break_off(model, *data, steps=400):
@@ -235,7 +228,6 @@ def test_ctrl_c_and_a_time_limit_leave_one(noise, path, short_slices):
     model = SVC(C=100.0, gamma=0.3, tol=1e-4, checkpoint=path)
     with watched(press), pytest.warns(ConvergenceWarning, match="interrupted"):
         model.fit(X, y)
-    forget_ctrl_c()
     assert path.exists()
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         clone(model).set_params(time_limit=1e-4).fit(X, y)
@@ -579,7 +571,6 @@ def test_an_interrupted_search_goes_on(noise, path, short_slices, entered, monke
     model = SVCCV(**GRID, checkpoint=path)
     with watched(press), pytest.warns(ConvergenceWarning, match="interrupted"):
         model.fit(X, y)
-    forget_ctrl_c()
     assert path.exists()
     model.fit(X, y)
     assert len(entered) == units

@@ -166,7 +166,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         """
         self._check_parameters()
         check_engine(self.engine)
-        effort = Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
+        effort = Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
         learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)
         with self._left_as_it_was():
             self._boost(learner, X, y, sample_weight, effort)

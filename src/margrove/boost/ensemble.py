@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.boost.learners import fitted_tree
 from margrove.boost.model import BoostModel
 from margrove.errors import ConvergenceWarning, ParameterError, level_of_caller
+from margrove.run.effort import Interruptible
 from margrove.status import Status
 from margrove.tree.settings import DrawnSeed
 
@@ -25,7 +26,7 @@ from margrove.tree.settings import DrawnSeed
 LARGEST_RATE = 5.0
 
 
-class Ensemble(DrawnSeed, BaseEstimator):
+class Ensemble(DrawnSeed, Interruptible, BaseEstimator):
     """What boosted ensembles share. Not a learner by itself."""
 
     estimator: Any

@@ -17,6 +17,7 @@ from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned
 from margrove.engine import Effort, Engine, choose
 from margrove.errors import InputError, ParameterError
+from margrove.run.effort import on_interrupt
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
 from margrove.status import Status
@@ -71,7 +72,8 @@ def boost_any(owner: Any, learner: Any, asked: Asked, X: Any, effort: Effort, be
         if t < len(before):
             fitted = before[t]
         else:
-            fitted.fit(X_rows, label, sample_weight=weight * scale)
+            with on_interrupt("raise"):  # half a learner is no round
+                fitted.fit(X_rows, label, sample_weight=weight * scale)
         held_out = None if X_held_out is None else codes_of(fitted, X_held_out, classes)
         return Learned(fitted, codes_of(fitted, X_rows, classes), held_out)
 
@@ -88,7 +90,7 @@ def boost_any(owner: Any, learner: Any, asked: Asked, X: Any, effort: Effort, be
     while status is None and len(boosting.learners) < len(before):
         status = boosting.step()
     if status is None:
-        status = run_in_slices(advance, time_limit=effort.time_limit)
+        status = run_in_slices(advance, effort)
     rounds, estimators = boosting.rounds, boosting.learners
     model = None
     # A tree that saw a class only with weight 0 has fewer classes; such trees cannot form one Grove.

@@ -23,6 +23,7 @@ from margrove.certificate import Certificate
 from margrove.data.sample import settle_weights
 from margrove.engine import Effort, check_engine, choose, fitted_by
 from margrove.errors import check_choice, check_number, check_whole
+from margrove.run.effort import on_interrupt
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
 from margrove.status import Status
@@ -128,7 +129,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         check_number("learning_rate", self.learning_rate, above=0, most=LARGEST_RATE)
         check_choice("loss", self.loss, LOSSES)
         check_engine(self.engine)
-        effort = Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
+        effort = Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
         learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)
         with self._left_as_it_was():
             self._boost(learner, X, y, sample_weight, effort)
@@ -146,7 +147,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
             else self._fitter(learner, X, target, generator)
         )
         course = _Course(self, target, weight, learn, generator)
-        status = run_in_slices(course.advance, time_limit=effort.time_limit)
+        status = run_in_slices(course.advance, effort)
         self._keep(learner, course, status)
 
     def _is_plain(self, learner: Any, X: Any) -> bool:
@@ -154,7 +155,8 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         return is_plain_tree(learner, self.engine) and not (learner.criterion == "absolute_error" and sp.issparse(X))
 
     def _grower(self, learner: DecisionTree, cells: Cells, target: NDArray[np.float64], effort: Effort) -> Learn:
-        effort = replace(effort, time_limit=None)  # of all rounds together
+        # The time limit is of all rounds together, and half a tree is no round.
+        effort = replace(effort, time_limit=None, on_interrupt="raise")
 
         def learn(draw: Draw) -> tuple[TreeModel, NDArray[np.float64]]:
             problem = _drawn_problem(learner, cells, target, draw())
@@ -171,7 +173,8 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         def learn(draw: Draw) -> tuple[Any, NDArray[np.float64]]:
             fitted = seeds.give(clone(learner))  # of the same generator as the rows, and before them
             drawn = draw()
-            fitted.fit(taken_rows(X, drawn), target[drawn])
+            with on_interrupt("raise"):  # half a learner is no round
+                fitted.fit(taken_rows(X, drawn), target[drawn])
             return fitted, np.asarray(fitted.predict(X), dtype=np.float64)
 
         return learn

@@ -10,14 +10,14 @@ from margrove.engine.protocol import Engine
 from margrove.engine.registry import check_engine, choose
 from margrove.estimator import estimator, fitted, fixed
 from margrove.problem import Problem
-from margrove.run.effort import Effort
+from margrove.run.effort import Effort, Interruptible
 from margrove.status import Status
 
 S = TypeVar("S")
 
 
 @estimator
-class RunsOnEngine(BaseEstimator):
+class RunsOnEngine(Interruptible, BaseEstimator):
     """The parameters that say where and how long a fit runs. Base class of estimators."""
 
     time_limit: float | None = fixed(None)
@@ -33,7 +33,7 @@ class RunsOnEngine(BaseEstimator):
 
     def _effort(self) -> Effort:
         """Return how much a solve may cost."""
-        return Effort(self.time_limit, self.n_jobs)
+        return Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
 
     def _solve(self, problem: Problem[S]) -> S:
         """Solve the problem on the engine that is given or chosen; keep the engine's name as ``engine_``."""

@@ -46,6 +46,7 @@ from margrove.linear_svm.problem import (
     is_squared,
 )
 from margrove.linear_svm.stream_problem import StreamSolution
+from margrove.run.effort import Interruptible
 from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
@@ -63,7 +64,7 @@ Problem: TypeAlias = LinearSvmProblem | CrammerSingerProblem
 Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolution] | Sequence[StreamSolution]
 
 
-class LinearSupportVectorMachine(BaseEstimator):
+class LinearSupportVectorMachine(Interruptible, BaseEstimator):
     """What every linear SVM here has. Not a learner by itself."""
 
     coef_: Any
@@ -118,7 +119,7 @@ class LinearSupportVectorMachine(BaseEstimator):
         check_choice("solver", self.solver, SOLVERS)
         check_choice("dual", self.dual, ("auto", True, False))
         check_engine(self.engine)
-        return Effort(self.time_limit, self.n_jobs)
+        return Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
 
     def _settled_solver(self, penalty: Penalty, d: int) -> Solver:
         """``solver``, as far as ``dual`` settles it."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from margrove.errors import ConvergenceWarning, DataWarning, level_of_caller
+from margrove.run.effort import on_interrupt
 from margrove.status import Status, worst
 from margrove.svm.cross_validation import CrossValidatedSearch
 from margrove.svm.folds import Splits
@@ -142,7 +143,7 @@ class LinearSearch(CrossValidatedSearch):
         if not self.refit or self.status_ is Status.INTERRUPTED or not hasattr(self, "best_params_"):
             return
         start = time.perf_counter()
-        with warnings.catch_warnings():
+        with on_interrupt(self._on_interrupt), warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the search has told it
             template.set_params(time_limit=self.time_limit, **self.best_params_)
             self.best_estimator_ = template.fit(X, y, sample_weight).set_params(time_limit=None)

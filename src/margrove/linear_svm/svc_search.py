@@ -152,7 +152,9 @@ max_iter, regularize_intercept, solver, n_jobs, engine
         self._forget()
         start = time.perf_counter()
         with towards(float(self.tol)):
-            self.engine_ = table.fill(self.engine, Effort(self.time_limit, self.n_jobs))
+            self.engine_ = table.fill(
+                self.engine, Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
+            )
         seconds = time.perf_counter() - start
         told = _Told(multi_class=self.multi_class)
         judge = Judge(told, self, sample, (X, y, sample_weight), splits, is_by_class=not is_joint(self))

@@ -149,7 +149,9 @@ regularize_intercept, solver, n_jobs, engine
         self._forget()
         start = time.perf_counter()
         with towards(float(self.tol)):
-            self.engine_ = table.fill(self.engine, Effort(self.time_limit, self.n_jobs))
+            self.engine_ = table.fill(
+                self.engine, Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
+            )
         seconds = time.perf_counter() - start
         self.status_ = table.status
         self._keep_table(table, JudgeOfNumbers(_Told(), self, values, (X, y), splits).scores, seconds)

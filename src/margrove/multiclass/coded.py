@@ -31,6 +31,7 @@ from margrove.multiclass.machines import (
     fit_machines,
 )
 from margrove.multiclass.problem import columns_of
+from margrove.run.effort import Interruptible, on_interrupt
 from margrove.status import Status
 from margrove.svm.layout import machine_names
 from margrove.svm.svc import SVC
@@ -47,7 +48,7 @@ def _gives_probabilities(model: CodedClassifier) -> bool:
     return True
 
 
-class CodedClassifier(ClassifierMixin, BaseEstimator):
+class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     """What the three schemes share. Not a learner by itself."""
 
     _scheme = "code"  # as a support vector classifier calls it
@@ -103,7 +104,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator):
             X = np.asarray(X)
         names = machine_names(classes, code)
         question = Question(X, labels, sample_weight, len(labels), code, columns_of(code, codes), names, self._scheme)
-        machines = fit_machines(estimator, question, Fitting(type(self).__name__, self.n_jobs, self.verbose))
+        with on_interrupt(self._on_interrupt):  # the machines are clones
+            machines = fit_machines(estimator, question, Fitting(type(self).__name__, self.n_jobs, self.verbose))
         self._keep(classes, code, machines, X.shape[1] if machines.is_pairwise else None)
         return self
 

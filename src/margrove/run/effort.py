@@ -1,24 +1,63 @@
-"""How much a solve may cost."""
+"""How much a solve may cost, and what Ctrl-C does to it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from margrove.errors import ParameterError, check_number, check_whole
+from margrove.errors import ParameterError, check_choice, check_number, check_whole
+
+OnInterrupt = Literal["keep", "raise"]
+_POLICIES = ("keep", "raise")
+_policy: ContextVar[OnInterrupt | None] = ContextVar("on_interrupt", default=None)
+
+
+@contextmanager
+def on_interrupt(policy: OnInterrupt) -> Iterator[None]:
+    """Set what Ctrl-C does to the fits inside the block.
+
+    Parameters
+    ----------
+    policy : {"keep", "raise"}
+        ``keep`` ends the fit with the status ``interrupted`` and keeps the model so far; the program goes on. ``raise``
+        lets KeyboardInterrupt through: for a loop of fits that Ctrl-C should end as a whole.
+
+    Examples
+    --------
+    >>> from margrove import SVC
+    >>> from margrove.run.effort import on_interrupt
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> with on_interrupt("raise"):
+    ...     models = [SVC(C=C).fit(X, y) for C in (1, 10, 100)]
+    """
+    check_choice("policy", policy, _POLICIES)
+    before = _policy.set(policy)
+    try:
+        yield
+    finally:
+        _policy.reset(before)
+
+
+def interrupt_policy(default: OnInterrupt = "keep") -> OnInterrupt:
+    """Return the policy of the innermost `on_interrupt` block, ``default`` outside of any."""
+    return _policy.get() or default
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a solve may cost, and who is called while it runs."""
+    """How much a solve may cost, who is called while it runs, and what Ctrl-C does to it."""
 
     time_limit: float | None = None  # seconds
     n_jobs: int | None = None  # threads; None means all
     # Called between slices with a function that returns the present state without disturbing the solve: α of each
     # machine, for duals. A search passes a function that returns None: its units are handed over as they end.
     look_around: Callable[[Callable[[], Any]], None] | None = None
+    # "keep" ends the solve with Status.INTERRUPTED and what it has; "raise" lets KeyboardInterrupt through.
+    on_interrupt: OnInterrupt = field(default_factory=interrupt_policy)
 
     def __post_init__(self) -> None:
         if self.time_limit is not None and not (isinstance(self.time_limit, float) and self.time_limit == math.inf):
@@ -27,3 +66,23 @@ class Effort:
             check_whole("n_jobs", self.n_jobs, least=-(2**31), cure="-1 means all threads, as does None.")
         if self.n_jobs == 0:
             raise ParameterError("n_jobs is 0; it must be a number of threads, -1 for all of them, or None.")
+        check_choice("on_interrupt", self.on_interrupt, _POLICIES)
+
+
+class Interruptible:
+    """Mixin of estimators: Ctrl-C keeps the model of a fit, but not that of a clone.
+
+    A clone is fitted by a search, a cross-validation or an ensemble, which must not score half a model as a whole one:
+    there KeyboardInterrupt goes through and ends the whole search. `on_interrupt` overrides both.
+    """
+
+    _is_clone = False
+
+    def __sklearn_clone__(self) -> Any:
+        made = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
+        made._is_clone = True
+        return made
+
+    @property
+    def _on_interrupt(self) -> OnInterrupt:
+        return interrupt_policy("raise" if self._is_clone else "keep")

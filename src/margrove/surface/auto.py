@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data import Table
-from margrove.run.slices import forget_interruption
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS, Candidate
 from margrove.surface.auto_trial import NO_SCORE, Field, InterruptedTrialError, Trial, tried
 from margrove.surface.budget import Budget
@@ -188,7 +187,6 @@ class Contest:
                 if is_sample:
                     self._try_again(last)
         except (InterruptedTrialError, KeyboardInterrupt):  # in a trial, or between two
-            forget_interruption()
             is_interrupted = True
         left = self._budget.left + _OVERRUN * self._budget.seconds
         for trial in [trial for trial in self._trials.values() if trial.is_scored]:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.errors import MargroveError
-from margrove.run.slices import forget_interruption
 from margrove.status import Status
 from margrove.surface.answers import Answers, answered, joined
 from margrove.surface.auto import Asked, Contest, Result
@@ -210,7 +209,6 @@ class Search:
         try:
             return joined([self.ask(trial, self._rest(test), test) for test in tests]).scores
         except KeyboardInterrupt:
-            forget_interruption()
             return None
         except MargroveError as error:
             self._notes.append(f"no scores of the rows: {error}")
@@ -258,7 +256,6 @@ class Search:
         try:
             answers = self.ask(trial, rest, test)
         except KeyboardInterrupt:
-            forget_interruption()
             self._notes.append("not estimated: interrupted")
             return replace(result, is_interrupted=True)
         except (MargroveError, MemoryError) as error:
@@ -307,7 +304,6 @@ class Search:
                 try:
                     parts.append(self.ask(trial, some, test))
                 except KeyboardInterrupt:
-                    forget_interruption()
                     return points
                 except MargroveError:  # so few rows may lack a class
                     break

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from margrove.data import Table
 from margrove.errors import MargroveError, ParameterError
-from margrove.run.slices import forget_interruption
 from margrove.status import Status
 from margrove.surface.auto_candidates import Candidate
 from margrove.surface.budget import Budget
@@ -180,7 +179,6 @@ def tried(
                 trial = replace(trial, params=params, found=found if before is None else before.found)
                 trial = _validated(field, trial, budget, meter)
     except KeyboardInterrupt as error:
-        forget_interruption()
         raise InterruptedTrialError from error
     except (MargroveError, MemoryError) as error:  # the others may still do
         status, note = "failed", error_in_shell(error) or type(error).__name__
@@ -193,7 +191,6 @@ def tried(
 def _heed(model: Any) -> Status:
     status: Status = learner_of(model).status_
     if status is Status.INTERRUPTED:
-        forget_interruption()
         raise InterruptedTrialError
     return status
 
@@ -351,7 +348,6 @@ def _searched(
         title = f"{candidate.title}, searching {' and '.join(question.names)}"
         found = search(question, field.table, seed=field.seed, seconds=seconds, meter=meter, title=title)
         if found.status is Status.INTERRUPTED:
-            forget_interruption()
             raise InterruptedTrialError
         return found
 
@@ -394,7 +390,6 @@ def _searched_numbers(field: Field, candidate: Candidate, budget: Budget, meter:
     X = field.preparation.encoder().fit(field.table).transform(field.table.take(rows))
     machine.fit(X, y)
     if machine.status_ is Status.INTERRUPTED:
-        forget_interruption()
         raise InterruptedTrialError
     if np.isnan(machine.cv_results_["mean_test_score"]).all():
         return {"C": spread, "epsilon": 0.1 * spread}

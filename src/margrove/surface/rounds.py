@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data import Table
-from margrove.run.slices import forget_interruption
 from margrove.status import Status
 from margrove.surface.answers import Answers, answered, joined
 from margrove.surface.budget import Budget, budget_words
@@ -171,8 +170,6 @@ class Tuning:
     def _heed(self, status: Status) -> bool:
         """Ctrl-C ends the searching and estimating, not the command: the fit comes next."""
         self._statuses.append(status)
-        if status is Status.INTERRUPTED:
-            forget_interruption()
         return status is Status.INTERRUPTED
 
     def _was_interrupted(self) -> bool:

@@ -15,7 +15,6 @@ import numpy as np
 from margrove.data import Table
 from margrove.engine import Effort
 from margrove.run.progress import Course
-from margrove.run.slices import forget_interruption
 from margrove.status import Status
 from margrove.surface import record
 from margrove.surface.auto_candidates import CLASSIFIERS, REGRESSORS
@@ -275,7 +274,6 @@ def _fit(
         # The file keeps what was recomputed, not what the solver says of itself.
         learner.certificate_ = proof.certificate
     if learner.status_ is Status.INTERRUPTED:
-        forget_interruption()  # what comes now is another piece of work
         screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
     return model, proof, warnings
 

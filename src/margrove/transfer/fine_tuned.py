@@ -180,6 +180,8 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         course = tuner.train(
             plan, lambda rows: self.preparation_.pixels([pictures[i] for i in rows]), codes, split, record, left
         )
+        if course.status is Status.INTERRUPTED and self._on_interrupt == "raise":
+            raise KeyboardInterrupt
         self.course_, self.status_, self.engine_ = course.lines, course.status, "torch"
         self.n_iter_ = len(course.lines)
         self.weights_, self._tuner = tuner.weights(), tuner

@@ -26,6 +26,7 @@ from sklearn.base import BaseEstimator
 
 from margrove.errors import InputError, MissingExtraError, ParameterError, shown
 from margrove.run.checkpoint import fingerprint
+from margrove.run.effort import Interruptible
 from margrove.transfer.preparation import Preparation
 
 BUILT_IN = "efficientnet_lite0"
@@ -49,7 +50,7 @@ class Cut:
     precision: str = "float32"
 
 
-class RunsNetwork(BaseEstimator):
+class RunsNetwork(Interruptible, BaseEstimator):
     """An estimator of pictures that keeps a network as it runs, and opens it anew where it has none."""
 
     _KEPT = ("_network", "_network_cut", "_tuner")  # as they run: a session of ONNX Runtime, a module on a device

@@ -23,6 +23,7 @@ from margrove.certificate import Certificate
 from margrove.data.table import Table
 from margrove.engine import Effort, Engine, check_engine, choose, fitted_by
 from margrove.errors import ConvergenceWarning, InputError, ParameterError, check_whole, level_of_caller
+from margrove.run.effort import Interruptible
 from margrove.status import Status
 from margrove.tree.certificate import solver_certificate
 from margrove.tree.export import to_c, to_dataframe, to_python, to_sql
@@ -48,7 +49,7 @@ _WHY_NAMES = (
 )
 
 
-class DecisionTree(DrawnSeed, BaseEstimator):
+class DecisionTree(DrawnSeed, Interruptible, BaseEstimator):
     """What the trees share. Not a learner by itself."""
 
     criterion: Any
@@ -101,7 +102,7 @@ class DecisionTree(DrawnSeed, BaseEstimator):
         criterion = self._settled_criterion()
         check_prune(self.prune, criterion)
         check_engine(self.engine)
-        effort = Effort(time_limit=self.time_limit, n_jobs=self.n_jobs)
+        effort = Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
         self._draw_seed()
         cells = self._learn(X)
         if cells.sparse is not None and criterion == "absolute_error":

@@ -78,7 +78,7 @@ def _(engine: Engine, problem: BoostProblem, effort: Effort) -> BoostSolution:
                 return Status.EARLY_STOPPED
         return _ENDS[booster.end()] if is_done else None
 
-    status = run_in_slices(advance, time_limit=effort.time_limit)
+    status = run_in_slices(advance, effort)
     taken.append(booster.take())
     rounds = {name: np.concatenate([part[name] for part in taken]) for name in ("error", "vote", "training_error")}
     history = Rounds(

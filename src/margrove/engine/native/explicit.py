@@ -56,8 +56,13 @@ def solve_by_weights(problem: DualProblem, effort: Effort) -> tuple[DualSolution
     until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
     found, machines = [], []
     for machine in problem.machines:
+        is_interrupted = any(solution.status is Status.INTERRUPTED for solution in found)
+        if is_interrupted:  # the machines that are left end at once, with what they have
+            until = time.monotonic()
         left = None if until is None else max(1e-3, until - time.monotonic())
         solution = _solved(problem, machine, replace(effort, time_limit=left))
+        if is_interrupted and solution.status is Status.TIME_LIMIT:
+            solution = replace(solution, status=Status.INTERRUPTED)
         found.append(solution)
         machines.append(replace(machine, alpha=solution.alpha))
     ended = (Status.CONVERGED, Status.TIME_LIMIT, Status.INTERRUPTED)

@@ -162,11 +162,7 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
             )
         return _end(solver, machines, problem.max_iter)
 
-    status = run_in_slices(
-        advance,
-        time_limit=effort.time_limit,
-        look_around=lambda: _tell("perceptron", solver, machines, problem.max_iter),
-    )
+    status = run_in_slices(advance, effort, lambda: _tell("perceptron", solver, machines, problem.max_iter))
     return _perceptron_solution(problem, solver, status)
 
 
@@ -236,11 +232,7 @@ def _(engine: Engine, problem: KernelPerceptronProblem, effort: Effort) -> Kerne
             solver.supply(wanted, called(kernel.function, problem.X, problem.X[wanted : wanted + 1])[:, 0].copy())
         return _end(solver, machines, problem.max_iter)
 
-    status = run_in_slices(
-        advance,
-        time_limit=effort.time_limit,
-        look_around=lambda: _tell("kernel perceptron", solver, machines, problem.max_iter),
-    )
+    status = run_in_slices(advance, effort, lambda: _tell("kernel perceptron", solver, machines, problem.max_iter))
     alpha = np.array([solver.alpha(machine) for machine in machines])
     decision = np.array([solver.decision(machine) for machine in machines])
     return KernelPerceptronSolution(

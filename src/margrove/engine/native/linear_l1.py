@@ -51,11 +51,7 @@ def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSoluti
         report(Progress("linear svm", float(ended), float(len(standings)), gap, "gap", problem.tol))
 
     with blas_held_back():
-        reason = run_in_slices(
-            lambda seconds: Status.CONVERGED if solver.run(seconds, threads) else None,
-            time_limit=effort.time_limit,
-            look_around=tell,
-        )
+        reason = run_in_slices(lambda seconds: Status.CONVERGED if solver.run(seconds, threads) else None, effort, tell)
     return tuple(_l1_solution(solver.finish(k), reason) for k in machines)
 
 
@@ -107,11 +103,7 @@ def _(engine: Engine, problem: CrammerSingerProblem, effort: Effort) -> CrammerS
         gap = 1.0 if np.isinf(primal) else relative_gap(primal, dual)
         report(Progress("crammer singer", float(passes), float(problem.max_iter), gap, "gap", problem.tol))
 
-    reason = run_in_slices(
-        lambda seconds: Status.CONVERGED if solver.run(seconds, threads) else None,
-        time_limit=effort.time_limit,
-        look_around=tell,
-    )
+    reason = run_in_slices(lambda seconds: Status.CONVERGED if solver.run(seconds, threads) else None, effort, tell)
     state = solver.finish(threads)
     return CrammerSingerSolution(
         w=state["w"],

@@ -190,7 +190,7 @@ def climb(
         report(Progress("linear svm", float(machines.ended), float(total), float(machines.gap), "gap"))
 
     with blas_held_back():
-        reason = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
+        reason = run_in_slices(advance, effort, tell)
     found = [
         _reached(problem, machine, machines.rungs(k), factors, reason, choice)
         for k, machine in enumerate(problem.machines)

@@ -62,7 +62,7 @@ def _(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
         report(Progress("search", float(search.solved), float(problem.n_cells)))
 
     with blas_held_back():
-        return run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
+        return run_in_slices(advance, effort, tell)
 
 
 @register(NAME, LeaveOneOutProblem)
@@ -86,22 +86,21 @@ def _(engine: Engine, problem: LeaveOneOutProblem, effort: Effort) -> tuple[Left
         gram = np.ascontiguousarray(gram)
         found: list[LeftOut] = []
         total = sum(int((machine.alpha > 0).sum()) for machine in problem.machines)
-        left = effort.time_limit
+        left = effort
         for machine in problem.machines:
             start = time.monotonic()
-            found.append(_left_out(problem, machine, gram, threads, left, total))
+            found.append(_left_out(problem, machine, gram, left, total))
             if found[-1].status is not Status.CONVERGED:
                 nothing = LeftOut(np.empty(0), False, found[-1].status)
                 rest = problem.machines[len(found) :]
                 found += [replace(nothing, values=np.full(len(other.y), np.nan)) for other in rest]
                 break
-            left = None if left is None else max(1e-3, left - (time.monotonic() - start))
+            if left.time_limit is not None:
+                left = replace(left, time_limit=max(1e-3, left.time_limit - (time.monotonic() - start)))
     return tuple(found)
 
 
-def _left_out(
-    problem: LeaveOneOutProblem, machine: Dual, gram: Any, threads: int, time_limit: float | None, total: int
-) -> LeftOut:
+def _left_out(problem: LeaveOneOutProblem, machine: Dual, gram: Any, effort: Effort, total: int) -> LeftOut:
     solver = core.leave_one_out_on_gram(
         gram,
         machine.y,
@@ -111,7 +110,7 @@ def _left_out(
         machine.point,
         problem.tol,
         problem.max_iter,
-        threads,
+        threads_for(effort.n_jobs),
     )
 
     def advance(seconds: float) -> Status | None:
@@ -120,7 +119,7 @@ def _left_out(
     def tell() -> None:
         report(Progress("leaving one out", float(solver.done), float(total)))
 
-    status = run_in_slices(advance, time_limit=time_limit, look_around=tell)
+    status = run_in_slices(advance, effort, tell)
     values = np.full(len(machine.y), np.nan)
     values[solver.carriers()] = solver.values()
     return LeftOut(values, bool(solver.is_converged().all()), status)

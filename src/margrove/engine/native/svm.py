@@ -71,7 +71,7 @@ def _climb(engine: Engine, problem: PathProblem, effort: Effort) -> tuple[tuple[
         report(Progress("svm", float(duals.ended), float(total), float(duals.violation), "violation"))
 
     with blas_held_back():
-        reason = run_in_slices(advance, time_limit=effort.time_limit, look_around=tell)
+        reason = run_in_slices(advance, effort, tell)
     machines = range(len(first.machines))
     reached = n_rungs if duals.ended == total else 1 + min(duals.rungs(k) for k in machines)
     return tuple(

@@ -52,7 +52,7 @@ def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
         report(Progress("tree", done=grower.rows_settled(), total=cells.n_rows))
         return Status.CONVERGED if is_done else None
 
-    status = run_in_slices(advance, time_limit=effort.time_limit)
+    status = run_in_slices(advance, effort)
     arrays = grower.take()
     return TreeSolution(_finished(problem, arrays, effort.n_jobs), status)
 

@@ -72,5 +72,5 @@ def _(engine: Engine, problem: StreamProblem, effort: Effort) -> tuple[StreamSol
 
     threads = None if effort.n_jobs is None or effort.n_jobs < 0 else effort.n_jobs
     with threadpool_limits(limits=threads, user_api="blas"):
-        status = run_in_slices(advance, time_limit=effort.time_limit, look_around=look_around)
+        status = run_in_slices(advance, effort, look_around)
     return passes.solutions(None if status is Status.CONVERGED else status)
