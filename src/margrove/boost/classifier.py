@@ -302,7 +302,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             return
         grove = self.model_.grove
         cells = read_cells(self, X, grove.columns)
-        engine, effort = fitted_by(self.engine_), Effort(n_jobs=self.n_jobs)
+        engine, effort = fitted_by(self), Effort(n_jobs=self.n_jobs)
         for t in range(grove.n_trees):
             tree = grove.tree(t)
             yield np.argmax(tree.value, axis=1)[engine.apply_trees(tree, cells, effort)]
@@ -323,7 +323,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         if self.model_ is None:
             return deque(self._votes_by_round(X), maxlen=1)[0]
         cells = read_cells(self, X, self.model_.grove.columns)
-        return fitted_by(self.engine_).sum_votes(self.model_, cells, Effort(n_jobs=self.n_jobs))
+        return fitted_by(self).sum_votes(self.model_, cells, Effort(n_jobs=self.n_jobs))
 
     def _decided(self, votes: NDArray[np.float64], all_votes: float) -> NDArray[np.float64]:
         """f_k = Σ_t a_t (1 if T_t says k, else −1/(K − 1)) / Σ_t a_t, scikit-learn's scale: of two classes their

@@ -236,7 +236,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
             return np.column_stack([estimator.predict(X) for estimator in self.estimators_])
         grove = self.model_.grove
         cells = read_cells(self, X, grove.columns)
-        engine, effort = fitted_by(self.engine_), Effort(n_jobs=self.n_jobs)
+        engine, effort = fitted_by(self), Effort(n_jobs=self.n_jobs)
         trees = map(grove.tree, range(grove.n_trees))
         return np.column_stack([tree.value[engine.apply_trees(tree, cells, effort), 0] for tree in trees])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pkgutil
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import margrove.engine
 from margrove.engine.protocol import Capability, Engine, check_capability
@@ -21,6 +21,13 @@ S = TypeVar("S")
 _ANNOUNCED = {"gpu": "the GPU engine", "dask": "the Dask engine"}
 _DEFAULT, _LAST = "native", "reference"
 _added: dict[str, Engine] = {}
+
+
+class Fitted(Protocol):
+    """A fitted model that ran on an engine."""
+
+    engine: str | Engine
+    engine_: str
 
 
 @cache
@@ -106,10 +113,12 @@ def solve(problem: Problem[S], engine: str | Engine = "auto", effort: Effort | N
     return choose(engine, problem).solve(problem, effort or Effort())
 
 
-def fitted_by(name: str) -> Engine:
-    """Return the engine to predict with for a model whose ``engine_`` is ``name``: that engine if it is here, the
-    native one otherwise. All give the same predictions."""
-    return named(name) if name in names() else named(_DEFAULT)
+def fitted_by(model: Fitted) -> Engine:
+    """Return the engine that a fitted model predicts with: the one that fitted it if it is here, the native one
+    otherwise. All give the same predictions."""
+    if not isinstance(model.engine, str) and model.engine.name == model.engine_:
+        return model.engine
+    return named(model.engine_) if model.engine_ in names() else named(_DEFAULT)
 
 
 def name_of(given: str | Engine) -> str:

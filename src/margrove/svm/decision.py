@@ -48,4 +48,4 @@ def weighted_sums(
     support are `matched`."""
     if support.shape[0] == 0:
         return np.zeros((points.shape[0], len(beta)))
-    return fitted_by(model.engine_).kernel_sums(kernel, points, support, beta, Effort(n_jobs=model.n_jobs))
+    return fitted_by(model).kernel_sums(kernel, points, support, beta, Effort(n_jobs=model.n_jobs))

@@ -28,7 +28,6 @@ primal is ½‖w‖²/m²; otherwise it is ∞.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,6 +96,24 @@ class Finding:
     size: float  # Σ|β f|, the scale of the rounding of ‖w‖²
     is_hard_margin: bool
     is_indefinite: bool  # ‖w‖² came out below 0
+
+
+# The numbers of a finding that claims are made of.
+_NUMBERS = (
+    "violation",
+    "equality",
+    "outside",
+    "off_b",
+    "sum_alpha",
+    "unit",
+    "rounding",
+    "size",
+    "primal",
+    "dual",
+    "norm",
+    "is_hard_margin",
+    "is_indefinite",
+)
 
 
 def at_bounds(alpha: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -181,52 +198,40 @@ def carrying_rows(machines: list[Machine]) -> tuple[int, int]:
 def claims_of(
     machines: list[Machine], findings: list[Finding], form: Form, tol: float, kernel: Kernel
 ) -> tuple[Claim, ...]:
-    """The lines of the certificate."""
-    return tuple(_claims(machines, findings, form, tol, kernel))
-
-
-def _claims(
-    machines: list[Machine], findings: list[Finding], form: Form, tol: float, kernel: Kernel
-) -> Iterator[Claim]:
-    def each(name: str) -> NDArray[np.float64]:
-        return np.array([getattr(finding, name) for finding in findings], dtype=np.float64)
-
-    def bounded(name: str, limits: NDArray[np.float64], title: str, words: str) -> Claim:
-        values = each(name)
-        return Claim(title, per_machine(values), per_machine(limits), bool((values <= limits).all()), words)
-
+    """Return the claims of the certificate."""
+    numbers = {name: np.array([getattr(each, name) for each in findings], np.float64) for name in _NUMBERS}
     # Each side of a hard margin is solved to tol, and together they are judged like the soft one: twice that.
-    limits = tol * each("unit") * np.where(each("is_hard_margin") > 0, 2.0, 1.0)
-    yield bounded("violation", limits, "violation", "worst breach of the KKT conditions")
-    if not (each("rounding") <= limits).all():
-        yield bounded("rounding", limits, "rounding of f", "an estimate; the KKT conditions cannot be checked to tol")
-    yield bounded(
-        "equality",
-        BOUND_TOLERANCE * each("sum_alpha"),
-        "equality residual",
-        "|Σ y α − δ|, 0 when feasible" if not form.is_classifier else "|Σ y α|, 0 when feasible",
-    )
-    shares = np.full(len(findings), BOUND_TOLERANCE)
-    yield bounded("outside", shares, "α outside [0, C]", "worst excess, as a share of its C")
-    yield bounded("off_b", limits, "b outside its interval", "KKT leaves b between two numbers")
-    is_indefinite = kernel.is_semidefinite is False or any(finding.is_indefinite for finding in findings)
-    yield _gap_claim(each("primal"), each("dual"), each("size"), kernel, is_indefinite)
-    yield Claim("primal", per_machine(each("primal")), words=form.primal)
-    yield Claim("dual", per_machine(each("dual")), words=form.dual)
+    limits = tol * numbers["unit"] * np.where(numbers["is_hard_margin"] > 0, 2.0, 1.0)
+    is_indefinite = kernel.is_semidefinite is False or bool(numbers["is_indefinite"].any())
     scale = np.array([machine.scale for machine in machines])
-    with np.errstate(divide="ignore"):
-        if form.is_classifier and not is_indefinite:
-            yield Claim("margin width", per_machine(2 / (scale * each("norm"))), words="2/‖w‖, in the feature space")
     counts = np.array([row_counts(*each, form) for each in zip(machines, findings, strict=True)])
+    support, n = carrying_rows(machines) if form.is_classifier else (0, 1)
+    claims = [Claim.bounded("violation", numbers["violation"], limits, "worst breach of the KKT conditions")]
+    if not (numbers["rounding"] <= limits).all():
+        words = "an estimate; the KKT conditions cannot be checked to tol"
+        claims.append(Claim.bounded("rounding of f", numbers["rounding"], limits, words))
+    sums = BOUND_TOLERANCE * numbers["sum_alpha"]
+    words = "|Σ y α|, 0 when feasible" if form.is_classifier else "|Σ y α − δ|, 0 when feasible"
+    claims.append(Claim.bounded("equality residual", numbers["equality"], sums, words))
+    shares = np.full(len(findings), BOUND_TOLERANCE)
+    claims.append(Claim.bounded("α outside [0, C]", numbers["outside"], shares, "worst excess, as a share of its C"))
+    claims.append(Claim.bounded("b outside its interval", numbers["off_b"], limits, "KKT leaves b between two numbers"))
+    claims.append(_gap_claim(numbers["primal"], numbers["dual"], numbers["size"], kernel, is_indefinite))
+    claims.append(Claim("primal", per_machine(numbers["primal"]), words=form.primal))
+    claims.append(Claim("dual", per_machine(numbers["dual"]), words=form.dual))
+    if form.is_classifier and not is_indefinite:
+        with np.errstate(divide="ignore"):
+            width = 2 / (scale * numbers["norm"])
+        claims.append(Claim("margin width", per_machine(width), words="2/‖w‖, in the feature space"))
     for name, grade, words in (("easy", EASY, "α = 0"), ("marginal", MARGINAL, "0 < α < C"), ("hard", HARD, "α = C")):
-        yield Claim(f"{name} points", per_machine(counts[:, grade]), words=words)
+        claims.append(Claim(f"{name} points", per_machine(counts[:, grade]), words=words))
     if form.is_classifier:
-        carriers, n = carrying_rows(machines)
-        words = f"{carriers} of {n} rows are support vectors: without any other row nothing changes"
-        is_solved = bool((each("violation") <= limits).all())
+        words = f"{support} of {n} rows are support vectors: without any other row nothing changes"
+        is_solved = bool((numbers["violation"] <= limits).all())
         if not is_solved:
             words = "not solved to tol: nothing is known of what leaving a row out would change"
-        yield Claim("leave-one-out bound", (carriers / n if is_solved else 1.0,), words=words)
+        claims.append(Claim("leave-one-out bound", (support / n if is_solved else 1.0,), words=words))
+    return tuple(claims)
 
 
 def _gap_claim(

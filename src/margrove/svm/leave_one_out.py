@@ -81,7 +81,7 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
         cache_bytes=model._cache_bytes(),
         precision=model.precision,
     )
-    found = fitted_by(model.engine_).solve(problem, model._effort())
+    found = fitted_by(model).solve(problem, model._effort())
     values = np.array(model.machine_decision(X))
     for k, (dual, left) in enumerate(zip(solved, found, strict=True)):
         carries = dual.alpha > 0

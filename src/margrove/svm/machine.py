@@ -129,7 +129,8 @@ class SupportVectorMachine(RunsOnEngine):
         else:
             check_choice("cache_size", self.cache_size, ("auto",), also="a number of MiB")
         check_choice("precision", self.precision, PRECISIONS)
-        if settle_checkpoint(self.checkpoint) is not None:
+        if self.checkpoint is not None:
+            settle_checkpoint(self.checkpoint)
             check_engine(self.engine, Capability.CHECKPOINT)
         super()._check()
 
@@ -180,8 +181,9 @@ class SupportVectorMachine(RunsOnEngine):
             machines, findings = [each.machine for each in solved], [each.finding for each in solved]
             certificate = solver_certificate(self, data.X.shape[0], machines, findings, self._form)
         keep_certificate(self, certificate)
-        checkpoint = settle_checkpoint(self.checkpoint)
-        if checkpoint is not None and self.status_ in (Status.CONVERGED, Status.NONFINITE):
+        if self.checkpoint is not None and self.status_ in (Status.CONVERGED, Status.NONFINITE):
+            checkpoint = settle_checkpoint(self.checkpoint)
+            assert checkpoint is not None
             checkpoint.remove()
 
     def _read_points(self, X: ArrayLike) -> Matrix:

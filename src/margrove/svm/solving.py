@@ -31,9 +31,8 @@ _MIB = 1 << 20
 def solve_machines(model: SupportVectorMachine, machines: Machines) -> list[Solved]:
     """Solve all duals; set ``engine_`` and ``status_`` of the model, and warn if a solve ended early."""
     effort, started = model._effort(), machines
-    checkpoint = settle_checkpoint(model.checkpoint)
     record = None
-    if checkpoint is not None:
+    if (checkpoint := settle_checkpoint(model.checkpoint)) is not None:
         data = machines.data
         record = Record(checkpoint, solve_fingerprint(data.points, data.solver_kernel, machines.duals))
         started = replace(machines, duals=resumed(machines.duals, record))

@@ -265,7 +265,7 @@ class DecisionTree(DrawnSeed, Interruptible, BaseEstimator):
         return self._leaves(read_cells(self, X, self.tree_.columns))
 
     def _leaves(self, cells: Cells) -> NDArray[np.int32]:
-        return fitted_by(self.engine_).apply_trees(self.tree_, cells, Effort(n_jobs=self.n_jobs))
+        return fitted_by(self).apply_trees(self.tree_, cells, Effort(n_jobs=self.n_jobs))
 
     def decision_path(self, X: ArrayLike) -> sp.csr_matrix:
         """The nodes that each row passes: a sparse matrix of shape (n, nodes) with ones."""
