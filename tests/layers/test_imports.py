@@ -30,7 +30,7 @@ def layer(module: str) -> int:
             "layout": 2,
             "codes": 2,
             "problem": 2,
-            "pulls": 2,
+            "proximal": 2,
             "stream_problem": 2,
             "chunks": 3,
             "r2": 2,

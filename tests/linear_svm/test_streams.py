@@ -18,7 +18,7 @@ from margrove import LinearSVC, LinearSVR, certify, load, save
 from margrove.data import read_chunks
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.linear_svm.problem import LOSSES, implied_pull
-from margrove.linear_svm.pulls import KAPPA_OF_SQUARES, proximal_pull
+from margrove.linear_svm.proximal import KAPPA_OF_SQUARES, proximal_step
 from margrove.run.progress import watched
 
 CLASS_LOSSES = ("hinge", "squared_hinge")
@@ -220,7 +220,7 @@ def test_very_many_columns_are_solved_by_blocks_of_rows(loss, intercept, monkeyp
 
 def test_pulls_of_too_many_rows_and_columns_are_not_kept_and_certify_says_so(monkeypatch):
     monkeypatch.setattr(stream_engine, "MOST_COLUMNS", 3)
-    monkeypatch.setattr("margrove.engine.stream.descent.KEPT_PULLS", 299)
+    monkeypatch.setattr("margrove.engine.stream.descent.KEPT_BETA", 299)
     X, y = rows_of(8)
     X = X[:, 1:]  # all of one scale
     model = LinearSVC(loss="hinge", tol=0.5).fit_stream(cut(X, y, 100))
@@ -255,7 +255,7 @@ def test_a_squared_loss_has_the_pull_that_w_implies():
         ("squared_epsilon_insensitive", rng.normal(size=50)),
     ):
         epsilon = 0.0 if loss == "squared_hinge" else 0.4
-        beta, _ = proximal_pull(loss, z, f, C, epsilon, 0.0, KAPPA_OF_SQUARES)
+        beta, _ = proximal_step(loss, z, f, C, epsilon, 0.0, KAPPA_OF_SQUARES)
         np.testing.assert_allclose(beta, implied_pull(loss, z, f, C, epsilon), atol=1e-14)
 
 

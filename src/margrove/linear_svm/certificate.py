@@ -2,9 +2,9 @@
 
 Nothing here imports a solver or an engine. P(w, b) is what `margrove.linear_svm.problem` says. D needs a β: of a
 squared loss the one that w implies, unless the model keeps a better one, so scikit-learn's models can be judged too; of
-the others the model's ``dual_coef_``, or what its ``dual_steps_`` tell of each row (see `pulls`). Whatever β is, it is
-made feasible before it is used, so D is always below the best that there is, and P − D never less than what the model
-misses:
+the others the model's ``dual_coef_``, or what its ``dual_steps_`` give for each row (see `proximal`). Whatever β is, it
+is made feasible before it is used, so D is always below the best that there is, and P − D never less than what the
+model misses:
 
 bounds            β is clipped to them; the claim says by how much
 free intercept    the side (β > 0 or β < 0) that weighs more is scaled down until Σ β = 0
@@ -33,12 +33,13 @@ from margrove.certificate import Certificate, Claim, per_machine, recorded
 from margrove.data.sample import codes_of, float64_block, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.problem import machine_names, one_vs_rest_signs
-from margrove.linear_svm.chunks import stream_of_classes, stream_of_values
+from margrove.linear_svm.chunks import read_chunked_sample, read_chunked_values
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept, weights_of
 from margrove.linear_svm.problem import (
     ROUNDING_OF_SUMS,
     Loss,
     Penalty,
+    balancing_shares,
     bounds_of,
     crammer_singer_losses,
     excess,
@@ -49,7 +50,7 @@ from margrove.linear_svm.problem import (
     relative_gap,
     rounding_of_losses,
 )
-from margrove.linear_svm.pulls import balancing_shares, pull_after
+from margrove.linear_svm.proximal import after_steps
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of β, held in float64 at once
 BOUND_TOLERANCE = 1e-9  # of β outside its bounds, and of Σ β, relative to the largest price or to Σ|β|
@@ -138,18 +139,19 @@ def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
         )
     epsilon = float(model.epsilon) if is_regression else 0.0
     if is_regression:
-        stream = stream_of_values(model, chunks, model.loss, epsilon, is_first=False)
+        sample = read_chunked_values(model, chunks, model.loss, epsilon, is_first=False)
     else:
-        stream = stream_of_classes(model, chunks, model.classes_, is_first=False)
+        sample = read_chunked_sample(model, chunks, model.classes_, is_first=False)
     tally, evidence, start = None, None, 0
     penalty: Penalty = getattr(model, "penalty", "l2")
-    for block in stream.walk():
+    n, machines = sample.rows.n, sample.machines
+    for block in sample.rows.blocks():
         cost = list(block.cost)
-        evidence = _evidence(model, block.X, block.target, cost, stream.machines, penalty=penalty, epsilon=epsilon)
+        evidence = _evidence(model, block.X, block.target, cost, machines, penalty=penalty, epsilon=epsilon)
         if evidence.dual_coef is not None:
             kept = evidence.dual_coef.shape[1]
-            if kept != stream.n_rows:
-                return _certificate(model, stream.n_rows, stream.machines, [_other_rows(kept, stream.n_rows)])
+            if kept != n:
+                return _certificate(model, n, machines, [_other_rows(kept, n)])
             own = evidence.dual_coef[:, start : start + block.X.shape[0]]
             evidence = replace(evidence, dual_coef=own)
         start += block.X.shape[0]
@@ -157,7 +159,7 @@ def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
         _add_rows(tally, evidence)
     if tally is None or evidence is None:
         raise AssertionError("a stream without rows is refused before")
-    return _certificate(model, stream.n_rows, stream.machines, _claims(model, evidence, tally))
+    return _certificate(model, n, machines, _claims(model, evidence, tally))
 
 
 def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
@@ -323,7 +325,7 @@ def _pull(
         told = []
         for steps, own, price in zip(evidence.dual_steps, evidence.target[:, rows], cost, strict=True):
             values = np.asarray(block @ steps[:, :-2].T + steps[:, -2])
-            told.append(pull_after(evidence.loss, own, values, price, evidence.epsilon, steps[:, -1]))
+            told.append(after_steps(evidence.loss, own, values, price, evidence.epsilon, steps[:, -1]))
         return np.array(told)
     if evidence.dual_coef is None:
         return implied_pull(evidence.loss, z, f, cost, evidence.epsilon)

@@ -1,6 +1,6 @@
-"""Chunks of rows as the machines of a linear SVM see them: looked through once, then handed out, pass by pass.
+"""Chunks of rows as the machines of a linear SVM see them: read once to be checked, then walked over, pass by pass.
 
-The first look checks every chunk and counts: rows, columns, classes, weights. Later walks trust the cells, and check
+The first walk checks every chunk and counts rows, columns, classes and weights. Later walks trust the cells, and check
 only that the same number of rows comes again.
 """
 
@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.data.rows import Chunked, Matrix
 from margrove.data.sample import (
     FLOATS,
     check_class_weights,
@@ -37,12 +38,10 @@ from margrove.run.progress import Progress, report
 
 
 @dataclass(frozen=True)
-class Stream:
-    """A stream that was looked through."""
+class ChunkedSample:
+    """Chunks that were read once, ready for a problem."""
 
-    walk: Callable[[], Iterator[Block]]
-    n_rows: int
-    n_columns: int
+    rows: Chunked[Block]
     machines: tuple[str, ...]
     primal_at_centre: NDArray[np.float64]  # (machines,)
     spread: NDArray[np.float64]  # (machines,)
@@ -50,14 +49,14 @@ class Stream:
     centre: NDArray[np.float64] | None = None  # (machines, d + 1), where a solve begins; None is 0
 
 
-def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first: bool) -> Stream:
-    """Chunks whose y are labels. ``classes`` are all that may come; None takes those that do. ``is_first`` in training,
-    which takes note of the columns; otherwise they must be those of training."""
+def read_chunked_sample(model: Any, chunks: Any, classes: Any = None, *, is_first: bool) -> ChunkedSample:
+    """Read chunks whose y are labels. ``classes`` are all that may come; None takes those that do. ``is_first`` is for
+    training, which takes note of the columns; otherwise they must be those of training."""
     check_class_weights(model.class_weight)
     start = walker(chunks)
     known = None if classes is None else _known(classes)
     mass: dict[Any, float] = {}
-    n = 0
+    extent = _Extent()
     for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first), start=1):
         if known is not None:
             with _in_chunk(number):
@@ -66,8 +65,8 @@ def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first:
         added = np.bincount(codes, weights=own, minlength=len(labels))
         for label, weight in zip(_keys(labels), added.tolist(), strict=True):
             mass[label] = mass.get(label, 0.0) + weight
-        n += X.shape[0]
-    n_rows, d = _extent(model, n)
+        extent.add(X)
+    extent.check()
     found = _ordered(mass) if known is None else known
     for label in _keys(found):
         if label not in mass:
@@ -79,49 +78,52 @@ def stream_of_classes(model: Any, chunks: Any, classes: Any = None, *, is_first:
     by_class = class_weights(model.class_weight, found, every, masses)
     check_classes(found, masses * by_class)
 
-    def block(X: Any, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
+    def block(X: Matrix, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
         codes = codes_of(y, found)
         signs = one_vs_rest_signs(codes, len(found)).astype(np.float64)
         prices = prices_by_class(model, by_class, codes, own)
         return Block(X, signs, np.array(prices))
 
     totals = np.array([prices.sum() for prices in prices_by_class(model, by_class, every, masses)])
-    walk = _walk(start, block, n_rows, d)
-    return Stream(walk, n_rows, d, machine_names(found), totals, np.ones(len(totals)), found)
+    rows = extent.rows(start, block)
+    return ChunkedSample(rows, machine_names(found), totals, np.ones(len(totals)), found)
 
 
-def stream_of_values(model: Any, chunks: Any, loss: Loss, epsilon: float, *, is_first: bool) -> Stream:
-    """Chunks whose y are numbers."""
+def read_chunked_values(model: Any, chunks: Any, loss: Loss, epsilon: float, *, is_first: bool) -> ChunkedSample:
+    """Read chunks whose y are numbers."""
     start = walker(chunks)
-    n, squares, at_zero, least, largest = 0, 0.0, 0.0, math.inf, -math.inf
+    extent, squares, at_zero, least, largest = _Extent(), 0.0, 0.0, math.inf, -math.inf
     for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first, is_numeric=True), start=1):
         with _in_chunk(number):
             z = np.asarray(y, dtype=np.float64)
         squares += float(z @ z)
         at_zero += float(own @ losses(loss, z, np.zeros(len(z)), epsilon))
-        n += X.shape[0]
+        extent.add(X)
         counted = z[own > 0]
         least, largest = min(least, counted.min(initial=least)), max(largest, counted.max(initial=largest))
-    n_rows, d = _extent(model, n)
+    extent.check()
     if least > largest:
         raise InputError("every row of every chunk has the weight 0", cure="Give some rows a weight > 0.")
 
-    def block(X: Any, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
+    def block(X: Matrix, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
         return Block(X, np.asarray(y, dtype=np.float64)[None], check_prices(float(model.C) * own)[None])
 
-    spread = math.sqrt(squares / n_rows) or 1.0
-    walk = _walk(start, block, n_rows, d)
+    rows = extent.rows(start, block)
+    spread = math.sqrt(squares / rows.n) or 1.0
     at_centre, centre = float(model.C) * at_zero, None
     if math.isinf(scale_of_intercept(model)) and is_within_tube(least, largest, epsilon):
-        at_centre, centre = 0.0, np.zeros((1, d + 1))  # w = 0 and a b in the middle lose nothing: the best there is
+        at_centre, centre = (
+            0.0,
+            np.zeros((1, rows.d + 1)),
+        )  # w = 0 and a b in the middle have no loss
         centre[0, -1] = (least + largest) / 2
-    return Stream(walk, n_rows, d, ("regression",), np.array([at_centre]), np.array([spread]), np.empty(0), centre)
+    return ChunkedSample(rows, ("regression",), np.array([at_centre]), np.array([spread]), np.empty(0), centre)
 
 
 def _looked_through(
     model: Any, start: Callable[[], Iterator[Chunk]], *, is_first: bool, is_numeric: bool = False
-) -> Iterator[tuple[Any, NDArray[Any], NDArray[np.float64]]]:
-    """Each chunk, checked: X, y and the rows' own weights."""
+) -> Iterator[tuple[Matrix, NDArray[Any], NDArray[np.float64]]]:
+    """Yield each chunk, checked: X, y and the rows' own weights."""
     seen = 0
     for number, (X, y, weight) in enumerate(start(), start=1):
         if getattr(X, "shape", (1,))[0] == 0:
@@ -134,7 +136,7 @@ def _looked_through(
         report(Progress("looking through the rows", seen))
 
 
-def _own(X: Any, y: Any, weight: Any) -> NDArray[np.float64]:
+def _own(X: Matrix, y: Any, weight: Any) -> NDArray[np.float64]:
     """The rows' own weights; a chunk may be of weight 0 throughout."""
     if np.ndim(weight) and not np.any(weight):
         if np.shape(weight) != (X.shape[0],):
@@ -181,34 +183,45 @@ def _ordered(mass: dict[Any, float]) -> NDArray[Any]:
         ) from error
 
 
-def _extent(model: Any, n: int) -> tuple[int, int]:
-    if n == 0:
-        raise InputError("the chunks hold no rows", cure="At least one chunk (X, y) with rows is needed.")
-    return n, int(model.n_features_in_)
+@dataclass
+class _Extent:
+    """The shape of all chunks together."""
+
+    n: int = 0
+    d: int = 0
+    is_sparse: bool = False
+
+    def add(self, X: Matrix) -> None:
+        self.n, self.d, self.is_sparse = self.n + X.shape[0], X.shape[1], self.is_sparse or sp.issparse(X)
+
+    def check(self) -> None:
+        if self.n == 0:
+            raise InputError("the chunks hold no rows", cure="At least one chunk (X, y) with rows is needed.")
+
+    def rows(self, start: Callable[[], Iterator[Chunk]], block: Callable[[Any, Any, Any], Block]) -> Chunked[Block]:
+        return Chunked(self.n, self.d, self.is_sparse, lambda: _walk(start, block, self.n, self.d))
 
 
 def _walk(
-    start: Callable[[], Iterator[Chunk]], block: Callable[[Any, Any, Any], Block], n_rows: int, d: int
-) -> Callable[[], Iterator[Block]]:
-    def walk() -> Iterator[Block]:
-        seen = 0
-        for number, (X, y, weight) in enumerate(start(), start=1):
-            points = X.tocsr() if sp.issparse(X) else np.asarray(X)  # as the first look had it
-            if points.shape[0] == 0:
-                continue
-            if points.dtype not in FLOATS:
-                points = points.astype(np.float64)
-            if points.shape[1] != d:
-                raise InputError(f"chunk {number} has {points.shape[1]} columns now, and had {d} before")
-            seen += points.shape[0]
-            if seen > n_rows:
-                break
-            yield block(merged(points), np.asarray(y).ravel(), _own(points, y, weight))
-        if seen != n_rows:
-            more = "more" if seen > n_rows else f"{seen}"
-            raise InputError(
-                f"the chunks held {n_rows} rows in the first walk over them, and {more} in a later one",
-                cure="Every walk must give the same rows: give a function that makes a new iterator, or a list.",
-            )
-
-    return walk
+    start: Callable[[], Iterator[Chunk]], block: Callable[[Any, Any, Any], Block], n: int, d: int
+) -> Iterator[Block]:
+    """Walk over the chunks again."""
+    seen = 0
+    for number, (X, y, weight) in enumerate(start(), start=1):
+        points = X.tocsr() if sp.issparse(X) else np.asarray(X)  # as the first look had it
+        if points.shape[0] == 0:
+            continue
+        if points.dtype not in FLOATS:
+            points = points.astype(np.float64)
+        if points.shape[1] != d:
+            raise InputError(f"chunk {number} has {points.shape[1]} columns now, and had {d} before")
+        seen += points.shape[0]
+        if seen > n:
+            break
+        yield block(merged(points), np.asarray(y).ravel(), _own(points, y, weight))
+    if seen != n:
+        more = "more" if seen > n else f"{seen}"
+        raise InputError(
+            f"the chunks held {n} rows in the first walk over them, and {more} in a later one",
+            cure="Every walk must give the same rows: give a function that makes a new iterator, or a list.",
+        )

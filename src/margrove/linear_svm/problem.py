@@ -287,12 +287,19 @@ def within_bounds(
 
 
 def balanced(beta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """β with Σ β = 0, as a free intercept wants it: the side that weighs more is scaled down, within its bounds."""
-    positive, negative = beta[beta > 0].sum(), -beta[beta < 0].sum()
-    if positive == negative:
-        return beta
-    lighter, heavier = min(positive, negative), max(positive, negative)
-    return np.asarray(np.where(beta > 0 if positive > negative else beta < 0, beta * (lighter / heavier), beta))
+    """Return β with Σ β = 0, as a free intercept requires: the heavier side is scaled down, within its bounds."""
+    positive, negative = balancing_shares(beta[beta > 0].sum(), -beta[beta < 0].sum())
+    return np.asarray(beta * np.where(beta > 0, positive, negative))
+
+
+def balancing_shares(
+    positive: NDArray[np.float64], negative: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what Σ of β > 0 and Σ |β| of β < 0 are multiplied by to be equal: the heavier shrinks, which keeps the
+    bounds."""
+    lighter, heavier = np.minimum(positive, negative), np.maximum(positive, negative)
+    ratio = np.divide(lighter, heavier, out=np.ones_like(heavier), where=heavier > 0)
+    return np.where(positive > negative, ratio, 1.0), np.where(negative > positive, ratio, 1.0)
 
 
 def crammer_singer_losses(

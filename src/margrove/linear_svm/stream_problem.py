@@ -1,5 +1,5 @@
-"""Linear SVMs whose rows do not fit into memory: the problem of `margrove.linear_svm.problem` (penalty l2), given in
-blocks of rows that can be asked for again and again.
+"""Linear SVMs whose rows come in chunks: the problem of `margrove.linear_svm.problem` (penalty l2), with targets and
+costs that come with the rows.
 
 Each machine may have a *centre* (w₀, b₀) in place of 0, from which its weights are counted:
 
@@ -13,15 +13,13 @@ minimisation (Yu et al., 2010), which is what ``partial_fit`` does.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.rows import Chunked, Matrix, RowsProblem
 from margrove.linear_svm.problem import Loss, is_of_signs, relative_gap
-from margrove.problem import Problem
 from margrove.status import Status
 
 
@@ -29,18 +27,16 @@ from margrove.status import Status
 class Block:
     """Some rows, as each machine sees them."""
 
-    X: Any  # (m, d), dense or CSR, float32 or float64
+    X: Matrix  # (m, d), dense or CSR, float32 or float64
     target: NDArray[np.float64]  # (machines, m)
     cost: NDArray[np.float64]  # (machines, m)
 
 
 @dataclass(frozen=True)
-class StreamProblem(Problem["tuple[StreamSolution, ...]"]):
-    """Some machines on the same stream of rows."""
+class StreamProblem(RowsProblem["tuple[StreamSolution, ...]"]):
+    """Some machines on the same rows."""
 
-    walk: Callable[[], Iterator[Block]]  # each call is one pass, over the same rows in the same order
-    n_rows: int
-    n_columns: int
+    rows: Chunked[Block]  # every pass gives the same rows in the same order
     primal_at_centre: NDArray[np.float64]  # (machines,), P where every machine begins
     spread: NDArray[np.float64]  # (machines,), about how far targets lie from each other: 1 for signs
     loss: Loss = "squared_hinge"
@@ -52,7 +48,7 @@ class StreamProblem(Problem["tuple[StreamSolution, ...]"]):
 
     def __post_init__(self) -> None:
         if is_of_signs(self.loss):
-            object.__setattr__(self, "epsilon", 0.0)  # no part of the hinges
+            object.__setattr__(self, "epsilon", 0.0)  # the hinges have none
 
     @property
     def n_machines(self) -> int:
@@ -76,7 +72,7 @@ class StreamSolution:
 
     w: NDArray[np.float64]  # (d,)
     b: float
-    # (steps, d + 2): (w_j, b_j, κ_j), which tell β (see `pulls`); none at all where β is 0, or the loss squared. None
+    # (steps, d + 2): (w_j, b_j, κ_j), which give β (see `proximal`); no steps where β is 0 or the loss squared, None
     # where β is not made of steps.
     steps: NDArray[np.float64] | None
     primal: float

@@ -10,13 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
+from margrove.data.rows import Chunked
 from margrove.engine import Effort, choose
 from margrove.errors import ConvergenceWarning, ParameterError, check_whole, level_of_caller
 from margrove.linear_svm.certificate import solver_certificate
-from margrove.linear_svm.chunks import Stream
+from margrove.linear_svm.chunks import ChunkedSample
 from margrove.linear_svm.layout import scale_of_intercept, weights_of
 from margrove.linear_svm.machine import LinearSupportVectorMachine, tell_solutions
 from margrove.linear_svm.problem import is_of_signs, is_squared, losses
@@ -41,20 +43,18 @@ class Streaming(LinearSupportVectorMachine):
     n_seen_: int
 
     def _solve_stream(
-        self, stream: Stream, epsilon: float, max_passes: int, effort: Effort, began: float
+        self, sample: ChunkedSample, epsilon: float, max_passes: int, effort: Effort, began: float
     ) -> tuple[StreamSolution, ...]:
         problem = StreamProblem(
-            stream.walk,
-            stream.n_rows,
-            stream.n_columns,
-            stream.primal_at_centre,
-            stream.spread,
+            sample.rows,
+            sample.primal_at_centre,
+            sample.spread,
             loss=self.loss,
             intercept=scale_of_intercept(self),
             epsilon=epsilon,
             tol=float(self.tol),
             max_passes=max_passes,
-            centre=stream.centre,
+            centre=sample.centre,
         )
         if effort.time_limit is not None:  # the first look counts
             left = effort.time_limit - (time.monotonic() - began)
@@ -64,7 +64,7 @@ class Streaming(LinearSupportVectorMachine):
         if not self.verbose:
             return engine.solve(problem, effort)
         name, start = type(self).__name__, time.perf_counter()
-        print(f"[{name}] {stream.n_rows} rows in chunks, {stream.n_columns} columns; loss {self.loss}")
+        print(f"[{name}] {sample.rows.n} rows in chunks, {sample.rows.d} columns; loss {self.loss}")
 
         def tell(progress: Progress) -> None:
             gap = "" if progress.objective is None else f", relative gap {progress.objective:.3g}"
@@ -136,9 +136,7 @@ class Streaming(LinearSupportVectorMachine):
         at_centre = (prices * losses(self.loss, targets, values, epsilon)).sum(axis=1)
         spread = np.sqrt((targets**2).mean(axis=1)) if not is_of_signs(self.loss) else np.ones(machines)
         problem = StreamProblem(
-            lambda: iter([Block(X, targets, prices)]),
-            n,
-            d,
+            Chunked(n, d, sp.issparse(X), lambda: iter([Block(X, targets, prices)])),
             at_centre,
             np.where(spread > 0, spread, 1.0),
             loss=self.loss,

@@ -28,7 +28,7 @@ from margrove.errors import ParameterError, check_choice, listed, shown
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.certificate import certify_linear_svc
-from margrove.linear_svm.chunks import stream_of_classes
+from margrove.linear_svm.chunks import read_chunked_sample
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
 from margrove.linear_svm.machine import carried, needs_pulls
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
@@ -265,10 +265,10 @@ class LinearSVC(ClassifierMixin, Streaming):
         """
         effort, began = self._check(), time.monotonic()
         self._check_streamed(max_passes)
-        stream = stream_of_classes(self, chunks, classes, is_first=True)
-        solutions = self._solve_stream(stream, 0.0, max_passes, effort, began)
-        self.classes_ = stream.classes
-        self._keep_stream(solutions, stream.n_rows, stream.machines)
+        sample = read_chunked_sample(self, chunks, classes, is_first=True)
+        solutions = self._solve_stream(sample, 0.0, max_passes, effort, began)
+        self.classes_ = sample.classes
+        self._keep_stream(solutions, sample.rows.n, sample.machines)
         return self
 
     @available_if(learns_pieces)

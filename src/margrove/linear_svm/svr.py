@@ -14,7 +14,7 @@ from margrove.data.sample import Values, read_chunk, read_values, settle_weights
 from margrove.engine import Effort
 from margrove.errors import check_number
 from margrove.linear_svm.certificate import certify_linear_svr
-from margrove.linear_svm.chunks import stream_of_values
+from margrove.linear_svm.chunks import read_chunked_values
 from margrove.linear_svm.layout import check_prices
 from margrove.linear_svm.machine import needs_pulls
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
@@ -144,9 +144,9 @@ class LinearSVR(RegressorMixin, Streaming):
         """
         effort, began = self._check(), time.monotonic()
         self._check_streamed(max_passes)
-        stream = stream_of_values(self, chunks, self.loss, float(self.epsilon), is_first=True)
-        solutions = self._solve_stream(stream, float(self.epsilon), max_passes, effort, began)
-        self._keep_stream(solutions, stream.n_rows, stream.machines)
+        sample = read_chunked_values(self, chunks, self.loss, float(self.epsilon), is_first=True)
+        solutions = self._solve_stream(sample, float(self.epsilon), max_passes, effort, began)
+        self._keep_stream(solutions, sample.rows.n, sample.machines)
         self.coef_ = self.coef_[0]
         return self
 

@@ -55,7 +55,7 @@ class _Passes(Protocol):
 
 @register(Stream.name, StreamProblem)
 def _(engine: Engine, problem: StreamProblem, effort: Effort) -> tuple[StreamSolution, ...]:
-    width = problem.n_columns + problem.has_intercept
+    width = problem.rows.d + problem.has_intercept
     is_narrow = width <= MOST_COLUMNS and problem.n_machines * width**2 <= MOST_HESSIAN_CELLS
     passes: _Passes = BlockNewton(problem) if is_narrow else BlockDescent(problem)
     work = passes.work()

@@ -1,10 +1,10 @@
 """Linear SVMs over a stream of rows of very many columns: dual descent block by block (Yu et al., 2010).
 
-The pulls β of all rows lie in a temporary file, 8 bytes for each row and machine, which is gone when the solve is. Of
-a loss that is not squared those of the dual value are kept in memory as well, up to `KEPT_PULLS` of them, for nothing
-else can prove the gap later. A
-block of rows B is read, its rows' products K = X_B X_Bᵀ are formed, and D is made larger over β_B alone, one β_i after
-the other (Hsieh et al., 2008), while f of the block's rows is kept up to date through K; then w = c + Σ β x follows.
+β of all rows lies in a temporary file, 8 bytes for each row and machine, which is deleted when the solve ends. For a
+loss that is not squared β of the dual value is kept in memory as well, up to `KEPT_BETA` numbers, because nothing else
+can prove the gap later. A block of rows B is read, its rows' products K = X_B X_Bᵀ are formed, and D is made larger
+over β_B alone, one β_i after the other (Hsieh et al., 2008), while f of the block's rows is kept up to date through K;
+then w = c + Σ β x follows.
 
 A pass also adds up the losses at the w that it began with, so that at its end P of that w and D of the last β are known
 (of a squared loss: D of the β that this w implies, so that w alone proves its gap).
@@ -19,14 +19,16 @@ import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.data.rows import Matrix
+from margrove.engine.stream.sums import DualSums
 from margrove.linear_svm.problem import (
     balanced,
+    balancing_shares,
     bounds_of,
     implied_pull,
     is_of_signs,
@@ -34,59 +36,21 @@ from margrove.linear_svm.problem import (
     losses,
     relative_gap,
 )
-from margrove.linear_svm.pulls import balancing_shares
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
 from margrove.status import Status
 
 Array = NDArray[np.float64]
 
 ROWS = 512  # of a block: K has 2 MB, and 30 visits cost less than to read the rows
-KEPT_PULLS = 1 << 23  # of all machines together: 64 MB
+KEPT_BETA = 1 << 23  # of all machines together: 64 MB
 SWEEPS = 3  # over a block's rows before the next block comes; more than a few serve this block and no other
-
-
-@dataclass
-class _Pulls:
-    """Sums over rows of what D is made of; β > 0 and β < 0 apart where the intercept is free."""
-
-    pull: Array  # (sides, d), Σ β x
-    total: Array  # (sides,), Σ β
-    brought: Array  # (sides,), Σ z β − ε|β| − β f_centre
-    square: Array  # (sides,), Σ β²/(4C)
-
-    @classmethod
-    def none(cls, sides: int, d: int) -> _Pulls:
-        return cls(np.zeros((sides, d)), np.zeros(sides), np.zeros(sides), np.zeros(sides))
-
-    def add(self, X: Any, gain: Array, C: Array, beta: Array, epsilon: float, sign: float = 1.0) -> None:
-        """Put these rows' pulls in, or take them out (sign −1); ``gain`` is z − f_centre."""
-        sides = [np.maximum(beta, 0), np.minimum(beta, 0)] if len(self.total) == 2 else [beta]
-        for side, part in enumerate(sides):
-            if not part.any():
-                continue
-            self.pull[side] += sign * (X.T @ part)
-            self.total[side] += sign * part.sum()
-            self.brought[side] += sign * float((gain * part - epsilon * np.abs(part)).sum())
-            squares = np.divide(part**2, 4 * C, out=np.zeros_like(part), where=C > 0)
-            self.square[side] += sign * float(squares.sum())
-
-    def dual(self, s: float, *, is_squared: bool) -> float:
-        """D, after Σ β = 0 has been made true for a free intercept."""
-        share, u = np.ones(len(self.total)), 0.0
-        if math.isinf(s):
-            share = np.array(balancing_shares(self.total[0], -self.total[1]))
-        else:
-            u = s * float(self.total.sum())
-        pull = share @ self.pull
-        squares = float(share**2 @ self.square) if is_squared else 0.0
-        return float(share @ self.brought - squares - 0.5 * (pull @ pull) - 0.5 * u**2)
 
 
 @dataclass
 class _Machine:
     centre: Array  # (d,)
     centre_b: float
-    pulls: _Pulls  # of all rows, as they are in the file
+    sums: DualSums  # of β in the file
     b0: float = 0.0
     is_done: bool = False
     primal: float = math.inf
@@ -100,7 +64,7 @@ class _Machine:
     b_first: float = 0.0
     loss: float = 0.0
     beta: Array | None = None  # (n,), of the dual value, where it is kept
-    implied: _Pulls | None = None  # for a squared loss, what w itself implies there: w alone must prove its gap
+    implied: DualSums | None = None  # for a squared loss, of the β that w implies there: w alone must prove its gap
 
     @property
     def gap(self) -> float:
@@ -113,21 +77,20 @@ class BlockDescent:
     def __init__(self, problem: StreamProblem) -> None:
         self.problem = problem
         self.n_passes = 0
-        self.sides = 2 if problem.is_free else 1
         self.is_squared = is_squared(problem.loss)
-        self.keeps_pulls = not self.is_squared and problem.n_machines * problem.n_rows <= KEPT_PULLS
+        self.keeps_beta = not self.is_squared and problem.n_machines * problem.rows.n <= KEPT_BETA
         self.eta = 0.0  # how far b may go in a pass; settled by the first block
         self.machines = [self._begin(number) for number in range(problem.n_machines)]
         self.rng = np.random.default_rng(0)
 
     def _begin(self, number: int) -> _Machine:
-        problem, d, sides = self.problem, self.problem.n_columns, self.sides
+        problem, d = self.problem, self.problem.rows.d
         centre = np.zeros(d + 1) if problem.centre is None else problem.centre[number]
         primal = float(problem.primal_at_centre[number])
         return _Machine(
             centre[:d].copy(),
             float(centre[-1]),
-            _Pulls.none(sides, d),
+            DualSums.none(problem, d),
             b0=float(centre[-1]),
             is_done=primal <= 0,
             primal=primal,
@@ -135,15 +98,15 @@ class BlockDescent:
             b=float(centre[-1]),
             w_dual=centre[:d].copy(),
             b_dual=float(centre[-1]),
-            beta=np.zeros(problem.n_rows) if self.keeps_pulls else None,
+            beta=np.zeros(problem.rows.n) if self.keeps_beta else None,
         )
 
     def gap(self) -> float:
         return max((machine.gap for machine in self.machines), default=0.0)
 
     def work(self) -> Iterator[None]:
-        shape = (self.problem.n_machines, self.problem.n_rows)
-        with tempfile.TemporaryFile(prefix="margrove-pulls-") as file:
+        shape = (self.problem.n_machines, self.problem.rows.n)
+        with tempfile.TemporaryFile(prefix="margrove-beta-") as file:
             beta = np.memmap(file, np.float64, "w+", shape=shape)
             while self.n_passes < self.problem.max_passes:
                 live = [number for number, machine in enumerate(self.machines) if not machine.is_done]
@@ -179,14 +142,14 @@ class BlockDescent:
             )
         return tuple(found)
 
-    def _pass(self, live: list[int], beta: Any) -> Iterator[None]:
+    def _pass(self, live: list[int], beta: Array) -> Iterator[None]:
         for number in live:
             machine = self.machines[number]
             machine.w_first, machine.b_first = self._weights(machine)
             machine.loss = 0.0
-            machine.implied = _Pulls.none(self.sides, self.problem.n_columns) if self.is_squared else None
+            machine.implied = DualSums.none(self.problem, self.problem.rows.d) if self.is_squared else None
         row = 0
-        for block in self.problem.walk():
+        for block in self.problem.rows.blocks():
             for first in range(0, block.X.shape[0], ROWS):
                 rows = slice(first, min(first + ROWS, block.X.shape[0]))
                 X = block.X[rows].astype(np.float64)
@@ -203,17 +166,17 @@ class BlockDescent:
             self.eta = 1.0
 
     def _weights(self, machine: _Machine) -> tuple[Array, float]:
-        pulls = machine.pulls
+        sums = machine.sums
         tau = self._tau()
-        u = float(pulls.total.sum())
+        u = float(sums.total.sum())
         b = machine.b0 if tau == 0 else machine.centre_b + tau * ((machine.b0 - machine.centre_b) / self.eta + u)
-        return machine.centre + pulls.pull.sum(axis=0), b
+        return machine.centre + sums.pull.sum(axis=0), b
 
     def _tau(self) -> float:
         s = self.problem.intercept
         return 0.0 if s == 0 or self.eta == 0 else 1 / (1 / s**2 + 1 / self.eta)
 
-    def _visit(self, number: int, X: Any, K: Array, block: Block, rows: slice, beta: Array) -> Array:
+    def _visit(self, number: int, X: Matrix, K: Array, block: Block, rows: slice, beta: Array) -> Array:
         """Make D larger over the rows of one block; the new β."""
         problem, machine = self.problem, self.machines[number]
         z, C = block.target[number, rows], block.cost[number, rows]
@@ -221,13 +184,13 @@ class BlockDescent:
         f_first = np.asarray(X @ machine.w_first + machine.b_first)
         machine.loss += float(C @ losses(problem.loss, z, f_first, problem.epsilon))
         if machine.implied is not None:
-            pull = implied_pull(problem.loss, z, f_first, C, problem.epsilon)
-            machine.implied.add(X, gain, C, pull, problem.epsilon)
+            implied = implied_pull(problem.loss, z, f_first, C, problem.epsilon)
+            machine.implied.add(problem, X, gain, C, implied)
         w, b = self._weights(machine)
         f = np.asarray(X @ w + b)
-        machine.pulls.add(X, gain, C, beta, problem.epsilon, sign=-1.0)
+        machine.sums.add(problem, X, gain, C, beta, sign=-1.0)
         self._descend(z, C, f, K, beta)
-        machine.pulls.add(X, gain, C, beta, problem.epsilon)
+        machine.sums.add(problem, X, gain, C, beta)
         return beta
 
     def _descend(self, z: Array, C: Array, f: Array, K: Array, beta: Array) -> None:
@@ -267,8 +230,8 @@ class BlockDescent:
         if problem.has_intercept and not problem.is_free:
             penalty += 0.5 * ((machine.b_first - machine.centre_b) / problem.intercept) ** 2
         primal = penalty + machine.loss
-        pulls = machine.implied if machine.implied is not None else machine.pulls
-        dual = pulls.dual(problem.intercept, is_squared=self.is_squared)
+        sums = machine.implied if machine.implied is not None else machine.sums
+        dual = self._dual(sums)
         if not (math.isfinite(primal) and math.isfinite(dual)):
             machine.is_done = True
             return
@@ -276,10 +239,20 @@ class BlockDescent:
         if is_better:
             machine.primal, machine.w, machine.b = primal, machine.w_first, machine.b_first
         if is_better if self.is_squared else dual > machine.dual:
-            machine.dual, machine.w_dual = dual, machine.centre + pulls.pull.sum(axis=0)
+            machine.dual, machine.w_dual = dual, machine.centre + sums.pull.sum(axis=0)
             if not problem.is_free:
-                machine.b_dual = machine.centre_b + problem.intercept**2 * float(pulls.total.sum())
+                machine.b_dual = machine.centre_b + problem.intercept**2 * float(sums.total.sum())
             if machine.beta is not None:
                 machine.beta = np.array(beta)
         machine.is_done = machine.gap <= problem.tol
         machine.b0 = self._weights(machine)[1]
+
+    def _dual(self, sums: DualSums) -> float:
+        """Return D, with β scaled to Σ β = 0 for a free intercept."""
+        share, u = np.ones(len(sums.total)), 0.0
+        if self.problem.is_free:
+            share = np.array(balancing_shares(sums.total[0], -sums.total[1]))
+        else:
+            u = self.problem.intercept * float(sums.total.sum())
+        pull = share @ sums.pull
+        return float(share @ sums.linear - share**2 @ sums.square - 0.5 * (pull @ pull) - 0.5 * u**2)

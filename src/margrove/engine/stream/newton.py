@@ -2,7 +2,7 @@
 
 Rows of few columns: Newton's method. With x̃ = (x, 1), θ = (w, b) and ρ = (1, …, 1, 1/s²), each machine minimises
 
-    Φ(θ) = ½ Σ ρ_j (θ_j − c_j)² + Σ φ_i(x̃_i·θ)       φ of `pulls`: the loss itself where it is squared
+    Φ(θ) = ½ Σ ρ_j (θ_j − c_j)² + Σ φ_i(x̃_i·θ)       φ of `proximal`: the loss itself where it is squared
     ∇Φ = ρ (θ − c) − Σ β_i x̃_i,    H = diag(ρ) + Σ over free rows σ_i x̃_i x̃_iᵀ
 
 and one pass over the rows gives Φ, ∇Φ, H, P and D at the point that Newton's last step leads to, and Φ at some shorter
@@ -18,15 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.linear_svm.problem import is_squared, losses, relative_gap
-from margrove.linear_svm.pulls import KAPPA_OF_SQUARES, balancing_shares, proximal_pull, pull_after
+from margrove.data.rows import Matrix
+from margrove.engine.stream.sums import DualSums
+from margrove.linear_svm.problem import balancing_shares, is_squared, losses, relative_gap
+from margrove.linear_svm.proximal import KAPPA_OF_SQUARES, after_steps, proximal_step, smoothed_loss
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
 from margrove.status import Status
 
@@ -43,17 +44,15 @@ INNER_SHARE = 0.3  # of the gap: where Newton has less than this left to do, the
 
 @dataclass
 class _Sums:
-    """What one pass adds up at one θ, for one λ and κ; sums of β apart for β > 0 and β < 0 where b is free."""
+    """What one pass adds up at one θ, for one λ and κ."""
 
-    phi: float
-    brought: Array  # (sides,), Σ z β − ε|β| − β f₀, less β²/(4C) of a squared loss at its full share
-    square: Array  # (sides,), Σ β²/(4C) of a squared loss
-    pull: Array  # (sides, width), Σ β x̃
+    dual: DualSums
     hessian: Array  # (width, width), Σ σ x̃ x̃ᵀ over free rows
+    phi: float = 0.0
 
     @classmethod
-    def none(cls, sides: int, width: int) -> _Sums:
-        return cls(0.0, np.zeros(sides), np.zeros(sides), np.zeros((sides, width)), np.zeros((width, width)))
+    def none(cls, problem: StreamProblem, width: int) -> _Sums:
+        return cls(DualSums.none(problem, width), np.zeros((width, width)))
 
 
 @dataclass
@@ -80,7 +79,7 @@ class _Machine:
     # Sums of the pass at hand
     loss: float = 0.0
     phi_shorter: Array = field(default_factory=lambda: np.zeros(len(SHORTER)))
-    here: _Sums = field(default_factory=lambda: _Sums.none(1, 0))
+    here: _Sums = field(init=False)
     ahead: _Sums | None = None
 
     @property
@@ -96,8 +95,7 @@ class BlockNewton:
     def __init__(self, problem: StreamProblem) -> None:
         self.problem = problem
         self.n_passes = 0
-        self.width = problem.n_columns + problem.has_intercept
-        self.sides = 2 if problem.is_free else 1
+        self.width = problem.rows.d + problem.has_intercept
         self.price = np.ones(self.width)  # ρ
         if problem.has_intercept:
             self.price[-1] = 0.0 if problem.is_free else 1 / problem.intercept**2
@@ -133,7 +131,7 @@ class BlockNewton:
         return tuple(self._solution(machine, status or Status.MAX_ITER) for machine in self.machines)
 
     def _solution(self, machine: _Machine, status: Status) -> StreamSolution:
-        d = self.problem.n_columns
+        d = self.problem.rows.d
         if machine.gap <= self.problem.tol:
             status = Status.CONVERGED
         elif not math.isfinite(machine.phi_at) and machine.direction is None and self.n_passes:
@@ -164,10 +162,10 @@ class BlockNewton:
             machine = self.machines[number]
             machine.loss = 0.0
             machine.phi_shorter = np.zeros(len(SHORTER))
-            machine.here = _Sums.none(self.sides, self.width)
-            machine.ahead = None if self.is_squared else _Sums.none(self.sides, self.width)
+            machine.here = _Sums.none(self.problem, self.width)
+            machine.ahead = None if self.is_squared else _Sums.none(self.problem, self.width)
         columns, starts = self._columns(live)
-        for block in self.problem.walk():
+        for block in self.problem.rows.blocks():
             m, d = block.X.shape
             cells = block.X.nnz // max(1, m) if sp.issparse(block.X) else d
             step = max(1, BLOCK_CELLS // max(1, cells, columns.shape[1]))
@@ -179,7 +177,7 @@ class BlockNewton:
                     self._add(number, points, values[:, start:stop], block, rows)
                 yield
 
-    def _points(self, X: Any) -> Any:
+    def _points(self, X: Matrix) -> Matrix:
         """x̃ of some rows in float64."""
         if sp.issparse(X):
             X = X.astype(np.float64)
@@ -202,18 +200,18 @@ class BlockNewton:
             starts.append(starts[-1] + len(own))
         return np.array(parts).T, starts
 
-    def _add(self, number: int, points: Any, values: Array, block: Block, rows: slice) -> None:
+    def _add(self, number: int, points: Matrix, values: Array, block: Block, rows: slice) -> None:
         problem, machine = self.problem, self.machines[number]
         loss, epsilon = problem.loss, problem.epsilon
         z, C = block.target[number, rows], block.cost[number, rows]
         f_centre, f_at, f_step = values[:, 0], values[:, 1], values[:, 2]
         kappas = np.array([kappa for _, kappa in machine.multipliers])
-        before = 0.0 if self.is_squared else pull_after(loss, z, values[:, 3:], C, epsilon, kappas)
+        before = 0.0 if self.is_squared else after_steps(loss, z, values[:, 3:], C, epsilon, kappas)
         if machine.direction is not None:
             for place, share in enumerate(SHORTER):
                 f = f_at + share * f_step
-                beta, _ = proximal_pull(loss, z, f, C, epsilon, before, machine.kappa)
-                machine.phi_shorter[place] += self._phi(z, f, C, beta, before, machine.kappa).sum()
+                beta, _ = proximal_step(loss, z, f, C, epsilon, before, machine.kappa)
+                machine.phi_shorter[place] += smoothed_loss(z, f, C, epsilon, beta, before, machine.kappa).sum()
         f = f_at + f_step
         machine.loss += float(C @ losses(loss, z, f, epsilon))
         beta = self._add_sums(machine.here, points, z, f, f_centre, C, before, machine.kappa)
@@ -223,7 +221,7 @@ class BlockNewton:
     def _add_sums(
         self,
         sums: _Sums,
-        points: Any,
+        points: Matrix,
         z: Array,
         f: Array,
         f_centre: Array,
@@ -231,13 +229,10 @@ class BlockNewton:
         before: Array | float,
         kappa: float,
     ) -> Array:
-        beta, is_free = proximal_pull(self.problem.loss, z, f, C, self.problem.epsilon, before, kappa)
-        sums.phi += float(self._phi(z, f, C, beta, before, kappa).sum())
-        for side, part in enumerate([np.maximum(beta, 0), np.minimum(beta, 0)] if self.sides == 2 else [beta]):
-            sums.brought[side] += float(((z - f_centre) * part - self.problem.epsilon * np.abs(part)).sum())
-            if self.is_squared:
-                sums.square[side] += float(np.divide(part**2, 4 * C, out=np.zeros_like(part), where=C > 0).sum())
-            sums.pull[side] += points.T @ part
+        problem = self.problem
+        beta, is_free = proximal_step(problem.loss, z, f, C, problem.epsilon, before, kappa)
+        sums.phi += float(smoothed_loss(z, f, C, problem.epsilon, beta, before, kappa).sum())
+        sums.dual.add(problem, points, z - f_centre, C, beta)
         free = np.flatnonzero(is_free)
         if len(free):
             root = np.sqrt(kappa * C[free])
@@ -250,10 +245,6 @@ class BlockNewton:
                 sums.hessian += weighted.T @ weighted
         return beta
 
-    def _phi(self, z: Array, f: Array, C: Array, beta: Array, before: Array | float, kappa: float) -> Array:
-        moved = np.divide((beta - before) ** 2, 2 * kappa * C, out=np.zeros_like(beta), where=C > 0)
-        return np.asarray(beta * (z - f) - self.problem.epsilon * np.abs(beta) - moved)
-
     # After a pass
 
     def _judge(self, machine: _Machine) -> None:
@@ -265,7 +256,7 @@ class BlockNewton:
         if not math.isfinite(primal) or not math.isfinite(phi):
             machine.is_done, machine.phi_at, machine.direction = True, math.inf, None
             return
-        dual, inner, theta_dual = self._dual(here, penalty, moved, machine.centre)
+        dual, inner, theta_dual = self._dual(here.dual, penalty, moved, machine.centre)
         if self.is_squared:
             if machine.primal - machine.dual > primal - dual or machine.dual == 0:  # w alone must prove its gap
                 machine.primal, machine.dual, machine.theta, machine.theta_dual = primal, dual, theta, theta_dual
@@ -287,7 +278,7 @@ class BlockNewton:
             machine.kappa_ahead = machine.kappa * (1.0 if gap <= FAST * machine.gap_before else SHARPER)
             machine.gap_before = gap
             sums, phi = machine.ahead, penalty + machine.ahead.phi
-        gradient = self.price * moved - sums.pull.sum(axis=0)
+        gradient = self.price * moved - sums.dual.pull.sum(axis=0)
         machine.at, machine.phi_at = theta, phi
         machine.direction = newton_step(sums.hessian, self.price, gradient)
         machine.slope = float(gradient @ machine.direction)
@@ -318,15 +309,15 @@ class BlockNewton:
         machine.direction = None
         return True
 
-    def _dual(self, sums: _Sums, penalty: float, moved: Array, centre: Array) -> tuple[float, float, Array]:
+    def _dual(self, sums: DualSums, penalty: float, moved: Array, centre: Array) -> tuple[float, float, Array]:
         """D of β made feasible, how much of P − D is Newton's to close (0 where ∇Φ is), and the θ that β gives."""
-        share = np.ones(self.sides)
-        if self.sides == 2:
+        share = np.ones(len(sums.pull))
+        if self.problem.is_free:
             share = np.array(balancing_shares(sums.pull[0, -1], -sums.pull[1, -1]))
         pull = share @ sums.pull
         drawn = np.divide(pull, self.price, out=np.zeros_like(pull), where=self.price > 0)
-        dual = float(share @ sums.brought - share**2 @ sums.square - 0.5 * (pull @ drawn))
-        along = float(sums.brought.sum() - sums.square.sum() - sums.pull.sum(axis=0) @ moved)
+        dual = float(share @ sums.linear - share**2 @ sums.square - 0.5 * (pull @ drawn))
+        along = float(sums.linear.sum() - sums.square.sum() - sums.pull.sum(axis=0) @ moved)
         return dual, penalty + along - dual, centre + drawn
 
 
