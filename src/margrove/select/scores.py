@@ -33,16 +33,17 @@ from typing import Any, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
-from margrove.engine import Effort, check_engine, choose
+from margrove.engine import Engine
+from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import InputError, check_choice, check_whole
+from margrove.estimator import estimator
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.tree.association import NO_LEVELS, LevelTable, level_table
 from margrove.tree.groups import groups_of_levels
 from margrove.tree.impurity import class_impurity
 from margrove.tree.model import LEAF, TreeModel
-from margrove.tree.problem import CLASS_CRITERIA, Criterion, Growth, SplitScore, Thresholds, TreeProblem
+from margrove.tree.problem import CLASS_CRITERIA, Criterion, Growth, SplitScore, Test, Thresholds, TreeProblem
 from margrove.tree.reading import CATEGORY_TESTS, ColumnWishes, learn_cells, read_classes
 from margrove.tree.settings import settle_criterion
 from margrove.tree.significance import split_p_values
@@ -70,7 +71,7 @@ class ScoreOptions(TypedDict, total=False):
     categorical_features: Any
     split_values: Mapping[Any, Sequence[float]] | None
     n_jobs: int | None
-    engine: str
+    engine: str | Engine
 
 
 class RatioOptions(ScoreOptions, total=False):
@@ -88,7 +89,6 @@ class ColumnScores:
     gain: Scores
     n_tests: Scores
     threshold: Scores  # of numbers; NaN of all others
-    engine: str
 
 
 def information_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> tuple[Scores, Scores]:
@@ -115,8 +115,8 @@ def information_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> t
         Numbers that are parted by these intervals rather than by one threshold.
     n_jobs : int, optional
         Threads; None means all.
-    engine : {"auto", "native", "reference"}
-        Where it runs.
+    engine : str or Engine
+        Where it runs: "auto", "native", "reference", or an `Engine` object.
 
     Returns
     -------
@@ -220,61 +220,54 @@ def skew_adjusted_gain(X: Any, y: ArrayLike, **options: Unpack[RatioOptions]) ->
     return _scores_and_p_values("skew_adjusted_gain", X, y, **options)
 
 
-def _scores_and_p_values(kind: str, X: Any, y: Any, **options: Any) -> tuple[Scores, Scores]:
-    scored = score_columns(_Reader(), kind, X, y, **options)
+def _scores_and_p_values(
+    kind: str, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any
+) -> tuple[Scores, Scores]:
+    scorer = ColumnScorer(**options)
+    scorer._check()
+    scored = scorer._score(kind, X, y, sample_weight)
     return scored.score, scored.p_value
 
 
-class _Reader(BaseEstimator):
-    """In whose name a table is read where there is no estimator."""
+@estimator
+class ColumnScorer(RunsOnEngine):
+    """The parameters of the scores, and the way from a table to them. Base class of the selector."""
 
+    criterion: str = "entropy"
+    thresholds: Thresholds = "exact"
+    n_bins: int = 255
+    categorical: Test = "multiway"
+    categorical_features: Any = "from_dtype"
+    split_values: Mapping[Any, Sequence[float]] | None = None
+    class_weight: Any = None
 
-def score_columns(
-    reader: Any,
-    kind: str,
-    X: Any,
-    y: Any,
-    *,
-    criterion: str = "entropy",
-    sample_weight: Any = None,
-    class_weight: Any = None,
-    thresholds: Any = "exact",
-    n_bins: int = 255,
-    categorical: Any = "multiway",
-    categorical_features: Any = "from_dtype",
-    split_values: Mapping[Any, Sequence[float]] | None = None,
-    n_jobs: int | None = None,
-    engine: str = "auto",
-) -> ColumnScores:
-    """The chain: table → problem → best test of each column → scores. ``reader`` is the estimator that takes note of
-    the number and names of the columns."""
-    own_criterion, split_score = KINDS[kind]
-    settled = settle_criterion(criterion, CLASS_CRITERIA) if own_criterion is None else own_criterion
-    check_choice("thresholds", thresholds, get_args(Thresholds))
-    check_choice("categorical", categorical, CATEGORY_TESTS)
-    check_whole("n_bins", n_bins, least=2)
-    check_engine(engine)
-    effort = Effort(n_jobs=n_jobs)
-    if y is None:
-        raise InputError(f"{kind} requires y to be passed, but the target y is None")
-    cells = learn_cells(reader, X, ColumnWishes(categorical, categorical_features, split_values, None))
-    sample = read_classes(cells, y, sample_weight, class_weight)
-    assert sample.classes is not None
-    growth = Growth(criterion=settled, thresholds=thresholds, n_bins=min(int(n_bins), max(2, sample.cells.n_rows)))
-    root = TreeProblem(sample.cells, sample.target, len(sample.classes), sample.weight, growth)
-    problem = ColumnProblem(root)
-    chosen = choose(engine, problem)
-    tests = chosen.solve(problem, effort)
-    whole = np.bincount(sample.target, sample.weight, len(sample.classes))
-    gain, information = gains(tests, whole, settled)
-    return ColumnScores(
-        score=_scores(split_score, float(class_impurity(settled, whole)), gain, information),
-        p_value=p_values(tests, _levels(root)),
-        gain=gain,
-        n_tests=tests.n_tests,
-        threshold=tests.threshold,
-        engine=chosen.name,
-    )
+    def _check(self) -> None:
+        check_choice("thresholds", self.thresholds, get_args(Thresholds))
+        check_choice("categorical", self.categorical, CATEGORY_TESTS)
+        check_whole("n_bins", self.n_bins, least=2)
+        super()._check()
+
+    def _score(self, kind: str, X: Any, y: Any, sample_weight: ArrayLike | None) -> ColumnScores:
+        """Return the scores of a table: read it, search the best test of each column, weigh them."""
+        criterion, split_score = KINDS[kind]
+        criterion = criterion or settle_criterion(self.criterion, CLASS_CRITERIA)
+        problem = ColumnProblem(self._root(kind, criterion, X, y, sample_weight))
+        tests, root = self._solve(problem), problem.root
+        whole = np.bincount(root.target, root.weight, root.n_classes)
+        gain, information = gains(tests, whole, criterion)
+        score = _scores(split_score, float(class_impurity(criterion, whole)), gain, information)
+        return ColumnScores(score, p_values(tests, _levels(root)), gain, tests.n_tests, tests.threshold)
+
+    def _root(self, kind: str, criterion: Criterion, X: Any, y: Any, sample_weight: ArrayLike | None) -> TreeProblem:
+        """Return the problem of a tree whose root tests each column by itself."""
+        if y is None:
+            raise InputError(f"{kind} requires y to be passed, but the target y is None")
+        cells = learn_cells(self, X, ColumnWishes(self.categorical, self.categorical_features, self.split_values, None))
+        sample = read_classes(cells, y, sample_weight, self.class_weight)
+        assert sample.classes is not None
+        n_bins = min(int(self.n_bins), max(2, sample.cells.n_rows))
+        growth = Growth(criterion=criterion, thresholds=self.thresholds, n_bins=n_bins)
+        return TreeProblem(sample.cells, sample.target, len(sample.classes), sample.weight, growth)
 
 
 def gains(tests: ColumnTests, whole: NDArray[Any], criterion: Criterion) -> tuple[Scores, Scores]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,13 +18,15 @@ from margrove.data.columns import Column
 from margrove.data.frames import as_array, is_frame
 from margrove.data.table import Table, duplicate_names
 from margrove.errors import InputError, ParameterError, check_choice, check_number, check_whole, shown
+from margrove.estimator import estimator, fitted
 from margrove.select import scores
-from margrove.select.scores import KINDS, ColumnScores, score_columns
+from margrove.select.scores import KINDS, ColumnScorer, ColumnScores
 from margrove.tree.problem import EQUAL_GAIN
 from margrove.tree.significance import check_share
 
 
-class ImpuritySelector(SelectorMixin, BaseEstimator):
+@estimator
+class ImpuritySelector(SelectorMixin, ColumnScorer):
     """Keep the columns that tell most of the class, each by itself.
 
     Takes text, categories, booleans and missing cells, and gives back what it was given, a frame for a frame and a
@@ -73,45 +75,18 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
     ('island', 'bill_length_mm', 'flipper_length_mm')
     """
 
-    scores_: NDArray[np.float64]
-    p_values_: NDArray[np.float64]
-    gains_: NDArray[np.float64]
-    best_thresholds_: NDArray[np.float64]
-    support_: NDArray[np.bool_]
-    engine_: str
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
+    score_func: str | Callable[..., Any] = field(default="information_gain", kw_only=False)
+    k: int | float | str = 10
+    threshold: float | None = None
+    significance: float | None = None
 
-    def __init__(
-        self,
-        score_func: str | Callable[..., Any] = "information_gain",
-        *,
-        k: int | float | str = 10,
-        threshold: float | None = None,
-        significance: float | None = None,
-        criterion: str = "entropy",
-        thresholds: str = "exact",
-        n_bins: int = 255,
-        categorical: str = "multiway",
-        categorical_features: Any = "from_dtype",
-        split_values: Mapping[Any, Sequence[float]] | None = None,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.score_func = score_func
-        self.k = k
-        self.threshold = threshold
-        self.significance = significance
-        self.criterion = criterion
-        self.thresholds = thresholds
-        self.n_bins = n_bins
-        self.categorical = categorical
-        self.categorical_features = categorical_features
-        self.split_values = split_values
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.engine = engine
+    scores_: NDArray[np.float64] = fitted()
+    p_values_: NDArray[np.float64] = fitted()
+    gains_: NDArray[np.float64] = fitted()
+    best_thresholds_: NDArray[np.float64] = fitted()
+    support_: NDArray[np.bool_] = fitted()
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Score the columns, and choose.
@@ -123,13 +98,11 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             A row of weight 2 counts as two rows.
         """
-        kind = self.score_name()
-        self._check_limits()
-        options = {name: value for name, value in self.get_params(deep=False).items() if name not in _LIMITS}
-        scored = score_columns(self, kind, X, y, sample_weight=sample_weight, **options)
-        self.support_ = self._chosen(kind, scored)
+        self._check()
+        scored = self._score(self.score_name(), X, y, sample_weight)
+        self.support_ = self._chosen(scored)
         self.scores_, self.p_values_, self.gains_ = scored.score, scored.p_value, scored.gain
-        self.best_thresholds_, self.engine_ = scored.threshold, scored.engine
+        self.best_thresholds_ = scored.threshold
         return self
 
     def transform(self, X: Any) -> Any:
@@ -196,7 +169,8 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
         check_choice("score_func", self.score_func, tuple(KINDS))
         return str(self.score_func)
 
-    def _check_limits(self) -> None:
+    def _check(self) -> None:
+        self.score_name()
         if isinstance(self.k, float | np.floating):
             check_number("k", self.k, above=0, cure="It is a share of the columns, or a whole number of them.")
             if self.k > 1:
@@ -209,8 +183,9 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
             check_number("threshold", self.threshold, cure="None means no limit.")
         if self.significance is not None:
             check_share("significance", self.significance)
+        super()._check()
 
-    def _chosen(self, kind: str, scored: ColumnScores) -> NDArray[np.bool_]:
+    def _chosen(self, scored: ColumnScores) -> NDArray[np.bool_]:
         d = len(scored.score)
         allowed = np.ones(d, dtype=bool)
         if self.threshold is not None:
@@ -224,7 +199,7 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
                 f"of p = {scored.p_value[best]:.3g}",
                 cure="Allow more: a smaller threshold, a larger significance.",
             )
-        ranked = np.array([j for j in _ranking(kind, scored) if allowed[j]])
+        ranked = np.array([j for j in _ranking(self.score_name(), scored) if allowed[j]])
         support = np.zeros(d, dtype=bool)
         support[ranked[: self._most(d)]] = True
         return support
@@ -255,9 +230,6 @@ class ImpuritySelector(SelectorMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-_LIMITS = ("score_func", "k", "threshold", "significance")
 
 
 def _ranking(kind: str, scored: ColumnScores) -> NDArray[np.intp]:
