@@ -12,7 +12,7 @@ attributes of a tree, whose tests then read ``map_17 > 0.42`` (X3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.data import Table
 from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_whole, shown
+from margrove.estimator import estimator, fitted
 from margrove.run.checkpoint import fingerprint
 from margrove.run.progress import Progress, report
 from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.code_cache import CodeCache, settle_cache
 from margrove.transfer.networks import (
-    BUILT_IN,
     DEVICES,
     POOLINGS,
     PRECISIONS,
@@ -46,6 +46,7 @@ NORMALISATIONS = (None, "l2")
 STAGE = "pictures"  # of progress reports
 
 
+@estimator
 class ConvFeatures(TransformerMixin, RunsNetwork):
     """Pictures in, codes of a pretrained convolutional network out.
 
@@ -106,46 +107,19 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
     array([[0.7, 0. ]], dtype=float32)
     """
 
-    def __init__(
-        self,
-        network: Any = BUILT_IN,
-        *,
-        layer: str | None = None,
-        pooling: str = "mean",
-        flip: bool = False,
-        normalise: str | None = None,
-        size: int | None = None,
-        crop: float | None = None,
-        mean: Any = None,
-        std: Any = None,
-        weights: Any = None,
-        download: bool = False,
-        device: str = "cpu",
-        precision: str = "float32",
-        batch_size: int = 32,
-        cache: Any = None,
-        named: bool = False,
-    ) -> None:
-        self.network = network
-        self.layer = layer
-        self.pooling = pooling
-        self.flip = flip
-        self.normalise = normalise
-        self.size = size
-        self.crop = crop
-        self.mean = mean
-        self.std = std
-        self.weights = weights
-        self.download = download
-        self.device = device
-        self.precision = precision
-        self.batch_size = batch_size
-        self.cache = cache
-        self.named = named
+    layer: str | None = None
+    pooling: str = "mean"
+    flip: bool = False
+    normalise: str | None = None
+    cache: Any = None
+    named: bool = False
 
-    def fit(self, X: Any, y: Any = None) -> ConvFeatures:
+    layer_: str = fitted()
+    n_features_out_: int = fitted()
+
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the network and cut it. Nothing is learned, and the pictures are not opened."""
-        self._check_parameters()
+        self._check()
         as_pictures(X)
         self.network_name_, network, self.preparation_ = self._open()
         self.network_digest_, self.layer_, self.n_features_out_ = network.digest, network.layer, network.n_maps
@@ -155,7 +129,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
     def transform(self, X: Any) -> Any:
         """The codes of the pictures, (n, maps) float32: a `Table` with ``named``, a data frame after `set_output`."""
         check_is_fitted(self, "network_digest_")
-        self._check_parameters()
+        self._check()
         codes = self._codes(as_pictures(X))
         is_framed = get_output_config("transform", self)["dense"] != "default"  # by set_output, which names columns too
         if not self.named or is_framed:
@@ -274,7 +248,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
     def _cut(self) -> Cut:
         return Cut(self.layer, self.pooling, self.device, self.precision)
 
-    def _check_parameters(self) -> None:
+    def _check(self) -> None:
         for name, allowed in (
             ("pooling", POOLINGS),
             ("normalise", NORMALISATIONS),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.certificate import Certificate
 from margrove.data.sample import number_classes, plain_labels
 from margrove.errors import (
     ConvergenceWarning,
@@ -31,12 +33,12 @@ from margrove.errors import (
     level_of_caller,
     shown,
 )
-from margrove.run.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
+from margrove.estimator import estimator, fitted
+from margrove.run.checkpoint import Arrays, CheckpointLike, Record, fingerprint, settle_checkpoint
 from margrove.status import Status
-from margrove.transfer.batches import ahead, parts_of
+from margrove.transfer.batches import Rows, ahead, parts_of
 from margrove.transfer.certificate import as_the_fit_says, mean_loss
 from margrove.transfer.networks import (
-    BUILT_IN,
     DEVICES,
     PRECISIONS,
     RunsNetwork,
@@ -47,12 +49,16 @@ from margrove.transfer.networks import (
 )
 from margrove.transfer.pictures import Picture, as_pictures
 
+if TYPE_CHECKING:
+    from margrove.transfer.fine_tuning import Course, Plan, Tuner
+
 LOSSES = ("softmax", "hinge")
 SCHEDULES = ("cosine", "constant", "step")
 _MOST_RATE = 1000.0  # beyond all use, and still far from overflow
 _LEAST_PER_CLASS = 2  # pictures: one to learn from and one to hold out
 
 
+@estimator
 class FineTuned(ClassifierMixin, RunsNetwork):
     """A pretrained network with a new last layer, trained on (THEORY X2). Needs torch.
 
@@ -112,94 +118,83 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         model.predict(pictures)
     """
 
-    def __init__(
-        self,
-        network: Any = BUILT_IN,
-        *,
-        loss: str = "softmax",
-        n_blocks: int | None = None,
-        epochs: int = 10,
-        learning_rate: float = 1e-3,
-        body_rate: float = 0.1,
-        weight_decay: float = 1e-4,
-        schedule: str = "cosine",
-        early_stopping: bool = True,
-        validation_fraction: float = 0.1,
-        patience: int = 3,
-        flip: bool = True,
-        size: int | None = None,
-        crop: float | None = None,
-        mean: Any = None,
-        std: Any = None,
-        weights: Any = None,
-        download: bool = False,
-        device: str = "cpu",
-        precision: str = "float32",
-        batch_size: int = 32,
-        time_limit: float | None = None,
-        checkpoint: CheckpointLike | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.network = network
-        self.loss = loss
-        self.n_blocks = n_blocks
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.body_rate = body_rate
-        self.weight_decay = weight_decay
-        self.schedule = schedule
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.flip = flip
-        self.size = size
-        self.crop = crop
-        self.mean = mean
-        self.std = std
-        self.weights = weights
-        self.download = download
-        self.device = device
-        self.precision = precision
-        self.batch_size = batch_size
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.random_state = random_state
+    loss: str = "softmax"
+    n_blocks: int | None = None
+    epochs: int = 10
+    learning_rate: float = 1e-3
+    body_rate: float = 0.1
+    weight_decay: float = 1e-4
+    schedule: str = "cosine"
+    early_stopping: bool = True
+    validation_fraction: float = 0.1
+    patience: int = 3
+    flip: bool = True
+    time_limit: float | None = None
+    checkpoint: CheckpointLike | None = None
+    random_state: Any = None
+
+    classes_: NDArray[Any] = fitted()
+    course_: list[dict[str, float]] = fitted()
+    weights_: Arrays = fitted()
+    training_loss_: float = fitted()
+    status_: Status = fitted()
+    engine_: str = fitted()
+    certificate_: Certificate = fitted()
+    n_iter_: int = fitted()
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on labelled pictures."""
-        checkpoint = self._check_parameters()
+        self._check()
         pictures, codes = self._read(X, y)
-        tuner = self._open(len(self.classes_))
-        plan, record, left = self._plan(), None, None
-        if checkpoint is not None:
-            record = Record(checkpoint, self._question(plan, codes, pictures))
-            left = record.read()
+        tuner, plan = self._open(len(self.classes_)), self._plan()
+        record = self._record(plan, codes, pictures)
+        self._keep(tuner, self._train(tuner, plan, codes, pictures, record))
+        self._keep_certificate(codes, pictures)
+        if record is not None and self.status_ not in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            record.remove()
+        self._warn_of_overflow()
+        return self
+
+    def _record(self, plan: Plan, codes: NDArray[np.intp], pictures: list[Picture]) -> Record | None:
+        checkpoint = settle_checkpoint(self.checkpoint)
+        return None if checkpoint is None else Record(checkpoint, self._question(plan, codes, pictures))
+
+    def _train(
+        self, tuner: Tuner, plan: Plan, codes: NDArray[np.intp], pictures: list[Picture], record: Record | None
+    ) -> Course:
+        """Train from the start, or from where the checkpoint ends."""
+        left = None if record is None else record.read()
         if left is not None and self.random_state is None:  # any seed will do, but it must be that of the first part
             plan = replace(plan, seed=int(left.get("seed", plan.seed)))
         split = self._split(codes, plan.seed)
-        course = tuner.train(
-            plan, lambda rows: self.preparation_.pixels([pictures[i] for i in rows]), codes, split, record, left
-        )
+        course = tuner.train(plan, partial(self._pixels, pictures), codes, split, record, left)
         if course.status is Status.INTERRUPTED and self._on_interrupt == "raise":
             raise KeyboardInterrupt
+        return course
+
+    def _keep(self, tuner: Tuner, course: Course) -> None:
         self.course_, self.status_, self.engine_ = course.lines, course.status, "torch"
         self.n_iter_ = len(course.lines)
         self.weights_, self._tuner = tuner.weights(), tuner
+
+    def _keep_certificate(self, codes: NDArray[np.intp], pictures: list[Picture]) -> None:
         scores = self._scores(pictures)
         self.training_loss_ = mean_loss(scores, codes, self.loss)
         n_wrong = int((scores.argmax(axis=1) != codes).sum())
         self.certificate_ = as_the_fit_says(self, len(codes), self.training_loss_, n_wrong)
-        if record is not None and course.status not in (Status.INTERRUPTED, Status.TIME_LIMIT):
-            record.remove()
-        if course.status is Status.NONFINITE:
+
+    def _warn_of_overflow(self) -> None:
+        if self.status_ is Status.NONFINITE:
             message = (
                 f"FineTuned ended with status 'nonfinite' in epoch {self.n_iter_ + 1}: numbers overflowed, and the "
                 "weights are those from before; use a smaller learning_rate."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
-        return self
 
-    def _question(self, plan: Any, codes: NDArray[np.intp], pictures: list[Picture]) -> str:
+    def _pixels(self, pictures: list[Picture], rows: Rows) -> NDArray[np.uint8]:
+        return self.preparation_.pixels([pictures[i] for i in rows])
+
+    def _question(self, plan: Plan, codes: NDArray[np.intp], pictures: list[Picture]) -> str:
         """All that decides the weights, to know a checkpoint by; a time limit does not, nor a seed that is free."""
         decided = replace(plan, time_limit=None, seed=0 if self.random_state is None else plan.seed)
         held_out = self.validation_fraction if self.early_stopping else 0
@@ -229,10 +224,10 @@ class FineTuned(ClassifierMixin, RunsNetwork):
             tuner = self._tuner = self._open(len(self.classes_), is_again=True)
             tuner.load(self.weights_)
         parts = parts_of(np.arange(len(pictures)), self.batch_size)
-        with ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
+        with ahead(partial(self._pixels, pictures), parts) as batches:
             return np.concatenate([tuner.scores(pixels, self.precision) for _, pixels in batches])
 
-    def _open(self, n_classes: int, *, is_again: bool = False) -> Any:
+    def _open(self, n_classes: int, *, is_again: bool = False) -> Tuner:
         """The network with its new last layer; ``is_again``: of a fitted model, whose weights come next."""
         needs("torch", "FineTuned", "torch")
         refuse_lost(self)
@@ -284,7 +279,7 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         fit_rows, held_out = next(splitter.split(rows, codes))
         return np.sort(fit_rows), np.sort(held_out)
 
-    def _plan(self) -> Any:
+    def _plan(self) -> Plan:
         from margrove.transfer.fine_tuning import Plan
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -303,7 +298,7 @@ class FineTuned(ClassifierMixin, RunsNetwork):
             precision=self.precision,
         )
 
-    def _check_parameters(self) -> Any:
+    def _check(self) -> None:
         for name, allowed in (
             ("loss", LOSSES),
             ("schedule", SCHEDULES),
@@ -323,4 +318,4 @@ class FineTuned(ClassifierMixin, RunsNetwork):
             check_number("time_limit", self.time_limit, above=0, cure="It is in seconds.")
         for name in ("early_stopping", "flip", "download"):
             check_flag(name, getattr(self, name))
-        return settle_checkpoint(self.checkpoint)
+        settle_checkpoint(self.checkpoint)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol, Self
 
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from margrove.errors import InputError, MissingExtraError, ParameterError, shown
+from margrove.estimator import estimator, fitted
 from margrove.run.checkpoint import fingerprint
 from margrove.run.effort import Interruptible
 from margrove.transfer.preparation import Preparation
@@ -50,8 +51,24 @@ class Cut:
     precision: str = "float32"
 
 
+@estimator
 class RunsNetwork(Interruptible, BaseEstimator):
     """An estimator of pictures that keeps a network as it runs, and opens it anew where it has none."""
+
+    network: Any = field(default=BUILT_IN, kw_only=False)
+    size: int | None = None
+    crop: float | None = None
+    mean: Any = None
+    std: Any = None
+    weights: Any = None
+    download: bool = False
+    device: str = "cpu"
+    precision: str = "float32"
+    batch_size: int = 32
+
+    network_name_: str = fitted()
+    network_digest_: str = fitted()
+    preparation_: Preparation = fitted()
 
     _KEPT = ("_network", "_network_cut", "_tuner")  # as they run: a session of ONNX Runtime, a module on a device
 
@@ -177,7 +194,7 @@ def _named(name: str, weights: Any, *, download: bool) -> Source:
     return Source(source.name, source.preparation, module=load_weights(source.module, weights))
 
 
-def refuse_lost(model: Any) -> None:
+def refuse_lost(model: RunsNetwork) -> None:
     """Raise `InputError` where a model came out of a file, and the network that it names is not here."""
     network = model.network
     is_file = isinstance(network, os.PathLike) or (isinstance(network, str) and network.lower().endswith(".onnx"))
@@ -190,7 +207,7 @@ def refuse_lost(model: Any) -> None:
         )
 
 
-def refuse_other(model: Any, digest: str) -> None:
+def refuse_other(model: RunsNetwork, digest: str) -> None:
     """Raise `InputError` where the network is not the one that a fitted model was made with."""
     if digest != model.network_digest_:
         raise InputError(

@@ -9,6 +9,7 @@ duality gap: see `margrove.transfer.certificate`.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +18,11 @@ from scipy.linalg import LinAlgWarning
 from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 
-from margrove.data.sample import read_sample
+from margrove.data.sample import Sample, read_sample
 from margrove.errors import check_number, check_whole
+from margrove.estimator import estimator
 from margrove.linear.classifier import LinearClassifier
+from margrove.linear.problem import LinearSolution
 from margrove.status import Status
 from margrove.svm.problem import MOST_BOUND
 from margrove.transfer.certificate import RELATIVE_GAP, certify_softmax
@@ -31,6 +34,7 @@ _SLOPES = (1e-4, 1e-6, 1e-9)
 _FEW_WEIGHTS = 1000  # up to here Newton's method, which takes their square in memory and ends nearer to the optimum
 
 
+@estimator
 class SoftmaxClassifier(LinearClassifier):
     """Multinomial logistic regression with a quadratic penalty: scikit-learn's solver, and our certificate.
 
@@ -56,43 +60,49 @@ class SoftmaxClassifier(LinearClassifier):
     True
     """
 
-    def __init__(
-        self, *, C: float = 1.0, tol: float = RELATIVE_GAP, max_iter: int = 1000, class_weight: Any = None
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
+    C: float = 1.0
+    tol: float = RELATIVE_GAP
+    max_iter: int = 1000
+    class_weight: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve, and prove it."""
-        from sklearn.linear_model import LogisticRegression
+        self._check()
+        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        self.engine_ = "scikit-learn"
+        for solution in self._solutions(sample):
+            self._keep_linear(sample, solution)
+            self.certificate_ = certify_softmax(self, X, y, sample_weight)
+            if self.certificate_.holds:
+                return self
+        self.status_ = Status.MAX_ITER if self.n_iter_ >= self.max_iter else Status.STALLED
+        self.certificate_ = certify_softmax(self, X, y, sample_weight)
+        self._warn_unless_converged(f"the relative duality gap is above {self.tol:g}")
+        return self
 
+    def _check(self) -> None:
         check_number("C", self.C, above=0, most=MOST_BOUND)
         check_number("tol", self.tol, above=0)
         check_whole("max_iter", self.max_iter, least=1)
-        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+
+    def _solutions(self, sample: Sample) -> Iterator[LinearSolution]:
+        """Yield solutions of rising precision, each begun where the last one ended, for ``max_iter`` steps in all."""
+        from sklearn.linear_model import LogisticRegression
+
         n_weights = sample.X.shape[1] * len(sample.classes)
         method = "newton-cholesky" if n_weights <= _FEW_WEIGHTS else "lbfgs"
-        solver = LogisticRegression(C=self.C, solver=method, warm_start=True)
-        self.classes_, self.engine_, self.n_iter_ = sample.classes, "scikit-learn", 0
+        solver, n_iter = LogisticRegression(C=self.C, solver=method, warm_start=True), 0
         for slope in _SLOPES:
             with warnings.catch_warnings():
-                for told in (SklearnConvergenceWarning, LinAlgWarning, RuntimeWarning):  # the gap tells, below
-                    warnings.simplefilter("ignore", told)
-                solver.set_params(tol=slope, max_iter=self.max_iter - self.n_iter_)
+                for warning in (SklearnConvergenceWarning, LinAlgWarning, RuntimeWarning):  # the gap decides
+                    warnings.simplefilter("ignore", warning)
+                solver.set_params(tol=slope, max_iter=self.max_iter - n_iter)
                 solver.fit(sample.X, sample.codes, sample.weight)
-            self.coef_, self.intercept_ = (np.array(each, np.float64) for each in (solver.coef_, solver.intercept_))
-            self.n_iter_ += int(np.max(solver.n_iter_))
-            self.status_ = Status.CONVERGED
-            self.certificate_ = certify_softmax(self, X, y, sample_weight)
-            if self.certificate_.holds or self.n_iter_ >= self.max_iter:
-                break
-        if not self.certificate_.holds:
-            self.status_ = Status.MAX_ITER if self.n_iter_ >= self.max_iter else Status.STALLED
-            self.certificate_ = certify_softmax(self, X, y, sample_weight)
-        self._warn_unless_converged(f"the relative duality gap is above {self.tol:g}")
-        return self
+            n_iter += int(np.max(solver.n_iter_))
+            coef, intercept = (np.array(each, np.float64) for each in (solver.coef_, solver.intercept_))
+            yield LinearSolution(coef, intercept, n_iter=n_iter)
+            if n_iter >= self.max_iter:
+                return
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The probability of each class, (n, classes)."""
