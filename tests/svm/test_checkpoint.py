@@ -30,9 +30,11 @@ from margrove.errors import (
 from margrove.run import slices
 from margrove.run.checkpoint import Record, fingerprint
 from margrove.run.progress import watched
+from margrove.svm.checkpointing import solve_fingerprint
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import DualProblem, classification, nu_classification
 from margrove.svm.table import ScoreTable
+from margrove.svm.training import training_data
 
 OTHER = "belongs to other data or other parameters"
 
@@ -385,7 +387,8 @@ def test_an_alpha_that_no_solve_leaves_is_told(noise, path):
     model = break_off(SVC(C=100.0, gamma=0.3, checkpoint=path), X, y).set_params(max_iter=-1)
     arrays = load_file(path)
     dual = classification((2 * y - 1).astype(np.int8), np.full(300, 100.0))
-    record = model._record(model._ground(X), [dual])
+    data = training_data(model, X)
+    record = Record(Checkpoint(path), solve_fingerprint(data.points, data.solver_kernel, [dual]))
     assert record.read() is not None
     alpha = arrays["alpha"]
     for wrong in (alpha * 1e3, -alpha, alpha + np.eye(1, len(alpha))[0], alpha * np.nan):
