@@ -64,24 +64,32 @@ def named(name: str) -> Engine:
     MissingExtraError
         If it needs a package that is not installed.
     """
-    if name in _ANNOUNCED and name not in names():
+    if name in _added:
+        return _added[name]
+    if name in _folders():
+        return _load(name)
+    if name in _ANNOUNCED:
         raise EngineError(f"engine={name!r}: {_ANNOUNCED[name]} is not part of this version. Use 'auto' or 'native'.")
     check_choice("engine", name, ("auto", *names()))
-    return _added[name] if name in _added else _load(name)
+    raise EngineError("engine='auto' needs a problem to choose by.")
 
 
 def check_engine(given: str | Engine, *needs: Capability) -> None:
     """Raise an error unless the parameter ``engine`` names an engine, or is one, that has the capabilities needed."""
-    if not isinstance(given, str):
-        if isinstance(given, type) or not isinstance(given, Engine):
-            raise ParameterError(
-                f"engine is {shown(given)}; it must be one of {', '.join(map(repr, ('auto', *names())))}, or an Engine."
-            )
-    elif given == "auto":
-        return
-    engine = named(given) if isinstance(given, str) else given
-    for capability in needs:
-        check_capability(engine, capability)
+    engine = _given(given)
+    if engine is not None:
+        for capability in needs:
+            check_capability(engine, capability)
+
+
+def _given(given: str | Engine) -> Engine | None:
+    """Return the engine that a parameter names or is; None for "auto"."""
+    if isinstance(given, str):
+        return None if given == "auto" else named(given)
+    if isinstance(given, type) or not isinstance(given, Engine):
+        known = ", ".join(map(repr, ("auto", *names())))
+        raise ParameterError(f"engine is {shown(given)}; it must be one of {known}, or an Engine.")
+    return given
 
 
 def choose(given: str | Engine, problem: Problem[Any], *, or_any: bool = False) -> Engine:
@@ -94,18 +102,17 @@ def choose(given: str | Engine, problem: Problem[Any], *, or_any: bool = False) 
     EngineError
         If the engine that is given cannot solve the problem, or none can.
     """
-    check_engine(given)
-    kind = type(problem).__name__
-    if given != "auto":
-        engine = named(given) if isinstance(given, str) else given
-        if engine.solves(problem):
-            return engine
-        if not or_any:
-            raise EngineError(f"engine={engine.name!r} cannot solve a {kind}. Use engine='auto'.")
-    able = [engine for name in names() if name != _LAST and (engine := named(name)).solves(problem)]
-    if not able and not named(_LAST).solves(problem):
+    engine, kind = _given(given), type(problem).__name__
+    if engine is not None and engine.solves(problem):
+        return engine
+    if engine is not None and not or_any:
+        raise EngineError(f"engine={engine.name!r} cannot solve a {kind}. Use engine='auto'.")
+    able = [found for name in names() if name != _LAST and (found := named(name)).solves(problem)]
+    if not able:
+        able = [found for found in (named(_LAST),) if found.solves(problem)]
+    if not able:
         raise EngineError(f"no engine solves a {kind}.")
-    return min(able, key=lambda engine: engine.seconds(problem)) if len(able) > 1 else (able or [named(_LAST)])[0]
+    return able[0] if len(able) == 1 else min(able, key=lambda each: each.seconds(problem))
 
 
 def solve(problem: Problem[S], engine: str | Engine = "auto", effort: Effort | None = None) -> S:

@@ -66,7 +66,8 @@ class Effort:
             check_whole("n_jobs", self.n_jobs, least=-(2**31), cure="-1 means all threads, as does None.")
         if self.n_jobs == 0:
             raise ParameterError("n_jobs is 0; it must be a number of threads, -1 for all of them, or None.")
-        check_choice("on_interrupt", self.on_interrupt, _POLICIES)
+        if self.on_interrupt not in _POLICIES:
+            check_choice("on_interrupt", self.on_interrupt, _POLICIES)
 
 
 class Interruptible:
