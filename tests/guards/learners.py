@@ -121,18 +121,18 @@ class Learner:
         What it predicts.
     fit : callable
         How it is fitted.
-    is_chaotic : bool
-        Whether another last bit of a float may change everything that follows, so that on other machines only the
-        status is compared.
     tables : tuple of str
         Those it is fitted on.
+    chaotic : tuple of str
+        Those on which another last bit of a float may change everything that follows. They are not compared on other
+        machines.
     """
 
     make: Callable[[], Any]
     target: str = CLASSES
     fit: Fit = _fit
-    is_chaotic: bool = False
     tables: tuple[str, ...] = TABLES
+    chaotic: tuple[str, ...] = ()
 
     @property
     def engines(self) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ LEARNERS: dict[str, Learner] = {
     "SVC warm": Learner(lambda: _SVC(warm_start=True), fit=_again),
     "SVC.path": Learner(_SVC, fit=_path),
     "SVC.leave_one_out": Learner(lambda: _SVC(kernel="linear"), fit=_leave_one_out, tables=_FEW),
-    "NuSVC": Learner(lambda: m.NuSVC(nu=0.2)),
+    "NuSVC": Learner(lambda: m.NuSVC(nu=0.2), chaotic=("words",)),
     "SVR": Learner(m.SVR, NUMBERS),
     "SVR of a line": Learner(lambda: m.SVR(kernel="linear", epsilon=0.01), NUMBERS, tables=_FEW),
     "NuSVR": Learner(lambda: m.NuSVR(nu=0.3), NUMBERS),
@@ -179,11 +179,13 @@ LEARNERS: dict[str, Learner] = {
     "LinearSVC of the hinge": Learner(lambda: _LINEAR(loss="hinge", class_weight="balanced")),
     "LinearSVC with a free intercept": Learner(lambda: _LINEAR(loss="hinge", regularize_intercept=False)),
     "LinearSVC of few columns": Learner(lambda: _LINEAR(penalty="l1")),
-    "LinearSVC by Crammer and Singer": Learner(lambda: _LINEAR(multi_class="crammer_singer")),
+    "LinearSVC by Crammer and Singer": Learner(
+        lambda: _LINEAR(multi_class="crammer_singer"), chaotic=("constant columns",)
+    ),
     "LinearSVC by descent": Learner(lambda: _LINEAR(solver="descent", loss="hinge")),
     "LinearSVC by Newton's steps of rows": Learner(lambda: _LINEAR(solver="row_newton")),
     "LinearSVC by conjugate gradients": Learner(lambda: _LINEAR(solver="conjugate_gradients")),
-    "LinearSVC.path": Learner(_LINEAR, fit=_path),
+    "LinearSVC.path": Learner(_LINEAR, fit=_path, chaotic=("unscaled", "tiny")),
     "LinearSVC.path of few columns": Learner(lambda: _LINEAR(penalty="l1"), fit=_path),
     "LinearSVC.fit_stream": Learner(_LINEAR, fit=_fit_stream),
     "LinearSVC.fit_stream of the hinge": Learner(lambda: _LINEAR(loss="hinge"), fit=_fit_stream, tables=_MORE),
@@ -200,11 +202,11 @@ LEARNERS: dict[str, Learner] = {
     "BasicLinearClassifier": Learner(m.BasicLinearClassifier),
     "LeastSquaresClassifier": Learner(m.LeastSquaresClassifier),
     "SoftmaxClassifier": Learner(m.SoftmaxClassifier),
-    "Perceptron": Learner(_WALK, is_chaotic=True),
-    "Perceptron averaged": Learner(lambda: _WALK(variant="averaged", class_weight="balanced"), is_chaotic=True),
-    "Perceptron voted": Learner(lambda: _WALK(variant="voted", shuffle=False), is_chaotic=True),
-    "Perceptron.partial_fit": Learner(_WALK, fit=_partial_fit, is_chaotic=True),
-    "KernelPerceptron": Learner(lambda: m.KernelPerceptron(random_state=0, max_iter=60), is_chaotic=True),
+    "Perceptron": Learner(_WALK),
+    "Perceptron averaged": Learner(lambda: _WALK(variant="averaged", class_weight="balanced")),
+    "Perceptron voted": Learner(lambda: _WALK(variant="voted", shuffle=False)),
+    "Perceptron.partial_fit": Learner(_WALK, fit=_partial_fit),
+    "KernelPerceptron": Learner(lambda: m.KernelPerceptron(random_state=0, max_iter=60)),
     "DecisionTreeClassifier": Learner(_TREE),
     "DecisionTreeClassifier by description length": Learner(
         lambda: _TREE(criterion="entropy", complexity=0.7, prune="pessimistic"), tables=_MORE
@@ -240,6 +242,7 @@ LEARNERS: dict[str, Learner] = {
     "AdaBoostRegressor of lines": Learner(
         lambda: m.AdaBoostRegressor(m.LinearSVR(random_state=0), n_estimators=4, loss="square", random_state=0),
         NUMBERS,
+        chaotic=("huge",),
     ),
     "OneVsRestClassifier": Learner(m.OneVsRestClassifier),
     "OneVsRestClassifier of trees": Learner(lambda: m.OneVsRestClassifier(m.DecisionTreeClassifier(max_depth=3))),
@@ -279,8 +282,6 @@ def observe(learner: Learner, name: str, engine: str) -> dict[str, Any]:
         state, told = _state(seen)
     sentences = [f"{each.category.__name__}: {each.message}" for each in caught]
     state[WORDS] = [state.get(WORDS), sentences]
-    if learner.is_chaotic:
-        told = {"status": told["status"]}
     return {"digest": digest_of_case(state), "parts": parts_of(state), "summary": told}
 
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.guards.state import _PART, fingerprint, summaries_differ
+from tests.guards.state import PART, fingerprint, summaries_differ
 
 FOLDER = Path(__file__).parent
-_ABSENT = "-" * _PART
+_ABSENT = "-" * PART
 
 
 def packed(cases: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def unpacked(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if key == "names":
             continue
         if "parts" in case:
-            parts = [case["parts"][at : at + _PART] for at in range(0, len(case["parts"]), _PART)]
+            parts = [case["parts"][at : at + PART] for at in range(0, len(case["parts"]), PART)]
             named = zip(record["names"], parts, strict=True)
             case = {**case, "parts": {name: part for name, part in named if part != _ABSENT}}
         cases[key] = case
@@ -47,7 +47,8 @@ def differences(recorded: dict[str, Any], found: dict[str, Any], *, is_exact: bo
     if ("error" in recorded) != ("error" in found):
         return [f"was {recorded}, is {found}"]
     if "error" in recorded:
-        return [] if is_exact and recorded == found else summaries_differ(recorded, found)
+        told = [f"was {recorded}, is {found}"] if recorded != found else []
+        return told if is_exact else summaries_differ(recorded, found)
     wrong = summaries_differ(recorded["summary"], found["summary"])
     was, now = recorded["parts"], found["parts"]
     if is_exact and (recorded["digest"] != found["digest"] or was != now):

@@ -23,7 +23,8 @@ def test_learner_gives_what_it_gave(name):
     recorded = unpacked(RECORD[name])
     found = json.loads(json.dumps(observed(name)))
     assert found.keys() == recorded.keys()
-    wrong = {case: differences(recorded[case], found[case], is_exact=is_exact) for case in recorded}
+    compared = [case for case in recorded if is_exact or case.split(",")[0] not in LEARNERS[name].chaotic]
+    wrong = {case: differences(recorded[case], found[case], is_exact=is_exact) for case in compared}
     assert not (wrong := {case: told for case, told in wrong.items() if told}), "\n".join(
         f"{case}: {'; '.join(told)}" for case, told in wrong.items()
     )
