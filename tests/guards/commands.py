@@ -233,7 +233,8 @@ def documents_differ(was: Any, now: Any, *, is_exact: bool, where: str = "") -> 
     """Where two documents differ: anywhere; or in keys, in types and in texts but for their numbers."""
     if isinstance(was, dict) and isinstance(now, dict):
         if was.keys() != now.keys():
-            yield f"{where}: the keys were {list(was)}, are {list(now)}"
+            failure = now.get("exception", now.get("stderr", ""))
+            yield f"{where}: the keys were {list(was)}, are {list(now)} {failure}"
         for key in was.keys() & now.keys():
             yield from documents_differ(was[key], now[key], is_exact=is_exact, where=f"{where}.{key}")
     elif isinstance(was, list) and isinstance(now, list):
