@@ -456,7 +456,7 @@ class DecisionTreeClassifier(BaseEstimator):
     def _problem_of(self, X, y, sample_weight):
         return replace(self.problem, target=y, weight=sample_weight), None
 
-    def _pruned(self, criterion, held_out, leaves):
+    def _pruned(self, held_out):
         return self.grown_
 
     def _settled_criterion(self):

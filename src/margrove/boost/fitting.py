@@ -142,7 +142,7 @@ def ask(owner: Any, learner: Any, sample: TreeSample, before: BoostModel | None 
         sample = replace(sample, cells=sample.cells.take(learning), target=sample.target[learning])
     weight = np.maximum(weight[learning] / weight[learning].sum(), LEAST_WEIGHT)
     if is_plain_tree(learner, owner.engine):
-        tree = learner._problem(replace(sample, weight=weight), learner._settled_criterion())
+        tree = learner._problem(replace(sample, weight=weight))
         # The price of a test is in bits for each row, and here all rows together weigh one.
         tree = replace(tree, growth=replace(tree.growth, complexity=tree.growth.complexity / len(weight)))
     else:

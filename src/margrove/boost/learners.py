@@ -22,7 +22,6 @@ from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import Cells
 from margrove.tree.regressor import DecisionTreeRegressor
-from margrove.tree.settings import check_settings
 from margrove.tree.stump import DecisionStump
 
 _TREES = (DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor)
@@ -92,7 +91,7 @@ def is_plain_tree(learner: Any, engine: str | Engine) -> bool:
 def take_note(owner: Any, learner: Any, X: Any, *, is_plain: bool) -> Cells:
     """Take note of the columns of the training table; its cells, as the tree sees them, if it is a plain tree."""
     if is_plain:
-        check_settings(learner)
+        learner._check_settings()
         cells: Cells = learner._learn(X, owner)
         return cells
     owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None

@@ -307,7 +307,7 @@ def _drawn_problem(
         times = np.bincount(drawn, minlength=len(target))
         rows = np.flatnonzero(times)
         sample = TreeSample(cells.take(rows), target[rows], None, times[rows].astype(np.float64), rows)
-    return learner._problem(sample, learner._settled_criterion())
+    return learner._problem(sample)
 
 
 def _first_weights(target: NDArray[np.float64], sample_weight: Any) -> NDArray[np.float64]:

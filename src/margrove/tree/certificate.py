@@ -55,7 +55,7 @@ def certify_tree(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certi
             cure="Fit Margrove's estimator of that name.",
         )
     problem, held_out = model._problem_of(X, y, sample_weight)
-    pruned = partial(model._pruned, problem.growth.criterion, held_out, TreeModel.apply)
+    pruned = partial(model._pruned, held_out)
     claims = certify_tree_problem(problem, model.tree_, model.grown_, pruned=pruned)
     claims += _told(model) if claims[0].holds else ()  # an invalid tree cannot be traversed
     status, n_rows = str(getattr(model, "status_", "unknown")), problem.cells.n_rows

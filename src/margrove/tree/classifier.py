@@ -1,46 +1,36 @@
-"""Trees that tell classes apart: of any depth, and of one level."""
+"""Trees that predict classes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from margrove.errors import check_number
+from margrove.estimator import estimator
 from margrove.tree.estimator import DecisionTree
-from margrove.tree.model import TreeModel
-from margrove.tree.problem import CLASS_CRITERIA, Cells, Criterion
+from margrove.tree.problem import CLASS_CRITERIA, Cells
 from margrove.tree.reading import TreeSample, read_classes
-from margrove.tree.settings import settle_criterion
 
 
+@estimator
 class TreeClassifier(ClassifierMixin, DecisionTree):
-    """What the classifiers share. Not a learner by itself."""
+    """The parameters and predictions of trees that predict classes. Base class."""
 
-    criterion: Any
-    class_weight: Any
-    smoothing: float
+    _criteria = CLASS_CRITERIA
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree, and prune it if asked.
+    class_weight: Any = None
+    smoothing: float = 0.0
 
-        Parameters
-        ----------
-        X : data frame, Table, array or sparse matrix of shape (n, d)
-            Text, categories and booleans as they are; missing cells too.
-        y : labels of shape (n,)
-        sample_weight : array of shape (n,), optional
-            A row of weight 2 counts as two rows.
-        """
+    def _check(self) -> None:
         check_number("smoothing", self.smoothing, least=0)
-        return self._fit(X, y, sample_weight)
+        super()._check()
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row: the heaviest of its leaf, the first of equals."""
-        return self._answers(self.apply(X))
+        return self._predicted(self.apply(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The share of each class in the row's leaf. With ``smoothing`` λ (1 is Laplace's): (c_k + λ)/(w + λ K)."""
@@ -53,21 +43,14 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def _answers(self, leaf: NDArray[np.int32]) -> NDArray[Any]:
+    def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[Any]:
         return np.asarray(self.classes_[self.tree_.value.argmax(axis=1)][leaf])
-
-    def _settled_criterion(self) -> Criterion:
-        return settle_criterion(self.criterion, CLASS_CRITERIA)
 
     def _read_target(self, cells: Cells, y: Any, sample_weight: Any) -> TreeSample:
         return read_classes(cells, y, sample_weight, self.class_weight)
 
-    def _score_leaves(
-        self, tree: TreeModel, leaf: NDArray[np.int32], target: NDArray[Any], weight: NDArray[np.float64] | None
-    ) -> float:
-        return float(np.average(tree.value.argmax(axis=1)[leaf] == target, weights=weight))
 
-
+@estimator
 class DecisionTreeClassifier(TreeClassifier):
     """A decision tree for classes (THEORY T1 – T11).
 
@@ -128,8 +111,8 @@ min_impurity_decrease, class_weight
     time_limit : float, optional
         Seconds for the whole fit, the folds of ``ccp_alpha="cv"`` included. Nodes still open then are leaves; folds
         still to come have no say.
-    engine : {"auto", "native", "reference"}
-        Where it runs.
+    engine : str or Engine
+        Where it runs: "auto", "native", "reference", or an `Engine` object.
 
     Attributes
     ----------
@@ -162,67 +145,4 @@ min_impurity_decrease, class_weight
         else (island in {Dream, Torgersen}): Chinstrap (7 rows, 71.4 %)
     """
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "gini",
-        split_score: str = "gain",
-        thresholds: str = "exact",
-        categorical: str = "auto",
-        categorical_features: Any = "from_dtype",
-        split_values: Mapping[Any, Sequence[float]] | None = None,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        min_gain: float = 0.0,
-        majority: float = 1.0,
-        complexity: float = 0.0,
-        significance: float | None = None,
-        correct_significance: bool = True,
-        prune: str | None = None,
-        prune_level: float | None = None,
-        validation_fraction: float = 0.25,
-        ccp_alpha: float | str = 0.0,
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        smoothing: float = 0.0,
-        n_bins: int = 255,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.criterion = criterion
-        self.split_score = split_score
-        self.thresholds = thresholds
-        self.categorical = categorical
-        self.categorical_features = categorical_features
-        self.split_values = split_values
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.min_gain = min_gain
-        self.majority = majority
-        self.complexity = complexity
-        self.significance = significance
-        self.correct_significance = correct_significance
-        self.prune = prune
-        self.prune_level = prune_level
-        self.validation_fraction = validation_fraction
-        self.ccp_alpha = ccp_alpha
-        self.class_weight = class_weight
-        self.monotonic_cst = monotonic_cst
-        self.smoothing = smoothing
-        self.n_bins = n_bins
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.engine = engine
+    majority: float = 1.0

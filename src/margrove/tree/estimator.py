@@ -1,32 +1,31 @@
-"""What every tree here can do, before and after it is fitted. ``fit`` is the chain: sample → problem → grown tree →
-pruned tree → certificate."""
+"""The base class of the trees. ``fit`` is the chain: sample → problem → grown tree → pruned tree → certificate."""
 
 from __future__ import annotations
 
-import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
 from margrove.data.table import Table
-from margrove.engine import Effort, Engine, check_engine, choose, fitted_by
+from margrove.engine import Effort, choose, fitted_by
 from margrove.errors import ConvergenceWarning, InputError, ParameterError, check_whole, level_of_caller
-from margrove.run.effort import Interruptible
+from margrove.estimator import estimator, fitted
 from margrove.status import Status
 from margrove.tree.certificate import solver_certificate
 from margrove.tree.export import to_c, to_dataframe, to_python, to_sql
+from margrove.tree.grower import Grower
 from margrove.tree.held_out import choose_by_folds, held_out_rows
 from margrove.tree.model import TreeModel
 from margrove.tree.path import CostComplexityPath, cost_complexity_path
@@ -35,7 +34,7 @@ from margrove.tree.problem import VALUE_CRITERIA, VARIANCE_FLOOR, Cells, Criteri
 from margrove.tree.prune import held_out_sums, prune
 from margrove.tree.reading import THIN_LEVELS, ColumnWishes, TreeSample, check_same_classes, learn_cells, read_cells
 from margrove.tree.rules import Rules, Style, tree_rules
-from margrove.tree.settings import DrawnSeed, check_prune, check_settings, columns_looked_at, settle_growth
+from margrove.tree.settings import TreeParameters, check_prune, columns_looked_at, settle_criterion
 from margrove.tree.significance import split_p_values, stop_by_significance, target_variance
 from margrove.tree.sql_source import Dialect
 from margrove.tree.words import MOST_LEVELS
@@ -49,82 +48,69 @@ _WHY_NAMES = (
 )
 
 
-class DecisionTree(DrawnSeed, Interruptible, BaseEstimator):
-    """What the trees share. Not a learner by itself."""
+@estimator
+class DecisionTree(TreeParameters):
+    """The fit of a tree, and what a fitted one can do. Base class."""
 
-    criterion: Any
-    split_score: Any
-    categorical: Any
-    categorical_features: Any
-    split_values: Any
-    monotonic_cst: Any
-    significance: float | None
-    correct_significance: bool
-    prune: Any
-    prune_level: float | None
-    validation_fraction: float
-    ccp_alpha: Any
-    complexity: float
-    random_state: Any
-    n_jobs: int | None
-    time_limit: float | None
-    engine: str
+    _criteria: ClassVar[tuple[Criterion, ...]]
 
-    tree_: TreeModel
-    grown_: TreeModel
-    classes_: NDArray[Any]
-    n_classes_: int
-    status_: Status
-    engine_: str
-    categorical_: dict[str, str]
-    ccp_alpha_: float
-    target_: str | None
-    n_features_in_: int
+    tree_: TreeModel = fitted()
+    grown_: TreeModel = fitted()
+    classes_: NDArray[Any] = fitted()
+    n_classes_: int = fitted()
+    categorical_: dict[str, str] = fitted()
+    ccp_alpha_: float = fitted()
+    target_: str | None = fitted()
+    n_features_in_: int = fitted()
 
     # ------------------------------------------------------------------------------------------------------- fitting
-
-    @abstractmethod
-    def _settled_criterion(self) -> Criterion: ...
 
     @abstractmethod
     def _read_target(self, cells: Cells, y: Any, sample_weight: Any) -> TreeSample: ...
 
     @abstractmethod
-    def _score_leaves(
-        self, tree: TreeModel, leaf: NDArray[np.int32], target: NDArray[Any], weight: NDArray[np.float64] | None
-    ) -> float: ...
+    def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[Any]: ...
 
-    @abstractmethod
-    def _answers(self, leaf: NDArray[np.int32]) -> NDArray[Any]: ...
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the tree, and prune it if asked.
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        check_settings(self)
-        criterion = self._settled_criterion()
-        check_prune(self.prune, criterion)
-        check_engine(self.engine)
-        effort = Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
+        Parameters
+        ----------
+        X : data frame, Table, array or sparse matrix of shape (n, d)
+            Text, categories and booleans as they are; missing cells too.
+        y : labels, or numbers, of shape (n,)
+        sample_weight : array of shape (n,), optional
+            A row of weight 2 counts as two rows.
+        """
+        self._check()
         self._draw_seed()
-        cells = self._learn(X)
-        if cells.sparse is not None and criterion == "absolute_error":
-            raise InputError(
-                "criterion='absolute_error' takes no sparse matrix, and X is one",
-                cure="Use X.toarray(), or criterion='squared_error'.",
-            )
-        sample = self._read_target(cells, y, sample_weight)
-        growing, held_out = self._apart(sample)
-        problem = self._problem(growing, criterion)
-        allowance = _Allowance(effort)
-        engine = choose(self.engine, problem)
-        solution = engine.solve(problem, effort)
-        self.grown_, self.status_, self.engine_ = solution.model, solution.status, engine.name
-        self.ccp_alpha_ = self._settled_alpha(problem, engine, allowance)
-        self.tree_ = self._pruned(criterion, held_out, lambda tree, cells: engine.apply_trees(tree, cells, effort))
-        if sample.classes is not None:
-            self.classes_ = sample.classes
-            self.n_classes_ = len(sample.classes)
-        self.__dict__.pop("certificate_", None)  # that of an earlier fit
-        self._warn_unless_done(solution.status)
+        sample, held_out = self._apart(self._read_target(self._learn(X), y, sample_weight))
+        problem = self._problem(sample)
+        grower = Grower(choose(self.engine, problem), self._effort())
+        self.grown_ = grower.grow(problem)
+        self._keep(problem, sample.classes, held_out, grower)
         return self
+
+    def _check(self) -> None:
+        self._check_settings()
+        check_prune(self.prune, self._settled_criterion())
+        super()._check()
+
+    def _keep(
+        self, problem: TreeProblem, classes: NDArray[Any] | None, held_out: TreeSample | None, grower: Grower
+    ) -> None:
+        """Prune ``grown_``, and keep why growing it, and trees to choose ``ccp_alpha_`` by, ended."""
+        is_grown = grower.status is Status.CONVERGED
+        self.ccp_alpha_ = self._settled_alpha(problem, grower)
+        self.tree_ = self._pruned(held_out, grower)
+        self.status_, self.engine_ = grower.status, grower.engine.name
+        if classes is not None:
+            self.classes_, self.n_classes_ = classes, len(classes)
+        self.__dict__.pop("certificate_", None)  # that of an earlier fit
+        self._warn_unless_done(is_grown=is_grown)
+
+    def _settled_criterion(self) -> Criterion:
+        return settle_criterion(self.criterion, self._criteria)
 
     def _learn(self, X: Any, owner: Any = None) -> Cells:
         """The cells of the training table, as this tree sees them; it, or the owner it learns for, takes note of the
@@ -137,6 +123,11 @@ class DecisionTree(DrawnSeed, Interruptible, BaseEstimator):
             test, self.categorical_features, self.split_values, self.monotonic_cst, thin, is_priced=is_priced
         )
         cells = learn_cells(owner, X, wishes)
+        if cells.sparse is not None and self.criterion == "absolute_error":
+            raise InputError(
+                "criterion='absolute_error' takes no sparse matrix, and X is one",
+                cure="Use X.toarray(), or criterion='squared_error'.",
+            )
         owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
         categories = [column for column in cells.columns if column.levels]
         why_thin = _WHY_NAMES if is_priced else _WHY_THIN
@@ -151,24 +142,25 @@ class DecisionTree(DrawnSeed, Interruptible, BaseEstimator):
             return "multiway", "multiway: the gain ratio charges for many branches, so they compete fairly"
         return "subset", "subset: two branches keep rows together, where one for each level would scatter them"
 
-    def _problem(self, sample: TreeSample, criterion: Criterion) -> TreeProblem:
+    def _problem(self, sample: TreeSample) -> TreeProblem:
         n_classes = 0 if sample.classes is None else len(sample.classes)
         if n_classes > 2 and any(column.monotone for column in sample.cells.columns):
             raise ParameterError(  # the first sentence is scikit-learn's
                 "Monotonicity constraints are not supported with multiclass classification: monotonic_cst says which "
                 f"way class 1 of two goes, and there are {n_classes} classes. Use monotonic_cst=None."
             )
-        weight = float(sample.cells.n_rows if sample.weight is None else sample.weight.sum())
-        growth = settle_growth(self, criterion, sample.cells.n_rows, len(sample.cells.columns), weight, self._seed())
+        n_rows, n_columns = sample.cells.n_rows, len(sample.cells.columns)
+        weight = float(n_rows if sample.weight is None else sample.weight.sum())
+        growth = self._growth(self._settled_criterion(), n_rows, n_columns, weight)
         return TreeProblem(sample.cells, sample.target, n_classes, sample.weight, growth)
 
     def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[TreeProblem, TreeSample | None]:
-        """Return the problem this tree has answered, made again from the data, and the rows held out for pruning."""
+        """Return the problem that this tree solves, made again from the data, and the rows held out for pruning."""
         cells = read_cells(self, X, self.tree_.columns)
         sample = self._read_target(cells, y, sample_weight)
         check_same_classes(self, sample)
         growing, held_out = self._apart(sample)
-        return self._problem(growing, self._settled_criterion()), held_out
+        return self._problem(growing), held_out
 
     def _apart(self, sample: TreeSample) -> tuple[TreeSample, TreeSample | None]:
         """The rows to grow from, and those held out for pruning."""
@@ -177,20 +169,15 @@ class DecisionTree(DrawnSeed, Interruptible, BaseEstimator):
         held_out = held_out_rows(sample, self.validation_fraction, self._seed())
         return _some(sample, ~held_out), _some(sample, held_out)
 
-    def _pruned(
-        self,
-        criterion: Criterion,
-        held_out: TreeSample | None,
-        leaves: Callable[[TreeModel, Cells], NDArray[np.int32]],
-    ) -> TreeModel:
-        """Return what the rules leave of ``grown_``, and ``grown_`` itself where there is no rule. ``leaves`` gives the
-        leaf of each row; the certificate applies the rules again with an independent one."""
-        tree = self.grown_
+    def _pruned(self, held_out: TreeSample | None, grower: Grower | None = None) -> TreeModel:
+        """Return what the rules leave of ``grown_``, and ``grown_`` itself where there is no rule. The certificate
+        applies the rules again without the ``grower``."""
+        tree, criterion = self.grown_, self._settled_criterion()
         if self.significance is not None:
             cut = stop_by_significance(tree, self.significance, criterion=criterion, correct=self.correct_significance)
             tree = tree.cut(cut)
         if self.prune == "reduced_error" and held_out is not None:
-            leaf = leaves(tree, held_out.cells)
+            leaf = tree.apply(held_out.cells) if grower is None else grower.leaves(tree, held_out.cells)
             sums = held_out_sums(tree, leaf, held_out.target, held_out.weight, criterion=criterion)
             tree = prune(tree, "reduced_error", criterion=criterion, held_out=sums)
         elif self.prune is not None and self.prune != "cost_complexity":
@@ -205,47 +192,16 @@ class DecisionTree(DrawnSeed, Interruptible, BaseEstimator):
         """Return whether ``ccp_alpha_`` is chosen by cross-validation."""
         return bool(self.ccp_alpha == "cv" or (self.prune == "cost_complexity" and self.ccp_alpha == 0))
 
-    def _settled_alpha(self, problem: TreeProblem, engine: Engine, allowance: _Allowance) -> float:
-        """The price of a leaf: given, or the one that does best on rows left out."""
+    def _settled_alpha(self, problem: TreeProblem, grower: Grower) -> float:
+        """Return the cost of a leaf: as given, or the one that does best on rows left out."""
         if not self._is_alpha_chosen:
             return float(self.ccp_alpha)
-        return choose_by_folds(
-            problem,
-            cost_complexity_path(self.grown_),
-            self._seed(),
-            grow=self._grow_of(engine, allowance),
-            leaves=lambda tree, cells: engine.apply_trees(tree, cells, allowance.effort),
-            has_time=lambda: self._time_left(allowance) is not None,
-            score=self._score_leaves,
-        )
+        return choose_by_folds(problem, cost_complexity_path(self.grown_), self._seed(), grower)
 
-    def _grow_of(self, engine: Engine, allowance: _Allowance) -> Callable[[TreeProblem], TreeModel | None]:
-        """Grows further trees in what is left of the time; None, and the status says why, where one was broken off."""
-
-        def grow(problem: TreeProblem) -> TreeModel | None:
-            left = self._time_left(allowance)
-            if left is None:
-                return None
-            solution = engine.solve(problem, left)
-            if solution.status is not Status.CONVERGED:
-                self.status_ = solution.status
-                return None
-            model: TreeModel = solution.model
-            return model
-
-        return grow
-
-    def _time_left(self, allowance: _Allowance) -> Effort | None:
-        """What there is for more than the tree itself; none after it, or something since, was broken off."""
-        left = allowance.left()
-        if left is None:
-            self.status_ = Status.TIME_LIMIT
-        return left if self.status_ is Status.CONVERGED else None
-
-    def _warn_unless_done(self, grown: Status) -> None:
+    def _warn_unless_done(self, *, is_grown: bool) -> None:
         if self.status_ is not Status.CONVERGED:
             what = "nodes still open are leaves"
-            if grown is Status.CONVERGED:
+            if is_grown:
                 what = "ccp_alpha was chosen on fewer folds than it should, or is 0 if there was no time for any"
             message = f"{type(self).__name__} ended with status {str(self.status_)!r}: {what}; {self.status_.advice}."
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
@@ -293,8 +249,7 @@ class DecisionTree(DrawnSeed, Interruptible, BaseEstimator):
     def max_features_(self) -> int:
         """The number of columns that each node looked at, as scikit-learn has it."""
         check_is_fitted(self)
-        # A stump looks at all.
-        looked_at = columns_looked_at(getattr(self, "max_features", None), self.n_features_in_)
+        looked_at = columns_looked_at(self.max_features, self.n_features_in_)
         return self.n_features_in_ if looked_at is None else looked_at
 
     @property
@@ -327,8 +282,8 @@ class DecisionTree(DrawnSeed, Interruptible, BaseEstimator):
         score = accuracy_score if is_classifier(self) else r2_score
 
         def score_of(given: Cells) -> float:
-            answers = self._answers(self._leaves(given))
-            return float(score(np.asarray(y), answers, sample_weight=sample_weight))
+            predicted = self._predicted(self._leaves(given))
+            return float(score(np.asarray(y), predicted, sample_weight=sample_weight))
 
         generator = check_random_state(random_state)
         found = permutation_losses(self.tree_, cells, score_of, int(n_repeats), generator)
@@ -424,17 +379,3 @@ def _some(sample: TreeSample, rows: NDArray[np.bool_]) -> TreeSample:
         target=sample.target[rows],
         weight=None if sample.weight is None else sample.weight[rows],
     )
-
-
-class _Allowance:
-    """The time for one fit, whatever it grows."""
-
-    def __init__(self, effort: Effort) -> None:
-        self.effort, self._started = effort, time.monotonic()
-
-    def left(self) -> Effort | None:
-        """What a further solve may cost; None if the time is over."""
-        if self.effort.time_limit is None:
-            return self.effort
-        left = self.effort.time_limit - (time.monotonic() - self._started)
-        return replace(self.effort, time_limit=left) if left > 0 else None

@@ -1,8 +1,7 @@
-"""Rows that a tree is not grown from: to prune it by, and to choose the price of a leaf."""
+"""Rows that a tree is not grown from: to prune it by, and to choose the cost of a leaf."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +10,14 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from margrove.errors import InputError
+from margrove.status import Status
+from margrove.tree.grower import Grower
 from margrove.tree.model import TreeModel
 from margrove.tree.path import CostComplexityPath, candidate_alphas, choose_alpha, cost_complexity_path
-from margrove.tree.problem import Cells, TreeProblem
+from margrove.tree.problem import TreeProblem
 from margrove.tree.reading import TreeSample
 
-FOLDS = 5  # of the cross-validation that chooses the price of a leaf
+FOLDS = 5  # of the cross-validation that chooses the cost of a leaf
 
 
 def held_out_rows(sample: TreeSample, share: float, seed: int) -> NDArray[np.bool_]:
@@ -41,36 +42,37 @@ def drawn_rows(groups: NDArray[Any], share: float, seed: int) -> NDArray[np.bool
     return is_drawn
 
 
-def choose_by_folds(
-    problem: TreeProblem,
-    path: CostComplexityPath,
-    seed: int,
-    *,
-    grow: Callable[[TreeProblem], TreeModel | None],
-    leaves: Callable[[TreeModel, Cells], NDArray[np.int32]],
-    has_time: Callable[[], bool],
-    score: Callable[[TreeModel, NDArray[np.int32], NDArray[Any], NDArray[np.float64] | None], float],
-) -> float:
-    """The price of a leaf, of those between the steps of the path, under which trees grown from four fifths of the rows
-    do best on the last fifth. Where ``grow`` gives None or ``has_time`` says no, the folds before this one decide;
-    without any the price is 0."""
+def choose_by_folds(problem: TreeProblem, path: CostComplexityPath, seed: int, grower: Grower) -> float:
+    """Return the cost of a leaf, of those between the steps of the path, under which trees grown from four fifths of
+    the rows do best on the last fifth. Where the time ends or a tree is stopped early, the folds before decide; without
+    any the cost is 0."""
     alphas = candidate_alphas(path.ccp_alphas)
     scores: list[list[float]] = []  # (folds, alphas)
     for train, test in _folds(problem, seed):
-        grown = grow(_part(problem, train))
-        if grown is None:
+        if not grower.has_time():
             break
-        own = cost_complexity_path(grown)
-        cells, target = problem.cells.take(test), problem.target[test]
-        weight = None if problem.weight is None else problem.weight[test]
-        leaf = leaves(grown, cells)
+        grown = grower.grow(_part(problem, train))
+        if grower.status is not Status.CONVERGED:
+            break
+        own, held_out = cost_complexity_path(grown), _part(problem, test)
+        leaf = grower.leaves(grown, held_out.cells)
         found: list[float] = []
         for alpha in alphas:
-            if not has_time():
+            if not grower.has_time():
                 return _best(alphas, scores)
-            found.append(score(grown, ends_of_rows(grown, own.cut_at(float(alpha)))[leaf], target, weight))
+            found.append(_score(held_out, grown, ends_of_rows(grown, own.cut_at(float(alpha)))[leaf]))
         scores.append(found)
     return _best(alphas, scores)
+
+
+def _score(held_out: TreeProblem, tree: TreeModel, leaf: NDArray[np.int32]) -> float:
+    """Return the accuracy, or of numbers the mean distance or squared distance, negated, of rows in these leaves."""
+    if not held_out.is_regression:
+        is_right = tree.value.argmax(axis=1)[leaf] == held_out.target
+        return float(np.average(is_right, weights=held_out.weight))
+    distance = np.abs(tree.value[leaf, 0] - held_out.target)
+    power = 1 if held_out.growth.criterion == "absolute_error" else 2
+    return -float(np.average(distance**power, weights=held_out.weight))
 
 
 def _best(alphas: NDArray[np.float64], scores: list[list[float]]) -> float:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from margrove.estimator import estimator
 from margrove.tree.estimator import DecisionTree
-from margrove.tree.model import TreeModel
-from margrove.tree.problem import VALUE_CRITERIA, Cells, Criterion
+from margrove.tree.problem import VALUE_CRITERIA, Cells
 from margrove.tree.reading import TreeSample, read_numbers
-from margrove.tree.settings import settle_criterion
 
 
+@estimator
 class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     """A decision tree for numbers (THEORY T11).
 
@@ -47,94 +46,16 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     array([11., 31.])
     """
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "squared_error",
-        split_score: str = "gain",
-        thresholds: str = "exact",
-        categorical: str = "auto",
-        categorical_features: Any = "from_dtype",
-        split_values: Mapping[Any, Sequence[float]] | None = None,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        min_gain: float = 0.0,
-        complexity: float = 0.0,
-        significance: float | None = None,
-        correct_significance: bool = True,
-        prune: str | None = None,
-        prune_level: float | None = None,
-        validation_fraction: float = 0.25,
-        ccp_alpha: float | str = 0.0,
-        monotonic_cst: Any = None,
-        n_bins: int = 255,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.criterion = criterion
-        self.split_score = split_score
-        self.thresholds = thresholds
-        self.categorical = categorical
-        self.categorical_features = categorical_features
-        self.split_values = split_values
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.min_gain = min_gain
-        self.complexity = complexity
-        self.significance = significance
-        self.correct_significance = correct_significance
-        self.prune = prune
-        self.prune_level = prune_level
-        self.validation_fraction = validation_fraction
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.n_bins = n_bins
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.engine = engine
+    _criteria = VALUE_CRITERIA
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree, and prune it if asked.
-
-        Parameters
-        ----------
-        X : data frame, Table, array or sparse matrix of shape (n, d)
-            Text, categories and booleans as they are; missing cells too.
-        y : numbers of shape (n,)
-        sample_weight : array of shape (n,), optional
-            A row of weight 2 counts as two rows.
-        """
-        return self._fit(X, y, sample_weight)
+    criterion: str = "squared_error"
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The mean (or median) of the row's leaf."""
-        return self._answers(self.apply(X))
+        return self._predicted(self.apply(X))
 
-    def _answers(self, leaf: NDArray[np.int32]) -> NDArray[np.float64]:
+    def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[np.float64]:
         return np.asarray(self.tree_.value[leaf, 0])
-
-    def _settled_criterion(self) -> Criterion:
-        return settle_criterion(self.criterion, VALUE_CRITERIA)
 
     def _read_target(self, cells: Cells, y: Any, sample_weight: Any) -> TreeSample:
         return read_numbers(cells, y, sample_weight)
-
-    def _score_leaves(
-        self, tree: TreeModel, leaf: NDArray[np.int32], target: NDArray[Any], weight: NDArray[np.float64] | None
-    ) -> float:
-        distance = np.abs(tree.value[leaf, 0] - target)
-        power = 1 if self.criterion == "absolute_error" else 2
-        return -float(np.average(distance**power, weights=weight))

@@ -1,20 +1,23 @@
-"""The parameters of the trees, checked, and what they come to for a given table."""
+"""The parameters of the trees: their checks, and their values for a given table."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, shown
+from margrove.estimator import estimator, fixed
 from margrove.tree.problem import VALUE_CRITERIA, Criterion, Growth, SplitScore, Thresholds
-from margrove.tree.prune import RULES
+from margrove.tree.prune import RULES, Rule
 from margrove.tree.significance import check_share
 
-CATEGORICAL = ("auto", "multiway", "subset", "one_vs_rest")
+Categorical = Literal["auto", "multiway", "subset", "one_vs_rest"]
 _SAME: dict[str, Criterion] = {"log_loss": "entropy"}  # scikit-learn has both words
 
 
@@ -23,44 +26,6 @@ def settle_criterion(name: Any, allowed: tuple[Criterion, ...]) -> Criterion:
     check_choice("criterion", name, (*allowed, *(word for word, own in _SAME.items() if own in allowed)))
     criterion: Criterion = _SAME.get(name, name)
     return criterion
-
-
-def check_settings(tree: Any) -> None:
-    """Everything that can be said without the data."""
-    check_choice("split_score", tree.split_score, get_args(SplitScore))
-    check_choice("thresholds", tree.thresholds, get_args(Thresholds))
-    check_choice("categorical", tree.categorical, CATEGORICAL)
-    check_choice("prune", tree.prune, (None, *RULES))
-    if tree.max_depth is not None:
-        check_whole("max_depth", tree.max_depth, least=1, cure="None means no limit.")
-    if tree.max_leaf_nodes is not None:
-        check_whole("max_leaf_nodes", tree.max_leaf_nodes, least=2, cure="None means no limit.")
-    check_number("min_impurity_decrease", tree.min_impurity_decrease, least=0)
-    check_number("min_gain", tree.min_gain, least=0)
-    check_number("complexity", tree.complexity, least=0)
-    check_number("min_weight_fraction_leaf", tree.min_weight_fraction_leaf, least=0)
-    if tree.min_weight_fraction_leaf > 0.5:
-        raise ParameterError(f"min_weight_fraction_leaf is {tree.min_weight_fraction_leaf}; it must be 0.5 at most.")
-    majority = getattr(tree, "majority", 1.0)
-    check_number("majority", majority, above=0)
-    if majority > 1:
-        raise ParameterError(f"majority is {majority}; it is a share, so 1 at most.")
-    check_whole("n_bins", tree.n_bins, least=2)
-    check_flag("correct_significance", tree.correct_significance)
-    if tree.significance is not None:
-        check_share("significance", tree.significance)
-    if tree.prune_level is not None:
-        check_share("prune_level", tree.prune_level)
-    check_share("validation_fraction", tree.validation_fraction)
-    if not (isinstance(tree.ccp_alpha, str) and tree.ccp_alpha == "cv"):
-        check_number("ccp_alpha", tree.ccp_alpha, least=0, cure="Or 'cv': chosen by cross-validation.")
-
-
-def check_prune(rule: Any, criterion: Criterion) -> None:
-    """Some rules count errors of classes."""
-    if rule in ("binomial_test", "pessimistic") and criterion in VALUE_CRITERIA:
-        rules = ", ".join(repr(other) for other in RULES if other not in ("binomial_test", "pessimistic"))
-        raise ParameterError(f"prune is {rule!r}, which counts errors of classes; for numbers it must be {rules}.")
 
 
 def settle_seed(random_state: Any) -> int:
@@ -76,42 +41,111 @@ def settle_seed(random_state: Any) -> int:
     return int(random_state) if isinstance(random_state, (int, np.integer)) else int(generator.randint(2**31 - 1))
 
 
+@estimator
 class DrawnSeed:
-    """What an estimator with a ``random_state`` needs to be random in the same way again, for its certificate."""
+    """An estimator with a ``random_state`` that draws the same numbers again for its certificate. Base class."""
 
-    random_state: Any
+    random_state: Any = None
 
     def _draw_seed(self) -> None:
-        """Take note of what a generator gives: asked again, for the certificate, it would give another number."""
+        """Keep the number that a generator gives: the next one, for the certificate, would be another."""
         self.__dict__.pop("_drawn_seed", None)
         seed = settle_seed(self.random_state)
         if not (self.random_state is None or isinstance(self.random_state, Integral)):
             self._drawn_seed = seed
 
     def _seed(self) -> int:
-        """The number for all that is random in this fit."""
+        """Return the seed of all that is random in this fit."""
         return settle_seed(getattr(self, "_drawn_seed", self.random_state))
 
 
-def settle_growth(tree: Any, criterion: Criterion, n_rows: int, n_columns: int, weight: float, seed: int) -> Growth:
-    """How a tree of this table is grown."""
-    return Growth(
-        criterion=criterion,
-        split_score=tree.split_score,
-        thresholds=tree.thresholds,
-        max_depth=None if tree.max_depth is None else int(tree.max_depth),
-        min_samples_split=max(2, _count("min_samples_split", tree.min_samples_split, n_rows, least=2)),
-        min_samples_leaf=_count("min_samples_leaf", tree.min_samples_leaf, n_rows, least=1),
-        min_weight_leaf=float(tree.min_weight_fraction_leaf) * weight,
-        max_leaf_nodes=None if tree.max_leaf_nodes is None else int(tree.max_leaf_nodes),
-        max_features=columns_looked_at(tree.max_features, n_columns),
-        min_impurity_decrease=float(tree.min_impurity_decrease),
-        min_gain=float(tree.min_gain),
-        majority=float(getattr(tree, "majority", 1.0)),
-        complexity=float(tree.complexity),
-        n_bins=min(int(tree.n_bins), max(2, n_rows)),  # there are no more values to tell apart
-        seed=None if tree.random_state is None and tree.max_features is None else seed,
-    )
+@estimator
+class TreeParameters(DrawnSeed, RunsOnEngine):
+    """The parameters of a tree. Base class."""
+
+    criterion: str = "gini"
+    split_score: SplitScore = "gain"
+    thresholds: Thresholds = "exact"
+    categorical: Categorical = "auto"
+    categorical_features: Any = "from_dtype"
+    split_values: Mapping[Any, Sequence[float]] | None = None
+    max_depth: int | None = None
+    min_samples_split: int | float = 2
+    min_samples_leaf: int | float = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: int | float | str | None = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    min_gain: float = 0.0
+    majority: float = fixed(1.0)
+    complexity: float = 0.0
+    significance: float | None = None
+    correct_significance: bool = True
+    prune: Rule | None = None
+    prune_level: float | None = None
+    validation_fraction: float = 0.25
+    ccp_alpha: float | str = 0.0
+    monotonic_cst: Any = None
+    n_bins: int = 255
+    time_limit: float | None = None
+
+    def _check_settings(self) -> None:
+        """Raise an error if a parameter of the tree itself is wrong, whatever the data."""
+        check_choice("split_score", self.split_score, get_args(SplitScore))
+        check_choice("thresholds", self.thresholds, get_args(Thresholds))
+        check_choice("categorical", self.categorical, get_args(Categorical))
+        check_choice("prune", self.prune, (None, *RULES))
+        if self.max_depth is not None:
+            check_whole("max_depth", self.max_depth, least=1, cure="None means no limit.")
+        if self.max_leaf_nodes is not None:
+            check_whole("max_leaf_nodes", self.max_leaf_nodes, least=2, cure="None means no limit.")
+        check_number("min_impurity_decrease", self.min_impurity_decrease, least=0)
+        check_number("min_gain", self.min_gain, least=0)
+        check_number("complexity", self.complexity, least=0)
+        check_number("min_weight_fraction_leaf", self.min_weight_fraction_leaf, least=0)
+        if self.min_weight_fraction_leaf > 0.5:
+            raise ParameterError(
+                f"min_weight_fraction_leaf is {self.min_weight_fraction_leaf}; it must be 0.5 at most."
+            )
+        check_number("majority", self.majority, above=0)
+        if self.majority > 1:
+            raise ParameterError(f"majority is {self.majority}; it is a share, so 1 at most.")
+        check_whole("n_bins", self.n_bins, least=2)
+        check_flag("correct_significance", self.correct_significance)
+        if self.significance is not None:
+            check_share("significance", self.significance)
+        if self.prune_level is not None:
+            check_share("prune_level", self.prune_level)
+        check_share("validation_fraction", self.validation_fraction)
+        if not (isinstance(self.ccp_alpha, str) and self.ccp_alpha == "cv"):
+            check_number("ccp_alpha", self.ccp_alpha, least=0, cure="Or 'cv': chosen by cross-validation.")
+
+    def _growth(self, criterion: Criterion, n_rows: int, n_columns: int, weight: float) -> Growth:
+        """Return how a tree of a table with so many rows and columns is grown."""
+        return Growth(
+            criterion=criterion,
+            split_score=self.split_score,
+            thresholds=self.thresholds,
+            max_depth=None if self.max_depth is None else int(self.max_depth),
+            min_samples_split=max(2, _count("min_samples_split", self.min_samples_split, n_rows, least=2)),
+            min_samples_leaf=_count("min_samples_leaf", self.min_samples_leaf, n_rows, least=1),
+            min_weight_leaf=float(self.min_weight_fraction_leaf) * weight,
+            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            max_features=columns_looked_at(self.max_features, n_columns),
+            min_impurity_decrease=float(self.min_impurity_decrease),
+            min_gain=float(self.min_gain),
+            majority=float(self.majority),
+            complexity=float(self.complexity),
+            n_bins=min(int(self.n_bins), max(2, n_rows)),  # there are no more values to tell apart
+            seed=None if self.random_state is None and self.max_features is None else self._seed(),
+        )
+
+
+def check_prune(rule: Rule | None, criterion: Criterion) -> None:
+    """Raise an error if the rule counts errors of classes and the target is a number."""
+    if rule in ("binomial_test", "pessimistic") and criterion in VALUE_CRITERIA:
+        rules = ", ".join(repr(other) for other in RULES if other not in ("binomial_test", "pessimistic"))
+        raise ParameterError(f"prune is {rule!r}, which counts errors of classes; for numbers it must be {rules}.")
 
 
 def _count(name: str, value: Any, n_rows: int, *, least: int) -> int:

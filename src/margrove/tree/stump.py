@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
+from margrove.estimator import estimator, fixed
 from margrove.tree.classifier import TreeClassifier
+from margrove.tree.prune import Rule
 
 
+@estimator
 class DecisionStump(TreeClassifier):
     """A tree of a single test: the best column, and what its branches predict.
 
@@ -31,55 +33,23 @@ min_weight_fraction_leaf, class_weight, smoothing, random_state, n_jobs, engine
     else (x0 > 20.5): heavy (3 rows, 100 %)
     """
 
-    # A stump has these settings too, and they never change.
-    max_depth = 1
-    min_samples_split = 2
-    max_features = None
-    max_leaf_nodes = None
-    min_impurity_decrease = 0.0
-    min_gain = 0.0
-    majority = 1.0
-    complexity = 0.0
-    significance = None
-    correct_significance = True
-    prune = None
-    prune_level = None
-    validation_fraction = 0.25
-    ccp_alpha = 0.0
-    monotonic_cst = None
-    n_bins = 255
-    time_limit = None
-
-    def __init__(
-        self,
-        *,
-        criterion: str = "gini",
-        split_score: str = "gain",
-        thresholds: str = "exact",
-        categorical: str = "auto",
-        categorical_features: Any = "from_dtype",
-        split_values: Mapping[Any, Sequence[float]] | None = None,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        class_weight: Any = None,
-        smoothing: float = 0.0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.criterion = criterion
-        self.split_score = split_score
-        self.thresholds = thresholds
-        self.categorical = categorical
-        self.categorical_features = categorical_features
-        self.split_values = split_values
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.class_weight = class_weight
-        self.smoothing = smoothing
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.engine = engine
+    # The parameters of a tree that a stump has no choice of.
+    max_depth: int | None = fixed(1)
+    min_samples_split: int | float = fixed(2)
+    max_features: int | float | str | None = fixed(None)
+    max_leaf_nodes: int | None = fixed(None)
+    min_impurity_decrease: float = fixed(0.0)
+    min_gain: float = fixed(0.0)
+    complexity: float = fixed(0.0)
+    significance: float | None = fixed(None)
+    correct_significance: bool = fixed(True)
+    prune: Rule | None = fixed(None)
+    prune_level: float | None = fixed(None)
+    validation_fraction: float = fixed(0.25)
+    ccp_alpha: float | str = fixed(0.0)
+    monotonic_cst: Any = fixed(None)
+    n_bins: int = fixed(255)
+    time_limit: float | None = fixed(None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
