@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.estimator import estimator
 from margrove.multiclass.coded import CodedClassifier
 from margrove.multiclass.codes import code_for
 from margrove.multiclass.decoding import check_decoding, code_probabilities, losses
 
 
+@estimator
 class BitStringClassifier(CodedClassifier):
     """Many classes by bit strings (THEORY C3): each class has a code word, each machine learns one bit of it, and the
     class whose word is nearest to what the machines say wins.
@@ -62,27 +64,13 @@ engine_, certificate_
     15 8.0 0.97
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        code: Any = "binary",
-        n_bits: int | None = None,
-        decoding: str = "hinge",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.code = code
-        self.n_bits = n_bits
-        self.decoding = decoding
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    code: Any = "binary"
+    n_bits: int | None = None
+    decoding: str = "hinge"
+    random_state: Any = None
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check(self) -> None:
+        super()._check()
         check_decoding(self.decoding)
 
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:

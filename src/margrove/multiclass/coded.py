@@ -1,8 +1,9 @@
-"""What the three schemes share: a code, a machine for each of its columns, and a decoding. Not a learner by itself."""
+"""The base class of the three schemes: a code, a machine for each of its columns, and a decoding."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import field
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
@@ -20,13 +21,14 @@ from margrove.certificate import Certificate
 from margrove.data.frames import as_array
 from margrove.data.sample import number_classes, plain_labels
 from margrove.errors import InputError, ParameterError, as_input_error, check_flag, shown
+from margrove.estimator import estimator, fitted
 from margrove.multiclass.certificate import told_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
 from margrove.multiclass.decoding import chosen
 from margrove.multiclass.machines import (
+    CodedProblem,
     Fitting,
     Machines,
-    Question,
     check_learner,
     fit_machines,
 )
@@ -39,34 +41,36 @@ from margrove.svm.svc import SVC
 
 def _gives_probabilities(model: CodedClassifier) -> bool:
     machines = getattr(model, "_machines", None)
-    estimator = model._settled_estimator() if machines is None else machines.estimators[0]
-    if not hasattr(estimator, "predict_proba"):
+    learner = model._settled_estimator() if machines is None else machines.estimators[0]
+    if not hasattr(learner, "predict_proba"):
         raise AttributeError(
-            f"predict_proba is not available: the machines, {type(estimator).__name__}, have none. Use one that has, "
+            f"predict_proba is not available: the machines, {type(learner).__name__}, have none. Use one that has, "
             "such as SVC(probability=True) or scikit-learn's CalibratedClassifierCV(...)."
         )
     return True
 
 
+@estimator
 class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
-    """What the three schemes share. Not a learner by itself."""
+    """A code, a machine for each of its columns, and a decoding. Base class."""
 
     _scheme = "code"  # as a support vector classifier calls it
 
-    estimator: Any
-    n_jobs: int | None
-    verbose: Any
+    estimator: Any = field(default=None, kw_only=False)
+    n_jobs: int | None = None
+    verbose: bool = False
 
-    classes_: NDArray[Any]
-    code_: NDArray[np.int8]
-    min_distance_: float
-    errors_corrected_: int
-    machine_names_: tuple[str, ...]
-    sharing_: str
-    status_: Status
-    engine_: str
-    n_features_in_: int
-    _machines: Machines
+    classes_: NDArray[Any] = fitted()
+    code_: NDArray[np.int8] = fitted()
+    min_distance_: float = fitted()
+    errors_corrected_: int = fitted()
+    machine_names_: tuple[str, ...] = fitted()
+    sharing_: str = fitted()
+    status_: Status = fitted()
+    engine_: str = fitted()
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
+    _machines: Machines = fitted()
 
     @abstractmethod
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
@@ -93,32 +97,35 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             Handed on to the estimator, which must take it.
         """
-        estimator = self._settled_estimator()
-        self._check_parameters()
-        check_learner(estimator, sample_weight)
-        labels, classes, codes = _read_labels(X, y)
-        code = self._settled_code(classes)
-        if sp.issparse(X):
-            X = as_array(X).tocsr()  # other kinds have no rows to take
-        elif get_tags(estimator).input_tags.pairwise:
-            X = np.asarray(X)
-        names = machine_names(classes, code)
-        question = Question(X, labels, sample_weight, len(labels), code, columns_of(code, codes), names, self._scheme)
+        self._check()
+        check_learner(self._settled_estimator(), sample_weight)
+        problem = self._problem(X, y, sample_weight)
+        how = Fitting(type(self).__name__, self.n_jobs, self.verbose)
         with on_interrupt(self._on_interrupt):  # the machines are clones
-            machines = fit_machines(estimator, question, Fitting(type(self).__name__, self.n_jobs, self.verbose))
-        self._keep(classes, code, machines, X.shape[1] if machines.is_pairwise else None)
+            machines = fit_machines(self._settled_estimator(), problem, how)
+        self._keep(problem.classes, problem.code, machines, problem.X.shape[1] if machines.is_pairwise else None)
         return self
 
     def _settled_estimator(self) -> Any:
         return SVC() if self.estimator is None else self.estimator
 
-    def _check_parameters(self) -> None:
-        if not isinstance(self.verbose, int):  # scikit-learn's is a number
-            check_flag("verbose", self.verbose)
-        given: Any = self.n_jobs
-        if not (given is None or (isinstance(given, Integral) and given != 0)):
+    def _check(self) -> None:
+        verbose: Any = self.verbose
+        if not isinstance(verbose, int):  # scikit-learn's is a number
+            check_flag("verbose", verbose)
+        n_jobs: Any = self.n_jobs
+        if not (n_jobs is None or (isinstance(n_jobs, Integral) and n_jobs != 0)):
             wanted = "it must be a number of machines, -1 for all cores, or None."
-            raise ParameterError(f"n_jobs is {shown(given)}; {wanted}")
+            raise ParameterError(f"n_jobs is {shown(n_jobs)}; {wanted}")
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> CodedProblem:
+        labels, classes, codes = _read_labels(X, y)
+        code = self._settled_code(classes)
+        if sp.issparse(X):
+            X = as_array(X).tocsr()  # other kinds have no rows to take
+        elif get_tags(self._settled_estimator()).input_tags.pairwise:
+            X = np.asarray(X)
+        return CodedProblem(X, labels, sample_weight, classes, code, columns_of(code, codes), self._scheme)
 
     def _keep(
         self, classes: NDArray[Any], code: NDArray[np.int8], machines: Machines, n_features: int | None = None

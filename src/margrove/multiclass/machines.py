@@ -34,6 +34,7 @@ from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, a
 from margrove.multiclass.problem import Column, rows_of, seen_columns, weights_of
 from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status, of_all
+from margrove.svm.layout import machine_names
 from margrove.svm.svc import SVC, NuSVC
 from margrove.tree.classifier import TreeClassifier
 from margrove.tree.reading import ReadOnce
@@ -45,16 +46,15 @@ NOTHING = "nothing: each machine is fitted by itself"
 
 
 @dataclass(frozen=True)
-class Question:
-    """All that is asked: the columns of a code, and the data."""
+class CodedProblem:
+    """A code, and the data that each of its columns is a two-class problem of."""
 
     X: Any
     y: NDArray[Any]  # the labels themselves
     sample_weight: Any
-    n_rows: int
+    classes: NDArray[Any]
     code: NDArray[np.int8]
     columns: list[Column]
-    names: tuple[str, ...]
     scheme: str  # "ovr", "ovo" or "code": what a support vector classifier calls it
 
 
@@ -191,59 +191,59 @@ class Fitting:
     verbose: bool = False
 
 
-def fit_machines(estimator: Any, question: Question, how: Fitting) -> Machines:
+def fit_machines(estimator: Any, problem: CodedProblem, how: Fitting) -> Machines:
     """Fit all machines of a code. Ctrl-C raises, unless they share a kernel: then they end together, each with what it
     has."""
     sharing = sharing_of(estimator)
     if sharing == ONE_KERNEL:
-        return _fit_together(estimator, question, how)
+        return _fit_together(estimator, problem, how)
     is_pairwise = bool(get_tags(estimator).input_tags.pairwise)
     if sharing == ONE_TABLE:
-        fitted = _fit_trees(estimator, question, how)
+        fitted = _fit_trees(estimator, problem, how)
     else:
-        fitted = _fit_each(estimator, question, how, is_pairwise=is_pairwise)
-    rows = [column.rows if is_pairwise else None for column in question.columns]
+        fitted = _fit_each(estimator, problem, how, is_pairwise=is_pairwise)
+    rows = [column.rows if is_pairwise else None for column in problem.columns]
     return Machines(fitted, rows, sharing, is_shared=False, flips=False, is_pairwise=is_pairwise)
 
 
-def _fit_together(estimator: Any, question: Question, how: Fitting) -> Machines:
-    is_matrix = question.scheme == "code"
+def _fit_together(estimator: Any, problem: CodedProblem, how: Fitting) -> Machines:
+    is_matrix = problem.scheme == "code"
     machine = clone(estimator).set_params(
-        multiclass=question.code if is_matrix else question.scheme,
+        multiclass=problem.code if is_matrix else problem.scheme,
         decision_function_shape="ovr",
         break_ties=False,
         verbose=estimator.verbose or how.verbose,
     )
-    machine.fit(question.X, question.y, question.sample_weight)
-    flips = question.scheme == "ovo" and len(question.code) > 2
+    machine.fit(problem.X, problem.y, problem.sample_weight)
+    flips = problem.scheme == "ovo" and len(problem.code) > 2
     is_pairwise = machine.kernel == "precomputed"
     return Machines([machine], [None], ONE_KERNEL, is_shared=True, flips=flips, is_pairwise=is_pairwise)
 
 
-def _fit_trees(estimator: Any, question: Question, how: Fitting) -> list[Any]:
+def _fit_trees(estimator: Any, problem: CodedProblem, how: Fitting) -> list[Any]:
     """All columns of a problem of trees."""
-    table = replace(question, X=_read_once(question.X))
+    table = replace(problem, X=_read_once(problem.X))
     if how.n_jobs not in (None, 1):  # what is sorted stays in its process
         return _fit_each(estimator, table, how, is_pairwise=False)
     return _fit_each(estimator, table, how, is_pairwise=False, of_all_rows=ReadOnce(table.X))
 
 
 def _fit_each(
-    estimator: Any, question: Question, how: Fitting, *, is_pairwise: bool, of_all_rows: ReadOnce | None = None
+    estimator: Any, problem: CodedProblem, how: Fitting, *, is_pairwise: bool, of_all_rows: ReadOnce | None = None
 ) -> list[Any]:
-    total = len(question.columns)
+    total = len(problem.columns)
     route = _weight_route(estimator)
     estimator = clone(estimator)  # once: for a machine of a few rows, get_params takes longer than the fit
 
     def data_of(number: int) -> tuple[Any, NDArray[np.int64], dict[str, Any]]:
-        column = question.columns[number]
-        weight = weights_of(question.sample_weight, column.rows, question.n_rows)
-        X = rows_of(question.X, column.rows, is_pairwise=is_pairwise)
+        column = problem.columns[number]
+        weight = weights_of(problem.sample_weight, column.rows, len(problem.y))
+        X = rows_of(problem.X, column.rows, is_pairwise=is_pairwise)
         if column.rows is None and of_all_rows is not None:
             X = of_all_rows
         return X, column.sign.astype(np.int64), {} if weight is None else {route: weight}
 
-    machines = []
+    machines, names = [], machine_names(problem.classes, problem.code)
     if how.n_jobs in (None, 1):
         found = (_fit_within(estimator, data_of(number), number, total) for number in range(total))
     else:
@@ -253,7 +253,7 @@ def _fit_each(
         machines.append(machine)
         report(Progress(STAGE, number + 1.0, float(total)))
         if how.verbose:
-            print(f"[{how.owner}] machine {number + 1} of {total}, {question.names[number]}: {seconds:.2f} s")
+            print(f"[{how.owner}] machine {number + 1} of {total}, {names[number]}: {seconds:.2f} s")
     return machines
 
 

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.estimator import estimator
 from margrove.multiclass.coded import CodedClassifier
 from margrove.multiclass.codes import one_vs_one
 from margrove.multiclass.decoding import pair_probabilities, votes
 
 
+@estimator
 class OneVsOneClassifier(CodedClassifier):
     """Many classes, one against one (THEORY C2): K (K − 1)/2 machines "class i or class j?", and the most votes win.
 
@@ -46,11 +48,6 @@ engine_, certificate_
     """
 
     _scheme = "ovo"
-
-    def __init__(self, estimator: Any = None, *, n_jobs: int | None = None, verbose: bool = False) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
         return one_vs_one(len(classes))

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.estimator import estimator
 from margrove.multiclass.coded import CodedClassifier
 from margrove.multiclass.codes import one_vs_rest
 from margrove.multiclass.decoding import rest_probabilities
 
 
+@estimator
 class OneVsRestClassifier(CodedClassifier):
     """Many classes, one against the rest (THEORY C1): K machines "is it class i?", the surest of them wins.
 
@@ -72,11 +74,6 @@ class OneVsRestClassifier(CodedClassifier):
     """
 
     _scheme = "ovr"
-
-    def __init__(self, estimator: Any = None, *, n_jobs: int | None = None, verbose: bool = False) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
         return one_vs_rest(len(classes))
