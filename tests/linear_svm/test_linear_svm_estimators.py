@@ -22,6 +22,14 @@ TOO_FINE = {
 }
 
 
+def test_penalty_and_loss_may_be_given_by_position():
+    model = LinearSVC("l1", "hinge")
+    assert (model.penalty, model.loss) == ("l1", "hinge")
+    for learner in (LinearSVR, LinearSVCCV, LinearSVRCV):
+        with pytest.raises(TypeError, match="positional"):
+            learner("l1")
+
+
 @pytest.mark.filterwarnings("ignore::margrove.errors.ConvergenceWarning")
 @parametrize_with_checks(
     [

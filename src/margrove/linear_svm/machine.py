@@ -1,24 +1,27 @@
-"""What the linear SVMs share: parameters, the solve, and what is kept of it. Not a learner itself."""
+"""The base class of the linear SVMs: parameters, the step from problem to solution, and the model that is kept."""
 
 from __future__ import annotations
 
 import math
 import time
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate, keep_certificate
+from margrove.data.rows import Matrix
 from margrove.data.sample import read_points
-from margrove.engine import Effort, Engine, check_engine, choose
+from margrove.engine import Engine, choose
+from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import (
     ConvergenceWarning,
     ParameterError,
@@ -28,6 +31,7 @@ from margrove.errors import (
     check_whole,
     level_of_caller,
 )
+from margrove.estimator import estimator, fitted, fixed
 from margrove.linear.classifier import seeds_for
 from margrove.linear_svm.certificate import solver_certificate
 from margrove.linear_svm.layout import scale_of_intercept, weights_of
@@ -46,7 +50,7 @@ from margrove.linear_svm.problem import (
     is_squared,
 )
 from margrove.linear_svm.stream_problem import StreamSolution
-from margrove.run.effort import Interruptible
+from margrove.problem import Problem
 from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
@@ -60,50 +64,70 @@ _CELLS_PER_ROW = 8  # what a row costs besides its numbers, in numbers
 _CHEAP_BESIDE_PASSES = 100
 _USUALLY_LARGEST = 1e9  # of |x|; only where that would matter is X searched for its largest
 
-Problem: TypeAlias = LinearSvmProblem | CrammerSingerProblem
+S = TypeVar("S")
+LinearProblem: TypeAlias = LinearSvmProblem | CrammerSingerProblem
+LinearSolution: TypeAlias = tuple[LinearSvmSolution, ...] | CrammerSingerSolution
 Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolution] | Sequence[StreamSolution]
 
 
-class LinearSupportVectorMachine(Interruptible, BaseEstimator):
-    """What every linear SVM here has. Not a learner by itself."""
+@estimator
+class LinearSvmParameters(RunsOnEngine):
+    """The parameters that the linear SVMs share with the searches for their C. Base class."""
 
-    coef_: Any
-    intercept_: NDArray[np.float64]
-    n_iter_: int
-    gap_: NDArray[np.float64]
-    primal_: NDArray[np.float64]
-    dual_: NDArray[np.float64]
-    dual_coef_: NDArray[np.float64]
-    solver_: str
-    status_: Status
-    engine_: str
-    certificate_: Certificate
+    tol: float = 1e-4
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    dual: str | bool = "auto"
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    max_iter: int = 1000
+    regularize_intercept: bool = True
+    solver: Solver = "auto"
+    time_limit: float | None = None
 
-    loss: Loss
-    C: float
-    tol: float
-    dual: Any
-    fit_intercept: bool
-    intercept_scaling: float
-    regularize_intercept: bool
-    solver: Solver
-    max_iter: int
-    random_state: Any
-    verbose: Any
-    warm_start: bool
-    time_limit: float | None
-    n_jobs: int | None
-    engine: str
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+@estimator
+class LinearSupportVectorMachine(LinearSvmParameters):
+    """Parameters and methods of every linear SVM. Base class."""
+
+    _losses: ClassVar[tuple[Loss, ...]]
+    _certify: ClassVar[Callable[..., Certificate]]
+
+    penalty: Penalty = fixed("l2")
+    loss: Loss = "squared_hinge"
+    C: float = 1.0
+    epsilon: float = fixed(0.0)
+    multi_class: str = fixed("ovr")
+    warm_start: bool = False
+
+    coef_: Matrix = fitted()
+    intercept_: NDArray[np.float64] = fitted()
+    n_iter_: int = fitted()
+    gap_: NDArray[np.float64] = fitted()
+    primal_: NDArray[np.float64] = fitted()
+    dual_: NDArray[np.float64] = fitted()
+    dual_coef_: NDArray[np.float64] = fitted()
+    solver_: str = fitted()
+    certificate_: Certificate = fitted()
+
+    @property
+    @abstractmethod
+    def _names(self) -> tuple[str, ...]:
+        """What each machine decides, in words."""
 
     def _machine_values(self, X: ArrayLike) -> NDArray[np.float64]:
-        """w·x + b of each row and machine, shape (n, machines)."""
+        """Return w·x + b of each row and machine, shape (n, machines)."""
         check_is_fitted(self)
         points = read_points(self, X)
         coef = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         return np.asarray(safe_sparse_dot(points, coef.T, dense_output=True) + self.intercept_, dtype=np.float64)
 
-    def _check_shared(self, losses: tuple[Loss, ...]) -> Effort:
-        """The parameters that all have; the effort they allow."""
+    def _check(self) -> None:
         check_number("C", self.C, above=0, most=MOST_BOUND, beyond=HARD_MARGIN)
         check_number("tol", self.tol, above=0, cure="It is the relative duality gap, P − D relative to P.")
         check_whole("max_iter", self.max_iter, least=1)
@@ -115,15 +139,14 @@ class LinearSupportVectorMachine(Interruptible, BaseEstimator):
             check_number(
                 "intercept_scaling", self.intercept_scaling, above=0, cure="fit_intercept=False is no intercept."
             )
-        check_choice("loss", self.loss, losses)
+        check_choice("loss", self.loss, self._losses)
         check_choice("solver", self.solver, SOLVERS)
         check_choice("dual", self.dual, ("auto", True, False))
-        check_engine(self.engine)
-        return Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
+        super()._check()
 
-    def _settled_solver(self, penalty: Penalty, d: int) -> Solver:
-        """``solver``, as far as ``dual`` settles it."""
-        if penalty == "l1":
+    def _settled_solver(self, d: int) -> Solver:
+        """Return ``solver``, as far as ``dual`` settles it."""
+        if self.penalty == "l1":
             if not isinstance(self.dual, str) and self.dual:
                 raise ParameterError("penalty is 'l1', which has no dual=True. Use dual='auto', or penalty='l2'.")
             if self.solver != "auto":
@@ -140,90 +163,101 @@ class LinearSupportVectorMachine(Interruptible, BaseEstimator):
             )
         if self.solver == "descent":
             raise ParameterError("dual is False, and solver='descent' works on the dual. Use dual='auto'.")
-        if self.solver != "auto" or penalty == "l1":
+        if self.solver != "auto" or self.penalty == "l1":
             return self.solver
         return "newton" if d <= _GRAM_COLUMNS else "conjugate_gradients"
 
     @property
     def _seed(self) -> int:
-        """Of the order of coordinates; None is 0."""
+        """The seed of the order of coordinates; 0 for None."""
         return 0 if self.random_state is None else seeds_for(self.random_state, 1)[0]
 
     def _stated(
-        self,
-        X: Any,
-        targets: Sequence[NDArray[np.float64]],
-        prices: Sequence[NDArray[np.float64]],
-        *,
-        penalty: Penalty,
-        epsilon: float,
+        self, X: Matrix, targets: Sequence[NDArray[np.float64]], costs: Sequence[NDArray[np.float64]]
     ) -> LinearSvmProblem:
-        """The machines as one problem."""
-        machines = tuple(LinearMachine(target, cost) for target, cost in zip(targets, prices, strict=True))
+        """Return machines with these targets and costs as one problem."""
+        machines = tuple(LinearMachine(target, cost) for target, cost in zip(targets, costs, strict=True))
         return LinearSvmProblem(
             X,
             machines,
             loss=self.loss,
-            penalty=penalty,
+            penalty=self.penalty,
             intercept=scale_of_intercept(self),
-            epsilon=epsilon,
+            epsilon=float(self.epsilon),
             tol=float(self.tol),
             max_iter=int(self.max_iter),
-            solver=self._settled_solver(penalty, X.shape[1]),
+            solver=self._settled_solver(X.shape[1]),
             seed=self._seed,
         )
 
-    def _warmed(self, problem: LinearSvmProblem, places: Sequence[int | None]) -> LinearSvmProblem:
-        """The machines from where the last fit left those in ``places``: row i is taken for its row i."""
-        coef = weights_of(self)
-        if coef.shape[1] != problem.X.shape[1]:
+    def _warmed(self, problem: LinearSvmProblem, names: Sequence[str]) -> LinearSvmProblem:
+        """Return the problem with each machine started where the last fit left that of its name; row i is taken for its
+        row i."""
+        if not self.warm_start or not hasattr(self, "coef_"):
             return problem
-        machines = []
-        for machine, place in zip(problem.machines, places, strict=True):
-            if place is None:
-                machines.append(machine)
+        coef, places = weights_of(self), self._left_machines()
+        if coef.shape[1] != problem.rows.d:
+            return problem
+        machines = list(problem.machines)
+        for number, (machine, name) in enumerate(zip(machines, names, strict=True)):
+            if name not in places:
                 continue
-            beta = None
+            place, beta = places[name], None
             if hasattr(self, "dual_coef_"):
                 low, high = bounds_of(problem.loss, machine.target, machine.cost)
                 beta = np.clip(carried(self.dual_coef_[place], len(low)), low, high)
-            machines.append(replace(machine, w=coef[place].copy(), b=float(self.intercept_[place]), beta=beta))
+            machines[number] = replace(machine, w=coef[place].copy(), b=float(self.intercept_[place]), beta=beta)
         return replace(problem, machines=tuple(machines))
 
-    def _solved(self, problem: Problem, effort: Effort) -> Any:
-        """The engine's answer; told about, if ``verbose``."""
-        engine, name = choose(self.engine, problem), type(self).__name__
+    def _left_machines(self) -> dict[str, int]:
+        """Return the places of the machines that the last fit left, by name."""
+        return {name: place for place, name in enumerate(self._names)}
+
+    def _solve(self, problem: Problem[S]) -> S:
+        name, start = type(self).__name__, time.perf_counter()
         if self.verbose:
-            tell_problem(name, problem, engine)
-        start = time.perf_counter()
-        with towards(problem.tol):
-            found = engine.solve(problem, effort)
-        self.engine_ = engine.name
+            tell_problem(name, problem, choose(self.engine, problem))
+        with towards(float(self.tol)):
+            found = super()._solve(problem)
         if self.verbose:
-            tell_solutions(name, found if isinstance(found, tuple) else (found,), time.perf_counter() - start)
+            solutions: Any = found if isinstance(found, tuple) else (found,)
+            tell_solutions(name, solutions, time.perf_counter() - start)
         return found
 
     def _forget_rows(self) -> None:
-        """What earlier fits kept of their rows is not of these."""
+        """Drop what earlier fits kept of their rows."""
         for name in ("dual_coef_", "dual_steps_", "n_seen_"):
             self.__dict__.pop(name, None)
 
-    def _keep_solutions(self, solutions: Solutions, names: Sequence[str], limit: str = "max_iter") -> None:
-        """The numbers of the machines, and how they ended; weights and β are the learner's. ``limit`` is the
-        parameter that ends a solve with status max_iter."""
+    def _keep_weights(self, coef: NDArray[np.float64], intercept: list[float]) -> None:
+        self.coef_, self.intercept_ = coef, np.array(intercept)
+
+    def _keep(self, solutions: tuple[LinearSvmSolution, ...]) -> None:
+        """Keep the weights, and β where the gap cannot be proved without."""
+        self._forget_rows()
+        self._keep_weights(np.array([each.w for each in solutions]), [each.b for each in solutions])
+        # A free intercept requires Σ β = 0; the β that w implies violates this, and scaling it weakens the proof.
+        is_proved = is_squared(self.loss) and all(each.is_proved_by_w for each in solutions)
+        if not is_proved or math.isinf(scale_of_intercept(self)):
+            only = len(solutions) == 1  # then its β need not be copied, and that of millions of rows is large
+            self.dual_coef_ = solutions[0].beta[None] if only else np.array([each.beta for each in solutions])
+        self._keep_values(solutions)
+
+    def _keep_values(self, solutions: Solutions, limit: str = "max_iter") -> None:
+        """Keep the values of the machines, and how they ended. ``limit`` is the parameter that ends a solve with status
+        max_iter."""
         self.gap_ = np.array([solution.gap for solution in solutions])
         self.primal_ = np.array([solution.primal for solution in solutions])
         self.dual_ = np.array([solution.dual for solution in solutions])
         self.n_iter_ = max(int(solution.n_iter) for solution in solutions)
         self.solver_ = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
         self.status_ = worst(solution.status for solution in solutions)
-        self._warn_unless_converged(names, limit)
+        if self.status_ is not Status.CONVERGED:
+            self._warn(limit)
 
-    def _warn_unless_converged(self, names: Sequence[str], limit: str) -> None:
-        if self.status_ is Status.CONVERGED:
-            return
+    def _warn(self, limit: str) -> None:
         largest = int(np.argmax(np.nan_to_num(self.gap_, nan=np.inf)))
-        where = f" in {names[largest]}" if len(names) > 1 else ""
+        where = f" in {self._names[largest]}" if len(self._names) > 1 else ""
         reached = self.gap_[largest]
         gap = f"relative gap {reached:.3g}" if np.isfinite(reached) else "no gap is known"
         message = (
@@ -232,15 +266,9 @@ class LinearSupportVectorMachine(Interruptible, BaseEstimator):
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
-    def _keep_certificate(
-        self,
-        certify: Callable[[Any, Any, Any, Any], Certificate],
-        given: tuple[Any, Any, Any],
-        X: Any,
-        names: tuple[str, ...],
-    ) -> None:
-        """Recompute from what was ``given`` where that is cheap beside the fit, or where the rounding of f may exceed
-        tol; else the solver's numbers stand."""
+    def _keep_certificate(self, X: Matrix, *given: Any) -> None:
+        """Recompute the certificate from what was ``given`` where that is cheap beside the fit, or where the rounding
+        of f may exceed tol; otherwise keep the solver's numbers. ``X`` is as it was read."""
         n, d = X.shape
         cells = ((X.nnz if sp.issparse(X) else n * d) + _CELLS_PER_ROW * n) * len(self.intercept_)
         # A step of Newton's method with its d × d matrix costs as much as d/64 passes: BLAS is fast.
@@ -250,46 +278,35 @@ class LinearSupportVectorMachine(Interruptible, BaseEstimator):
             rounding = ROUNDING_OF_SUMS * float(self.C) * n * np.abs(weights_of(self)).sum(axis=1).max()  # for |x| of 1
             share = rounding / (float(self.tol) * max(self.primal_.min(), np.finfo(np.float64).tiny))
             is_due = share * _USUALLY_LARGEST > 1 and share * max(float(X.max()), -float(X.min())) > 1
-        keep_certificate(self, certify(self, *given) if is_due else solver_certificate(self, n, names))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def needs_pulls(model: LinearSupportVectorMachine, solutions: Sequence[LinearSvmSolution]) -> bool:
-    """Return whether the model must keep β to prove its gap. A free intercept requires Σ β = 0; the β that w implies
-    violates this, and scaling it weakens the proof."""
-    is_proved = is_squared(model.loss) and all(solution.is_proved_by_w for solution in solutions)
-    return not is_proved or math.isinf(scale_of_intercept(model))
+        keep_certificate(self, self._certify(*given) if is_due else solver_certificate(self, n, self._names))
 
 
 def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """β of another number of rows: those at the end are new, or gone."""
+    """Return β for n rows: those at the end are new, or gone."""
     found = np.zeros(n)
     common = min(n, len(beta))
     found[:common] = beta[:common]
     return found
 
 
-def tell_problem(name: str, problem: Problem, engine: Engine) -> None:
-    """What is asked, in a line; and which solver takes it up, and why, in another."""
-    n, d = problem.X.shape
-    kind = "sparse" if sp.issparse(problem.X) else "dense"
+def tell_problem(name: str, problem: Problem[Any], engine: Engine) -> None:
+    """Print the problem in a line; and which solver takes it up, and why, in another."""
     if isinstance(problem, CrammerSingerProblem):
         asked = f"{problem.n_classes} classes in one machine (Crammer and Singer)"
-    else:
+    elif isinstance(problem, LinearSvmProblem):
         count = len(problem.machines)
         asked = f"loss {problem.loss}, penalty {problem.penalty}, {count} machine{'s' if count > 1 else ''}"
-    print(f"[{name}] {n} rows, {d} columns, {kind} {problem.X.dtype}; {asked}")
+    else:
+        return
+    rows, kind = problem.rows, "sparse" if problem.rows.is_sparse else "dense"
+    print(f"[{name}] {rows.n} rows, {rows.d} columns, {kind} {problem.X.dtype}; {asked}")
     plan = engine.plan(problem)
     if plan:
         print(f"[{name}] solver {plan}")
 
 
 def tell_solutions(name: str, solutions: Solutions, elapsed: float) -> None:
-    """What became of it, in a line."""
+    """Print how the solve ended, in a line."""
     status = worst(solution.status for solution in solutions)
     by = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
     steps, gap = max(each.n_iter for each in solutions), max(each.gap for each in solutions)

@@ -1,25 +1,27 @@
-"""The models along C: what margins and weights do as losses get dearer."""
+"""The models along C, from strong to weak regularisation."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from margrove.data.sample import take_columns_of
 from margrove.engine import Effort, Engine, choose
 from margrove.linear_svm.layout import check_prices, weights_of
-from margrove.linear_svm.problem import CrammerSingerProblem, LinearPathProblem, LinearSvmProblem
+from margrove.linear_svm.machine import LinearProblem, LinearSupportVectorMachine
+from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem
 from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.grid import prices
 
 _DEFAULT = 10.0 ** np.linspace(-3, 2, 20)
+_LEAST_SECONDS = 1e-9  # of a solve whose time is over
+_ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +37,7 @@ class LinearPath:
     """
 
     Cs: NDArray[np.float64]
-    models: tuple[Any, ...]
+    models: tuple[LinearSupportVectorMachine, ...]
     status: Status
 
     def __repr__(self) -> str:
@@ -67,54 +69,61 @@ class LinearPath:
         return np.array([model.gap_ for model in self.models])
 
 
-def values_of_c(Cs: Any) -> NDArray[np.float64]:
-    """As given, ascending, each once; None is 0.001 … 100 in 20 steps."""
+def values_of_c(Cs: ArrayLike | None) -> NDArray[np.float64]:
+    """Return the values as given, ascending, each once; None is 0.001 … 100 in 20 steps."""
     return _DEFAULT.copy() if Cs is None else prices(Cs)
 
 
 def fit_path(
-    model: Any,
+    reader: LinearSupportVectorMachine,
+    problem: LinearProblem,
     Cs: NDArray[np.float64],
-    problem: LinearSvmProblem | CrammerSingerProblem,
-    keep: Callable[[Any, Any], None],
-    certify: Callable[[Any], None],
+    given: tuple[Any, Any, Any],
     effort: Effort,
 ) -> LinearPath:
-    """The path of ``model``, which has read the data; ``problem`` is at C = 1. ``keep`` gives a clone of it what the
-    engine answered, ``certify`` its certificate."""
-    if isinstance(problem, CrammerSingerProblem):
-        check_prices(Cs[-1] * problem.cost)
-    else:
-        for machine in problem.machines:
-            check_prices(Cs[-1] * machine.cost)
+    """Fit clones of ``reader``, which has read what was ``given``, along C. ``problem`` is at C = 1."""
+    check_costs(problem, Cs)
+    engine = choose(reader.engine, problem)
     with towards(problem.tol):
-        engine = choose(model.engine, problem)
-        found = solve_path(problem, Cs, engine, effort)
+        if isinstance(problem, CrammerSingerProblem):
+            found: tuple[Any, ...] = tuple(joint_path(problem, Cs, engine, effort))
+        else:
+            found = engine.solve(LinearPathProblem(problem, Cs), effort)
     models = []
-    for C, answer in zip(Cs, found, strict=False):
-        fitted = clone(model).set_params(C=float(C))
-        take_columns_of(fitted, model)
-        fitted.engine_ = engine.name
-        keep(fitted, answer)
-        certify(fitted)
-        models.append(fitted)
+    for C, solution in zip(Cs, found, strict=False):
+        model = clone(reader).set_params(C=float(C))
+        vars(model).update(
+            {name: value for name, value in vars(reader).items() if name.endswith("_")}
+        )  # as it was read
+        model.engine_ = engine.name
+        model._keep(solution)
+        model._keep_certificate(problem.X, *given)
+        models.append(model)
     return LinearPath(Cs[: len(models)], tuple(models), worst(each.status_ for each in models))
 
 
-def solve_path(
-    problem: LinearSvmProblem | CrammerSingerProblem, Cs: NDArray[np.float64], engine: Engine, effort: Effort
-) -> Sequence[Any]:
-    """What the engine answers for each C. Crammer and Singer's machine goes up by itself: β of one C, times what C has
-    grown by, begins the next."""
-    if isinstance(problem, LinearSvmProblem):
-        return engine.solve(LinearPathProblem(problem, Cs), effort)
-    found: list[Any] = []
-    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
-    for rung, C in enumerate(Cs):
-        left = None if until is None else max(1e-3, until - time.monotonic())
-        beta = found[-1].beta * (C / Cs[rung - 1]) if found else None
-        rung_problem = replace(problem, cost=C * problem.cost, beta=beta)
-        found.append(engine.solve(rung_problem, replace(effort, time_limit=left)))
-        if found[-1].status in (Status.INTERRUPTED, Status.TIME_LIMIT):
-            break
-    return found
+def check_costs(problem: LinearProblem, Cs: NDArray[np.float64]) -> None:
+    """Raise `ParameterError` if the largest C times a cost of the problem is too large to compute with."""
+    machines = (problem,) if isinstance(problem, CrammerSingerProblem) else problem.machines
+    for machine in machines:
+        check_prices(Cs[-1] * machine.cost)
+
+
+def joint_path(
+    problem: CrammerSingerProblem, Cs: NDArray[np.float64], engine: Engine, effort: Effort
+) -> Iterator[CrammerSingerSolution]:
+    """Solve Crammer and Singer's machine for each C. β of one C, times what C has grown by, begins the next."""
+    started, beta = time.monotonic(), problem.beta
+    for C, following in zip(Cs, (*Cs[1:], Cs[-1]), strict=True):
+        solution = engine.solve(replace(problem, cost=C * problem.cost, beta=beta), time_left(effort, started))
+        yield solution
+        if solution.status in _ENDS_ALL:
+            return
+        beta = solution.beta * (following / C)
+
+
+def time_left(effort: Effort, started: float) -> Effort:
+    """Return the effort with what is left of its time limit since ``started``, a time of `time.monotonic`."""
+    if effort.time_limit is None:
+        return effort
+    return replace(effort, time_limit=max(_LEAST_SECONDS, effort.time_limit - (time.monotonic() - started)))

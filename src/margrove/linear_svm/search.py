@@ -1,25 +1,40 @@
-"""What the searches for C of linear SVMs share: their cells, what is kept of them, the best one and its refit."""
+"""The searches for C of linear SVMs: their cells, the scores that are kept, the best one and its refit."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from margrove.errors import ConvergenceWarning, DataWarning, level_of_caller
+from margrove.data.rows import Matrix
+from margrove.engine import choose
+from margrove.errors import ConvergenceWarning, DataWarning, check_flag, level_of_caller
+from margrove.estimator import estimator
+from margrove.linear_svm.machine import LinearSvmParameters, tell_problem
+from margrove.linear_svm.path import check_costs, joint_path, time_left
+from margrove.linear_svm.problem import (
+    CrammerSingerProblem,
+    CrammerSingerSolution,
+    LinearPathProblem,
+    LinearSvmProblem,
+    LinearSvmSolution,
+)
 from margrove.run.effort import on_interrupt
+from margrove.run.progress import towards
 from margrove.status import Status, worst
-from margrove.svm.cross_validation import CrossValidatedSearch
+from margrove.svm.cross_validation import CrossValidatedSearch, Judge, JudgeOfNumbers
 from margrove.svm.folds import Splits
 
 _CS = 10.0 ** np.arange(-3, 2.5, 0.5)  # 0.001 … 100
 
-Scores = Callable[[int, NDArray[np.float64]], NDArray[np.float64]]  # of a fold, for each cell
+# The machines of all folds, fold by fold, or Crammer and Singer's of each fold.
+Problems: TypeAlias = LinearSvmProblem | Sequence[CrammerSingerProblem]
 
 
 def default_cs() -> NDArray[np.float64]:
@@ -28,21 +43,20 @@ def default_cs() -> NDArray[np.float64]:
 
 
 class CellTable:
-    """What the machines of each fold say of the rows it holds out, for each cell.
+    """Values of the held-out rows by the machines of each fold, for each cell: C ascending, and ε within a C.
 
-    ``params`` are the cells; ``machines`` is how many solutions a cell has in a fold, ``speakers`` how many values a
-    row that is held out gets.
+    ``machines`` is how many solutions a cell has in a fold, ``outputs`` how many values a held-out row gets.
     """
 
     def __init__(
-        self, X: Any, splits: Splits, params: Sequence[dict[str, float]], machines: int, speakers: int
+        self, X: Matrix, splits: Splits, params: list[dict[str, float]], machines: int, outputs: int | None = None
     ) -> None:
-        self.params = list(params)
+        self.params, self.machines = params, machines
         shape = (len(params), len(splits), machines)
         self.gap, self.is_converged = np.full(shape, np.nan), np.zeros(shape, np.bool_)
         self._is_reached = np.zeros(shape, np.bool_)
-        # (cells, speakers, held out) of each fold
-        self.values = [np.full((len(params), speakers, len(test)), np.nan) for _, test in splits]
+        # (cells, outputs, held out) of each fold
+        self.values = [np.full((len(params), outputs or machines, len(test)), np.nan) for _, test in splits]
         self.held_out = [X[test] for _, test in splits]
         self.status = Status.CONVERGED
 
@@ -51,29 +65,32 @@ class CellTable:
         """Which cell of which fold is solved, shape (cells, folds)."""
         return np.asarray(self._is_reached.all(axis=2))
 
-    def enter(self, cell: int, fold: int, machine: int, solution: Any) -> None:
-        """Take note of one solution, and of why the search ends if it was broken off."""
+    def enter(self, cell: int, fold: int, machine: int, solution: LinearSvmSolution | CrammerSingerSolution) -> None:
+        """Enter one solution, or why the search ends if it was stopped early."""
         if solution.status in (Status.INTERRUPTED, Status.TIME_LIMIT):  # half a model is not scored as a whole one
             self.status = solution.status
             return
+        if isinstance(solution, CrammerSingerSolution):
+            values = np.asarray(self.held_out[fold] @ solution.w.T + solution.b).T
+            self.values[fold][cell] = values[1:] - values[:1] if len(values) == 2 else values
+        else:
+            self.values[fold][cell, machine] = self.held_out[fold] @ solution.w + solution.b
         place = cell, fold, machine
         self.gap[place], self.is_converged[place] = solution.gap, solution.status is Status.CONVERGED
         self._is_reached[place] = True
 
     def close(self) -> None:
-        """Cells that nobody came to, though no solve was broken off: Ctrl-C was between two of them."""
+        """Mark the search as interrupted if cells are missing though no solve was stopped: Ctrl-C came between two."""
         if not self._is_reached.all() and self.status is Status.CONVERGED:
             self.status = Status.INTERRUPTED
 
 
-class LinearSearch(CrossValidatedSearch):
-    """What the searches for C of linear SVMs have. Not a learner by itself."""
-
-    tol: float
-    refit: bool
+@estimator
+class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
+    """The search for C of a linear SVM. Base class."""
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Matrix:
         """Of the refitted model."""
         return self._fitted.coef_
 
@@ -83,19 +100,86 @@ class LinearSearch(CrossValidatedSearch):
         intercept: NDArray[np.float64] = self._fitted.intercept_
         return intercept
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def _checked_template(self) -> Any:
+        """Return the machine that is searched for, at C = 1; raise an error if a parameter is wrong."""
+        template = self._template().set_params(C=1.0)
+        template._check()
+        check_flag("refit", self.refit)
+        self._check_scoring()
+        return template
 
-    def _keep_table(self, table: CellTable, scores_of: Scores, seconds: float) -> None:
-        """``cv_results_`` and the best cell; ``seconds`` is what the whole table took."""
+    def _settled_splits(self, template: Any, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> Splits:
+        self._settle_scorer(template)
+        return self._splits(X, y, groups, is_classifier=is_classifier)
+
+    def _search(
+        self,
+        problems: Problems,
+        Cs: NDArray[np.float64],
+        epsilons: NDArray[np.float64] | None,
+        splits: Splits,
+        judge: Judge | JudgeOfNumbers,
+    ) -> None:
+        """Solve and score every cell. ``problems`` are at C = 1; None for ``epsilons`` searches none."""
+        params = [{"C": float(C)} for C in Cs]
+        if epsilons is not None:
+            params = [{**cell, "epsilon": float(epsilon)} for cell in params for epsilon in epsilons]
+        for problem in (problems,) if isinstance(problems, LinearSvmProblem) else problems:
+            check_costs(problem, Cs)
+        self._forget()
+        start = time.perf_counter()
+        with towards(float(self.tol)):
+            if isinstance(problems, LinearSvmProblem):
+                table = CellTable(problems.X, splits, params, len(problems.machines) // len(splits))
+                self._fill(table, problems, Cs, [problems.epsilon] if epsilons is None else epsilons.tolist())
+            else:
+                n_classes = problems[0].n_classes
+                table = CellTable(problems[0].X, splits, params, 1, 1 if n_classes == 2 else n_classes)
+                self._fill_jointly(table, problems, Cs)
+        table.close()
+        self.status_ = table.status
+        self._keep_table(table, judge, time.perf_counter() - start)
+
+    def _fill(
+        self, table: CellTable, problem: LinearSvmProblem, Cs: NDArray[np.float64], epsilons: list[float]
+    ) -> None:
+        """Solve the machines of all folds along C, for one ε after the other."""
+        effort, started = self._effort(), time.monotonic()
+        for place, epsilon in enumerate(epsilons):
+            asked = replace(problem, epsilon=epsilon)
+            engine = choose(self.engine, asked)
+            self.engine_ = engine.name
+            if self.verbose:
+                tell_problem(type(self).__name__, asked, engine)
+
+            def take(step: int, number: int, solution: LinearSvmSolution, place: int = place) -> None:
+                table.enter(step * len(epsilons) + place, *divmod(number, table.machines), solution)
+
+            engine.solve(LinearPathProblem(asked, Cs, take), time_left(effort, started))
+            if table.status is not Status.CONVERGED:
+                return
+
+    def _fill_jointly(
+        self, table: CellTable, problems: Sequence[CrammerSingerProblem], Cs: NDArray[np.float64]
+    ) -> None:
+        """Solve Crammer and Singer's machine of each fold along C."""
+        effort, started = self._effort(), time.monotonic()
+        engine = choose(self.engine, problems[0])
+        self.engine_ = engine.name
+        for fold, problem in enumerate(problems):
+            for cell, solution in enumerate(joint_path(problem, Cs, engine, time_left(effort, started))):
+                table.enter(cell, fold, 0, solution)
+            if table.status is not Status.CONVERGED:
+                return
+
+    def _keep_table(self, table: CellTable, judge: Judge | JudgeOfNumbers, seconds: float) -> None:
+        """Keep ``cv_results_`` and the best cell; ``seconds`` is what the whole table took."""
         k, folds = table.gap.shape[:2]
         scores, score_time = np.full((k, folds), np.nan), np.zeros((k, folds))
         for fold in range(folds):
             reached = np.flatnonzero(table.is_reached[:, fold])
             start = time.perf_counter()
-            scores[reached, fold] = scores_of(fold, table.values[fold][reached])
+            scores[reached, fold] = judge.scores(fold, table.values[fold][reached])
             score_time[reached, fold] = (time.perf_counter() - start) / max(1, len(reached))
         mean = scores.mean(axis=1)
         self.cv_results_ = {

@@ -1,68 +1,55 @@
-"""Linear SVMs of more rows than memory holds: `fit_stream` over chunks that come again, `partial_fit` over pieces that
-do not."""
+"""Linear SVMs of more rows than memory holds: `fit_stream` over chunks that are read again for each pass, `partial_fit`
+over pieces that are read once."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
-from margrove.data.rows import Chunked
+from margrove.data.rows import Chunked, Matrix
 from margrove.engine import Effort, choose
 from margrove.errors import ConvergenceWarning, ParameterError, check_whole, level_of_caller
+from margrove.estimator import estimator, fitted
 from margrove.linear_svm.certificate import solver_certificate
 from margrove.linear_svm.chunks import ChunkedSample
-from margrove.linear_svm.layout import scale_of_intercept, weights_of
+from margrove.linear_svm.layout import is_joint, scale_of_intercept, weights_of
 from margrove.linear_svm.machine import LinearSupportVectorMachine, tell_solutions
+from margrove.linear_svm.path import time_left
 from margrove.linear_svm.problem import is_of_signs, is_squared, losses
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
 from margrove.run.progress import Progress, overheard
 from margrove.status import Status, worst
 
-_LEAST_SECONDS = 1e-9  # of a solve whose time is over
 _MOST_PASSES_PER_PIECE = 1000  # the piece is in memory, so a pass costs little
 
 
 def learns_pieces(model: Streaming) -> bool:
-    """Whether ``partial_fit`` is there; what it is missing for is told as the cause of the AttributeError."""
+    """Return True where ``partial_fit`` is there; where it is not, the error says why."""
     model._check_pieces()
     return True
 
 
+@estimator
 class Streaming(LinearSupportVectorMachine):
-    """What linear SVMs can do with rows that come in chunks. Not a learner by itself."""
+    """Fits of rows that come in chunks. Base class."""
 
-    dual_steps_: NDArray[np.float64]
-    n_seen_: int
+    dual_steps_: NDArray[np.float64] = fitted()
+    n_seen_: int = fitted()
 
-    def _solve_stream(
-        self, sample: ChunkedSample, epsilon: float, max_passes: int, effort: Effort, began: float
-    ) -> tuple[StreamSolution, ...]:
-        problem = StreamProblem(
-            sample.rows,
-            sample.primal_at_centre,
-            sample.spread,
-            loss=self.loss,
-            intercept=scale_of_intercept(self),
-            epsilon=epsilon,
-            tol=float(self.tol),
-            max_passes=max_passes,
-            centre=sample.centre,
+    def _solve_stream(self, sample: ChunkedSample, max_passes: int, started: float) -> tuple[StreamSolution, ...]:
+        """Solve over all chunks. The first walk over them counts: it began at ``started``."""
+        problem = self._stream_problem(
+            sample.rows, sample.primal_at_centre, sample.spread, sample.centre, max_passes=max_passes
         )
-        if effort.time_limit is not None:  # the first look counts
-            left = effort.time_limit - (time.monotonic() - began)
-            effort = replace(effort, time_limit=max(left, _LEAST_SECONDS))
-        engine = choose(self.engine, problem, or_any=True)  # rows in chunks are not for every engine
-        self.engine_ = engine.name
+        effort = time_left(self._effort(), started)
         if not self.verbose:
-            return engine.solve(problem, effort)
+            return self._solve_chunked(problem, effort)
         name, start = type(self).__name__, time.perf_counter()
         print(f"[{name}] {sample.rows.n} rows in chunks, {sample.rows.d} columns; loss {self.loss}")
 
@@ -71,37 +58,60 @@ class Streaming(LinearSupportVectorMachine):
             print(f"[{name}] {progress.done:g} passes{gap}, {time.perf_counter() - start:.1f} s", flush=True)
 
         with overheard(tell):
-            solutions = engine.solve(problem, effort)
+            solutions = self._solve_chunked(problem, effort)
         tell_solutions(name, solutions, time.perf_counter() - start)
         return solutions
 
-    def _keep_stream(self, solutions: Sequence[StreamSolution], n: int, names: tuple[str, ...]) -> None:
-        """Weights, numbers, the steps that tell β, and the solver's word on them."""
-        self._forget_rows()
-        self.coef_ = np.array([solution.w for solution in solutions])
-        self.intercept_ = np.array([solution.b for solution in solutions])
-        if not is_squared(self.loss):
-            self._keep_pulls(solutions)
-        self._keep_solutions(solutions, names, limit="max_passes")
-        self.certificate_ = solver_certificate(self, n, names)
+    def _stream_problem(
+        self,
+        rows: Chunked[Block],
+        primal_at_centre: NDArray[np.float64],
+        spread: NDArray[np.float64],
+        centre: NDArray[np.float64] | None,
+        *,
+        max_passes: int,
+    ) -> StreamProblem:
+        return StreamProblem(
+            rows,
+            primal_at_centre,
+            spread,
+            loss=self.loss,
+            intercept=scale_of_intercept(self),
+            epsilon=float(self.epsilon),
+            tol=float(self.tol),
+            max_passes=max_passes,
+            centre=centre,
+        )
 
-    def _keep_pulls(self, solutions: Sequence[StreamSolution]) -> None:
-        """What tells β, so that the gap can be proved later: the steps that led to it, or β itself, or, of very many
-        rows of very many columns, neither."""
-        steps = [solution.steps for solution in solutions if solution.steps is not None]
-        pulls = [solution.beta for solution in solutions if solution.beta is not None]
-        if steps:
+    def _solve_chunked(self, problem: StreamProblem, effort: Effort) -> tuple[StreamSolution, ...]:
+        engine = choose(self.engine, problem, or_any=True)  # not every engine reads rows in chunks
+        solutions = engine.solve(problem, effort)
+        self.engine_ = engine.name
+        return solutions
+
+    def _keep_stream(self, solutions: Sequence[StreamSolution], n: int) -> None:
+        """Keep the weights, the values and what gives β, so that the gap can be proved later: the steps that led to it,
+        or β itself, or, of very many rows of very many columns, neither."""
+        self._forget_rows()
+        self._keep_weights(np.array([each.w for each in solutions]), [each.b for each in solutions])
+        steps = [each.steps for each in solutions if each.steps is not None]
+        betas = [each.beta for each in solutions if each.beta is not None]
+        if is_squared(self.loss):
+            pass  # w implies β
+        elif steps:
             self.dual_steps_ = np.zeros((len(steps), max(map(len, steps)), steps[0].shape[1]))
             for own, given in zip(self.dual_steps_, steps, strict=True):
                 own[: len(given)] = given
-        elif pulls:
-            self.dual_coef_ = np.array(pulls)
+        elif betas:
+            self.dual_coef_ = np.array(betas)
+        self._keep_values(solutions, limit="max_passes")
+        self.certificate_ = solver_certificate(self, n, self._names)
 
     def _check_streamed(self, max_passes: int) -> None:
         check_whole("max_passes", max_passes, least=1)
-        if getattr(self, "penalty", "l2") == "l1":
+        if self.penalty == "l1":
             raise ParameterError("penalty is 'l1', which fit_stream and partial_fit do not have. Use penalty='l2'.")
-        if getattr(self, "multi_class", "ovr") == "crammer_singer":
+        if is_joint(self):
             raise ParameterError(
                 f"multi_class is {self.multi_class!r}, which fit_stream and partial_fit do not have. Use 'ovr'."
             )
@@ -109,7 +119,7 @@ class Streaming(LinearSupportVectorMachine):
     # Pieces
 
     def _check_pieces(self) -> None:
-        """Refuse parameters with which rows cannot be learnt piece by piece."""
+        """Raise `ParameterError` for parameters with which rows cannot be learnt piece by piece."""
         self._check_streamed(1)
         if self.fit_intercept and not self.regularize_intercept:
             raise ParameterError(
@@ -117,59 +127,41 @@ class Streaming(LinearSupportVectorMachine):
                 "class only. Use regularize_intercept=True, with a large intercept_scaling perhaps, or fit_stream."
             )
 
-    def _learn_piece(
-        self,
-        X: Any,
-        targets: NDArray[np.float64],
-        prices: NDArray[np.float64],
-        epsilon: float,
-        names: tuple[str, ...],
-        effort: Effort,
-    ) -> None:
-        """One step of block minimisation; see `margrove.linear_svm.stream_problem`."""
+    def _solve_piece(
+        self, X: Matrix, targets: NDArray[np.float64], costs: NDArray[np.float64]
+    ) -> tuple[StreamSolution, ...]:
+        """Take one step of block minimisation; see `margrove.linear_svm.stream_problem`."""
         n, d = X.shape
-        machines = len(targets)
-        centre = np.zeros((machines, d + 1))
+        centre = np.zeros((len(targets), d + 1))
         if hasattr(self, "coef_"):
             centre[:, :d], centre[:, d] = weights_of(self), self.intercept_
         values = np.asarray(X @ centre[:, :d].T + centre[:, d]).T
-        at_centre = (prices * losses(self.loss, targets, values, epsilon)).sum(axis=1)
-        spread = np.sqrt((targets**2).mean(axis=1)) if not is_of_signs(self.loss) else np.ones(machines)
-        problem = StreamProblem(
-            Chunked(n, d, sp.issparse(X), lambda: iter([Block(X, targets, prices)])),
-            at_centre,
-            np.where(spread > 0, spread, 1.0),
-            loss=self.loss,
-            intercept=scale_of_intercept(self),
-            epsilon=epsilon,
-            tol=float(self.tol),
-            max_passes=_MOST_PASSES_PER_PIECE,
-            centre=centre,
+        at_centre = (costs * losses(self.loss, targets, values, float(self.epsilon))).sum(axis=1)
+        spread = np.ones(len(targets)) if is_of_signs(self.loss) else np.sqrt((targets**2).mean(axis=1))
+        rows = Chunked(n, d, sp.issparse(X), lambda: iter([Block(X, targets, costs)]))
+        problem = self._stream_problem(
+            rows, at_centre, np.where(spread > 0, spread, 1.0), centre, max_passes=_MOST_PASSES_PER_PIECE
         )
-        engine = choose(self.engine, problem, or_any=True)
-        solutions = engine.solve(problem, effort)
-        self.engine_ = engine.name
-        self._keep_piece(solutions, n, names)
+        return self._solve_chunked(problem, self._effort())
 
-    def _keep_piece(self, solutions: Sequence[StreamSolution], n: int, names: tuple[str, ...]) -> None:
+    def _keep_piece(self, solutions: Sequence[StreamSolution], n: int) -> None:
         # w of a fit need not be the sum of any pulls whose dual value is known, so its rows cannot be counted.
         seen, dual = (self.n_seen_, self.dual_) if hasattr(self, "n_seen_") else (0, np.zeros(len(solutions)))
         self._forget_rows()
         self.gap_ = self.primal_ = np.full(len(solutions), np.nan)  # of all rows seen nobody knows them
         self.n_seen_ = seen + n
-        self.coef_ = np.array([solution.w_dual for solution in solutions])
-        self.intercept_ = np.array([solution.b_dual for solution in solutions])
-        self.dual_ = dual + np.array([solution.dual for solution in solutions])
-        self.n_iter_ = max(solution.n_iter for solution in solutions)
-        self.solver_ = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
-        self.status_ = worst(solution.status for solution in solutions)
-        self.certificate_ = self._certificate_of_pieces(names)
+        self._keep_weights(np.array([each.w_dual for each in solutions]), [each.b_dual for each in solutions])
+        self.dual_ = dual + np.array([each.dual for each in solutions])
+        self.n_iter_ = max(each.n_iter for each in solutions)
+        self.solver_ = ", ".join(dict.fromkeys(each.solver for each in solutions))
+        self.status_ = worst(each.status for each in solutions)
+        self.certificate_ = self._certificate_of_pieces()
         if self.status_ is not Status.CONVERGED:
             message = f"{type(self).__name__} ended a piece with status {str(self.status_)!r}; {self.status_.advice}."
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
-    def _certificate_of_pieces(self, names: tuple[str, ...]) -> Certificate:
-        """What is known of all rows seen, and how more can be."""
+    def _certificate_of_pieces(self) -> Certificate:
+        """Return what is known of all rows seen, and how more can be known."""
         cure = (
             "certify(model, chunks) over all rows seen tells it"
             if is_squared(self.loss)
@@ -187,4 +179,4 @@ class Streaming(LinearSupportVectorMachine):
             ),
         )
         status = f"{self.status_} on the last piece"
-        return Certificate(type(self).__name__, status, "solver", self.n_seen_, names, claims)
+        return Certificate(type(self).__name__, status, "solver", self.n_seen_, self._names, claims)

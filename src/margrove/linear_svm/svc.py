@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -25,30 +26,29 @@ from margrove.data.sample import (
     settle_weights,
 )
 from margrove.errors import ParameterError, check_choice, listed, shown
+from margrove.estimator import estimator, fitted
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import machine_names, one_vs_rest_signs
 from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.chunks import read_chunked_sample
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
-from margrove.linear_svm.machine import carried, needs_pulls
+from margrove.linear_svm.machine import LinearProblem, LinearSolution, carried
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
     PENALTIES,
     CrammerSingerProblem,
     CrammerSingerSolution,
-    LinearSvmProblem,
-    LinearSvmSolution,
     Loss,
     Penalty,
-    Solver,
 )
 from margrove.linear_svm.streaming import Streaming, learns_pieces
+from margrove.problem import Problem
 
 _LOSSES: tuple[Loss, ...] = ("hinge", "squared_hinge")
 _SCHEMES = ("ovr", "crammer_singer")
-_JOINT_NAME = ("all classes",)
 
 
+@estimator
 class LinearSVC(ClassifierMixin, Streaming):
     """Linear support vector classification with w explicit (THEORY M2–M4): for many rows, or many sparse columns.
 
@@ -98,8 +98,8 @@ class LinearSVC(ClassifierMixin, Streaming):
         Seconds after which the solve ends with status ``time_limit`` and the best model it has, with its gap.
     n_jobs : int, optional
         Threads; None means all.
-    engine : {"auto", "native", "reference"}
-        Where it runs.
+    engine : str or Engine
+        Where it runs: "auto", "native", "reference", or an `Engine` object.
 
     Attributes
     ----------
@@ -135,60 +135,26 @@ class LinearSVC(ClassifierMixin, Streaming):
     True
     """
 
-    classes_: NDArray[Any]
+    _losses = _LOSSES
+    _certify = certify_linear_svc
 
-    def __init__(
-        self,
-        penalty: Penalty = "l2",
-        loss: Loss = "squared_hinge",
-        *,
-        dual: Any = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        verbose: Any = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        regularize_intercept: bool = True,
-        solver: Solver = "auto",
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.regularize_intercept = regularize_intercept
-        self.solver = solver
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.engine = engine
+    penalty: Penalty = field(default="l2", kw_only=False)
+    loss: Loss = field(default="squared_hinge", kw_only=False)
+    multi_class: str = "ovr"
+    intercept_scaling: float = 1
+    class_weight: Mapping[Any, float] | str | None = None
+
+    classes_: NDArray[Any] = fitted()
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find w and b. ``sample_weight`` multiplies C of each row."""
-        effort = self._check()
+        self._check()
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
-        own = self._own_weights(sample, sample_weight)
-        problem = self._joint_problem(sample, own) if is_joint(self) else self._problem(sample, own)
-        if isinstance(problem, LinearSvmProblem) and self.warm_start and hasattr(self, "coef_"):
-            known = self._known_machines()
-            problem = self._warmed(problem, [known.get(name) for name in machine_names(sample.classes)])
-        self._keep_answer(sample.classes, self._solved(problem, effort))
-        self._keep_certificate(certify_linear_svc, (X, y, sample_weight), sample.X, self._names)
+        problem: Problem[LinearSolution] = self._problem(sample, sample_weight)
+        solution = self._solve(problem)
+        self.classes_ = sample.classes
+        self._keep(solution)
+        self._keep_certificate(sample.X, X, y, sample_weight)
         return self
 
     def path(
@@ -218,19 +184,13 @@ class LinearSVC(ClassifierMixin, Streaming):
         >>> path.margins.round(2).tolist()
         [[4.0], [2.0]]
         """
-        effort, Cs = self._check(), values_of_c(Cs)
+        self._check()
+        values = values_of_c(Cs)
         reader = clone(self).set_params(C=1.0)
         sample = read_sample(reader, X, y, sample_weight, self.class_weight)
-        own = self._own_weights(sample, sample_weight)
-
-        def keep(fitted: LinearSVC, answer: Any) -> None:
-            fitted._keep_answer(sample.classes, answer)
-
-        def certify(fitted: LinearSVC) -> None:
-            fitted._keep_certificate(certify_linear_svc, (X, y, sample_weight), sample.X, fitted._names)
-
-        problem = reader._joint_problem(sample, own) if is_joint(self) else reader._problem(sample, own)
-        return fit_path(reader, Cs, problem, keep, certify, effort)
+        reader.classes_ = sample.classes
+        problem = reader._problem(sample, sample_weight)
+        return fit_path(reader, problem, values, (X, y, sample_weight), self._effort())
 
     def fit_stream(self, chunks: Any, classes: ArrayLike | None = None, *, max_passes: int = 100) -> Self:
         """Find w and b of rows that come in chunks, and need not fit into memory: the same problem as `fit`.
@@ -263,12 +223,13 @@ class LinearSVC(ClassifierMixin, Streaming):
         >>> model.predict([[0.5], [3.5]]).tolist(), bool(model.gap_[0] <= model.tol)
         ([0, 1], True)
         """
-        effort, began = self._check(), time.monotonic()
+        self._check()
         self._check_streamed(max_passes)
+        started = time.monotonic()
         sample = read_chunked_sample(self, chunks, classes, is_first=True)
-        solutions = self._solve_stream(sample, 0.0, max_passes, effort, began)
+        solutions = self._solve_stream(sample, max_passes, started)
         self.classes_ = sample.classes
-        self._keep_stream(solutions, sample.rows.n, sample.machines)
+        self._keep_stream(solutions, sample.rows.n)
         return self
 
     @available_if(learns_pieces)
@@ -294,8 +255,20 @@ class LinearSVC(ClassifierMixin, Streaming):
 
         For penalty l2, one machine per class, and an intercept that is penalised or none; otherwise it is not there.
         """
-        effort = self._check()
+        self._check()
         is_first = not hasattr(self, "coef_")
+        known = self._known_classes(classes, is_first=is_first)
+        balanced = self.class_weight if isinstance(self.class_weight, str) else None
+        sample = read_piece(self, X, y, known, sample_weight, balanced, is_first=is_first)
+        own = np.ones(len(sample.codes)) if sample.weight is None else sample.weight
+        costs = np.array(prices_of_classes(self, known, sample.codes, own))
+        solutions = self._solve_piece(merged(sample.X), signs_of(sample), costs)
+        self.classes_ = known
+        self._keep_piece(solutions, len(own))
+        return self
+
+    def _known_classes(self, classes: ArrayLike | None, *, is_first: bool) -> NDArray[Any]:
+        """Return all classes that the pieces may hold, checked against those of earlier ones and ``class_weight``."""
         if is_first and classes is None:
             raise ParameterError("the first call of partial_fit needs classes: all labels that will ever come.")
         known = np.unique(np.asarray(classes)) if is_first else self.classes_
@@ -306,14 +279,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         check_class_weights(self.class_weight, known)
         if isinstance(self.class_weight, Mapping):
             check_classes(known, class_weights(self.class_weight, known, np.arange(len(known)), np.ones(len(known))))
-        balanced = self.class_weight if isinstance(self.class_weight, str) else None
-        sample = read_piece(self, X, y, known, sample_weight, balanced, is_first=is_first)
-        own = np.ones(len(sample.codes)) if sample.weight is None else sample.weight
-        prices = np.array(prices_of_classes(self, known, sample.codes, own))
-        signs = one_vs_rest_signs(sample.codes, len(known)).astype(np.float64)
-        self.classes_ = known
-        self._learn_piece(merged(sample.X), signs, prices, 0.0, machine_names(known), effort)
-        return self
+        return known
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
@@ -343,8 +309,8 @@ class LinearSVC(ClassifierMixin, Streaming):
         """Functional and geometric margins of labelled rows; see `margrove.margins`."""
         return margins(self, X, y)
 
-    def _check(self) -> Any:
-        effort = self._check_shared(_LOSSES)
+    def _check(self) -> None:
+        super()._check()
         check_choice("penalty", self.penalty, PENALTIES)
         check_choice("multi_class", self.multi_class, _SCHEMES)
         if is_joint(self) and math.isinf(scale_of_intercept(self)):
@@ -353,32 +319,25 @@ class LinearSVC(ClassifierMixin, Streaming):
                 "intercept_scaling, or use multi_class='ovr'."
             )
         if not is_joint(self):
-            self._settled_solver(self.penalty, 1)
-        return effort
+            self._settled_solver(1)
 
-    def _own_weights(self, sample: Sample, sample_weight: Any) -> NDArray[np.float64]:
-        """``sample_weight`` alone, as numbers."""
-        own = settle_weights(sample.X, sample.codes, sample_weight, None)
-        # For millions of rows even a number per row counts: all ones are one number.
-        return np.broadcast_to(np.ones(1), len(sample.codes)) if own is None else own
+    def _problem(self, sample: Sample, sample_weight: ArrayLike | None) -> LinearProblem:
+        """Return one machine against the rest for each class, or Crammer and Singer's for all."""
+        costs = prices_of_classes(self, sample.classes, sample.codes, own_weights(sample, sample_weight))
+        if is_joint(self):
+            return self._joint_problem(sample, costs[0])
+        problem = self._stated(sample.X, list(signs_of(sample)), costs)
+        return self._warmed(problem, machine_names(sample.classes))
 
-    def _problem(self, sample: Sample, own: NDArray[np.float64]) -> LinearSvmProblem:
-        """One machine against the rest for each class. ``own`` is the rows' own weight."""
-        prices = prices_of_classes(self, sample.classes, sample.codes, own)
-        signs = one_vs_rest_signs(sample.codes, len(sample.classes)).astype(np.float64)
-        return self._stated(sample.X, list(signs), prices, penalty=self.penalty, epsilon=0.0)
-
-    def _joint_problem(self, sample: Sample, own: NDArray[np.float64]) -> CrammerSingerProblem:
-        """One machine for all classes."""
-        (prices,) = prices_of_classes(self, sample.classes, sample.codes, own)
+    def _joint_problem(self, sample: Sample, cost: NDArray[np.float64]) -> CrammerSingerProblem:
         beta = None
         if self.warm_start and self._left_by_class and np.array_equal(self.classes_, sample.classes):
-            beta = np.array([carried(row, len(prices)) for row in self.dual_coef_]).T.copy()
+            beta = np.array([carried(row, len(cost)) for row in self.dual_coef_]).T.copy()
         return CrammerSingerProblem(
             sample.X,
             sample.codes,
             len(sample.classes),
-            prices,
+            cost,
             intercept=scale_of_intercept(self),
             tol=float(self.tol),
             max_iter=int(self.max_iter),
@@ -391,31 +350,33 @@ class LinearSVC(ClassifierMixin, Streaming):
         """Whether the last fit left dual coefficients of each class."""
         return hasattr(self, "dual_coef_") and len(self.dual_coef_) == len(self.classes_)
 
-    def _known_machines(self) -> dict[str, int]:
-        """The machines that the last fit left, by name; that of Crammer and Singer for two classes is none of them."""
-        if len(self.classes_) == 2 and self._left_by_class:
-            return {}
-        return {name: place for place, name in enumerate(machine_names(self.classes_))}
+    def _left_machines(self) -> dict[str, int]:
+        # Crammer and Singer's machine for two classes is not that of one class against the other.
+        return {} if len(self.classes_) == 2 and self._left_by_class else super()._left_machines()
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return _JOINT_NAME if is_joint(self) else machine_names(self.classes_)
+        return ("all classes",) if is_joint(self) else machine_names(self.classes_)
 
-    def _keep_answer(
-        self, classes: NDArray[Any], answer: tuple[LinearSvmSolution, ...] | CrammerSingerSolution
-    ) -> None:
-        self.classes_ = classes
-        self._forget_rows()
-        if isinstance(answer, CrammerSingerSolution):
-            self.coef_, self.intercept_ = answer.w, answer.b
-            if len(classes) == 2:  # as scikit-learn has it; the best pair has w_0 = −w_1, so nothing is lost
-                self.coef_, self.intercept_ = answer.w[1:] - answer.w[:1], answer.b[1:] - answer.b[:1]
-            self.dual_coef_ = np.ascontiguousarray(answer.beta.T)
-            self._keep_solutions((answer,), _JOINT_NAME)
+    def _keep(self, solution: LinearSolution) -> None:
+        if not isinstance(solution, CrammerSingerSolution):
+            super()._keep(solution)
             return
-        self.coef_ = np.array([solution.w for solution in answer])
-        self.intercept_ = np.array([solution.b for solution in answer])
-        if needs_pulls(self, answer):
-            only = len(answer) == 1  # then its β need not be copied, and that of millions of rows is large
-            self.dual_coef_ = answer[0].beta[None] if only else np.array([solution.beta for solution in answer])
-        self._keep_solutions(answer, machine_names(classes))
+        self._forget_rows()
+        self.coef_, self.intercept_ = solution.w, solution.b
+        if len(self.classes_) == 2:  # as scikit-learn has it; the best pair has w_0 = −w_1, so nothing is lost
+            self.coef_, self.intercept_ = solution.w[1:] - solution.w[:1], solution.b[1:] - solution.b[:1]
+        self.dual_coef_ = np.ascontiguousarray(solution.beta.T)
+        self._keep_values((solution,))
+
+
+def signs_of(sample: Sample) -> NDArray[np.float64]:
+    """Return the targets of each machine, shape (machines, n)."""
+    return one_vs_rest_signs(sample.codes, len(sample.classes)).astype(np.float64)
+
+
+def own_weights(sample: Sample, sample_weight: ArrayLike | None) -> NDArray[np.float64]:
+    """Return ``sample_weight`` alone, without the weights of classes."""
+    own = settle_weights(sample.X, sample.codes, sample_weight, None)
+    # For millions of rows even a number per row counts: all ones are one number.
+    return np.broadcast_to(np.ones(1), len(sample.codes)) if own is None else own

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from margrove.data.sample import Values, read_values
-from margrove.engine import Effort, Engine, choose
-from margrove.errors import InputError, check_flag
-from margrove.linear_svm.layout import check_prices
-from margrove.linear_svm.machine import tell_problem
-from margrove.linear_svm.problem import LinearPathProblem, LinearSvmSolution, Loss, Solver, is_squared
-from margrove.linear_svm.search import CellTable, LinearSearch, default_cs
+from margrove.errors import InputError
+from margrove.estimator import estimator
+from margrove.linear_svm.problem import LinearSvmProblem, Loss, is_squared
+from margrove.linear_svm.search import LinearSearch, default_cs
 from margrove.linear_svm.svr import LinearSVR
-from margrove.run.progress import towards
-from margrove.status import Status
 from margrove.svm.cross_validation import JudgeOfNumbers
 from margrove.svm.folds import Splits, weight_in_fold
 from margrove.svm.grid import ascending, listed_values, prices
 from margrove.svm.scorers import Told
 
-_LEAST_SECONDS = 1e-3  # of a path whose time is over
 
-
+@estimator
 class LinearSVRCV(RegressorMixin, LinearSearch):
     """`LinearSVR` with C, and if you like ε, chosen by cross-validation, in one computation; see `LinearSVCCV`.
 
@@ -87,78 +80,45 @@ regularize_intercept, solver, n_jobs, engine
 
     _machine = LinearSVR
 
-    def __init__(
-        self,
-        *,
-        Cs: Any = None,
-        epsilons: Any = None,
-        cv: Any = 5,
-        scoring: Any = None,
-        refit: bool = True,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        loss: Loss = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: Any = "auto",
-        verbose: Any = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        regularize_intercept: bool = True,
-        solver: Solver = "auto",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.Cs = Cs
-        self.epsilons = epsilons
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.epsilon = epsilon
-        self.tol = tol
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.regularize_intercept = regularize_intercept
-        self.solver = solver
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.engine = engine
+    epsilons: ArrayLike | None = None
+    epsilon: float = 0.0
+    loss: Loss = "epsilon_insensitive"
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Score every cell; fit the best one on all rows. ``groups`` go to the splitter. ``sample_weight`` weighs the
         rows in training and, as in scikit-learn, in scoring."""
-        template = self._template().set_params(C=1.0)
-        template._check()
-        check_flag("refit", self.refit)
-        self._check_scoring()
+        template: LinearSVR = self._checked_template()
         Cs = None if self.Cs is None else prices(self.Cs)
         given = self.epsilons
         epsilons = None if given is None else ascending("epsilons", listed_values("epsilons", given), least=0)
         values = read_values(self, X, y, sample_weight)
-        self._settle_scorer(template)
-        splits = self._splits(X, y, groups, is_classifier=False)
+        splits = self._settled_splits(template, X, y, groups, is_classifier=False)
         if Cs is None:
             Cs = default_cs() * (1.0 if is_squared(self.loss) else float(values.z.std()) or 1.0)
-        table = _Table(template, values, splits, Cs, epsilons)
-        self._forget()
-        start = time.perf_counter()
-        with towards(float(self.tol)):
-            self.engine_ = table.fill(
-                self.engine, Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
-            )
-        seconds = time.perf_counter() - start
-        self.status_ = table.status
-        self._keep_table(table, JudgeOfNumbers(_Told(), self, values, (X, y), splits).scores, seconds)
+        problem = self._problem(template, values, splits)
+        judge = JudgeOfNumbers(_Told(), self, values, (X, y), splits)
+        self._search(problem, Cs, epsilons, splits, judge)
         self._refit(template, X, y, sample_weight)
         return self
 
     score = LinearSearch.score  # by ``scoring``; the mixin's is R², whatever was asked
+
+    def _problem(self, template: LinearSVR, values: Values, splits: Splits) -> LinearSvmProblem:
+        """Return the machines of all folds at C = 1."""
+        own = np.ones(len(values.z)) if values.weight is None else values.weight
+        for number, (train, _) in enumerate(splits):
+            if not own[train].any():
+                raise InputError(
+                    f"the rows that fold {number} trains on all have the weight 0", cure="Use other folds, or weights."
+                )
+        costs = [weight_in_fold(own[train], train, len(own)) for train, _ in splits]
+        return template._stated(values.X, [values.z] * len(costs), costs)
 
 
 class _Told(Told, LinearSVR):
@@ -167,53 +127,3 @@ class _Told(Told, LinearSVR):
     def _machine_values(self, X: ArrayLike) -> NDArray[np.float64]:
         self._check_rows(X)
         return self._values
-
-
-class _Table(CellTable):
-    """A machine for each fold, along C for each ε. ``epsilons`` None is that of the template, which is not searched."""
-
-    def __init__(
-        self,
-        template: LinearSVR,
-        values: Values,
-        splits: Splits,
-        Cs: NDArray[np.float64],
-        epsilons: NDArray[np.float64] | None,
-    ) -> None:
-        self._template, self._data, self._Cs = template, values, Cs
-        self._epsilons = np.array([float(template.epsilon)]) if epsilons is None else epsilons
-        own = np.ones(len(values.z)) if values.weight is None else values.weight
-        self._prices = []  # of each fold, at C = 1
-        for number, (train, _) in enumerate(splits):
-            if not own[train].any():
-                raise InputError(
-                    f"the rows that fold {number} trains on all have the weight 0", cure="Use other folds, or weights."
-                )
-            self._prices.append(weight_in_fold(own[train], train, len(values.z)))
-            check_prices(Cs[-1] * self._prices[-1])
-        cells: list[dict[str, float]] = [{"C": float(C)} for C in Cs]
-        if epsilons is not None:
-            cells = [{**cell, "epsilon": float(epsilon)} for cell in cells for epsilon in epsilons]
-        super().__init__(values.X, splits, cells, 1, 1)
-
-    def fill(self, given: str | Engine, effort: Effort) -> str:
-        """Solve all machines; return the name of the engine."""
-        until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
-        targets = [self._data.z] * len(self._prices)
-        for place, epsilon in enumerate(self._epsilons.tolist()):
-            problem = self._template._stated(self._data.X, targets, self._prices, penalty="l2", epsilon=epsilon)
-            engine = choose(given, problem)
-            if self._template.verbose:
-                tell_problem("LinearSVRCV", problem, engine)
-
-            def take(rung: int, fold: int, solution: LinearSvmSolution, place: int = place) -> None:
-                cell = rung * len(self._epsilons) + place
-                self.values[fold][cell, 0] = self.held_out[fold] @ solution.w + solution.b
-                self.enter(cell, fold, 0, solution)
-
-            left = None if until is None else max(_LEAST_SECONDS, until - time.monotonic())
-            engine.solve(LinearPathProblem(problem, self._Cs, take), replace(effort, time_limit=left))
-            if self.status is not Status.CONVERGED:
-                break
-        self.close()
-        return engine.name

@@ -33,7 +33,7 @@ class CrossValidatedSearch(RunsOnEngine):
     cv: Any = 5
     scoring: str | Callable[..., float] | None = None
     refit: bool = True
-    verbose: bool = False
+    verbose: int = False
     time_limit: float | None = None
 
     cv_results_: dict[str, Any] = fitted()

@@ -26,10 +26,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import manhattan_distances
 
+from margrove.data.rows import Matrix as Matrix
 from margrove.data.sample import squared_norms
 from margrove.errors import InputError, ParameterError, check_choice, check_number, shown
 
-Matrix: TypeAlias = Any  # a dense array or a SciPy CSR matrix of shape (n, d)
 KernelFunction: TypeAlias = Callable[[Any, Any], Any]  # of two matrices: the values of all pairs of their rows
 
 # In the order of core/kernel/block.hpp.
