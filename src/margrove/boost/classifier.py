@@ -15,13 +15,13 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrove.boost.certificate import solver_certificate
-from margrove.boost.ensemble import LARGEST_RATE, Ensemble
-from margrove.boost.fitting import Asked, Boosted, ask, boost_any, boost_trees, read_again, read_training
-from margrove.boost.learners import is_plain_tree, labels_by_round, places_of, settle_learner, taken_rows
+from margrove.boost.ensemble import Ensemble
+from margrove.boost.fitting import Asked, Boosted, ask, boost_any, read_again, read_training
+from margrove.boost.learners import is_plain_tree, labels_by_round, places_of, taken_rows
 from margrove.boost.model import Rounds
 from margrove.boost.problem import EQUAL_VOTES
 from margrove.certificate import Certificate
-from margrove.engine import Effort, check_engine, fitted_by
+from margrove.engine import Effort, fitted_by
 from margrove.errors import (
     InfeasibleError,
     InputError,
@@ -30,6 +30,7 @@ from margrove.errors import (
     check_number,
     check_whole,
 )
+from margrove.estimator import estimator, fitted
 from margrove.status import Status
 from margrove.tree.reading import read_cells
 from margrove.tree.significance import check_share
@@ -38,6 +39,7 @@ from margrove.tree.stump import DecisionStump
 _SAME_ERROR = 1e-9  # what the weighted error of a learner may change by when it is computed again
 
 
+@estimator
 class AdaBoostClassifier(ClassifierMixin, Ensemble):
     """AdaBoost (THEORY B1 – B3): many weak learners, each on the rows that the ones before got wrong, vote.
 
@@ -70,8 +72,8 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         Threads; None means all. The model is the same for any number.
     time_limit : float, optional
         Seconds; what has been done so far is the model.
-    engine : {"auto", "native", "reference"}
-        Where it runs.
+    engine : str or Engine
+        Where it runs: "auto", "native", "reference", or an `Engine` object.
 
     Attributes
     ----------
@@ -113,45 +115,23 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
 
     _default_learner = DecisionStump()
 
-    rounds_: Rounds
-    classes_: NDArray[Any]
-    n_classes_: int
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    stop_at_bound: float = 0.0
+    warm_start: bool = False
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        stop_at_bound: float = 0.0,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.stop_at_bound = stop_at_bound
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.engine = engine
+    rounds_: Rounds = fitted()
+    classes_: NDArray[Any] = fitted()
+    n_classes_: int = fitted()
+    validation_rows_: NDArray[np.intp] | None = fitted()
 
     # ------------------------------------------------------------------------------------------------------- fitting
 
     @property
     def boosts_plain_trees(self) -> bool:
         """Whether an engine boosts the learner as a whole, from cells that are read and sorted once."""
-        return is_plain_tree(settle_learner(self.estimator, self._default_learner, type(self).__name__), self.engine)
+        return is_plain_tree(self._settled_learner(), self.engine)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Boost.
@@ -164,40 +144,42 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         sample_weight : array of shape (n,), optional
             A row of weight 2 counts as two rows; one of weight 0 is left out.
         """
-        self._check_parameters()
-        check_engine(self.engine)
-        effort = Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
-        learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)
+        self._check()
+        learner = self._settled_learner()
         with self._left_as_it_was():
-            self._boost(learner, X, y, sample_weight, effort)
+            is_warm = self._goes_on(learner)
+            asked = self._asked(learner, X, y, sample_weight, is_warm=is_warm)
+            self._keep(learner, asked, self._boosted(learner, asked, X, is_warm=is_warm))
         return self
 
-    def _boost(self, learner: Any, X: Any, y: Any, sample_weight: Any, effort: Effort) -> None:
-        is_warm = self._goes_on(learner)
+    def _asked(self, learner: Any, X: Any, y: Any, sample_weight: Any, *, is_warm: bool) -> Asked:
+        """Read the rows, and return the problem that they pose."""
         if not is_warm:
             self._draw_seed()
         sample = read_training(self, learner, X, y, sample_weight)
-        before = self.model_ if is_warm else None
-        asked = ask(self, learner, sample, before)
+        asked = ask(self, learner, sample, self.model_ if is_warm else None)
         if is_warm:
             self._check_columns(asked)
+        return asked
+
+    def _boosted(self, learner: Any, asked: Asked, X: Any, *, is_warm: bool) -> Boosted:
+        """Boost plain trees by the engine, any other learner round by round."""
         if is_plain_tree(learner, self.engine):
-            boosted = boost_trees(asked, self.engine, effort)
+            solution = self._solve(asked.problem)
+            boosted = Boosted(solution.rounds, solution.status, self.engine_, solution.model, None)
         else:
-            estimators = self.estimators_ if is_warm else []
-            boosted = boost_any(self, learner, asked, X, effort, estimators)
+            boosted = boost_any(self, learner, asked, X, self.estimators_ if is_warm else [])
         if is_warm:
             self._check_repeated(boosted.rounds)
-        self._keep(learner, asked, boosted)
+        return boosted
 
-    def _check_parameters(self) -> None:
-        check_whole("n_estimators", self.n_estimators, least=1)
-        check_number("learning_rate", self.learning_rate, above=0, most=LARGEST_RATE)
+    def _check(self) -> None:
         check_flag("early_stopping", self.early_stopping)
         check_share("validation_fraction", self.validation_fraction)
         check_whole("n_iter_no_change", self.n_iter_no_change, least=1)
         check_number("stop_at_bound", self.stop_at_bound, least=0)
         check_flag("warm_start", self.warm_start)
+        super()._check()
 
     def _goes_on(self, learner: Any) -> bool:
         """Whether this fit begins where the last one ended."""

@@ -1,24 +1,26 @@
-"""What boosted ensembles share, whatever they predict."""
+"""The base class of boosted ensembles, of classes and of numbers."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.boost.learners import fitted_tree
+from margrove.boost.learners import fitted_tree, settle_learner
 from margrove.boost.model import BoostModel
-from margrove.errors import ConvergenceWarning, ParameterError, level_of_caller
-from margrove.run.effort import Interruptible
+from margrove.engine.estimator import RunsOnEngine
+from margrove.errors import ConvergenceWarning, ParameterError, check_number, check_whole, level_of_caller
+from margrove.estimator import estimator, fitted
 from margrove.status import Status
+from margrove.tree.estimator import DecisionTree
 from margrove.tree.settings import DrawnSeed
 
 # learning_rate: beyond it the weights of a single round may overflow, or all but vanish; beyond 2 boosting makes the
@@ -26,32 +28,38 @@ from margrove.tree.settings import DrawnSeed
 LARGEST_RATE = 5.0
 
 
-class Ensemble(DrawnSeed, Interruptible, BaseEstimator):
-    """What boosted ensembles share. Not a learner by itself."""
+@estimator
+class Ensemble(DrawnSeed, RunsOnEngine):
+    """The parameters of boosting, and what becomes of the learners. Base class."""
 
-    estimator: Any
-    n_estimators: int
-    random_state: Any
-    n_jobs: int | None
-    time_limit: float | None
-    engine: str
+    _default_learner: ClassVar[DecisionTree]
 
-    _default_learner: Any
+    estimator: Any = field(default=None, kw_only=False)
+    n_estimators: int = 50
+    learning_rate: float = 1.0
+    time_limit: float | None = None
 
-    model_: BoostModel | None
-    estimator_: Any
-    n_estimators_: int
-    n_rows_: int
-    status_: Status
-    engine_: str
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    target_: str | None
-    categorical_: dict[str, str]
+    model_: BoostModel | None = fitted()
+    estimator_: Any = fitted()
+    n_estimators_: int = fitted()
+    n_rows_: int = fitted()
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
+    target_: str | None = fitted()
+    categorical_: dict[str, str] = fitted()
+
+    def _check(self) -> None:
+        check_whole("n_estimators", self.n_estimators, least=1)
+        check_number("learning_rate", self.learning_rate, above=0, most=LARGEST_RATE)
+        super()._check()
+
+    def _settled_learner(self) -> Any:
+        """Return a fresh copy of the learner to boost. Raises an error if it cannot be boosted."""
+        return settle_learner(self.estimator, self._default_learner, type(self).__name__)
 
     @contextmanager
     def _left_as_it_was(self) -> Iterator[None]:
-        """A fit that is refused or broken off leaves the model that there was."""
+        """Restore the model that there was if the fit raises an error."""
         before = dict(vars(self))
         try:
             yield
@@ -70,7 +78,7 @@ class Ensemble(DrawnSeed, Interruptible, BaseEstimator):
             self.categorical_ = dict(getattr(estimators[0], "categorical_", {}))
 
     def _refuse_broken_off(self, learner: Any, status: Status) -> None:
-        """Not even one learner was done."""
+        """Raise an error: not even one learner was fitted."""
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt("interrupted before the first learner was done")
         if status is Status.TIME_LIMIT:
@@ -92,7 +100,7 @@ class Ensemble(DrawnSeed, Interruptible, BaseEstimator):
         assert self.model_ is not None
         grove = self.model_.grove
         noted = ("classes_", "n_classes_", "engine_", "target_", "n_features_in_", "feature_names_in_")
-        fitted = {name: getattr(self, name) for name in noted if hasattr(self, name)}
+        own = {name: getattr(self, name) for name in noted if hasattr(self, name)}
         return [
             fitted_tree(
                 self.estimator_,
@@ -101,7 +109,7 @@ class Ensemble(DrawnSeed, Interruptible, BaseEstimator):
                 status_=Status.CONVERGED,
                 categorical_=dict(self.categorical_),
                 ccp_alpha_=0.0,
-                **fitted,
+                **own,
             )
             for tree in map(grove.tree, range(grove.n_trees))
         ]

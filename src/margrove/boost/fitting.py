@@ -4,7 +4,7 @@ learner round by round, by its own ``fit`` and ``predict``."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from margrove.boost.learners import Seeds, codes_of, engine_of, is_plain_tree, t
 from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned
-from margrove.engine import Effort, Engine, choose
 from margrove.errors import InputError, ParameterError
 from margrove.run.effort import on_interrupt
 from margrove.run.progress import Progress, report
@@ -25,6 +24,9 @@ from margrove.tree.estimator import DecisionTree
 from margrove.tree.held_out import drawn_rows
 from margrove.tree.problem import Cells, TreeProblem
 from margrove.tree.reading import TreeSample, check_same_classes, read_cells, read_classes
+
+if TYPE_CHECKING:
+    from margrove.boost.classifier import AdaBoostClassifier
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,8 @@ class Asked:
     rows_held_out: NDArray[np.intp] | None
 
 
-def boost_trees(asked: Asked, given: str | Engine, effort: Effort) -> Boosted:
-    """Our plain trees, by the engine."""
-    engine = choose(given, asked.problem)
-    solution = engine.solve(asked.problem, effort)
-    return Boosted(solution.rounds, solution.status, engine.name, solution.model, None)
-
-
-def boost_any(owner: Any, learner: Any, asked: Asked, X: Any, effort: Effort, before: list[Any]) -> Boosted:
-    """Any learner that takes weights, by its own words."""
+def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, before: list[Any]) -> Boosted:
+    """Boost any learner that takes weights, by its own ``fit`` and ``predict``."""
     classes, problem = asked.classes, asked.problem
     X_rows, X_held_out = taken_rows(X, asked.rows), None
     if problem.held_out is not None:
@@ -90,7 +85,7 @@ def boost_any(owner: Any, learner: Any, asked: Asked, X: Any, effort: Effort, be
     while status is None and len(boosting.learners) < len(before):
         status = boosting.step()
     if status is None:
-        status = run_in_slices(advance, effort)
+        status = run_in_slices(advance, owner._effort())
     rounds, estimators = boosting.rounds, boosting.learners
     model = None
     # A tree that saw a class only with weight 0 has fewer classes; such trees cannot form one Grove.
@@ -104,15 +99,16 @@ def boost_any(owner: Any, learner: Any, asked: Asked, X: Any, effort: Effort, be
 # ------------------------------------------------------------------------------------------------- what is asked
 
 
-def read_training(owner: Any, learner: Any, X: Any, y: Any, sample_weight: Any) -> TreeSample:
+def read_training(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: Any) -> TreeSample:
     """The rows of a fit; of a learner that is no plain tree without their cells. Takes note of columns and names."""
     cells = take_note(owner, learner, X, is_plain=is_plain_tree(learner, owner.engine))
     return _of_two_classes(read_classes(cells, y, sample_weight, None))
 
 
-def read_again(owner: Any, learner: Any, X: Any, y: Any, sample_weight: Any) -> TreeSample:
+def read_again(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: Any) -> TreeSample:
     """The rows of a fit that was, for its certificate."""
     if is_plain_tree(learner, owner.engine):
+        assert owner.model_ is not None
         cells = read_cells(owner, X, owner.model_.grove.columns)
     else:
         cells = Cells((), _num_samples(X))
@@ -121,7 +117,7 @@ def read_again(owner: Any, learner: Any, X: Any, y: Any, sample_weight: Any) -> 
     return sample
 
 
-def ask(owner: Any, learner: Any, sample: TreeSample, before: BoostModel | None = None) -> Asked:
+def ask(owner: AdaBoostClassifier, learner: Any, sample: TreeSample, before: BoostModel | None = None) -> Asked:
     """The problem: rows apart, weights that sum to one, and how long to go on."""
     assert sample.classes is not None
     classes, n_classes = sample.classes, len(sample.classes)
@@ -154,7 +150,7 @@ def ask(owner: Any, learner: Any, sample: TreeSample, before: BoostModel | None 
     return Asked(problem, classes, None if is_all else rows[learning], rows_held_out)
 
 
-def _held_out(owner: Any, target: NDArray[Any]) -> NDArray[np.bool_]:
+def _held_out(owner: AdaBoostClassifier, target: NDArray[Any]) -> NDArray[np.bool_]:
     is_held_out = drawn_rows(target, owner.validation_fraction, owner._seed())
     if not is_held_out.any() or len(np.unique(target[~is_held_out])) < len(np.unique(target)):
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,9 @@ from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import Cells
 from margrove.tree.regressor import DecisionTreeRegressor
 from margrove.tree.stump import DecisionStump
+
+if TYPE_CHECKING:
+    from margrove.boost.ensemble import Ensemble
 
 _TREES = (DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor)
 
@@ -88,7 +91,7 @@ def is_plain_tree(learner: Any, engine: str | Engine) -> bool:
 
 
 @as_input_error()
-def take_note(owner: Any, learner: Any, X: Any, *, is_plain: bool) -> Cells:
+def take_note(owner: Ensemble, learner: Any, X: Any, *, is_plain: bool) -> Cells:
     """Take note of the columns of the training table; its cells, as the tree sees them, if it is a plain tree."""
     if is_plain:
         learner._check_settings()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,14 +16,26 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from margrove.boost.certificate import solver_certificate_of_numbers
-from margrove.boost.ensemble import LARGEST_RATE, Ensemble
-from margrove.boost.learners import Seeds, engine_of, is_plain_tree, settle_learner, take_note, taken_rows
+from margrove.boost.ensemble import Ensemble
+from margrove.boost.learners import Seeds, engine_of, is_plain_tree, take_note, taken_rows
 from margrove.boost.model import BoostModel, Grove
-from margrove.boost.r2 import CHANCE, LOSSES, average, drawn_rows, lifted, losses, next_weights, vote, weighted_median
+from margrove.boost.r2 import (
+    CHANCE,
+    LOSSES,
+    Loss,
+    average,
+    drawn_rows,
+    lifted,
+    losses,
+    next_weights,
+    vote,
+    weighted_median,
+)
 from margrove.certificate import Certificate
 from margrove.data.sample import settle_weights
-from margrove.engine import Effort, check_engine, choose, fitted_by
-from margrove.errors import check_choice, check_number, check_whole
+from margrove.engine import Effort, choose, fitted_by
+from margrove.errors import check_choice
+from margrove.estimator import estimator, fitted
 from margrove.run.effort import on_interrupt
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
@@ -33,10 +46,10 @@ from margrove.tree.problem import Cells, TreeProblem
 from margrove.tree.reading import TreeSample, read_cells, read_numbers
 from margrove.tree.regressor import DecisionTreeRegressor
 
-Draw = Callable[[], NDArray[np.intp]]  # the rows of a round
-Learn = Callable[[Draw], tuple[Any, NDArray[np.float64]]]  # a learner, and what it predicts for all rows
+R = TypeVar("R")
 
 
+@estimator
 class AdaBoostRegressor(RegressorMixin, Ensemble):
     """AdaBoost.R2 (Drucker 1997): regressors, each on rows drawn by how badly the ones before did, and their median.
 
@@ -56,8 +69,8 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         Threads; None means all. The model is the same for any number.
     time_limit : float, optional
         Seconds; what has been done so far is the model.
-    engine : {"auto", "native", "reference"}
-        Where trees of ours are grown.
+    engine : str or Engine
+        Where trees of ours are grown: "auto", "native", "reference", or an `Engine` object.
 
     Attributes
     ----------
@@ -88,29 +101,10 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
 
     _default_learner = DecisionTreeRegressor(max_depth=3)
 
-    estimator_errors_: NDArray[np.float64]
-    estimator_weights_: NDArray[np.float64]
+    loss: Loss = "linear"
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        loss: str = "linear",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        engine: str = "auto",
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.loss = loss
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.engine = engine
+    estimator_errors_: NDArray[np.float64] = fitted()
+    estimator_weights_: NDArray[np.float64] = fitted()
 
     # ------------------------------------------------------------------------------------------------------- fitting
 
@@ -125,65 +119,37 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         sample_weight : array of shape (n,), optional
             How probably each row is drawn in the first round.
         """
-        check_whole("n_estimators", self.n_estimators, least=1)
-        check_number("learning_rate", self.learning_rate, above=0, most=LARGEST_RATE)
-        check_choice("loss", self.loss, LOSSES)
-        check_engine(self.engine)
-        effort = Effort(self.time_limit, self.n_jobs, on_interrupt=self._on_interrupt)
-        learner = settle_learner(self.estimator, self._default_learner, type(self).__name__)
+        self._check()
+        learner = self._settled_learner()
         with self._left_as_it_was():
-            self._boost(learner, X, y, sample_weight, effort)
+            boosting = self._boosting(learner, X, y, sample_weight)
+            status = run_in_slices(boosting.advance, self._effort())
+            self._keep(learner, boosting, status)
         return self
 
-    def _boost(self, learner: Any, X: Any, y: Any, sample_weight: Any, effort: Effort) -> None:
+    def _check(self) -> None:
+        check_choice("loss", self.loss, LOSSES)
+        super()._check()
+
+    def _boosting(self, learner: Any, X: Any, y: Any, sample_weight: Any) -> _Boosting[Any]:
+        """Read the rows, and return the rounds to come: trees of ours by the engine, others by their own ``fit``."""
         self._draw_seed()
         cells = take_note(self, learner, X, is_plain=self._is_plain(learner, X))
         target = read_numbers(cells, y, None, of_classes="AdaBoostClassifier").target
         weight = _first_weights(target, sample_weight)
-        generator = np.random.RandomState(self._seed())
-        learn = (
-            self._grower(learner, cells, target, effort)
-            if len(cells.columns) > 0
-            else self._fitter(learner, X, target, generator)
-        )
-        course = _Course(self, target, weight, learn, generator)
-        status = run_in_slices(course.advance, effort)
-        self._keep(learner, course, status)
+        if len(cells.columns) > 0:
+            return _TreeBoosting(self, learner, cells, target, weight)
+        return _LearnerBoosting(self, learner, X, target, weight)
 
     def _is_plain(self, learner: Any, X: Any) -> bool:
-        """Whether the engine can be asked for the trees themselves; absolute_error refuses what is sparse, by name."""
+        """Return whether the engine can grow the trees itself; absolute_error refuses what is sparse, by name."""
         return is_plain_tree(learner, self.engine) and not (learner.criterion == "absolute_error" and sp.issparse(X))
 
-    def _grower(self, learner: DecisionTree, cells: Cells, target: NDArray[np.float64], effort: Effort) -> Learn:
-        # The time limit is of all rounds together, and half a tree is no round.
-        effort = replace(effort, time_limit=None, on_interrupt="raise")
-
-        def learn(draw: Draw) -> tuple[TreeModel, NDArray[np.float64]]:
-            problem = _drawn_problem(learner, cells, target, draw())
-            engine = choose(self.engine, problem)
-            self.engine_ = engine.name
-            tree = engine.solve(problem, effort).model
-            return tree, tree.value[engine.apply_trees(tree, cells, effort), 0]
-
-        return learn
-
-    def _fitter(self, learner: Any, X: Any, target: NDArray[np.float64], generator: np.random.RandomState) -> Learn:
-        seeds = Seeds(generator)
-
-        def learn(draw: Draw) -> tuple[Any, NDArray[np.float64]]:
-            fitted = seeds.give(clone(learner))  # of the same generator as the rows, and before them
-            drawn = draw()
-            with on_interrupt("raise"):  # half a learner is no round
-                fitted.fit(taken_rows(X, drawn), target[drawn])
-            return fitted, np.asarray(fitted.predict(X), dtype=np.float64)
-
-        return learn
-
-    def _keep(self, learner: Any, course: _Course, status: Status) -> None:
-        learners = course.learners
+    def _keep(self, learner: Any, boosting: _Boosting[Any], status: Status) -> None:
+        learners = boosting.learners
         if not learners:
             self._refuse_broken_off(learner, status)
-        votes = np.array(course.votes)
+        votes = np.array(boosting.votes)
         self.model_ = None
         if isinstance(learner, DecisionTree):
             trees = [getattr(learned, "tree_", learned) for learned in learners]
@@ -194,8 +160,8 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         if not isinstance(learners[0], TreeModel):
             self.engine_ = engine_of(learners[0], self.engine)
         self.status_ = status
-        self.n_estimators_, self.n_rows_ = len(learners), len(course.target)
-        self.estimator_weights_, self.estimator_errors_ = votes, np.array(course.errors)
+        self.n_estimators_, self.n_rows_ = len(learners), len(boosting.target)
+        self.estimator_weights_, self.estimator_errors_ = votes, np.array(boosting.errors)
         self._warn_if_broken_off(len(learners))
 
     @cached_property
@@ -221,8 +187,8 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
     def _drawn_again(
         self, X: Any, target: NDArray[np.float64], weight: NDArray[np.float64], generator: np.random.RandomState
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Return the rows of X and the target that `_fitter` drew with these weights."""
-        Seeds(generator).give(clone(self.estimator_))  # `_fitter` draws the seeds of the learner first
+        """Return the rows of X and the target that `_LearnerBoosting` drew with these weights."""
+        Seeds(generator).give(clone(self.estimator_))  # whose seeds are drawn first
         rows = drawn_rows(weight, generator)
         return taken_rows(X, rows), target[rows]
 
@@ -256,28 +222,33 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
             yield r2_score(y, predicted, sample_weight=sample_weight)
 
 
-class _Course:
-    """AdaBoost.R2 under way, one round at a time."""
+class _Boosting(Generic[R]):
+    """AdaBoost.R2, one round at a time. ``given`` is what the learners learn from."""
 
     def __init__(
         self,
         owner: AdaBoostRegressor,
+        learner: Any,
+        given: R,
         target: NDArray[np.float64],
         weight: NDArray[np.float64],
-        learn: Learn,
-        generator: np.random.RandomState,
     ) -> None:
-        self.owner, self.target, self.learn, self.generator = owner, target, learn, generator
+        self.owner, self.learner, self.given, self.target = owner, learner, given, target
         self.first = self.weight = weight
+        self.generator = np.random.RandomState(owner._seed())
         self.learners: list[Any] = []
         self.errors: list[float] = []
         self.votes: list[float] = []
 
+    @abstractmethod
+    def learn(self, weight: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
+        """Return a learner of rows drawn by their weights, and what it predicts for all rows."""
+
     def advance(self, seconds: float) -> Status | None:
-        """One round; the status, if it was the last. It takes as long as it takes."""
+        """Do one round, however long it takes. Return the status if it was the last."""
         weight = lifted(self.weight, self.first)
-        learned, predicted = self.learn(lambda: drawn_rows(weight, self.generator))
-        loss = losses(predicted, self.target, weight, self.owner.loss)  # type: ignore[arg-type]
+        learned, predicted = self.learn(weight)
+        loss = losses(predicted, self.target, weight, self.owner.loss)
         error = average(loss, weight)
         if error >= CHANCE and self.learners:
             return Status.NO_BETTER_THAN_CHANCE
@@ -294,13 +265,36 @@ class _Course:
         return Status.CONVERGED if n_done >= n_rounds else None
 
 
+class _TreeBoosting(_Boosting[Cells]):
+    """Rounds of plain trees, grown by the engine."""
+
+    def learn(self, weight: NDArray[np.float64]) -> tuple[TreeModel, NDArray[np.float64]]:
+        problem = _drawn_problem(self.learner, self.given, self.target, drawn_rows(weight, self.generator))
+        engine = choose(self.owner.engine, problem)
+        self.owner.engine_ = engine.name
+        # The time limit is of all rounds together, and half a tree is no round.
+        effort = replace(self.owner._effort(), time_limit=None, on_interrupt="raise")
+        tree = engine.solve(problem, effort).model
+        return tree, tree.value[engine.apply_trees(tree, self.given, effort), 0]
+
+
+class _LearnerBoosting(_Boosting[Any]):
+    """Rounds of any learner, by its own ``fit`` and ``predict``."""
+
+    def learn(self, weight: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
+        learned = Seeds(self.generator).give(clone(self.learner))  # of the same generator as the rows, and before them
+        drawn = drawn_rows(weight, self.generator)
+        with on_interrupt("raise"):  # half a learner is no round
+            learned.fit(taken_rows(self.given, drawn), self.target[drawn])
+        return learned, np.asarray(learned.predict(self.given), dtype=np.float64)
+
+
 def _drawn_problem(
     learner: DecisionTree, cells: Cells, target: NDArray[np.float64], drawn: NDArray[np.intp]
 ) -> TreeProblem:
-    """A tree of rows drawn with replacement: each once, weighted by how often it was drawn, or as many copies where
-    rows are counted and not weighed."""
-    settings: Any = learner
-    is_counted = (settings.min_samples_leaf, settings.min_samples_split) != (1, 2) or settings.thresholds != "exact"
+    """Return the problem of a tree of rows drawn with replacement: each once, weighted by how often it was drawn, or as
+    many copies where rows are counted and not weighed."""
+    is_counted = (learner.min_samples_leaf, learner.min_samples_split) != (1, 2) or learner.thresholds != "exact"
     if is_counted:
         sample = TreeSample(cells.take(drawn), target[drawn], None, None, drawn)
     else:

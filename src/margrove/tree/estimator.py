@@ -84,7 +84,7 @@ class DecisionTree(TreeParameters):
         """
         self._check()
         self._draw_seed()
-        sample, held_out = self._apart(self._read_target(self._learn(X), y, sample_weight))
+        sample, held_out = self._apart(self._read(X, y, sample_weight))
         problem = self._problem(sample)
         grower = Grower(choose(self.engine, problem), self._effort())
         self.grown_ = grower.grow(problem)
@@ -109,6 +109,15 @@ class DecisionTree(TreeParameters):
         self.__dict__.pop("certificate_", None)  # that of an earlier fit
         self._warn_unless_done(is_grown=is_grown)
 
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TreeSample:
+        cells = self._learn(X)
+        if cells.sparse is not None and self.criterion == "absolute_error":
+            raise InputError(
+                "criterion='absolute_error' takes no sparse matrix, and X is one",
+                cure="Use X.toarray(), or criterion='squared_error'.",
+            )
+        return self._read_target(cells, y, sample_weight)
+
     def _settled_criterion(self) -> Criterion:
         return settle_criterion(self.criterion, self._criteria)
 
@@ -123,11 +132,6 @@ class DecisionTree(TreeParameters):
             test, self.categorical_features, self.split_values, self.monotonic_cst, thin, is_priced=is_priced
         )
         cells = learn_cells(owner, X, wishes)
-        if cells.sparse is not None and self.criterion == "absolute_error":
-            raise InputError(
-                "criterion='absolute_error' takes no sparse matrix, and X is one",
-                cure="Use X.toarray(), or criterion='squared_error'.",
-            )
         owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
         categories = [column for column in cells.columns if column.levels]
         why_thin = _WHY_NAMES if is_priced else _WHY_THIN
