@@ -21,13 +21,16 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 from sklearn.exceptions import NotFittedError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class MargroveError(Exception):
@@ -137,20 +140,26 @@ class ConvergenceWarning(MargroveWarning, _SklearnConvergenceWarning):
     """A solve ended before it was done; the message carries the status."""
 
 
-@contextmanager
-def as_input_error() -> Iterator[None]:
-    """Convert exceptions raised while data is read into `InputError`."""
-    try:
-        yield
-    except (MargroveError, NotFittedError):
-        raise
-    except TypeError as error:
-        raise InputTypeError(str(error)) from error
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    except (ArithmeticError, LookupError) as error:
-        problem = f"a value in X, y or sample_weight cannot be converted to a number ({type(error).__name__}: {error})"
-        raise InputError(problem, cure="Give numbers that a float64 can hold.") from error
+def as_input_error(read: Callable[P, R]) -> Callable[P, R]:
+    """Make a function that reads data raise `InputError` for every exception of another library."""
+
+    @wraps(read)
+    def reader(*given: P.args, **named: P.kwargs) -> R:
+        try:
+            return read(*given, **named)
+        except (MargroveError, NotFittedError):
+            raise
+        except TypeError as error:
+            raise InputTypeError(str(error)) from error
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        except (ArithmeticError, LookupError) as error:
+            problem = (
+                f"a value in X, y or sample_weight cannot be converted to a number ({type(error).__name__}: {error})"
+            )
+            raise InputError(problem, cure="Give numbers that a float64 can hold.") from error
+
+    return reader
 
 
 def level_of_caller() -> int:

@@ -153,10 +153,14 @@ def test_an_exact_test_of_a_table_of_enormous_weights_takes_no_memory():
 
 
 def test_what_is_raised_while_data_is_read_is_an_input_error():
+    @as_input_error
+    def read(error):
+        raise error("found")
+
     for error, wanted in ((TypeError, InputTypeError), (ValueError, InputError), (OverflowError, InputError)):
-        with pytest.raises(wanted) as caught, as_input_error():
-            raise error("found")
+        with pytest.raises(wanted) as caught:
+            read(error)
         assert "found" in str(caught.value)
         assert isinstance(caught.value.__cause__, error)
-    with pytest.raises(TypeError), as_input_error():
-        raise TypeError("found")
+    with pytest.raises(TypeError):
+        read(TypeError)

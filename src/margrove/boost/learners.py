@@ -90,7 +90,7 @@ def is_plain_tree(learner: Any, engine: str | Engine) -> bool:
     )
 
 
-@as_input_error()
+@as_input_error
 def take_note(owner: Ensemble, learner: Any, X: Any, *, is_plain: bool) -> Cells:
     """Take note of the columns of the training table; its cells, as the tree sees them, if it is a plain tree."""
     if is_plain:
@@ -130,7 +130,7 @@ class Seeds:
         return learner
 
 
-@as_input_error()
+@as_input_error
 def taken_rows(X: Any, rows: NDArray[Any] | None) -> Any:
     """Some rows of a table of any kind; None: all."""
     if rows is None:
@@ -163,7 +163,7 @@ def _places(label: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     return np.where(classes[place] == label, place, -1)
 
 
-@as_input_error()
+@as_input_error
 def places_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """The places of true labels among the classes; refused where one is none of them."""
     label = column_or_1d(y, warn=True)

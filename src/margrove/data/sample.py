@@ -48,14 +48,14 @@ def take_columns_of(fitted: Any, reader: Any) -> None:
             setattr(fitted, name, getattr(reader, name))
 
 
-@as_input_error()
+@as_input_error
 def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X for prediction or certification: checked against what the estimator was fitted on."""
     refuse_tables(estimator, X)
     return merged(_validated(estimator, X, reset=reset))
 
 
-@as_input_error()
+@as_input_error
 def read_features(
     estimator: Any, X: Any, *, names: Sequence[str] | None = None, may_be_infinite: bool = False
 ) -> Table:
@@ -84,7 +84,7 @@ def read_features(
     return table if names is None else table.renamed(names)
 
 
-@as_input_error()
+@as_input_error
 def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Sample:
     """X, y and weights for a fit. float32 stays float32, nothing is copied that need not be, sparse stays sparse."""
     refuse_tables(estimator, X)
@@ -105,7 +105,7 @@ def read_values(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Va
     return Values(X, z, settle_weights(X, z, sample_weight, None))
 
 
-@as_input_error()
+@as_input_error
 def read_chunk(estimator: Any, X: Any, y: Any, *, reset: bool, y_numeric: bool = False) -> tuple[Any, NDArray[Any]]:
     """Some of the rows of a fit, checked; ``reset`` takes note of the columns, otherwise they must be those before."""
     refuse_tables(estimator, X)
@@ -271,7 +271,7 @@ def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, np.searchsorted(classes, y)  # unique's own inverse sorts all rows: ten times slower
 
 
-@as_input_error()
+@as_input_error
 def read_piece(
     estimator: Any,
     X: Any,
@@ -342,7 +342,7 @@ def check_class_weights(class_weight: Any, classes: NDArray[Any] | None = None) 
         )
 
 
-@as_input_error()
+@as_input_error
 def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDArray[np.float64] | None:
     """The weight of each row: its own times its class's. None where all are one."""
     weight = None

@@ -222,7 +222,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         return tags
 
 
-@as_input_error()
+@as_input_error
 def _read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
     """The labels as an array, the classes, and each label's place among them."""
     if y is None:

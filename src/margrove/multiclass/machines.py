@@ -130,7 +130,7 @@ def last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
-@as_input_error()
+@as_input_error
 def _read_once(X: Any) -> Any:
     """A data frame as the table that every tree would make of it."""
     return as_table(X) if is_frame(X) else X

@@ -35,7 +35,7 @@ def columns_of(code: NDArray[np.int8], codes: NDArray[np.intp]) -> list[Column]:
     return columns
 
 
-@as_input_error()
+@as_input_error
 def rows_of(X: Any, rows: NDArray[np.int64] | None, *, is_pairwise: bool = False) -> Any:
     """Some rows of X, of the kind that X is: array, sparse matrix, data frame or `Table`. Of a Gram matrix
     (``is_pairwise``) also those columns."""
@@ -53,7 +53,7 @@ def seen_columns(X: Any, rows: NDArray[np.int64] | None, *, is_pairwise: bool) -
     return X if rows is None or not is_pairwise else X[:, rows]
 
 
-@as_input_error()
+@as_input_error
 def weights_of(sample_weight: Any, rows: NDArray[np.int64] | None, n: int) -> Any:
     """The weights of some rows."""
     if sample_weight is None or rows is None:

@@ -85,7 +85,7 @@ class ReadOnce:
         return self._cells
 
 
-@as_input_error()
+@as_input_error
 def learn_cells(estimator: Any, X: Any, wishes: ColumnWishes) -> Cells:
     """The cells of the training table, and what each column is to the tree."""
     if isinstance(X, ReadOnce):
@@ -125,7 +125,7 @@ def learn_cells(estimator: Any, X: Any, wishes: ColumnWishes) -> Cells:
     return Cells(tuple(columns), table.n_rows, tuple(values), block=block)
 
 
-@as_input_error()
+@as_input_error
 def read_cells(estimator: Any, X: Any, columns: tuple[TreeColumn, ...], unseen: str = "warn") -> Cells:
     """The cells of a new table, seen through the columns of training."""
     names = [column.name for column in columns]
@@ -149,7 +149,7 @@ def _block_cells(columns: tuple[TreeColumn, ...], block: NDArray[Any]) -> Cells:
     return Cells(columns, len(block), tuple(block.T), block=block if block.flags.c_contiguous else None)
 
 
-@as_input_error()
+@as_input_error
 def read_classes(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) -> TreeSample:
     """The target as classes."""
     if y is None:
@@ -168,7 +168,7 @@ def read_classes(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) ->
     return _sample(cells, codes.astype(np.int32), classes, weight)
 
 
-@as_input_error()
+@as_input_error
 def read_numbers(cells: Cells, y: Any, sample_weight: Any, *, of_classes: str = "DecisionTreeClassifier") -> TreeSample:
     """The target as numbers; ``of_classes`` is what to use where there are none."""
     if y is None:
