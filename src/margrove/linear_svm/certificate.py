@@ -30,6 +30,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine, recorded
+from margrove.data.rows import Matrix
 from margrove.data.sample import codes_of, float64_block, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.problem import machine_names, one_vs_rest_signs
@@ -65,7 +66,7 @@ _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="
 class _Evidence:
     """Data and model as the certificate reads them."""
 
-    X: Any  # (n, d)
+    X: Matrix  # (n, d)
     target: NDArray[np.float64]  # (machines, n)
     cost: list[NDArray[np.float64]]  # of each machine
     w: NDArray[np.float64]  # (machines, d)
@@ -162,7 +163,7 @@ def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
     return _certificate(model, n, machines, _claims(model, evidence, tally))
 
 
-def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
+def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArray[Any], NDArray[np.float64]]:
     X, y = read_points(model, X), np.asarray(y).ravel()
     if len(y) != X.shape[0]:
         raise InputError(f"X has {X.shape[0]} rows and y has {len(y)}")
@@ -172,7 +173,7 @@ def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[
 
 def _evidence(
     model: Any,
-    X: Any,
+    X: Matrix,
     target: NDArray[np.float64],
     cost: list[NDArray[np.float64]],
     names: tuple[str, ...],
@@ -223,7 +224,7 @@ def _without_pulls(model: Any) -> InputError:
     )
 
 
-def _blocks(X: Any, width: int) -> Iterator[slice]:
+def _blocks(X: Matrix, width: int) -> Iterator[slice]:
     """The rows in stretches of about BLOCK_CELLS numbers: those of X, or ``width`` per row where that is more."""
     stored = X.nnz // max(1, X.shape[0]) if sp.issparse(X) else X.shape[1]
     step = max(1, BLOCK_CELLS // max(1, stored, width))
@@ -315,7 +316,7 @@ def _pull(
     evidence: _Evidence,
     tally: _Tally,
     rows: slice,
-    block: Any,
+    block: Matrix,
     z: NDArray[np.float64],
     f: NDArray[np.float64],
     cost: NDArray[np.float64],
@@ -337,7 +338,7 @@ def _pull(
 
 
 def _rounding(
-    evidence: _Evidence, block: Any, beta: NDArray[np.float64]
+    evidence: _Evidence, block: Matrix, beta: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return bounds on the rounding error of f of each row, shape (machines, rows), and of Σ β x over these rows, shape
     (machines, d)."""
@@ -456,7 +457,7 @@ def _column_claims(evidence: _Evidence, tally: _Tally, gap: NDArray[np.float64])
     ]
 
 
-def _certify_joint(model: Any, X: Any, codes: NDArray[np.intp], cost: NDArray[np.float64]) -> Certificate:
+def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.intp], cost: NDArray[np.float64]) -> Certificate:
     """Crammer and Singer's machine. Of two classes a model keeps w_1 − w_0; the best pair has w_0 = −w_1."""
     n, n_classes = X.shape[0], len(model.classes_)
     w, b = weights_of(model), np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from margrove.data.rows import Matrix
+from margrove.data.rows import Matrix, Rows
 from margrove.engine import choose
 from margrove.errors import ConvergenceWarning, DataWarning, check_flag, level_of_caller
 from margrove.estimator import estimator
@@ -49,7 +49,12 @@ class CellTable:
     """
 
     def __init__(
-        self, X: Matrix, splits: Splits, params: list[dict[str, float]], machines: int, outputs: int | None = None
+        self,
+        rows: Rows[Any],
+        splits: Splits,
+        params: list[dict[str, float]],
+        machines: int,
+        outputs: int | None = None,
     ) -> None:
         self.params, self.machines = params, machines
         shape = (len(params), len(splits), machines)
@@ -57,7 +62,7 @@ class CellTable:
         self._is_reached = np.zeros(shape, np.bool_)
         # (cells, outputs, held out) of each fold
         self.values = [np.full((len(params), outputs or machines, len(test)), np.nan) for _, test in splits]
-        self.held_out = [X[test] for _, test in splits]
+        self.held_out = [rows.take(test) for _, test in splits]
         self.status = Status.CONVERGED
 
     @property
@@ -130,11 +135,11 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
         start = time.perf_counter()
         with towards(float(self.tol)):
             if isinstance(problems, LinearSvmProblem):
-                table = CellTable(problems.X, splits, params, len(problems.machines) // len(splits))
+                table = CellTable(problems.rows, splits, params, len(problems.machines) // len(splits))
                 self._fill(table, problems, Cs, [problems.epsilon] if epsilons is None else epsilons.tolist())
             else:
                 n_classes = problems[0].n_classes
-                table = CellTable(problems[0].X, splits, params, 1, 1 if n_classes == 2 else n_classes)
+                table = CellTable(problems[0].rows, splits, params, 1, 1 if n_classes == 2 else n_classes)
                 self._fill_jointly(table, problems, Cs)
         table.close()
         self.status_ = table.status

@@ -54,7 +54,8 @@ def _is_soft_margin(machine: Dual) -> bool:
 def solve_by_weights(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...] | DualProblem:
     """The machines' α by way of w. Where one did not come to its end: the problem to go on with, from where it was."""
     until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
-    found, machines = [], []
+    found: list[DualSolution] = []
+    machines = []
     for machine in problem.machines:
         is_interrupted = any(solution.status is Status.INTERRUPTED for solution in found)
         if is_interrupted:  # the machines that are left end at once, with what they have
