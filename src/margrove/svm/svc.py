@@ -79,8 +79,8 @@ class SVC(SupportVectorClassifier):
         Seconds after which the solve ends with status ``time_limit`` and the best feasible model it has.
     n_jobs : int, optional
         Threads; None means all.
-    engine : {"auto", "native", "reference"}
-        Where it runs.
+    engine : str or Engine
+        Where it runs: "auto", "native", "reference", or an `Engine` object.
     precision : {"auto", "single", "double"}
         Of kernel values in the solver: "auto" is single while double agrees.
     probability : bool
