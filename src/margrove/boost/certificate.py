@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import exp, inf, log, log1p, sqrt
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, factors,
 from margrove.certificate import Certificate, Claim, certify
 from margrove.errors import InputError
 from margrove.run.progress import Progress, as_one_of, report
+from margrove.status import Status
 from margrove.tree.certificate import certify_tree_problem, fits, n_arrays_that_differ
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem
@@ -39,6 +40,37 @@ _COUNTED = re.compile(r"(\d+) of (\d+) (?=splits|leaves)")  # as the claims of o
 _GOLDEN = (sqrt(5) - 1) / 2
 
 Labels = NDArray[np.integer]  # (n,): the class that a learner gives to each row, -1 for none of them
+
+
+class FittedBoost(Protocol):
+    """A fitted ensemble."""
+
+    model_: BoostModel | None
+    status_: Status
+    n_estimators: int
+    n_estimators_: int
+    n_rows_: int
+    n_features_in_: int
+
+
+class FittedVote(FittedBoost, Protocol):
+    """A fitted `AdaBoostClassifier`."""
+
+    rounds_: Rounds
+    validation_rows_: Any  # (k,), or None
+
+
+class FittedMedian(FittedBoost, Protocol):
+    """A fitted `AdaBoostRegressor`."""
+
+    loss: r2.Loss
+    learning_rate: float
+    estimator_errors_: NDArray[np.float64]
+    estimator_weights_: NDArray[np.float64]
+
+    def _seed(self) -> int: ...
+
+    def _tree_problem(self, cells: Cells, target: NDArray[np.float64], drawn: NDArray[np.intp]) -> TreeProblem: ...
 
 
 def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
@@ -69,7 +101,7 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     return Certificate(type(model).__name__, str(model.status_), "recomputed", n_rows, ("vote",), claims)
 
 
-def _fault_of_copies(model: Any, vote: NDArray[np.float64], *, is_plain: bool) -> str | None:
+def _fault_of_copies(model: FittedBoost, vote: NDArray[np.float64], *, is_plain: bool) -> str | None:
     """Return which stored copies differ (votes, trees of the learners), or None."""
     learners = vars(model).get("estimators_", ())  # of plain trees they are made when they are first asked for
     if model.model_ is None:
@@ -84,7 +116,7 @@ def _fault_of_copies(model: Any, vote: NDArray[np.float64], *, is_plain: bool) -
     return None
 
 
-def _fault_of_rounds(model: Any, rows_held_out: NDArray[np.intp] | None) -> str | None:
+def _fault_of_rounds(model: FittedVote, rows_held_out: NDArray[np.intp] | None) -> str | None:
     """Return why ``rounds_`` and ``validation_rows_`` cannot be those of this fit."""
     rounds = model.rounds_
     seen = (rounds.vote, rounds.training_error, rounds.validation_error)
@@ -96,7 +128,7 @@ def _fault_of_rounds(model: Any, rows_held_out: NDArray[np.intp] | None) -> str 
     return None if is_same else "validation_rows_ are not the rows held out"
 
 
-def _own_rounds(model: Any, n_rows: int) -> list[int]:
+def _own_rounds(model: FittedBoost, n_rows: int) -> list[int]:
     """Return the rounds whose learners are certified on the rows and weights of their round: Margrove's that converged
     and are not coded; of many the first and the last; none of a model file, which keeps no trees before pruning."""
     learners = enumerate(vars(model).get("estimators_", ()))
@@ -111,7 +143,7 @@ def _own_claim(failed: list[bool]) -> Claim:
     return Claim("learners whose own certificate fails", (float(sum(failed)),), (0.0,), not any(failed), words)
 
 
-def solver_certificate(model: Any) -> Certificate:
+def solver_certificate(model: FittedVote) -> Certificate:
     """What a fitted model says of itself, with nothing recomputed."""
     rounds = model.rounds_.first(model.n_estimators_)
     claims = [
@@ -122,7 +154,7 @@ def solver_certificate(model: Any) -> Certificate:
     return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, ("vote",), (*claims, *_told(model)))
 
 
-def _told(model: Any) -> tuple[Claim, ...]:
+def _told(model: FittedVote) -> tuple[Claim, ...]:
     """What only informs."""
     rounds = model.rounds_.first(model.n_estimators_)
     claims = [Claim("rounds", (float(rounds.n_rounds),), words=f"of {model.rounds_.n_rounds} that were done")]
@@ -476,14 +508,14 @@ def certify_boost_of_numbers(model: Any, X: Any, y: Any, sample_weight: Any = No
     return Certificate(type(model).__name__, str(model.status_), "recomputed", len(target), ("vote",), claims)
 
 
-def solver_certificate_of_numbers(model: Any) -> Certificate:
+def solver_certificate_of_numbers(model: FittedMedian) -> Certificate:
     """What a fitted `AdaBoostRegressor` says of itself, with nothing recomputed."""
     return Certificate(
         type(model).__name__, str(model.status_), "solver", int(model.n_rows_), ("vote",), _told_of_numbers(model)
     )
 
 
-def _told_of_numbers(model: Any) -> tuple[Claim, ...]:
+def _told_of_numbers(model: FittedMedian) -> tuple[Claim, ...]:
     weakest = float(model.estimator_errors_.max())
     return (
         Claim("rounds", (float(model.n_estimators_),), words=f"of {model.n_estimators} that were asked for"),
@@ -492,9 +524,10 @@ def _told_of_numbers(model: Any) -> tuple[Claim, ...]:
 
 
 def _claims_of_drawn_trees(
-    model: Any, cells: Cells, target: NDArray[np.float64], first: NDArray[np.float64]
+    model: FittedMedian, cells: Cells, target: NDArray[np.float64], first: NDArray[np.float64]
 ) -> tuple[Claim, ...]:
     """Plain trees: the same seed draws the same rows, so the trees can be searched anew."""
+    assert model.model_ is not None
     grove, generator = model.model_.grove, np.random.RandomState(model._seed())
     trees = [grove.tree(t) for t in range(grove.n_trees)]
     searched = _Searched(trees, VISIT_LIMIT, cells.sparse is not None)
@@ -514,7 +547,7 @@ def _claims_of_drawn_trees(
 
 
 def _claims_of_numbers(
-    model: Any,
+    model: FittedMedian,
     target: NDArray[np.float64],
     first: NDArray[np.float64],
     predicted: Callable[[int, NDArray[np.float64]], NDArray[np.float64]],
@@ -547,7 +580,7 @@ def _claims_of_numbers(
     )
 
 
-def _foreign(model: Any) -> InputError:
+def _foreign(model: object) -> InputError:
     return InputError(
         f"{type(model).__name__} is of {type(model).__module__.split('.')[0]}, and its rounds have no certificate",
         cure="Fit Margrove's estimator of that name.",

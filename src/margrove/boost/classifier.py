@@ -152,7 +152,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             self._keep(learner, asked, self._boosted(learner, asked, X, is_warm=is_warm))
         return self
 
-    def _asked(self, learner: Any, X: Any, y: Any, sample_weight: Any, *, is_warm: bool) -> Asked:
+    def _asked(self, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None, *, is_warm: bool) -> Asked:
         """Read the rows, and return the problem that they pose."""
         if not is_warm:
             self._draw_seed()
@@ -268,7 +268,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         check_is_fitted(self)
         return solver_certificate(self)
 
-    def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Asked, Any, Any]:
+    def _problem_of(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> tuple[Asked, Any, Any]:
         """Return the problem rebuilt from the data, the training rows of X and the rows held out."""
         asked = ask(self, self.estimator_, read_again(self, self.estimator_, X, y, sample_weight))
         return asked, taken_rows(X, asked.rows), taken_rows(X, asked.rows_held_out)

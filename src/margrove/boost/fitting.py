@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
@@ -99,13 +99,15 @@ def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, bef
 # ------------------------------------------------------------------------------------------------- what is asked
 
 
-def read_training(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: Any) -> TreeSample:
+def read_training(
+    owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
+) -> TreeSample:
     """The rows of a fit; of a learner that is no plain tree without their cells. Takes note of columns and names."""
     cells = take_note(owner, learner, X, is_plain=is_plain_tree(learner, owner.engine))
     return _of_two_classes(read_classes(cells, y, sample_weight, None))
 
 
-def read_again(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: Any) -> TreeSample:
+def read_again(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
     """The rows of a fit that was, for its certificate."""
     if is_plain_tree(learner, owner.engine):
         assert owner.model_ is not None

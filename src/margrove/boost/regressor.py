@@ -131,7 +131,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         check_choice("loss", self.loss, LOSSES)
         super()._check()
 
-    def _boosting(self, learner: Any, X: Any, y: Any, sample_weight: Any) -> _Boosting[Any]:
+    def _boosting(self, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Boosting[Any]:
         """Read the rows, and return the rounds to come: trees of ours by the engine, others by their own ``fit``."""
         self._draw_seed()
         cells = take_note(self, learner, X, is_plain=self._is_plain(learner, X))
@@ -171,7 +171,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         return solver_certificate_of_numbers(self)
 
     def _asked_of(
-        self, X: Any, y: Any, sample_weight: Any = None
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
     ) -> tuple[Cells, NDArray[np.float64], NDArray[np.float64]]:
         """Cells (none of a learner that is no plain tree), target and first weights, for the certificate."""
         cells = Cells((), _num_samples(X))
@@ -304,7 +304,7 @@ def _drawn_problem(
     return learner._problem(sample)
 
 
-def _first_weights(target: NDArray[np.float64], sample_weight: Any) -> NDArray[np.float64]:
+def _first_weights(target: NDArray[np.float64], sample_weight: ArrayLike | None) -> NDArray[np.float64]:
     weight = settle_weights(np.empty((len(target), 0)), target, sample_weight, None)
     # Scaled first: the sum of very large weights overflows.
     weight = np.ones(len(target)) if weight is None else weight / weight.max()

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +28,7 @@ from margrove.certificate import Certificate, Claim, per_machine, recorded
 from margrove.data.sample import codes_of, float64_block, read_points, settle_weights, squared_norms
 from margrove.errors import InputError
 from margrove.linear.problem import ROUNDING_OF_A_MEAN, machine_names, normalised, one_vs_rest_signs
-from margrove.svm.kernels import kernel_norms, kernel_of
+from margrove.svm.kernels import Matrix, kernel_norms, kernel_of
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of the kernel, held in float64 at once
 IDENTITY_TOLERANCE = 1e-12  # of sums that only differ in the order of their terms, relative to the sum of their sizes
@@ -40,11 +40,37 @@ STATIONARITY_TOLERANCE = 1e-6  # of least squares: its gradient by a column, rel
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
+class FittedLinear(Protocol):
+    """A fitted linear classifier, Margrove's or scikit-learn's."""
+
+    classes_: NDArray[Any]
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+
+
+class FittedWalk(FittedLinear, Protocol):
+    """A fitted averaged or voted perceptron."""
+
+    eta0: float
+    fit_intercept: bool
+    variant: str
+    n_rows_: int
+    n_mistakes_: NDArray[np.int64]
+    makers_: NDArray[np.int64]
+    times_: NDArray[np.int64]
+    starts_: NDArray[np.int64]
+    n_steps_: NDArray[np.int64]
+    prototypes_: NDArray[np.float64]
+
+    @property
+    def votes_(self) -> NDArray[np.int64]: ...
+
+
 @dataclass(frozen=True)
 class _Evidence:
     """Data and labels as the certificate reads them."""
 
-    X: Any  # (n, d)
+    X: Matrix  # (n, d)
     y: NDArray[np.int8]  # (machines, n); 0 for rows of no weight
     s: NDArray[np.float64]  # (n,)
     codes: NDArray[np.intp]
@@ -189,7 +215,7 @@ def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
         claims += [
             _identity("w is made of the corrections", off, size, "‖w/η − Σ α y x‖"),
             _identity("the counts add up to the mistakes", counted, alpha.sum(axis=0), "|Σα − mistakes|"),
-            _mistakes(model, evidence, functional, _norms(found), radius),
+            _mistakes(model.n_mistakes_, evidence, functional, _norms(found), radius),
             *recorded(model, n_mistakes_=(alpha.sum(axis=0), 0.5)),
         ]
     return _certificate(model, evidence, claims)
@@ -230,7 +256,7 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = N
         _identity("b is made of the corrections", b_off, b_size, "|b − Σ η α y|"),
         Claim("‖w‖", per_machine(model.norm_), words="as the model keeps it"),
         *recorded(model, norm_=(norm, _NORM_TOLERANCE * (norm + radius * b_size))),
-        _mistakes(model, evidence, functional, homogeneous_norm, radius),
+        _mistakes(model.n_mistakes_, evidence, functional, homogeneous_norm, radius),
     ]
     return _certificate(model, evidence, claims)
 
@@ -245,7 +271,7 @@ def _has_support(model: Any, X: Any) -> bool:
     return bool(abs(difference).max() == 0) if difference.shape[0] else True
 
 
-def _walk_claims(model: Any, evidence: _Evidence) -> list[Claim]:
+def _walk_claims(model: FittedWalk, evidence: _Evidence) -> list[Claim]:
     """The walk of the averaged or voted perceptron, taken again: every correction was of a mistake, and what predicts
     is made of them. The average or the vote need not separate even where the last vector of the walk does."""
     if model.n_rows_ != evidence.X.shape[0] or model.makers_.max(initial=0) >= evidence.X.shape[0]:
@@ -291,7 +317,7 @@ class _Retraced:
     size: float
 
 
-def _retrace(model: Any, evidence: _Evidence, machine: int) -> _Retraced:
+def _retrace(model: FittedWalk, evidence: _Evidence, machine: int) -> _Retraced:
     """Walk through one machine's corrections again, a block of them at a time."""
     start, stop = model.starts_[machine], model.starts_[machine + 1]
     makers, times, total = model.makers_[start:stop], model.times_[start:stop], int(model.n_steps_[machine])
@@ -322,7 +348,7 @@ def _retrace(model: Any, evidence: _Evidence, machine: int) -> _Retraced:
     return _Retraced(unfounded, disorder, off, size)
 
 
-def _voted_functional(model: Any, evidence: _Evidence) -> NDArray[np.float64]:
+def _voted_functional(model: FittedWalk, evidence: _Evidence) -> NDArray[np.float64]:
     """y times the vote, shape (machines, n)."""
     functional = np.zeros(evidence.y.shape)
     all_votes = model.votes_
@@ -347,7 +373,7 @@ def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> _Evidence:
     return _Evidence(X, sign, s, codes, machine_names(model.classes_))
 
 
-def _functional(model: Any, evidence: _Evidence) -> NDArray[np.float64]:
+def _functional(model: FittedLinear, evidence: _Evidence) -> NDArray[np.float64]:
     """y f(x), shape (machines, n)."""
     functional = np.empty(evidence.y.shape)
     for rows in evidence.blocks():
@@ -356,7 +382,7 @@ def _functional(model: Any, evidence: _Evidence) -> NDArray[np.float64]:
     return functional
 
 
-def _linear_margin_claims(model: Any, evidence: _Evidence) -> list[Claim]:
+def _linear_margin_claims(model: FittedLinear, evidence: _Evidence) -> list[Claim]:
     functional = _functional(model, evidence)
     norm = _norms(np.asarray(model.coef_, np.float64))
     return [_wrong_side(functional, evidence, must_separate=False), _margin(functional, norm, evidence)]
@@ -381,14 +407,13 @@ def _margin(functional: NDArray[np.float64], norm: NDArray[np.float64], evidence
 
 
 def _mistakes(
-    model: Any,
+    mistakes: NDArray[np.int64],
     evidence: _Evidence,
     functional: NDArray[np.float64],
     homogeneous_norm: NDArray[np.float64],
     radius: float,
 ) -> Claim:
     """Novikoff: mistakes ≤ (R/γ)² (s_max/s_min)², where the machine separates; elsewhere nothing is promised."""
-    mistakes = model.n_mistakes_
     counted = evidence.s > 0
     ratio = evidence.s[counted].max() / evidence.s[counted].min()
     gamma = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / homogeneous_norm
@@ -413,7 +438,7 @@ def _norms(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(safe * np.linalg.norm(vectors / safe[:, None], axis=1))
 
 
-def _row_norms(X: Any, one: float) -> NDArray[np.float64]:
+def _row_norms(X: Matrix, one: float) -> NDArray[np.float64]:
     """‖(x, one)‖ of each row, dense or sparse, likewise."""
     largest = float(abs(X).max()) if X.shape[0] and X.shape[1] else 1.0
     safe = largest if largest > 0 and np.isfinite(largest) else 1.0
@@ -433,7 +458,7 @@ def _other_rows(fitted_on: int, evidence: _Evidence) -> Claim:
     )
 
 
-def _certificate(model: Any, evidence: _Evidence, claims: list[Claim]) -> Certificate:
+def _certificate(model: object, evidence: _Evidence, claims: list[Claim]) -> Certificate:
     return Certificate(
         learner=type(model).__name__,
         status=str(getattr(model, "status_", "unknown")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,9 @@ class MistakeDriven(RunsOnEngine, LinearClassifier):
     fit_intercept: bool = True
     max_iter: int = 1000
     shuffle: bool = True
-    class_weight: Any = None
+    class_weight: Mapping[Any, float] | str | None = None
     time_limit: float | None = None
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
     n_mistakes_: NDArray[np.int64] = fitted()
 
     def _check(self) -> None:
@@ -87,7 +88,7 @@ class MistakeDriven(RunsOnEngine, LinearClassifier):
         super()._check()
 
 
-def seeds_for(random_state: Any, machines: int) -> tuple[int, ...]:
+def seeds_for(random_state: int | np.random.RandomState | None, machines: int) -> tuple[int, ...]:
     """Return a seed for the order in which each machine visits the rows."""
     drawn = check_random_state(random_state).randint(0, 2**31 - 1, size=machines, dtype=np.int64)
     return tuple(int(seed) for seed in drawn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -41,7 +42,7 @@ class LeastSquaresClassifier(RunsOnEngine, LinearClassifier):
     """
 
     fit_intercept: bool = True
-    class_weight: Any = None
+    class_weight: Mapping[Any, float] | str | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the least-squares problem; of several solutions the shortest w."""

@@ -67,7 +67,7 @@ engine_, certificate_
     code: Any = "binary"
     n_bits: int | None = None
     decoding: str = "hinge"
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
 
     def _check(self) -> None:
         super()._check()

@@ -8,20 +8,33 @@ model: `certify` then says so and gives none.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.certificate import Certificate, Claim, certify
+from margrove.certificate import Certificate, Claim, Source, certify
 from margrove.data.sample import codes_of
 from margrove.errors import InputError, ParameterError
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
 from margrove.multiclass.problem import columns_of, rows_of, weights_of
 from margrove.run.progress import as_one_of
+from margrove.status import Status
 from margrove.svm.layout import code_of, machine_names
 
 _HELD = "machines whose certificate holds"
+
+
+class FittedScheme(Protocol):
+    """A fitted scheme."""
+
+    classes_: NDArray[Any]
+    code_: NDArray[np.int8]
+    min_distance_: float
+    errors_corrected_: int
+    machine_names_: tuple[str, ...]
+    status_: Status
+    _machines: Any  # `margrove.multiclass.machines.Machines`, which a certificate must not import
 
 
 def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
@@ -41,7 +54,7 @@ def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     return _certificate(model, "recomputed", n, (*claims, *merged(certificates, model.machine_names_)))
 
 
-def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -> list[Certificate]:
+def column_certificates(model: FittedScheme, X: Any, y: Any, sample_weight: Any = None) -> list[Certificate]:
     """The certificate of each machine of a fitted scheme, on its own rows; where machines share a kernel it is one,
     with a number for each machine in every line.
 
@@ -69,7 +82,7 @@ def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -
     return found
 
 
-def told_certificate(model: Any) -> Certificate:
+def told_certificate(model: FittedScheme) -> Certificate:
     """What a fitted scheme and its machines say of themselves: recomputed only if every machine's is."""
     machines = model._machines
     own = [getattr(_last(each), "certificate_", None) for each in machines.estimators]
@@ -86,7 +99,7 @@ def told_certificate(model: Any) -> Certificate:
     return _certificate(model, "solver", n_rows, claims)
 
 
-def code_claims(model: Any) -> tuple[Claim, ...]:
+def code_claims(model: FittedScheme) -> tuple[Claim, ...]:
     """What the code is worth, from its matrix alone."""
     code, classes = model.code_, model.classes_
     fault = _fault(model, code, classes)
@@ -103,7 +116,7 @@ def code_claims(model: Any) -> tuple[Claim, ...]:
     )
 
 
-def _fault(model: Any, code: NDArray[np.int8], classes: NDArray[Any]) -> str | None:
+def _fault(model: FittedScheme, code: NDArray[np.int8], classes: NDArray[Any]) -> str | None:
     """Why this matrix is not the code of these machines."""
     try:
         check_code(code, classes)
@@ -161,6 +174,6 @@ def _last(estimator: Any) -> Any:
     return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
-def _certificate(model: Any, source: Any, n_rows: int, claims: tuple[Claim, ...]) -> Certificate:
+def _certificate(model: FittedScheme, source: Source, n_rows: int, claims: tuple[Claim, ...]) -> Certificate:
     names = machine_names(model.classes_, model.code_)
     return Certificate(type(model).__name__, str(model.status_), source, n_rows, names, claims)

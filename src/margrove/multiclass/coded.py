@@ -118,7 +118,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
             wanted = "it must be a number of machines, -1 for all cores, or None."
             raise ParameterError(f"n_jobs is {shown(n_jobs)}; {wanted}")
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any) -> CodedProblem:
+    def _problem(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> CodedProblem:
         labels, classes, codes = _read_labels(X, y)
         code = self._settled_code(classes)
         if sp.issparse(X):

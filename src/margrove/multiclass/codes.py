@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import hadamard as sylvester
 from sklearn.utils import check_random_state
 
@@ -139,7 +139,7 @@ def exhaustive(n_classes: int) -> Code:
     return _numbered(np.arange(1, 2 ** (n_classes - 1)), n_classes)
 
 
-def random(n_classes: int, n_bits: int | None = None, random_state: Any = None) -> Code:
+def random(n_classes: int, n_bits: int | None = None, random_state: int | np.random.RandomState | None = None) -> Code:
     """Words of random bits: any two differ, and no column is constant, or another one, or its complement.
 
     Parameters
@@ -170,7 +170,7 @@ def random(n_classes: int, n_bits: int | None = None, random_state: Any = None) 
     )
 
 
-def _generator(random_state: Any) -> np.random.RandomState:
+def _generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
     try:
         generator: np.random.RandomState = check_random_state(random_state)
     except ValueError as error:
@@ -179,7 +179,7 @@ def _generator(random_state: Any) -> np.random.RandomState:
     return generator
 
 
-def max_min(n_classes: int, n_bits: int | None = None, random_state: Any = None) -> Code:
+def max_min(n_classes: int, n_bits: int | None = None, random_state: int | np.random.RandomState | None = None) -> Code:
     """Of `TRIES` random codes the one whose nearest words are furthest apart; of equals the first.
 
     Parameters
@@ -236,7 +236,9 @@ _DRAWN: dict[str, Callable[[int, int | None, Any], Code]] = {"random": random, "
 CODES = (*_BY_NAME, *_DRAWN)
 
 
-def code_for(code: Any, classes: NDArray[Any], n_bits: int | None = None, random_state: Any = None) -> Code:
+def code_for(
+    code: Any, classes: NDArray[Any], n_bits: int | None = None, random_state: int | np.random.RandomState | None = None
+) -> Code:
     """The code of that name for these classes, or the one that was given, checked.
 
     Parameters
@@ -304,7 +306,7 @@ def _signs(bits: NDArray[Any]) -> Code:
 # ---- what a code is worth
 
 
-def distances(code: Any) -> NDArray[np.float64]:
+def distances(code: ArrayLike) -> NDArray[np.float64]:
     """d(r, s) = Σ (1 − c_r c_s)/2 of any two words, shape (K, K): a zero, in either word, counts ½.
 
     Examples
@@ -319,13 +321,13 @@ def distances(code: Any) -> NDArray[np.float64]:
     return np.asarray((words.shape[1] - words @ words.T) / 2)
 
 
-def minimum_distance(code: Any) -> float:
+def minimum_distance(code: ArrayLike) -> float:
     """The least distance of two different classes' words."""
     apart = distances(code)
     return float(apart[np.triu_indices(len(apart), 1)].min())
 
 
-def errors_corrected(code: Any) -> int:
+def errors_corrected(code: ArrayLike) -> int:
     """How many machines may be wrong about a row, of those that know its class, and Hamming decoding is still right.
 
     Without zeros ⌊(d − 1)/2⌋. What a machine says of a class that it never saw is chance, so that of zeros only this is

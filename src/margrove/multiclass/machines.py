@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import clone, is_clusterer, is_outlier_detector
 from sklearn.pipeline import Pipeline
@@ -51,7 +51,7 @@ class CodedProblem:
 
     X: Any
     y: NDArray[Any]  # the labels themselves
-    sample_weight: Any
+    sample_weight: ArrayLike | None
     classes: NDArray[Any]
     code: NDArray[np.int8]
     columns: list[Column]
@@ -139,7 +139,7 @@ def _read_once(X: Any) -> Any:
 # ---- before the fit
 
 
-def check_learner(estimator: Any, sample_weight: Any) -> None:
+def check_learner(estimator: Any, sample_weight: ArrayLike | None) -> None:
     """Refuse what cannot be a machine, before any work."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise ParameterError(f"estimator is {shown(estimator)}; it must be an estimator, such as SVC().")

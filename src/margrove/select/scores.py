@@ -64,7 +64,7 @@ class ScoreOptions(TypedDict, total=False):
     """What the score functions take beside X and y: see `information_gain`."""
 
     sample_weight: ArrayLike | None
-    class_weight: Any
+    class_weight: Mapping[Any, float] | str | None
     thresholds: str
     n_bins: int
     categorical: str
@@ -239,7 +239,7 @@ class ColumnScorer(RunsOnEngine):
     categorical: Test = "multiway"
     categorical_features: Any = "from_dtype"
     split_values: Mapping[Any, Sequence[float]] | None = None
-    class_weight: Any = None
+    class_weight: Mapping[Any, float] | str | None = None
 
     def _check(self) -> None:
         check_choice("thresholds", self.thresholds, get_args(Thresholds))

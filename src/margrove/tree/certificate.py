@@ -19,7 +19,7 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import chain
 from math import inf, isfinite
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 from margrove.certificate import Certificate, Claim, per_machine
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
+from margrove.status import Status
 from margrove.tree.description import description_length
 from margrove.tree.groups import Groups
 from margrove.tree.model import PER_NODE, TreeModel
-from margrove.tree.problem import TreeProblem
+from margrove.tree.problem import Criterion, TreeProblem
 from margrove.tree.significance import split_p_values
 from margrove.tree.split import FREE, Bounds, Node, Split, SplitSearch
 
@@ -45,6 +46,17 @@ _ROUNDING_OF_ADOPTED = 2.0**-22  # the same in a tree that was grown elsewhere, 
 _COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
 
 PValues = Callable[[TreeModel], NDArray[np.float64]]  # of each node's split; NaN at leaves
+
+
+class FittedTree(Protocol):
+    """A fitted tree."""
+
+    tree_: TreeModel
+    grown_: TreeModel
+    status_: Status
+    correct_significance: bool
+
+    def _settled_criterion(self) -> Criterion: ...
 
 
 def certify_tree(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
@@ -62,14 +74,14 @@ def certify_tree(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certi
     return Certificate(type(model).__name__, status, "recomputed", n_rows, ("tree",), claims)
 
 
-def solver_certificate(model: Any) -> Certificate:
+def solver_certificate(model: FittedTree) -> Certificate:
     """What a fitted tree says of itself, with nothing recomputed."""
     n_rows = int(model.tree_.n_rows[0])
     return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, ("tree",), _told(model))
 
 
 @np.errstate(all="ignore")  # forged numbers may overflow
-def _told(model: Any) -> tuple[Claim, ...]:
+def _told(model: FittedTree) -> tuple[Claim, ...]:
     """What only informs: size, p-values, how long the tree is to tell."""
     tree, grown, criterion = model.tree_, model.grown_, model._settled_criterion()
     p = split_p_values(tree, criterion=criterion, correct=model.correct_significance, small="chi2")

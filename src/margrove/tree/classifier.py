@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from margrove.errors import check_number
@@ -21,7 +22,7 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
 
     _criteria = CLASS_CRITERIA
 
-    class_weight: Any = None
+    class_weight: Mapping[Any, float] | str | None = None
     smoothing: float = 0.0
 
     def _check(self) -> None:
@@ -46,7 +47,7 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
     def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[Any]:
         return np.asarray(self.classes_[self.tree_.value.argmax(axis=1)][leaf])
 
-    def _read_target(self, cells: Cells, y: Any, sample_weight: Any) -> TreeSample:
+    def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
         return read_classes(cells, y, sample_weight, self.class_weight)
 
 

@@ -66,7 +66,7 @@ class DecisionTree(TreeParameters):
     # ------------------------------------------------------------------------------------------------------- fitting
 
     @abstractmethod
-    def _read_target(self, cells: Cells, y: Any, sample_weight: Any) -> TreeSample: ...
+    def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample: ...
 
     @abstractmethod
     def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[Any]: ...
@@ -109,7 +109,7 @@ class DecisionTree(TreeParameters):
         self.__dict__.pop("certificate_", None)  # that of an earlier fit
         self._warn_unless_done(is_grown=is_grown)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> TreeSample:
+    def _read(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
         cells = self._learn(X)
         if cells.sparse is not None and self.criterion == "absolute_error":
             raise InputError(
@@ -158,7 +158,9 @@ class DecisionTree(TreeParameters):
         growth = self._growth(self._settled_criterion(), n_rows, n_columns, weight)
         return TreeProblem(sample.cells, sample.target, n_classes, sample.weight, growth)
 
-    def _problem_of(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[TreeProblem, TreeSample | None]:
+    def _problem_of(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> tuple[TreeProblem, TreeSample | None]:
         """Return the problem that this tree solves, made again from the data, and the rows held out for pruning."""
         cells = read_cells(self, X, self.tree_.columns)
         sample = self._read_target(cells, y, sample_weight)
@@ -275,7 +277,13 @@ class DecisionTree(TreeParameters):
         return np.asarray(total / total.sum() if total.sum() > 0 else total, dtype=np.float64)
 
     def permutation_importances(
-        self, X: Any, y: ArrayLike, *, n_repeats: int = 5, random_state: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        n_repeats: int = 5,
+        random_state: int | np.random.RandomState | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Bunch:
         """How much the score (accuracy, or R²) falls when one column is shuffled, as scikit-learn's
         ``permutation_importance`` tells it: ``importances`` of shape (d, n_repeats), their ``importances_mean`` and
@@ -298,7 +306,7 @@ class DecisionTree(TreeParameters):
         check_is_fitted(self)
         return cost_complexity_path(self.grown_)
 
-    def cost_complexity_pruning_path(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> Bunch:
+    def cost_complexity_pruning_path(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Bunch:
         """scikit-learn's call: grows the tree of X and y, and gives ``ccp_alphas`` and ``impurities``."""
         unpruned = type(self)(**{**self.get_params(), "ccp_alpha": 0.0, "prune": None, "significance": None})
         path = unpruned.fit(X, y, sample_weight).cost_complexity_path()

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from margrove.errors import MissingExtraError, ParameterError, check_choice
 from margrove.tree import c_source, python_source
@@ -36,7 +37,7 @@ _LIBRARIES = ("pandas", "polars", "pyarrow")
 _INDENT = "    "
 
 
-def to_python(model: TreeModel, classes: Any = None, name: str = "predict") -> str:
+def to_python(model: TreeModel, classes: ArrayLike | None = None, name: str = "predict") -> str:
     """The source of a Python function that predicts one row; it needs nothing but Python.
 
     It takes a mapping from column names to cells, or keyword arguments. None and NaN are missing. A column that is not
@@ -86,7 +87,7 @@ def to_python(model: TreeModel, classes: Any = None, name: str = "predict") -> s
 
 def to_sql(
     model: TreeModel,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     table: str | Sequence[str] | None = None,
     dialect: Dialect = "standard",
 ) -> str:
@@ -140,7 +141,7 @@ def to_sql(
     return f"SELECT *,\n{case} AS {writer.identifier('prediction')}\nFROM {name}"
 
 
-def to_c(model: TreeModel, classes: Any = None, name: str = "predict") -> str:
+def to_c(model: TreeModel, classes: ArrayLike | None = None, name: str = "predict") -> str:
     """The source of a C99 function that predicts one row: ``int predict(const double *x)``; regression gives a double.
 
     ``x`` has one number for each column, in their order: of a category its code, which a comment in the source lists;
@@ -196,7 +197,7 @@ def to_c(model: TreeModel, classes: Any = None, name: str = "predict") -> str:
     return "\n".join([*head, f"{kind} {name}(const double *x)", "{", *unused, *body, "}", ""])
 
 
-def node_columns(model: TreeModel, classes: Any = None) -> dict[str, list[Any]]:
+def node_columns(model: TreeModel, classes: ArrayLike | None = None) -> dict[str, list[Any]]:
     """One entry for each node: node, parent, depth, branch in words, test (its column), threshold, n, weight, impurity,
     gain, class and the share of each class, or value. What a node lacks is None: the root's parent, a leaf's gain.
 
@@ -230,7 +231,7 @@ def node_columns(model: TreeModel, classes: Any = None) -> dict[str, list[Any]]:
     return found | {f"share {label}": share.tolist() for label, share in zip(labels, shares(model).T, strict=True)}
 
 
-def to_dataframe(model: TreeModel, classes: Any = None, library: str = "pandas") -> Any:
+def to_dataframe(model: TreeModel, classes: ArrayLike | None = None, library: str = "pandas") -> Any:
     """`node_columns` as a data frame.
 
     Parameters
@@ -258,7 +259,7 @@ def to_dataframe(model: TreeModel, classes: Any = None, library: str = "pandas")
     return nw.from_dict(node_columns(model, classes), native_namespace=namespace).to_native()
 
 
-def _outcomes(model: TreeModel, classes: Any, literal: Callable[[Any], str]) -> list[str]:
+def _outcomes(model: TreeModel, classes: ArrayLike | None, literal: Callable[[Any], str]) -> list[str]:
     """What each node would predict, as code."""
     labels = labels_of(model, classes)
     if labels is None:

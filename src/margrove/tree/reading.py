@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -74,7 +75,7 @@ class ReadOnce:
         self._cells: Cells | None = None
         self._seen: dict[str, Any] = {}
 
-    def cells_for(self, estimator: Any, wishes: ColumnWishes) -> Cells:
+    def cells_for(self, estimator: BaseEstimator, wishes: ColumnWishes) -> Cells:
         """The cells; the estimator takes note of the columns."""
         if self._cells is None:
             self._cells = replace(learn_cells(estimator, self.X, wishes), kept={})
@@ -86,7 +87,7 @@ class ReadOnce:
 
 
 @as_input_error
-def learn_cells(estimator: Any, X: Any, wishes: ColumnWishes) -> Cells:
+def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells:
     """The cells of the training table, and what each column is to the tree."""
     if isinstance(X, ReadOnce):
         return X.cells_for(estimator, wishes)
@@ -126,7 +127,7 @@ def learn_cells(estimator: Any, X: Any, wishes: ColumnWishes) -> Cells:
 
 
 @as_input_error
-def read_cells(estimator: Any, X: Any, columns: tuple[TreeColumn, ...], unseen: str = "warn") -> Cells:
+def read_cells(estimator: BaseEstimator, X: Any, columns: tuple[TreeColumn, ...], unseen: str = "warn") -> Cells:
     """The cells of a new table, seen through the columns of training."""
     names = [column.name for column in columns]
     table = read_features(estimator, X, names=names, may_be_infinite=True)  # x ≤ θ has an answer for ±∞ too
@@ -150,7 +151,9 @@ def _block_cells(columns: tuple[TreeColumn, ...], block: NDArray[Any]) -> Cells:
 
 
 @as_input_error
-def read_classes(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) -> TreeSample:
+def read_classes(
+    cells: Cells, y: Any, sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None
+) -> TreeSample:
     """The target as classes."""
     if y is None:
         raise InputError("a decision tree requires y to be passed, but the target y is None")
@@ -169,7 +172,9 @@ def read_classes(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) ->
 
 
 @as_input_error
-def read_numbers(cells: Cells, y: Any, sample_weight: Any, *, of_classes: str = "DecisionTreeClassifier") -> TreeSample:
+def read_numbers(
+    cells: Cells, y: Any, sample_weight: ArrayLike | None, *, of_classes: str = "DecisionTreeClassifier"
+) -> TreeSample:
     """The target as numbers; ``of_classes`` is what to use where there are none."""
     if y is None:
         raise InputError("a decision tree requires y to be passed, but the target y is None")
@@ -209,7 +214,9 @@ def _check_finite(y: NDArray[Any]) -> None:
         raise InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
 
 
-def _weights(cells: Cells, y: Any, sample_weight: Any, class_weight: Any) -> NDArray[np.float64] | None:
+def _weights(
+    cells: Cells, y: Any, sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None
+) -> NDArray[np.float64] | None:
     weight = settle_weights(np.empty((cells.n_rows, 0)), y, sample_weight, class_weight)
     if weight is None:
         return None

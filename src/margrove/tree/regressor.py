@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from margrove.estimator import estimator
@@ -57,5 +57,5 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[np.float64]:
         return np.asarray(self.tree_.value[leaf, 0])
 
-    def _read_target(self, cells: Cells, y: Any, sample_weight: Any) -> TreeSample:
+    def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
         return read_numbers(cells, y, sample_weight)

@@ -18,7 +18,7 @@ from html import escape
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2
 
 from margrove.errors import InputError, check_choice, check_whole
@@ -136,7 +136,7 @@ class Rules:
 
 def tree_rules(
     model: TreeModel,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     *,
     style: Style = "nested",
     max_depth: int | None = None,
@@ -221,7 +221,7 @@ def tree_rules(
     return Rules(tuple(rules), style, "\n".join(lines), max_levels)
 
 
-def rules_text(model: TreeModel, classes: Any = None, **options: Any) -> str:
+def rules_text(model: TreeModel, classes: ArrayLike | None = None, **options: Any) -> str:
     """`tree_rules` as text."""
     return str(tree_rules(model, classes, **options))
 

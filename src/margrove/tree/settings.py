@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -18,17 +18,16 @@ from margrove.tree.prune import RULES, Rule
 from margrove.tree.significance import check_share
 
 Categorical = Literal["auto", "multiway", "subset", "one_vs_rest"]
-_SAME: dict[str, Criterion] = {"log_loss": "entropy"}  # scikit-learn has both words
+_SAME = {"log_loss": "entropy"}  # scikit-learn has both words
 
 
-def settle_criterion(name: Any, allowed: tuple[Criterion, ...]) -> Criterion:
+def settle_criterion(name: str, allowed: tuple[Criterion, ...]) -> Criterion:
     """The criterion by its own name."""
     check_choice("criterion", name, (*allowed, *(word for word, own in _SAME.items() if own in allowed)))
-    criterion: Criterion = _SAME.get(name, name)
-    return criterion
+    return cast(Criterion, _SAME.get(name, name))
 
 
-def settle_seed(random_state: Any) -> int:
+def settle_seed(random_state: int | np.random.RandomState | None) -> int:
     """A number for all that is random in a fit: the same every time where none is given."""
     if random_state is None:
         return 0
@@ -45,7 +44,7 @@ def settle_seed(random_state: Any) -> int:
 class DrawnSeed:
     """An estimator with a ``random_state`` that draws the same numbers again for its certificate. Base class."""
 
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
 
     def _draw_seed(self) -> None:
         """Keep the number that a generator gives: the next one, for the certificate, would be another."""
@@ -148,7 +147,7 @@ def check_prune(rule: Rule | None, criterion: Criterion) -> None:
         raise ParameterError(f"prune is {rule!r}, which counts errors of classes; for numbers it must be {rules}.")
 
 
-def _count(name: str, value: Any, n_rows: int, *, least: int) -> int:
+def _count(name: str, value: int | float, n_rows: int, *, least: int) -> int:
     """A number of rows, given as such or as a share of all."""
     if isinstance(value, (float, np.floating)) and not float(value).is_integer():
         check_number(name, value, above=0)
@@ -163,7 +162,7 @@ def _count(name: str, value: Any, n_rows: int, *, least: int) -> int:
     return min(int(value), n_rows + 1)  # no node has more, and the core may double it
 
 
-def columns_looked_at(value: Any, n_columns: int) -> int | None:
+def columns_looked_at(value: int | float | str | None, n_columns: int) -> int | None:
     """How many columns each node looks at; None: at all."""
     if value is None:
         return None

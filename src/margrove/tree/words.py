@@ -24,7 +24,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from margrove.errors import InputError
 from margrove.tree.model import TreeModel
@@ -242,7 +242,7 @@ def places(model: TreeModel, max_depth: int | None = None) -> Iterator[Place]:
         waiting += below[::-1]
 
 
-def labels_of(model: TreeModel, classes: Any) -> list[str | int | float | bool] | None:
+def labels_of(model: TreeModel, classes: ArrayLike | None) -> list[str | int | float | bool] | None:
     """The class labels as plain values, or None for regression."""
     if classes is None:
         if model.value.shape[1] != 1:
