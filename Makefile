@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUILD  := scikit-build-core>=0.10 nanobind>=2.4 cmake>=3.18 ninja setuptools wheel
 
 .DEFAULT_GOAL := run
-.PHONY: run test test-all lint sanitize bench docs clean help
+.PHONY: run test test-all lint stubs sanitize bench docs clean help
 
 help:  ## what can be typed
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/'
@@ -31,6 +31,9 @@ lint: $(VENV)/.lint  ## ruff, mypy, clang-format
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(filter core/%,$(CORE))
+
+stubs: $(VENV)/.installed  ## the types of the core, src/margrove/_core.pyi; a test compares
+	$(BIN)/python -m nanobind.stubgen -q -m margrove._core -o src/margrove/_core.pyi
 
 sanitize: $(VENV)/.test  ## the core's tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(BIN)/python -m tests.sanitize

@@ -23,6 +23,12 @@ template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+// What Python is given: it owns the values.
+template <class T>
+using Array = nb::ndarray<nb::numpy, T>;
+
+// Of a member that is an `Array`: Python sees the array itself, not a copy.
+constexpr auto kShared = nb::rv_policy::reference;
 
 inline void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
@@ -41,27 +47,27 @@ std::span<const T> span_of(const Vector<T>& v) {
 
 // A NumPy array that owns a copy of `values`.
 template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(const T* values, std::vector<std::size_t> shape) {
+Array<T> to_numpy(const T* values, std::vector<std::size_t> shape) {
   std::size_t size = 1;
   for (const std::size_t extent : shape) size *= extent;
   auto copy = std::make_unique<T[]>(size);
   std::copy(values, values + size, copy.get());
   nb::capsule owner(copy.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return nb::ndarray<nb::numpy, T>(copy.release(), shape.size(), shape.data(), owner);
+  return Array<T>(copy.release(), shape.size(), shape.data(), owner);
 }
 template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(const std::vector<T>& values) {
+Array<T> to_numpy(const std::vector<T>& values) {
   return to_numpy(values.data(), {values.size()});
 }
 
 // A NumPy array that takes `values` over.
 template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<std::size_t> shape) {
+Array<T> to_numpy(std::vector<T>&& values, std::vector<std::size_t> shape) {
   auto kept = std::make_unique<std::vector<T>>(std::move(values));
   T* data = kept->data();
   nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   kept.release();
-  return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
+  return Array<T>(data, shape.size(), shape.data(), owner);
 }
 
 // The BLAS that `set_blas` has taken from SciPy's capsules.
@@ -87,14 +93,6 @@ struct Points {
   nb::object owner;
   std::int64_t n, d;
 };
-
-// A kernel in Python's words: (kind, gamma, coef0, degree).
-inline KernelSpec kernel_spec(const nb::tuple& kernel) {
-  const int kind = nb::cast<int>(kernel[0]);
-  require(kind >= 0 && kind <= static_cast<int>(KernelKind::intersection), "unknown kernel");
-  return {static_cast<KernelKind>(kind), nb::cast<double>(kernel[1]), nb::cast<double>(kernel[2]),
-          nb::cast<double>(kernel[3])};
-}
 
 void bind_svm(nb::module_& m);
 void bind_boost(nb::module_& m);

@@ -10,17 +10,16 @@ namespace {
 
 class BoundBooster {
  public:
-  BoundBooster(nb::list columns, std::int64_t n, Vector<std::int32_t> label, int n_classes, Vector<double> weight,
-               int criterion, nb::dict growth, nb::object sorted, std::int64_t n_rounds, double learning_rate,
+  BoundBooster(Columns columns, std::int64_t n, Vector<std::int32_t> label, int n_classes, Vector<double> weight,
+               const GivenGrowth& growth, const SortedColumns* sorted, std::int64_t n_rounds, double learning_rate,
                double stop_at_bound, int threads)
-      : owners_(nb::make_tuple(columns, label, weight, sorted)),
+      : owners_(nb::make_tuple(columns, label, weight)),
         n_rows_(static_cast<std::size_t>(n)),
         n_classes_(static_cast<std::size_t>(n_classes)) {
-    require(n_classes >= 2 && criterion <= static_cast<int>(tree::Criterion::error), "boosting is of classes");
+    require(n_classes >= 2 && tree::is_of_classes(growth.criterion), "boosting is of classes");
     require(static_cast<std::int64_t>(weight.size()) == n, "weight must be (n)");
-    auto grower = grower_of(
-        columns, {n, span_of(label), n_classes, {}, span_of(weight), criterion, growth, sorted_of(sorted), threads},
-        true);
+    auto grower =
+        grower_of(columns, {n, span_of(label), n_classes, {}, span_of(weight), growth, sorted, threads}, true);
     booster_ = std::make_unique<boost::Booster>(std::move(grower), span_of(label), n_classes, span_of(weight), n_rounds,
                                                 learning_rate, stop_at_bound);
   }
@@ -39,10 +38,10 @@ class BoundBooster {
   }
 
   // The rounds since this was asked last: the arrays of their trees, and error, vote and training error of each.
-  nb::dict take() {
+  TreeArrays take() {
     const std::vector<boost::Round> rounds = booster_->take_rounds();
     const std::vector<tree::Node> trees = booster_->take_trees();
-    nb::dict arrays = arrays_of(trees, n_classes_);
+    TreeArrays arrays = arrays_of(trees, n_classes_);
     std::vector<std::int64_t> start;
     for (std::size_t i = 0; i < trees.size(); ++i)
       if (trees[i].parent < 0) start.push_back(static_cast<std::int64_t>(i));
@@ -60,7 +59,7 @@ class BoundBooster {
     return arrays;
   }
 
-  int end() const { return static_cast<int>(booster_->end()); }
+  boost::End end() const { return booster_->end(); }
   std::int64_t rounds_done() const { return booster_->rounds_done(); }
 
  private:
@@ -72,11 +71,19 @@ class BoundBooster {
 }  // namespace
 
 void bind_boost(nb::module_& m) {
+  m.attr("LEAST_WEIGHT") = boost::kLeastWeight;
+  m.attr("EQUAL_VOTES") = boost::kEqualVotes;
+  nb::enum_<boost::End>(m, "BoostEnd")
+      .value("none", boost::End::none)
+      .value("all_rounds", boost::End::all_rounds)
+      .value("perfect", boost::End::perfect)
+      .value("chance", boost::End::chance)
+      .value("bound", boost::End::bound);
   nb::class_<BoundBooster>(m, "Booster")
-      .def(nb::init<nb::list, std::int64_t, Vector<std::int32_t>, int, Vector<double>, int, nb::dict, nb::object,
-                    std::int64_t, double, double, int>(),
-           "columns"_a, "n"_a, "label"_a, "n_classes"_a, "weight"_a, "criterion"_a, "growth"_a, "sorted"_a.none(),
-           "n_rounds"_a, "learning_rate"_a, "stop_at_bound"_a, "threads"_a)
+      .def(nb::init<Columns, std::int64_t, Vector<std::int32_t>, int, Vector<double>, const GivenGrowth&,
+                    const SortedColumns*, std::int64_t, double, double, int>(),
+           nb::keep_alive<1, 8>(), "columns"_a, nb::kw_only(), "n"_a, "label"_a, "n_classes"_a, "weight"_a, "growth"_a,
+           "sorted"_a.none(), "n_rounds"_a, "learning_rate"_a, "stop_at_bound"_a, "threads"_a)
       .def("repeat_round", &BoundBooster::repeat_round, "judged"_a)
       .def("run", &BoundBooster::run, "seconds"_a, "rounds"_a)
       .def("take", &BoundBooster::take)

@@ -13,21 +13,16 @@ namespace {
 using tree::CellKind;
 using tree::Column;
 
-using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
-
-Column column_of(const nb::tuple& given, std::int64_t n) {
+Column column_of(const GivenColumn& given, std::int64_t n) {
   Column column{};
-  const int test = nb::cast<int>(given[0]);
-  require(test >= 0 && test <= static_cast<int>(tree::Test::one_vs_rest), "unknown test");
-  column.test = static_cast<tree::Test>(test);
-  column.monotone = static_cast<std::int8_t>(nb::cast<int>(given[1]));
-  const auto cells = nb::cast<AnyVector>(given[2]);
-  column.n_codes = nb::cast<std::int64_t>(given[3]);
-  const auto cuts = nb::cast<Vector<double>>(given[4]);
-  column.cuts = {cuts.data(), cuts.size()};
+  column.test = given.test;
+  column.monotone = static_cast<std::int8_t>(given.monotone);
+  const auto& cells = given.cells;
+  column.n_codes = given.n_codes;
+  column.cuts = span_of(given.cuts);
   column.data = cells.data();
   column.stride = cells.size() > 1 ? cells.stride(0) : 1;
-  const bool has_rows = !given[5].is_none();
+  const bool has_rows = given.rows.has_value();
   if (cells.dtype() == nb::dtype<float>()) {
     column.cells = has_rows ? CellKind::sparse32 : CellKind::f32;
   } else if (cells.dtype() == nb::dtype<double>()) {
@@ -39,7 +34,7 @@ Column column_of(const nb::tuple& given, std::int64_t n) {
   const bool is_number = column.test == tree::Test::threshold || column.test == tree::Test::intervals;
   require(is_number == (column.cells != CellKind::code), "thresholds and intervals need numbers, levels need codes");
   if (has_rows) {
-    const auto rows = nb::cast<Vector<std::int32_t>>(given[5]);
+    const Vector<std::int32_t>& rows = *given.rows;
     require(rows.size() == cells.size(), "sparse cells and their rows disagree in length");
     for (std::size_t i = 0; i < rows.size(); ++i)
       require(rows.data()[i] >= 0 && rows.data()[i] < n && (i == 0 || rows.data()[i - 1] < rows.data()[i]),
@@ -53,15 +48,14 @@ Column column_of(const nb::tuple& given, std::int64_t n) {
 }
 
 tree::ScanRules scan_rules_of(const Asked& asked) {
-  const auto& [n, label, n_classes, number, weight, criterion, growth, sorted, threads] = asked;
+  const auto& [n, label, n_classes, number, weight, growth, sorted, threads] = asked;
   tree::ScanRules rules;
-  rules.measure = {static_cast<tree::Criterion>(criterion), n_classes ? n_classes : 2,
-                   nb::cast<double>(growth["variance_floor"])};
+  rules.measure = {growth.criterion, n_classes ? n_classes : 2, growth.variance_floor};
   rules.weight = weight;
   rules.number = number;
-  rules.min_rows = nb::cast<std::int64_t>(growth["min_samples_leaf"]);
+  rules.min_rows = growth.min_samples_leaf;
   // Up to rounding: a leaf of 7 rows has the weight 0.07 · 100, which is 7.000000000000001.
-  rules.min_weight = nb::cast<double>(growth["min_weight_leaf"]) * (1 - tree::kEqualGain);
+  rules.min_weight = growth.min_weight_leaf * (1 - tree::kEqualGain);
   if (weight.size() == 0) {  // then a least weight is a least number of rows
     rules.min_rows = std::max(rules.min_rows, static_cast<std::int64_t>(std::ceil(rules.min_weight)));
     rules.min_weight = 0;
@@ -69,36 +63,35 @@ tree::ScanRules scan_rules_of(const Asked& asked) {
   rules.value_slack = n_classes ? tree::kEqualGain : 0;
   for (std::size_t i = 0; i < number.size(); ++i)
     rules.value_slack = std::max(rules.value_slack, tree::kEqualGain * std::abs(number[i]));
-  const int thresholds = nb::cast<int>(growth["fitted"]);
-  require(thresholds >= 0 && thresholds <= 2 && (thresholds == 0 || n_classes > 0), "unknown thresholds");
-  rules.thresholds = static_cast<tree::Thresholds>(thresholds);
-  rules.needs_split_information = nb::cast<int>(growth["split_score"]) != static_cast<int>(tree::SplitScore::gain);
+  require(growth.thresholds == tree::Thresholds::every || n_classes > 0, "fitted thresholds are of classes");
+  rules.thresholds = growth.thresholds;
+  rules.needs_split_information = growth.split_score != tree::SplitScore::gain;
   return rules;
 }
 
-tree::GrowthRules growth_rules_of(const nb::dict& growth, bool keeps_order) {
+tree::GrowthRules growth_rules_of(const GivenGrowth& growth, bool keeps_order) {
   tree::GrowthRules how;
-  how.score = static_cast<tree::SplitScore>(nb::cast<int>(growth["split_score"]));
-  if (!growth["max_depth"].is_none()) how.max_depth = nb::cast<std::int64_t>(growth["max_depth"]);
-  how.min_rows_to_split = nb::cast<std::int64_t>(growth["min_samples_split"]);
-  if (!growth["max_leaf_nodes"].is_none()) how.max_leaves = nb::cast<std::int64_t>(growth["max_leaf_nodes"]);
-  if (!growth["max_features"].is_none()) how.max_columns = nb::cast<std::int64_t>(growth["max_features"]);
-  how.min_impurity_decrease = nb::cast<double>(growth["min_impurity_decrease"]);
-  how.min_gain = nb::cast<double>(growth["min_gain"]);
-  how.majority = nb::cast<double>(growth["majority"]);
-  how.complexity = nb::cast<double>(growth["complexity"]);
-  how.n_bins = nb::cast<int>(growth["bins"]);
-  how.is_shuffled = !growth["seed"].is_none();
-  if (how.is_shuffled) how.seed = nb::cast<std::uint64_t>(growth["seed"]);
+  how.score = growth.split_score;
+  how.max_depth = growth.max_depth.value_or(how.max_depth);
+  how.min_rows_to_split = growth.min_samples_split;
+  how.max_leaves = growth.max_leaf_nodes.value_or(how.max_leaves);
+  how.max_columns = growth.max_features.value_or(how.max_columns);
+  how.min_impurity_decrease = growth.min_impurity_decrease;
+  how.min_gain = growth.min_gain;
+  how.majority = growth.majority;
+  how.complexity = growth.complexity;
+  how.n_bins = growth.n_bins;
+  how.is_shuffled = growth.seed.has_value();
+  how.seed = growth.seed.value_or(how.seed);
   how.keeps_order = keeps_order;
   return how;
 }
 
 }  // namespace
 
-std::vector<Column> columns_of(const nb::list& given, std::int64_t n) {
+std::vector<Column> columns_of(const Columns& given, std::int64_t n) {
   std::vector<Column> columns;
-  for (nb::handle column : given) columns.push_back(column_of(nb::cast<nb::tuple>(column), n));
+  for (nb::handle column : given) columns.push_back(column_of(nb::cast<const GivenColumn&>(column), n));
   return columns;
 }
 
@@ -110,7 +103,7 @@ void require_codes(std::span<const Column> columns, std::int64_t n) {
                 "a code lies beyond the column's levels");
 }
 
-SortedColumns::SortedColumns(nb::list columns, std::int64_t n, int n_bins, bool may_leave_out, int threads)
+SortedColumns::SortedColumns(Columns columns, std::int64_t n, int n_bins, bool may_leave_out, int threads)
     : owners_(columns), columns_(columns_of(columns, n)) {
   require(n > 0 && n < (std::int64_t{1} << 31), "a tree takes 1 to 2^31 - 1 rows");
   require_codes(columns_, n);
@@ -123,12 +116,10 @@ bool SortedColumns::run(double seconds) {
   return lists_->sort(in_seconds(seconds));
 }
 
-std::unique_ptr<tree::Growing> grower_of(const nb::list& columns, const Asked& asked, bool keeps_order) {
+std::unique_ptr<tree::Growing> grower_of(const Columns& columns, const Asked& asked, bool keeps_order) {
   const std::span<const std::int32_t> label = asked.label;
   const std::int64_t n = asked.n;
   require(n > 0 && n < (std::int64_t{1} << 31), "a tree takes 1 to 2^31 - 1 rows");
-  require(asked.criterion >= 0 && asked.criterion <= static_cast<int>(tree::Criterion::absolute_error),
-          "unknown criterion");
   require(static_cast<std::int64_t>(asked.n_classes ? label.size() : asked.number.size()) == n,
           "the target must be (n)");
   require(asked.weight.size() == 0 || static_cast<std::int64_t>(asked.weight.size()) == n,
@@ -152,7 +143,7 @@ std::unique_ptr<tree::Growing> grower_of(const nb::list& columns, const Asked& a
                               : make.template operator()<tree::BinnedGrower<std::int64_t>>();
 }
 
-nb::dict arrays_of(std::span<const tree::Node> nodes, std::size_t n_classes) {
+TreeArrays arrays_of(std::span<const tree::Node> nodes, std::size_t n_classes) {
   const std::size_t m = nodes.size(), width = n_classes;
   const auto n_roots = static_cast<std::size_t>(
       std::count_if(nodes.begin(), nodes.end(), [](const tree::Node& node) { return node.parent < 0; }));
@@ -189,7 +180,7 @@ nb::dict arrays_of(std::span<const tree::Node> nodes, std::size_t n_classes) {
     const auto first = static_cast<std::size_t>(child_start[root + static_cast<std::size_t>(nodes[i].parent)]);
     child[first + nodes[i].branch] = static_cast<std::int32_t>(i);
   }
-  nb::dict arrays;
+  TreeArrays arrays;
   const std::size_t n_child = child.size(), n_levels = level_branch.size();
   arrays["feature"] = to_numpy(std::move(feature), {m});
   arrays["threshold"] = to_numpy(std::move(threshold), {m});

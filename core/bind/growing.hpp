@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,30 +11,49 @@
 
 namespace margrove {
 
-// The columns in Python's words: a list of (test, monotone, cells, n_codes, cuts, rows). `rows` is None unless the
-// column is sparse. What they point to must outlive them.
-std::vector<tree::Column> columns_of(const nb::list& given, std::int64_t n);
+// A column as Python gives it.
+struct GivenColumn {
+  tree::Test test;
+  int monotone;
+  nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu> cells;  // float32, float64, or codes in int32
+  std::int64_t n_codes;
+  Vector<double> cuts;
+  std::optional<Vector<std::int32_t>> rows;  // of the cells of a sparse column
+};
+using Columns = nb::typed<nb::list, GivenColumn>;
+// What the columns point to must outlive them.
+std::vector<tree::Column> columns_of(const Columns& given, std::int64_t n);
 // Every code is one of its column's levels.
 void require_codes(std::span<const tree::Column> columns, std::int64_t n);
 
 // Columns that are sorted once for several trees.
 class SortedColumns {
  public:
-  SortedColumns(nb::list columns, std::int64_t n, int n_bins, bool may_leave_out, int threads);
+  SortedColumns(Columns columns, std::int64_t n, int n_bins, bool may_leave_out, int threads);
   // Goes on for about so many seconds. True when all are sorted.
   bool run(double seconds);
   const tree::Lists& lists() const { return *lists_; }
 
  private:
-  nb::list owners_;
+  Columns owners_;
   std::vector<tree::Column> columns_;
   std::unique_ptr<tree::Lists> lists_;
 };
 
-// The sorted columns that Python gives, or null for None.
-inline const SortedColumns* sorted_of(const nb::object& given) {
-  return given.is_none() ? nullptr : nb::cast<const SortedColumns*>(given);
-}
+// How to grow: the fields of `Growth` in src/margrove/tree/problem.py, where they are explained.
+struct GivenGrowth {
+  tree::Criterion criterion;
+  tree::SplitScore split_score;
+  tree::Thresholds thresholds;
+  double variance_floor;
+  std::optional<std::int64_t> max_depth;
+  std::int64_t min_samples_split, min_samples_leaf;
+  double min_weight_leaf;
+  std::optional<std::int64_t> max_leaf_nodes, max_features;
+  double min_impurity_decrease, min_gain, majority, complexity;
+  int n_bins;  // 0: thresholds everywhere
+  std::optional<std::uint64_t> seed;
+};
 
 // What a grower is asked. `number` is empty where the target is a class, and `label` otherwise.
 struct Asked {
@@ -41,14 +61,14 @@ struct Asked {
   std::span<const std::int32_t> label;
   int n_classes;
   std::span<const double> number, weight;
-  int criterion;
-  nb::dict growth;              // the names of `Growth` in src/margrove/tree/problem.py and some more
+  const GivenGrowth& growth;
   const SortedColumns* sorted;  // or null; it must outlive the grower
   int threads;
 };
-std::unique_ptr<tree::Growing> grower_of(const nb::list& columns, const Asked& asked, bool keeps_order);
+std::unique_ptr<tree::Growing> grower_of(const Columns& columns, const Asked& asked, bool keeps_order);
 
+using TreeArrays = nb::typed<nb::dict, nb::str, nb::ndarray<nb::numpy>>;
 // The arrays of model.py, of one tree or of several, each depth first, one behind the other.
-nb::dict arrays_of(std::span<const tree::Node> nodes, std::size_t n_classes);
+TreeArrays arrays_of(std::span<const tree::Node> nodes, std::size_t n_classes);
 
 }  // namespace margrove

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "bind/arrays.hpp"
+#include "bind/linear_state.hpp"
 #include "linear/crammer_singer.hpp"
 #include "linear/l1_svm.hpp"
 
@@ -12,6 +13,17 @@ using namespace nanobind::literals;
 
 namespace margrove {
 namespace {
+
+static_assert(linear_ending(L1Ending::none) == LinearEnding::going &&
+              linear_ending(L1Ending::converged) == LinearEnding::converged &&
+              linear_ending(L1Ending::max_steps) == LinearEnding::most_steps &&
+              linear_ending(L1Ending::stalled) == LinearEnding::stalled &&
+              linear_ending(L1Ending::nonfinite) == LinearEnding::nonfinite);
+static_assert(linear_ending(PassesEnding::none) == LinearEnding::going &&
+              linear_ending(PassesEnding::converged) == LinearEnding::converged &&
+              linear_ending(PassesEnding::max_passes) == LinearEnding::most_steps &&
+              linear_ending(PassesEnding::stalled) == LinearEnding::stalled &&
+              linear_ending(PassesEnding::nonfinite) == LinearEnding::nonfinite);
 
 void require_length(const Vector<double>& values, std::int64_t n, const char* message) {
   require(static_cast<std::int64_t>(values.size()) == n, message);
@@ -22,12 +34,11 @@ void require_length(const Vector<double>& values, std::int64_t n, const char* me
 class BoundL1Svm {
  public:
   // intercept: the constant column's value, 0 for none; infinity: a column of ones that is not penalised
-  BoundL1Svm(Points points, int loss, double intercept, double epsilon, double tol, std::int64_t max_steps)
+  BoundL1Svm(Points points, L1Loss loss, double intercept, double epsilon, double tol, std::int64_t max_steps)
       : points_(std::move(points)),
         scale_(std::isinf(intercept) ? 1.0 : intercept),
         solver_(make_design(points_.rows, scale_, borrowed_blas<double>()),
-                {static_cast<L1Loss>(loss), std::isinf(intercept), epsilon, tol, max_steps}) {
-    require(loss >= 0 && loss <= static_cast<int>(L1Loss::squared_epsilon_insensitive), "unknown loss");
+                {loss, std::isinf(intercept), epsilon, tol, max_steps}) {
     require(points_.n < (std::int64_t{1} << 31), "a linear SVM with penalty l1 takes fewer than 2^31 rows");
   }
 
@@ -48,27 +59,24 @@ class BoundL1Svm {
     return solver_.run(seconds, threads);
   }
 
-  // Ending, steps, primal and dual value: cheap enough to ask for between slices.
-  nb::tuple standing(std::size_t machine) const {
+  LinearProgress standing(std::size_t machine) const {
     const L1Machine& m = *solver_.machines().at(machine);
-    return nb::make_tuple(static_cast<int>(m.ending()), m.steps(), m.primal(), m.dual());
+    return {linear_ending(m.ending()), m.steps(), m.primal(), m.dual()};
   }
 
-  nb::dict finish(std::size_t machine) {
+  LinearState<double> finish(std::size_t machine) {
     L1Machine& m = *solver_.machines().at(machine);
     {
       nb::gil_scoped_release unlocked;
       m.finish();
     }
-    nb::dict state;
-    state["w"] = to_numpy(m.w().data(), {static_cast<std::size_t>(points_.d)});
-    state["b"] = scale_ == 0 ? 0.0 : scale_ * m.w().back();
-    state["beta"] = to_numpy(m.beta());
-    state["primal"] = m.primal();
-    state["dual"] = m.dual();
-    state["steps"] = m.steps();
-    state["ending"] = static_cast<int>(m.ending());
-    return state;
+    return {to_numpy(m.w().data(), {static_cast<std::size_t>(points_.d)}),
+            scale_ == 0 ? 0.0 : scale_ * m.w().back(),
+            to_numpy(m.beta()),
+            m.primal(),
+            m.dual(),
+            m.steps(),
+            linear_ending(m.ending())};
   }
 
  private:
@@ -104,11 +112,11 @@ class BoundCrammerSinger {
     return solver_->run(seconds, threads);
   }
 
-  nb::tuple standing() const {
-    return nb::make_tuple(static_cast<int>(solver_->ending()), solver_->passes(), solver_->primal(), solver_->dual());
+  LinearProgress standing() const {
+    return {linear_ending(solver_->ending()), solver_->passes(), solver_->primal(), solver_->dual()};
   }
 
-  nb::dict finish(int threads) {
+  LinearState<Array<double>> finish(int threads) {
     {
       nb::gil_scoped_release unlocked;
       solver_->finish(threads);
@@ -119,15 +127,13 @@ class BoundCrammerSinger {
       b.push_back(constant_ * solver_->weight(k, points_.d));
     }
     const auto n = static_cast<std::size_t>(points_.n), classes = static_cast<std::size_t>(classes_);
-    nb::dict state;
-    state["w"] = to_numpy(std::move(w), {classes, static_cast<std::size_t>(points_.d)});
-    state["b"] = to_numpy(b);
-    state["beta"] = to_numpy(solver_->beta().data(), {n, classes});
-    state["primal"] = solver_->primal();
-    state["dual"] = solver_->dual();
-    state["steps"] = solver_->passes();
-    state["ending"] = static_cast<int>(solver_->ending());
-    return state;
+    return {to_numpy(std::move(w), {classes, static_cast<std::size_t>(points_.d)}),
+            to_numpy(b),
+            to_numpy(solver_->beta().data(), {n, classes}),
+            solver_->primal(),
+            solver_->dual(),
+            solver_->passes(),
+            linear_ending(solver_->ending())};
   }
 
  private:
@@ -141,10 +147,21 @@ class BoundCrammerSinger {
 }  // namespace
 
 void bind_linear_l1(nb::module_& m) {
+  nb::enum_<L1Loss>(m, "Loss")
+      .value("hinge", L1Loss::hinge)
+      .value("squared_hinge", L1Loss::squared_hinge)
+      .value("epsilon_insensitive", L1Loss::epsilon_insensitive)
+      .value("squared_epsilon_insensitive", L1Loss::squared_epsilon_insensitive);
+  nb::class_<LinearProgress>(m, "LinearProgress")
+      .def_ro("ending", &LinearProgress::ending)
+      .def_ro("steps", &LinearProgress::steps)
+      .def_ro("primal", &LinearProgress::primal)
+      .def_ro("dual", &LinearProgress::dual);
+  bind_linear_state<Array<double>>(m, "JointState");
   nb::class_<BoundL1Svm>(m, "L1Svm")
-      .def(nb::init<Points, int, double, double, double, std::int64_t>(), "points"_a, "loss"_a, "intercept"_a,
-           "epsilon"_a, "tol"_a, "max_steps"_a)
-      .def("add", &BoundL1Svm::add, "target"_a.noconvert(), "cost"_a.noconvert(), "w"_a.noconvert(),
+      .def(nb::init<Points, L1Loss, double, double, double, std::int64_t>(), "points"_a, nb::kw_only(), "loss"_a,
+           "intercept"_a, "epsilon"_a, "tol"_a, "max_steps"_a)
+      .def("add", &BoundL1Svm::add, nb::kw_only(), "target"_a.noconvert(), "cost"_a.noconvert(), "w"_a.noconvert(),
            "beta"_a.noconvert())
       .def("run", &BoundL1Svm::run, "seconds"_a, "threads"_a)
       .def("standing", &BoundL1Svm::standing, "machine"_a)
@@ -153,8 +170,8 @@ void bind_linear_l1(nb::module_& m) {
   nb::class_<BoundCrammerSinger>(m, "CrammerSinger")
       .def(nb::init<Points, Vector<std::int32_t>, Vector<double>, Vector<double>, std::int64_t, double, double,
                     std::int64_t, std::uint64_t>(),
-           "points"_a, "codes"_a.noconvert(), "cost"_a.noconvert(), "beta"_a.noconvert(), "classes"_a, "constant"_a,
-           "tol"_a, "max_passes"_a, "seed"_a)
+           "points"_a, nb::kw_only(), "codes"_a.noconvert(), "cost"_a.noconvert(), "beta"_a.noconvert(), "classes"_a,
+           "constant"_a, "tol"_a, "max_passes"_a, "seed"_a)
       .def("run", &BoundCrammerSinger::run, "seconds"_a, "threads"_a)
       .def("standing", &BoundCrammerSinger::standing)
       .def("finish", &BoundCrammerSinger::finish, "threads"_a);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bind/arrays.hpp"
+#include "bind/linear_state.hpp"
 #include "linear/svm_set.hpp"
 
 using namespace nanobind::literals;
@@ -21,19 +22,22 @@ void set_symmetric_blas(nb::capsule gemm, nb::capsule syrk, nb::capsule potrf, n
   g_symmetric.potrs = reinterpret_cast<decltype(g_symmetric.potrs)>(potrs.data());
 }
 
+struct RungState : LinearState<double> {
+  LinearMethod method;
+  bool is_implied;
+};
+
 class BoundLinearSet {
  public:
-  BoundLinearSet(Points points, int method, int otherwise, std::int64_t patience, double tol, std::int64_t most_steps,
-                 std::uint64_t seed, bool keeps_pulls, double violation, int threads)
+  BoundLinearSet(Points points, LinearMethod method, LinearMethod otherwise, std::int64_t patience, double tol,
+                 std::int64_t most_steps, std::uint64_t seed, bool keeps_pulls, double violation, int threads)
       : points_(std::move(points)),
-        set_(points_.rows,
-             {static_cast<LinearMethod>(method), static_cast<LinearMethod>(otherwise), patience, tol, most_steps, seed,
-              keeps_pulls, violation},
-             g_symmetric, threads) {
+        set_(points_.rows, {method, otherwise, patience, tol, most_steps, seed, keeps_pulls, violation}, g_symmetric,
+             threads) {
     require(g_symmetric.gemm && g_symmetric.syrk && g_symmetric.potrf && g_symmetric.potrs,
             "set_symmetric_blas has not been called");
     require(points_.n < (std::int64_t{1} << 32), "a linear machine takes fewer than 2^32 rows");
-    require(method != static_cast<int>(LinearMethod::newton) || points_.d < 46340, "too many columns for a matrix");
+    require(method != LinearMethod::newton || points_.d < 46340, "too many columns for a matrix");
   }
 
   void add(Vector<double> target, Vector<double> cost, bool is_of_signs, bool is_squared, double epsilon,
@@ -54,22 +58,15 @@ class BoundLinearSet {
     return set_.run(seconds);
   }
 
-  nb::list rungs(std::size_t machine) const {
+  std::vector<RungState> rungs(std::size_t machine) const {
     require(machine < set_.size(), "no such machine");
-    nb::list found;
+    std::vector<RungState> found;
     for (LinearRung& rung : set_.rungs(machine)) {
-      nb::dict state;
       const std::size_t d = rung.w.size(), n = rung.beta.size();
-      state["w"] = to_numpy(std::move(rung.w), {d});
-      state["b"] = rung.b;
-      state["beta"] = to_numpy(std::move(rung.beta), {n});
-      state["primal"] = rung.standing.primal;
-      state["dual"] = rung.standing.dual;
-      state["steps"] = rung.standing.steps;
-      state["ending"] = static_cast<int>(rung.ending);
-      state["method"] = static_cast<int>(rung.method);
-      state["is_implied"] = rung.is_implied;
-      found.append(state);
+      found.push_back({{to_numpy(std::move(rung.w), {d}), rung.b, to_numpy(std::move(rung.beta), {n}),
+                        rung.standing.primal, rung.standing.dual, rung.standing.steps, rung.ending},
+                       rung.method,
+                       rung.is_implied});
     }
     return found;
   }
@@ -86,12 +83,29 @@ class BoundLinearSet {
 
 void bind_linear_svm(nb::module_& m) {
   m.def("set_symmetric_blas", &set_symmetric_blas, "gemm"_a, "syrk"_a, "potrf"_a, "potrs"_a);
+  nb::enum_<LinearMethod>(m, "LinearMethod")
+      .value("newton", LinearMethod::newton)
+      .value("conjugate_gradients", LinearMethod::gradients)
+      .value("descent", LinearMethod::descent)
+      .value("row_newton", LinearMethod::rows);
+  nb::enum_<LinearEnding>(m, "LinearEnding")
+      .value("going", LinearEnding::going)
+      .value("converged", LinearEnding::converged)
+      .value("most_steps", LinearEnding::most_steps)
+      .value("stalled", LinearEnding::stalled)
+      .value("nonfinite", LinearEnding::nonfinite);
+  bind_linear_state<double>(m, "LinearState");
+  nb::class_<RungState, LinearState<double>>(m, "RungState")
+      .def_ro("method", &RungState::method)
+      .def_ro("is_implied", &RungState::is_implied);
   nb::class_<BoundLinearSet>(m, "LinearSet")
-      .def(nb::init<Points, int, int, std::int64_t, double, std::int64_t, std::uint64_t, bool, double, int>(),
-           "points"_a, "method"_a, "otherwise"_a, "patience"_a, "tol"_a, "most_steps"_a, "seed"_a, "keeps_pulls"_a,
-           "violation"_a, "threads"_a)
-      .def("add", &BoundLinearSet::add, "target"_a.noconvert(), "cost"_a.noconvert(), "is_of_signs"_a, "is_squared"_a,
-           "epsilon"_a, "has_intercept"_a, "rho"_a, "w"_a.noconvert(), "b"_a, "beta"_a.noconvert(), "factors"_a)
+      .def(nb::init<Points, LinearMethod, LinearMethod, std::int64_t, double, std::int64_t, std::uint64_t, bool, double,
+                    int>(),
+           "points"_a, nb::kw_only(), "method"_a, "otherwise"_a, "patience"_a, "tol"_a, "most_steps"_a, "seed"_a,
+           "keeps_pulls"_a, "violation"_a, "threads"_a)
+      .def("add", &BoundLinearSet::add, nb::kw_only(), "target"_a.noconvert(), "cost"_a.noconvert(), "is_of_signs"_a,
+           "is_squared"_a, "epsilon"_a, "has_intercept"_a, "rho"_a, "w"_a.noconvert(), "b"_a, "beta"_a.noconvert(),
+           "factors"_a)
       .def("run", &BoundLinearSet::run, "seconds"_a)
       .def("rungs", &BoundLinearSet::rungs, "machine"_a)
       .def_prop_ro("ended", [](const BoundLinearSet& s) { return s.set().ended(); })

@@ -1,6 +1,7 @@
 // margrove._core: the only place where C++ meets Python. Checks of meaning are made in Python, before; here
 // only what would read outside memory is refused.
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -45,29 +46,47 @@ Points csr_points(Vector<T> data, Vector<std::int32_t> column, Vector<std::int64
 }
 
 // What every perceptron is given beside its rows.
-struct Signs {
-  Matrix<std::int8_t> sign;  // (machines, n)
-  Vector<double> weight;     // (n) or empty
-  Signs(Matrix<std::int8_t> s, Vector<double> w, std::int64_t n, std::size_t machines) : sign(s), weight(w) {
-    require(s.shape(0) == machines && static_cast<std::int64_t>(s.shape(1)) == n, "sign must be (machines, n)");
-    require(w.size() == 0 || static_cast<std::int64_t>(w.size()) == n, "weight must be (n) or empty");
+struct Walk {
+  Matrix<std::int8_t> sign;          // (machines, n)
+  Vector<double> weight;             // (n) or empty
+  std::vector<std::uint64_t> seeds;  // (machines)
+  double eta;
+  bool fit_intercept, shuffle;
+
+  const Walk& of_rows(std::int64_t n) const {
+    require(sign.shape(0) == seeds.size() && static_cast<std::int64_t>(sign.shape(1)) == n,
+            "sign must be (machines, n)");
+    require(weight.size() == 0 || static_cast<std::int64_t>(weight.size()) == n, "weight must be (n) or empty");
     require(n < (std::int64_t{1} << 32), "a perceptron takes fewer than 2^32 rows");
+    return *this;
   }
   std::span<const std::int8_t> sign_span() const { return {sign.data(), sign.size()}; }
   std::span<const double> weight_span() const { return span_of(weight); }
 };
 
+// How a machine stands, cheap enough to ask for between slices.
+struct WalkStanding {
+  bool separated, stalled;
+  std::int64_t passes, mistakes, pass_mistakes;
+};
+
+template <class Machine>
+WalkStanding standing(const Machine& m) {
+  bool stalled = false;
+  if constexpr (requires { m.stalled; }) stalled = m.stalled;
+  return {m.separated, stalled, m.passes, m.mistakes, m.pass_mistakes};
+}
+
 // ---- perceptron
 
 class BoundPerceptron {
  public:
-  BoundPerceptron(Points points, Matrix<std::int8_t> sign, Vector<double> weight, std::vector<std::uint64_t> seeds,
-                  double eta, bool fit_intercept, bool shuffle, int variant, std::int64_t patience, double tolerance,
+  BoundPerceptron(Points points, const Walk& walk, Variant variant, std::int64_t patience, double tolerance,
                   std::int64_t kept_bytes)
       : points_(std::move(points)),
-        signs_(sign, weight, points_.n, seeds.size()),
-        solver_(points_.rows, signs_.sign_span(), signs_.weight_span(), std::move(seeds),
-                {eta, fit_intercept, shuffle, static_cast<Variant>(variant), patience, tolerance, kept_bytes}) {}
+        walk_(walk.of_rows(points_.n)),
+        solver_(points_.rows, walk_.sign_span(), walk_.weight_span(), walk_.seeds,
+                {walk.eta, walk.fit_intercept, walk.shuffle, variant, patience, tolerance, kept_bytes}) {}
 
   void run(std::int64_t max_passes, double seconds, int threads) {
     nb::gil_scoped_release unlocked;
@@ -85,32 +104,33 @@ class BoundPerceptron {
 
  private:
   Points points_;
-  Signs signs_;
+  Walk walk_;
   Perceptron solver_;
 };
 
-nb::dict perceptron_state(const BoundPerceptron& p, std::size_t machine) {
-  const PerceptronMachine& m = p.machines().at(machine);
-  nb::dict state;
-  state["w"] = to_numpy(m.w.data(), {m.w.size()});
-  state["b"] = m.b;
-  state["alpha"] = to_numpy(m.alpha);
-  state["steps"] = m.steps;
-  state["lag_w"] = to_numpy(m.lag_w);
-  state["lag_b"] = m.lag_b;
-  const std::size_t kept = m.prototypes.empty() ? 0 : m.makers.size();
-  state["prototypes"] = to_numpy(m.prototypes.data(), {kept, static_cast<std::size_t>(p.d()) + 1});
-  state["times"] = to_numpy(m.times);
-  state["makers"] = to_numpy(m.makers);
-  return state;
-}
+struct PerceptronState {
+  Array<double> w;  // (d)
+  double b;
+  Array<double> alpha;  // (n)
+  std::int64_t steps;
+  Array<double> lag_w;  // (d)
+  double lag_b;
+  Array<double> prototypes;           // (mistakes, d + 1)
+  Array<std::int64_t> times, makers;  // (mistakes)
+};
 
-// How a machine stands, cheap enough to ask for between slices.
-template <class Machine>
-nb::tuple standing(const Machine& m) {
-  bool stalled = false;
-  if constexpr (requires { m.stalled; }) stalled = m.stalled;
-  return nb::make_tuple(m.separated, stalled, m.passes, m.mistakes, m.pass_mistakes);
+PerceptronState perceptron_state(const BoundPerceptron& p, std::size_t machine) {
+  const PerceptronMachine& m = p.machines().at(machine);
+  const std::size_t kept = m.prototypes.empty() ? 0 : m.makers.size();
+  return {to_numpy(m.w.data(), {m.w.size()}),
+          m.b,
+          to_numpy(m.alpha),
+          m.steps,
+          to_numpy(m.lag_w),
+          m.lag_b,
+          to_numpy(m.prototypes.data(), {kept, static_cast<std::size_t>(p.d()) + 1}),
+          to_numpy(m.times),
+          to_numpy(m.makers)};
 }
 
 // ---- kernel perceptron
@@ -118,12 +138,12 @@ nb::tuple standing(const Machine& m) {
 template <class T>
 class BoundKernelPerceptron {
  public:
-  BoundKernelPerceptron(nb::object owner, std::unique_ptr<RowSource<T>> source, Matrix<std::int8_t> sign,
-                        Vector<double> weight, std::vector<std::uint64_t> seeds, KernelPerceptronSettings settings)
+  BoundKernelPerceptron(nb::object owner, std::unique_ptr<RowSource<T>> source, const Walk& walk)
       : owner_(std::move(owner)),
         source_(std::move(source)),
-        signs_(sign, weight, source_->size(), seeds.size()),
-        solver_(*source_, signs_.sign_span(), signs_.weight_span(), std::move(seeds), settings) {}
+        walk_(walk.of_rows(source_->size())),
+        solver_(*source_, walk_.sign_span(), walk_.weight_span(), walk_.seeds,
+                {walk.eta, walk.fit_intercept, walk.shuffle}) {}
 
   std::int64_t run(std::int64_t max_passes, double seconds) {
     nb::gil_scoped_release unlocked;
@@ -143,47 +163,39 @@ class BoundKernelPerceptron {
  private:
   nb::object owner_;
   std::unique_ptr<RowSource<T>> source_;
-  Signs signs_;
+  Walk walk_;
   KernelPerceptron<T> solver_;
 };
 
 template <class T>
 using KernelPerceptronPointer = std::unique_ptr<BoundKernelPerceptron<T>>;
-
 // The element type is that of the rows, so the class to make is known only when they are.
-nb::object kernel_perceptron_on_points(const Points& points, nb::tuple kernel, std::int64_t cache_bytes, int threads,
-                                       Matrix<std::int8_t> sign, Vector<double> weight,
-                                       std::vector<std::uint64_t> seeds, double eta, bool fit_intercept, bool shuffle) {
-  const KernelSpec spec = kernel_spec(kernel);
+using AnyKernelPerceptron = std::variant<KernelPerceptronPointer<float>, KernelPerceptronPointer<double>>;
+
+AnyKernelPerceptron kernel_perceptron_on_points(const Points& points, const Walk& walk, KernelSpec kernel,
+                                                std::int64_t cache_bytes, int threads) {
   return std::visit(
-      [&](const auto& rows) {
+      [&](const auto& rows) -> AnyKernelPerceptron {
         using Rows = std::decay_t<decltype(rows)>;
         using T = typename Rows::value_type;
-        return nb::cast(std::make_unique<BoundKernelPerceptron<T>>(
-            points.owner, std::make_unique<ComputedRows<Rows>>(rows, spec, cache_bytes, threads), sign, weight,
-            std::move(seeds), KernelPerceptronSettings{eta, fit_intercept, shuffle}));
+        return std::make_unique<BoundKernelPerceptron<T>>(
+            points.owner, std::make_unique<ComputedRows<Rows>>(rows, kernel, cache_bytes, threads), walk);
       },
       points.rows);
 }
 
 template <class T>
-KernelPerceptronPointer<T> kernel_perceptron_on_gram(Matrix<T> gram, Matrix<std::int8_t> sign, Vector<double> weight,
-                                                     std::vector<std::uint64_t> seeds, double eta, bool fit_intercept,
-                                                     bool shuffle) {
+AnyKernelPerceptron kernel_perceptron_on_gram(Matrix<T> gram, const Walk& walk) {
   require(gram.shape(0) == gram.shape(1), "a Gram matrix must be square");
   const auto n = static_cast<std::int64_t>(gram.shape(0));
   return std::make_unique<BoundKernelPerceptron<T>>(
-      nb::cast(gram), std::make_unique<GivenRows<T>>(DenseRows<T>{gram.data(), n, n}), sign, weight, std::move(seeds),
-      KernelPerceptronSettings{eta, fit_intercept, shuffle});
+      nb::cast(gram), std::make_unique<GivenRows<T>>(DenseRows<T>{gram.data(), n, n}), walk);
 }
 
-KernelPerceptronPointer<double> kernel_perceptron_on_supply(std::int64_t n, std::int64_t cache_bytes,
-                                                            Matrix<std::int8_t> sign, Vector<double> weight,
-                                                            std::vector<std::uint64_t> seeds, double eta,
-                                                            bool fit_intercept, bool shuffle) {
-  return std::make_unique<BoundKernelPerceptron<double>>(
-      nb::none(), std::make_unique<SuppliedRows<double>>(n, cache_bytes), sign, weight, std::move(seeds),
-      KernelPerceptronSettings{eta, fit_intercept, shuffle});
+KernelPerceptronPointer<double> kernel_perceptron_on_supply(std::int64_t n, const Walk& walk,
+                                                            std::int64_t cache_bytes) {
+  return std::make_unique<BoundKernelPerceptron<double>>(nb::none(),
+                                                         std::make_unique<SuppliedRows<double>>(n, cache_bytes), walk);
 }
 
 template <class T>
@@ -192,9 +204,12 @@ void bind_kernel_perceptron(nb::module_& m, const char* name) {
   nb::class_<Bound>(m, name)
       .def("run", &Bound::run, "max_passes"_a, "seconds"_a)
       .def("supply", &Bound::supply, "i"_a, "row"_a.noconvert())
-      .def("standing", [](const Bound& b, std::size_t k) { return standing(b.machines().at(k)); })
-      .def("alpha", [](const Bound& b, std::size_t k) { return to_numpy(b.machines().at(k).alpha); })
-      .def("decision", [](const Bound& b, std::size_t k) { return to_numpy(b.machines().at(k).decision); });
+      .def(
+          "standing", [](const Bound& b, std::size_t k) { return standing(b.machines().at(k)); }, "machine"_a)
+      .def(
+          "alpha", [](const Bound& b, std::size_t k) { return to_numpy(b.machines().at(k).alpha); }, "machine"_a)
+      .def(
+          "decision", [](const Bound& b, std::size_t k) { return to_numpy(b.machines().at(k).decision); }, "machine"_a);
 }
 
 }  // namespace
@@ -206,6 +221,22 @@ NB_MODULE(_core, m) {
 
   m.def("max_threads", &max_threads);
   m.def("set_blas", &set_blas, "sgemm"_a, "dgemm"_a);
+
+  nb::enum_<KernelKind>(m, "KernelKind")
+      .value("linear", KernelKind::linear)
+      .value("rbf", KernelKind::rbf)
+      .value("poly", KernelKind::poly)
+      .value("sigmoid", KernelKind::sigmoid)
+      .value("laplacian", KernelKind::laplacian)
+      .value("chi2", KernelKind::chi2)
+      .value("intersection", KernelKind::intersection);
+  nb::class_<KernelSpec>(m, "KernelSpec")
+      .def(
+          "__init__",
+          [](KernelSpec* self, KernelKind kind, double gamma, double coef0, double degree) {
+            new (self) KernelSpec{kind, gamma, coef0, degree};
+          },
+          "kind"_a, nb::kw_only(), "gamma"_a, "coef0"_a, "degree"_a);
 
   nb::class_<Points>(m, "Points").def_ro("n", &Points::n).def_ro("d", &Points::d);
   m.def("dense_points", &dense_points<float>, "x"_a.noconvert());
@@ -228,48 +259,72 @@ NB_MODULE(_core, m) {
         }
         return to_numpy(sums.data(), {static_cast<std::size_t>(classes), static_cast<std::size_t>(points.d)});
       },
-      "points"_a, "label"_a.noconvert(), "weight"_a.noconvert(), "classes"_a, "threads"_a);
+      "points"_a, nb::kw_only(), "label"_a.noconvert(), "weight"_a.noconvert(), "classes"_a, "threads"_a);
 
   m.def(
       "kernel_decision",
-      [](const Points& points, const Points& support, Matrix<double> dual, nb::tuple kernel, int threads) {
+      [](const Points& points, const Points& support, Matrix<double> dual, KernelSpec kernel, int threads) {
         require(points.rows.index() == support.rows.index(), "points and support differ in type");
         require(points.d == support.d, "points and support differ in their number of columns");
         require(static_cast<std::int64_t>(dual.shape(1)) == support.n, "dual must be (machines, support)");
-        const KernelSpec spec = kernel_spec(kernel);
         const Blas<double>& blas = borrowed_blas<double>();
         const std::size_t machines = dual.shape(0);
         std::vector<double> out(static_cast<std::size_t>(points.n) * machines);
         {
           nb::gil_scoped_release unlocked;
           add_kernel_sums({points.rows}, {support.rows}, {dual.data(), dual.size()},
-                          static_cast<std::int64_t>(machines), spec, blas, threads, out.data());
+                          static_cast<std::int64_t>(machines), kernel, blas, threads, out.data());
         }
         return to_numpy(out.data(), {static_cast<std::size_t>(points.n), machines});
       },
-      "points"_a, "support"_a, "dual"_a.noconvert(), "kernel"_a, "threads"_a);
+      "points"_a, "support"_a, "dual"_a.noconvert(), nb::kw_only(), "kernel"_a, "threads"_a);
+
+  nb::class_<Walk>(m, "Walk").def(
+      "__init__",
+      [](Walk* self, Matrix<std::int8_t> sign, Vector<double> weight, std::vector<std::uint64_t> seeds, double eta,
+         bool fit_intercept,
+         bool shuffle) { new (self) Walk{sign, weight, std::move(seeds), eta, fit_intercept, shuffle}; },
+      nb::kw_only(), "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
+  nb::class_<WalkStanding>(m, "WalkStanding")
+      .def_ro("separated", &WalkStanding::separated)
+      .def_ro("stalled", &WalkStanding::stalled)
+      .def_ro("passes", &WalkStanding::passes)
+      .def_ro("mistakes", &WalkStanding::mistakes)
+      .def_ro("pass_mistakes", &WalkStanding::pass_mistakes);
+  nb::class_<PerceptronState>(m, "PerceptronState")
+      .def_ro("w", &PerceptronState::w, kShared)
+      .def_ro("b", &PerceptronState::b)
+      .def_ro("alpha", &PerceptronState::alpha, kShared)
+      .def_ro("steps", &PerceptronState::steps)
+      .def_ro("lag_w", &PerceptronState::lag_w, kShared)
+      .def_ro("lag_b", &PerceptronState::lag_b)
+      .def_ro("prototypes", &PerceptronState::prototypes, kShared)
+      .def_ro("times", &PerceptronState::times, kShared)
+      .def_ro("makers", &PerceptronState::makers, kShared);
+  nb::enum_<Variant>(m, "Variant")
+      .value("last", Variant::last)
+      .value("averaged", Variant::averaged)
+      .value("voted", Variant::voted);
 
   nb::class_<BoundPerceptron>(m, "Perceptron")
-      .def(nb::init<Points, Matrix<std::int8_t>, Vector<double>, std::vector<std::uint64_t>, double, bool, bool, int,
-                    std::int64_t, double, std::int64_t>(),
-           "points"_a, "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a,
-           "variant"_a, "patience"_a, "tolerance"_a, "kept_bytes"_a)
+      .def(nb::init<Points, const Walk&, Variant, std::int64_t, double, std::int64_t>(), "points"_a, "walk"_a,
+           nb::kw_only(), "variant"_a, "patience"_a, "tolerance"_a, "kept_bytes"_a)
       .def("run", &BoundPerceptron::run, "max_passes"_a, "seconds"_a, "threads"_a)
       .def("start_from", &BoundPerceptron::start_from, "machine"_a, "w"_a.noconvert(), "b"_a)
-      .def("standing", [](const BoundPerceptron& p, std::size_t k) { return standing(p.machines().at(k)); })
-      .def("out_of_room", [](const BoundPerceptron& p, std::size_t k) { return p.machines().at(k).out_of_room; })
+      .def(
+          "standing", [](const BoundPerceptron& p, std::size_t k) { return standing(p.machines().at(k)); }, "machine"_a)
+      .def(
+          "out_of_room", [](const BoundPerceptron& p, std::size_t k) { return p.machines().at(k).out_of_room; },
+          "machine"_a)
       .def("state", &perceptron_state, "machine"_a);
 
   bind_kernel_perceptron<float>(m, "KernelPerceptron32");
   bind_kernel_perceptron<double>(m, "KernelPerceptron64");
-  m.def("kernel_perceptron_on_points", &kernel_perceptron_on_points, "points"_a, "kernel"_a, "cache_bytes"_a,
-        "threads"_a, "sign"_a.noconvert(), "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
-  m.def("kernel_perceptron_on_gram", &kernel_perceptron_on_gram<float>, "gram"_a.noconvert(), "sign"_a.noconvert(),
-        "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
-  m.def("kernel_perceptron_on_gram", &kernel_perceptron_on_gram<double>, "gram"_a.noconvert(), "sign"_a.noconvert(),
-        "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
-  m.def("kernel_perceptron_on_supply", &kernel_perceptron_on_supply, "n"_a, "cache_bytes"_a, "sign"_a.noconvert(),
-        "weight"_a.noconvert(), "seeds"_a, "eta"_a, "fit_intercept"_a, "shuffle"_a);
+  m.def("kernel_perceptron_on_points", &kernel_perceptron_on_points, "points"_a, "walk"_a, nb::kw_only(), "kernel"_a,
+        "cache_bytes"_a, "threads"_a);
+  m.def("kernel_perceptron_on_gram", &kernel_perceptron_on_gram<float>, "gram"_a.noconvert(), "walk"_a);
+  m.def("kernel_perceptron_on_gram", &kernel_perceptron_on_gram<double>, "gram"_a.noconvert(), "walk"_a);
+  m.def("kernel_perceptron_on_supply", &kernel_perceptron_on_supply, "n"_a, "walk"_a, nb::kw_only(), "cache_bytes"_a);
 
   bind_svm(m);
   bind_boost(m);

@@ -1,9 +1,13 @@
 // Support vector machines for Python: one resumable set of machines for every dual.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind/arrays.hpp"
 #include "kernel/duplicates.hpp"
 #include "svm/dual_set.hpp"
+#include "svm/ladder_solver.hpp"
 #include "svm/leave_one_out.hpp"
 #include "svm/search.hpp"
 
@@ -46,21 +50,23 @@ void check_settings(double tol, std::int64_t working_set, int threads) {
   require(tol >= 0 && working_set >= 2 && threads >= 1, "tol, working_set or threads is out of its range");
 }
 
-// On points: kernel values computed from them. `precision`: 1 float, 2 double, 0 float and then double if need be.
-std::unique_ptr<BoundDuals> duals_on_points(const Points& points, nb::tuple kernel, int precision, double tol,
+// Of kernel values; `any`: float, and then double if need be.
+enum class Precision { any, single, twice };
+
+// On points: kernel values computed from them.
+std::unique_ptr<BoundDuals> duals_on_points(const Points& points, KernelSpec spec, Precision precision, double tol,
                                             double hulls_meet, std::int64_t cache_bytes, std::int64_t working_set,
                                             int threads, bool shrinking) {
   check_settings(tol, working_set, threads);
-  const KernelSpec spec = kernel_spec(kernel);
   const AnyRows rows = points.rows;
   const Blas<float> single = borrowed_blas<float>();
   const Blas<double> twice = borrowed_blas<double>();
   KernelSource source;
-  if (precision != 2)
+  if (precision != Precision::twice)
     source.single = [=](std::vector<std::int64_t> chosen, int inner) {
       return gram_of_points<float>(rows, std::move(chosen), spec, single, twice, inner);
     };
-  if (precision != 1)
+  if (precision != Precision::single)
     source.twice = [=](std::vector<std::int64_t> chosen, int inner) {
       return gram_of_points<double>(rows, std::move(chosen), spec, twice, twice, inner);
     };
@@ -107,25 +113,30 @@ void add_dual(BoundDuals& duals, Vector<std::int8_t> y, Vector<double> p, Vector
   duals.set->add(std::move(dual), std::move(rungs));
 }
 
-nb::dict state_of(BoundDuals& duals, std::int64_t k, std::int64_t rung) {
+struct BoundState {
+  Array<double> alpha, v;
+  bool is_v_known;
+  double violation, objective;
+  std::int64_t steps, rows_computed;
+  Ending ending;
+};
+
+BoundState state_of(BoundDuals& duals, std::int64_t k, std::int64_t rung) {
   require(k >= 0 && k < duals.set->size() && rung >= 0, "there is no such machine");
   MachineState state;
   {
     nb::gil_scoped_release unlocked;
     state = duals.set->state(k, rung);
   }
-  nb::dict out;
-  out["alpha"] = to_numpy(state.alpha);
-  out["v"] = to_numpy(state.v);
-  out["is_v_known"] = state.is_v_known;
-  out["violation"] = state.violation;
-  out["objective"] = state.objective;
-  out["steps"] = state.steps;
-  out["rounds"] = state.rounds;
-  out["rows_computed"] = state.rows_computed;
-  out["ending"] = static_cast<int>(state.ending);
-  out["is_double"] = state.is_double;
-  return out;
+  const std::size_t m = state.alpha.size(), of_v = state.v.size();
+  return {to_numpy(std::move(state.alpha), {m}),
+          to_numpy(std::move(state.v), {of_v}),
+          state.is_v_known,
+          state.violation,
+          state.objective,
+          state.steps,
+          state.rows_computed,
+          state.ending};
 }
 
 // ---- searches
@@ -181,11 +192,9 @@ std::unique_ptr<BoundSearch> search_of(nb::object owner, std::int64_t n, std::in
 }
 
 // `by_products`: the kernels are Gaussian, and may be made of inner products that are computed once.
-std::unique_ptr<BoundSearch> search_on_points(const Points& points, nb::list kernels, bool by_products, bool is_double,
-                                              double tol, std::int64_t working_set, int threads,
+std::unique_ptr<BoundSearch> search_on_points(const Points& points, std::vector<KernelSpec> specs, bool by_products,
+                                              bool is_double, double tol, std::int64_t working_set, int threads,
                                               std::int64_t max_steps) {
-  std::vector<KernelSpec> specs;
-  for (const auto& kernel : kernels) specs.push_back(kernel_spec(nb::cast<nb::tuple>(kernel)));
   auto search = search_of(nb::cast(points.owner), points.n, static_cast<std::int64_t>(specs.size()), tol, working_set,
                           threads, max_steps);
   if (by_products)
@@ -250,30 +259,34 @@ void add_unit(BoundSearch& search, std::int64_t kernel, std::int64_t fold, doubl
   search.units.push_back({kernel, fold, shift, copy_of(C)});
 }
 
-nb::object take_unit(BoundSearch& search, std::int64_t unit) {
+struct UnitState {
+  Array<double> values;              // (C, machines, held out)
+  Array<double> violation, seconds;  // (C, machines)
+  Array<std::int64_t> support;
+  Array<bool> is_converged;
+};
+
+// None while the unit is at work.
+std::optional<UnitState> take_unit(BoundSearch& search, std::int64_t unit) {
   require(search.is_running() && unit >= 0 && unit < static_cast<std::int64_t>(search.units.size()),
           "there is no such unit");
-  if (!search.with([&](auto& known) { return known.has_ended(unit); })) return nb::none();
+  if (!search.with([&](auto& known) { return known.has_ended(unit); })) return std::nullopt;
   UnitResult result = search.with([&](auto& known) { return known.take(unit); });
   const std::size_t n_C = search.units[static_cast<std::size_t>(unit)].C.size();
   const std::size_t machines = n_C > 0 ? result.cells.size() / n_C : 0;
   const std::size_t held = result.cells.empty() ? 0 : result.values.size() / result.cells.size();
   std::vector<double> violation, seconds;
   std::vector<std::int64_t> support;
-  std::vector<std::uint8_t> is_converged;
+  const auto is_converged = std::make_unique<bool[]>(result.cells.size());
   for (const SearchCell& cell : result.cells) {
     violation.push_back(cell.violation);
     seconds.push_back(cell.seconds);
     support.push_back(cell.support);
-    is_converged.push_back(cell.ending == BlockEnding::converged);
+    is_converged[violation.size() - 1] = cell.ending == BlockEnding::converged;
   }
-  nb::dict out;
-  out["values"] = to_numpy(std::move(result.values), {n_C, machines, held});
-  out["violation"] = to_numpy(violation.data(), {n_C, machines});
-  out["seconds"] = to_numpy(seconds.data(), {n_C, machines});
-  out["support"] = to_numpy(support.data(), {n_C, machines});
-  out["is_converged"] = to_numpy(is_converged.data(), {n_C, machines});
-  return out;
+  return UnitState{to_numpy(std::move(result.values), {n_C, machines, held}),
+                   to_numpy(violation.data(), {n_C, machines}), to_numpy(seconds.data(), {n_C, machines}),
+                   to_numpy(support.data(), {n_C, machines}), to_numpy<bool>(is_converged.get(), {n_C, machines})};
 }
 
 // ---- leave one out
@@ -285,11 +298,13 @@ struct BoundLeaveOneOut {
   std::unique_ptr<LeaveOneOut<T>> solver;
 };
 
+using AnyLeaveOneOut =
+    std::variant<std::unique_ptr<BoundLeaveOneOut<float>>, std::unique_ptr<BoundLeaveOneOut<double>>>;
+
 template <class T>
-std::unique_ptr<BoundLeaveOneOut<T>> leave_one_out_on_gram(Matrix<T> gram, Vector<std::int8_t> y, Vector<double> p,
-                                                           Vector<double> upper, Vector<double> alpha,
-                                                           Vector<std::int64_t> point, double tol,
-                                                           std::int64_t max_steps, int threads) {
+AnyLeaveOneOut leave_one_out_on_gram(Matrix<T> gram, Vector<std::int8_t> y, Vector<double> p, Vector<double> upper,
+                                     Vector<double> alpha, Vector<std::int64_t> point, double tol,
+                                     std::int64_t max_steps, int threads) {
   require(gram.shape(0) == gram.shape(1), "a Gram matrix must be square");
   const auto n = static_cast<std::int64_t>(gram.shape(0));
   Dual dual = dual_of(y, p, upper, alpha, point, n);
@@ -315,14 +330,14 @@ void bind_leave_one_out(nb::module_& m, const char* name) {
       .def("carriers", [](const BoundLeaveOneOut<T>& bound) { return to_numpy(bound.solver->carriers()); })
       .def("values", [](const BoundLeaveOneOut<T>& bound) { return to_numpy(bound.solver->values()); })
       .def("is_converged", [](const BoundLeaveOneOut<T>& bound) { return to_numpy(bound.solver->is_converged()); });
-  m.def("leave_one_out_on_gram", &leave_one_out_on_gram<T>, "gram"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(),
-        "upper"_a.noconvert(), "alpha"_a.noconvert(), "point"_a.noconvert(), "tol"_a, "max_steps"_a, "threads"_a);
+  m.def("leave_one_out_on_gram", &leave_one_out_on_gram<T>, "gram"_a.noconvert(), nb::kw_only(), "y"_a.noconvert(),
+        "p"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(), "point"_a.noconvert(), "tol"_a, "max_steps"_a,
+        "threads"_a);
 }
 
 // K(x_i, x_j) of all points, in T.
 template <class T>
-nb::ndarray<nb::numpy, T> gram_matrix(const Points& points, nb::tuple kernel, int threads) {
-  const KernelSpec spec = kernel_spec(kernel);
+Array<T> gram_matrix(const Points& points, KernelSpec spec, int threads) {
   const std::int64_t n = points.n;
   const AnyRows rows = points.rows;
   auto values = std::unique_ptr<T[]>(new T[static_cast<std::size_t>(n * n)]);
@@ -335,7 +350,7 @@ nb::ndarray<nb::numpy, T> gram_matrix(const Points& points, nb::tuple kernel, in
   }
   nb::capsule owner(values.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
   const std::size_t shape[2] = {static_cast<std::size_t>(n), static_cast<std::size_t>(n)};
-  return nb::ndarray<nb::numpy, T>(values.release(), 2, shape, owner);
+  return Array<T>(values.release(), 2, shape, owner);
 }
 
 }  // namespace
@@ -345,10 +360,16 @@ void bind_svm(nb::module_& m) {
   bind_leave_one_out<double>(m, "LeaveOneOutDouble");
   m.def("gram_matrix_float", &gram_matrix<float>, "points"_a, "kernel"_a, "threads"_a);
   m.def("gram_matrix_double", &gram_matrix<double>, "points"_a, "kernel"_a, "threads"_a);
+  nb::class_<UnitState>(m, "UnitState")
+      .def_ro("values", &UnitState::values, kShared)
+      .def_ro("violation", &UnitState::violation, kShared)
+      .def_ro("seconds", &UnitState::seconds, kShared)
+      .def_ro("support", &UnitState::support, kShared)
+      .def_ro("is_converged", &UnitState::is_converged, kShared);
   nb::class_<BoundSearch>(m, "Search")
-      .def("add_ladder", &add_ladder, "y"_a.noconvert(), "p"_a.noconvert(), "point"_a.noconvert())
-      .def("add_fold", &add_fold, "weight"_a.noconvert(), "held_out"_a.noconvert())
-      .def("add_unit", &add_unit, "kernel"_a, "fold"_a, "shift"_a, "C"_a.noconvert())
+      .def("add_ladder", &add_ladder, nb::kw_only(), "y"_a.noconvert(), "p"_a.noconvert(), "point"_a.noconvert())
+      .def("add_fold", &add_fold, nb::kw_only(), "weight"_a.noconvert(), "held_out"_a.noconvert())
+      .def("add_unit", &add_unit, nb::kw_only(), "kernel"_a, "fold"_a, "shift"_a, "C"_a.noconvert())
       .def(
           "run",
           [](BoundSearch& search, double seconds) {
@@ -361,15 +382,34 @@ void bind_svm(nb::module_& m) {
                      return search.is_running() ? search.with([](auto& known) { return known.solved(); }) : 0;
                    })
       .def("take", &take_unit, "unit"_a);
-  m.def("search_on_points", &search_on_points, "points"_a, "kernels"_a, "by_products"_a, "is_double"_a, "tol"_a,
-        "working_set"_a, "threads"_a, "max_steps"_a);
-  m.def("search_on_gram", &search_on_gram<float>, "gram"_a.noconvert(), "tol"_a, "working_set"_a, "threads"_a,
-        "max_steps"_a);
-  m.def("search_on_gram", &search_on_gram<double>, "gram"_a.noconvert(), "tol"_a, "working_set"_a, "threads"_a,
-        "max_steps"_a);
+  m.attr("TILE") = LadderSolver<float>::kTile;  // machines of so many variables have a copy of their kernel values
+  m.def("search_on_points", &search_on_points, "points"_a, nb::kw_only(), "kernels"_a, "by_products"_a, "is_double"_a,
+        "tol"_a, "working_set"_a, "threads"_a, "max_steps"_a);
+  m.def("search_on_gram", &search_on_gram<float>, "gram"_a.noconvert(), nb::kw_only(), "tol"_a, "working_set"_a,
+        "threads"_a, "max_steps"_a);
+  m.def("search_on_gram", &search_on_gram<double>, "gram"_a.noconvert(), nb::kw_only(), "tol"_a, "working_set"_a,
+        "threads"_a, "max_steps"_a);
+  m.attr("MOST_OF_THEM") = kMostOfThem;
+  nb::enum_<Precision>(m, "Precision")
+      .value("auto", Precision::any)
+      .value("single", Precision::single)
+      .value("double", Precision::twice);
+  nb::enum_<Ending>(m, "DualEnding")
+      .value("running", Ending::running)
+      .value("converged", Ending::converged)
+      .value("imprecise", Ending::imprecise);
+  nb::class_<BoundState>(m, "DualState")
+      .def_ro("alpha", &BoundState::alpha, kShared)
+      .def_ro("v", &BoundState::v, kShared)
+      .def_ro("is_v_known", &BoundState::is_v_known)
+      .def_ro("violation", &BoundState::violation)
+      .def_ro("objective", &BoundState::objective)
+      .def_ro("steps", &BoundState::steps)
+      .def_ro("rows_computed", &BoundState::rows_computed)
+      .def_ro("ending", &BoundState::ending);
   nb::class_<BoundDuals>(m, "Duals")
-      .def("add", &add_dual, "y"_a.noconvert(), "p"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(),
-           "point"_a.noconvert(), "by_sign"_a, "hulls"_a, "uppers"_a.noconvert())
+      .def("add", &add_dual, nb::kw_only(), "y"_a.noconvert(), "p"_a.noconvert(), "upper"_a.noconvert(),
+           "alpha"_a.noconvert(), "point"_a.noconvert(), "by_sign"_a, "hulls"_a, "uppers"_a.noconvert())
       .def(
           "run",
           [](BoundDuals& duals, std::int64_t max_steps, double seconds) {
@@ -394,12 +434,12 @@ void bind_svm(nb::module_& m) {
           },
           "machine"_a)
       .def("state", &state_of, "machine"_a, "rung"_a = 0);
-  m.def("duals_on_points", &duals_on_points, "points"_a, "kernel"_a, "precision"_a, "tol"_a, "hulls_meet"_a,
+  m.def("duals_on_points", &duals_on_points, "points"_a, nb::kw_only(), "kernel"_a, "precision"_a, "tol"_a,
+        "hulls_meet"_a, "cache_bytes"_a, "working_set"_a, "threads"_a, "shrinking"_a);
+  m.def("duals_on_gram", &duals_on_gram<float>, "gram"_a.noconvert(), nb::kw_only(), "tol"_a, "hulls_meet"_a,
         "cache_bytes"_a, "working_set"_a, "threads"_a, "shrinking"_a);
-  m.def("duals_on_gram", &duals_on_gram<float>, "gram"_a.noconvert(), "tol"_a, "hulls_meet"_a, "cache_bytes"_a,
-        "working_set"_a, "threads"_a, "shrinking"_a);
-  m.def("duals_on_gram", &duals_on_gram<double>, "gram"_a.noconvert(), "tol"_a, "hulls_meet"_a, "cache_bytes"_a,
-        "working_set"_a, "threads"_a, "shrinking"_a);
+  m.def("duals_on_gram", &duals_on_gram<double>, "gram"_a.noconvert(), nb::kw_only(), "tol"_a, "hulls_meet"_a,
+        "cache_bytes"_a, "working_set"_a, "threads"_a, "shrinking"_a);
 }
 
 }  // namespace margrove

@@ -1,10 +1,13 @@
 // Trees: columns of any kind in, the arrays of model.py out.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind/arrays.hpp"
 #include "bind/growing.hpp"
 #include "tree/apply.hpp"
 #include "tree/column_tests.hpp"
+#include "tree/fitted.hpp"
 
 using namespace nanobind::literals;
 
@@ -15,14 +18,11 @@ using tree::Column;
 
 class BoundGrower {
  public:
-  BoundGrower(nb::list columns, std::int64_t n, Vector<std::int32_t> label, int n_classes, Vector<double> number,
-              Vector<double> weight, int criterion, nb::dict growth, nb::object sorted, int threads)
-      : owners_(nb::make_tuple(columns, label, number, weight, sorted)),
-        n_classes_(static_cast<std::size_t>(n_classes)) {
+  BoundGrower(Columns columns, std::int64_t n, Vector<std::int32_t> label, int n_classes, Vector<double> number,
+              Vector<double> weight, const GivenGrowth& growth, const SortedColumns* sorted, int threads)
+      : owners_(nb::make_tuple(columns, label, number, weight)), n_classes_(static_cast<std::size_t>(n_classes)) {
     grower_ = grower_of(
-        columns,
-        {n, span_of(label), n_classes, span_of(number), span_of(weight), criterion, growth, sorted_of(sorted), threads},
-        false);
+        columns, {n, span_of(label), n_classes, span_of(number), span_of(weight), growth, sorted, threads}, false);
   }
 
   bool run(double seconds) {
@@ -31,7 +31,7 @@ class BoundGrower {
   }
   std::int64_t rows_settled() const { return grower_->rows_settled(); }
 
-  nb::dict take() {
+  TreeArrays take() {
     std::vector<tree::Node> nodes;
     {
       nb::gil_scoped_release unlocked;
@@ -46,25 +46,17 @@ class BoundGrower {
   std::unique_ptr<tree::Growing> grower_;
 };
 
-// The deciding arrays of a tree: (feature, threshold, child_start, child, level_start, level_branch, missing_branch,
-// default_branch), looked through so that no row can leave them.
-struct BoundTree {
+// The arrays that send rows down a tree, or several one behind the other, looked through so that no row can leave them.
+struct BoundTrees {
   Vector<std::int32_t> feature;
   Vector<double> threshold;
   Vector<std::int32_t> child_start, child;
   Vector<std::int64_t> level_start;
   Vector<std::int32_t> level_branch, missing_branch, default_branch;
 
-  // Of one tree, or of several one behind the other.
-  explicit BoundTree(const nb::tuple& given, std::size_t n_trees = 1)
-      : feature(nb::cast<Vector<std::int32_t>>(given[0])),
-        threshold(nb::cast<Vector<double>>(given[1])),
-        child_start(nb::cast<Vector<std::int32_t>>(given[2])),
-        child(nb::cast<Vector<std::int32_t>>(given[3])),
-        level_start(nb::cast<Vector<std::int64_t>>(given[4])),
-        level_branch(nb::cast<Vector<std::int32_t>>(given[5])),
-        missing_branch(nb::cast<Vector<std::int32_t>>(given[6])),
-        default_branch(nb::cast<Vector<std::int32_t>>(given[7])) {
+  std::size_t n_trees;
+
+  void check() const {
     const std::size_t m = feature.size();
     require(m >= n_trees && threshold.size() == m && missing_branch.size() == m && default_branch.size() == m &&
                 child_start.size() == m + 1 && level_start.size() == m + 1 && child.size() == m - n_trees,
@@ -111,8 +103,8 @@ struct BoundTree {
   }
 };
 
-nb::ndarray<nb::numpy, std::int32_t> apply_tree_to_rows(nb::tuple given, const Points& points, int threads) {
-  const BoundTree bound(given);
+Array<std::int32_t> apply_tree_to_rows(const BoundTrees& bound, const Points& points, int threads) {
+  require(bound.n_trees == 1, "rows go down one tree");
   bound.require_columns(points.d);
   std::vector<std::int32_t> leaf(static_cast<std::size_t>(points.n));
   {
@@ -123,9 +115,9 @@ nb::ndarray<nb::numpy, std::int32_t> apply_tree_to_rows(nb::tuple given, const P
   return to_numpy(std::move(leaf), {n});
 }
 
-nb::ndarray<nb::numpy, std::int32_t> apply_tree_to_columns(nb::tuple given, nb::list columns, std::int64_t n,
-                                                           int threads) {
-  const BoundTree bound(given);
+Array<std::int32_t> apply_tree_to_columns(const BoundTrees& bound, const Columns& columns, std::int64_t n,
+                                          int threads) {
+  require(bound.n_trees == 1, "rows go down one tree");
   const std::vector<Column> views = columns_of(columns, n);
   bound.require_columns(static_cast<std::int64_t>(views.size()));
   bound.require_tests(views);
@@ -140,21 +132,18 @@ nb::ndarray<nb::numpy, std::int32_t> apply_tree_to_columns(nb::tuple given, nb::
 
 // Trees that vote: the arrays of a grove beside those of its trees.
 struct BoundGrove {
+  const BoundTrees& trees;
   Vector<std::int64_t> start;
   Vector<std::int32_t> label;
   Vector<double> vote;
-  BoundTree trees;
   std::size_t n_classes;
 
-  BoundGrove(const nb::tuple& given, Vector<std::int64_t> start_of, Vector<std::int32_t> label_of, Vector<double> votes,
-             int k)
-      : start(start_of),
-        label(label_of),
-        vote(votes),
-        trees(given, votes.size()),
-        n_classes(static_cast<std::size_t>(k)) {
+  BoundGrove(const BoundTrees& given, Vector<std::int64_t> start_of, Vector<std::int32_t> label_of,
+             Vector<double> votes, int k)
+      : trees(given), start(start_of), label(label_of), vote(votes), n_classes(static_cast<std::size_t>(k)) {
     const auto m = static_cast<std::int64_t>(trees.feature.size());
-    require(k > 0 && start.size() == vote.size() + 1 && static_cast<std::int64_t>(label.size()) == m,
+    require(k > 0 && vote.size() == trees.n_trees && start.size() == vote.size() + 1 &&
+                static_cast<std::int64_t>(label.size()) == m,
             "the arrays of the grove disagree in length");
     for (std::size_t t = 0; t < vote.size(); ++t)
       require(start.data()[t] >= 0 && start.data()[t] < m, "a tree begins outside the grove");
@@ -164,8 +153,8 @@ struct BoundGrove {
   tree::GroveView view() const { return {trees.view(), span_of(start), span_of(label), span_of(vote), n_classes}; }
 };
 
-nb::ndarray<nb::numpy, double> votes_of_rows(nb::tuple trees, Vector<std::int64_t> start, Vector<std::int32_t> label,
-                                             Vector<double> vote, int n_classes, const Points& points, int threads) {
+Array<double> votes_of_rows(const BoundTrees& trees, const Points& points, Vector<std::int64_t> start,
+                            Vector<std::int32_t> label, Vector<double> vote, int n_classes, int threads) {
   const BoundGrove bound(trees, start, label, vote, n_classes);
   bound.trees.require_columns(points.d);
   std::vector<double> votes(static_cast<std::size_t>(points.n) * bound.n_classes);
@@ -176,9 +165,9 @@ nb::ndarray<nb::numpy, double> votes_of_rows(nb::tuple trees, Vector<std::int64_
   return to_numpy(std::move(votes), {static_cast<std::size_t>(points.n), bound.n_classes});
 }
 
-nb::ndarray<nb::numpy, double> votes_of_columns(nb::tuple trees, Vector<std::int64_t> start, Vector<std::int32_t> label,
-                                                Vector<double> vote, int n_classes, nb::list columns, std::int64_t n,
-                                                int threads) {
+Array<double> votes_of_columns(const BoundTrees& trees, const Columns& columns, std::int64_t n,
+                               Vector<std::int64_t> start, Vector<std::int32_t> label, Vector<double> vote,
+                               int n_classes, int threads) {
   const BoundGrove bound(trees, start, label, vote, n_classes);
   const std::vector<Column> views = columns_of(columns, n);
   bound.trees.require_columns(static_cast<std::int64_t>(views.size()));
@@ -192,11 +181,11 @@ nb::ndarray<nb::numpy, double> votes_of_columns(nb::tuple trees, Vector<std::int
 }
 
 // (n_tests, threshold, start, value): column j's branches are the rows start[j] .. start[j + 1] of value.
-nb::tuple best_column_tests(nb::list columns, std::int64_t n, Vector<std::int32_t> label, int n_classes,
-                            Vector<double> weight, int criterion, int fitted, int n_bins, int threads) {
+std::tuple<Array<double>, Array<double>, Array<std::int64_t>, Array<double>> best_column_tests(
+    const Columns& columns, std::int64_t n, Vector<std::int32_t> label, int n_classes, Vector<double> weight,
+    tree::Criterion criterion, tree::Thresholds thresholds, int n_bins, int threads) {
   require(n > 0 && n < (std::int64_t{1} << 31), "a tree takes 1 to 2^31 - 1 rows");
-  require(criterion >= 0 && criterion <= static_cast<int>(tree::Criterion::error), "unknown criterion");
-  require(fitted >= 0 && fitted <= 2, "unknown thresholds");
+  require(tree::is_of_classes(criterion), "the criterion must be of classes");
   require(n_classes > 0 && static_cast<std::int64_t>(label.size()) == n, "the target must be (n)");
   require(weight.size() == 0 || static_cast<std::int64_t>(weight.size()) == n, "weight must be (n) or empty");
   for (std::size_t i = 0; i < label.size(); ++i)
@@ -204,9 +193,9 @@ nb::tuple best_column_tests(nb::list columns, std::int64_t n, Vector<std::int32_
   const std::vector<Column> views = columns_of(columns, n);
   require_codes(views, n);
   tree::ScanRules rules;
-  rules.measure = {static_cast<tree::Criterion>(criterion), n_classes, 0.0};
+  rules.measure = {criterion, n_classes, 0.0};
   rules.weight = span_of(weight);
-  rules.thresholds = static_cast<tree::Thresholds>(fitted);
+  rules.thresholds = thresholds;
   std::vector<tree::ColumnTest> tests;
   {
     nb::gil_scoped_release unlocked;
@@ -222,33 +211,118 @@ nb::tuple best_column_tests(nb::list columns, std::int64_t n, Vector<std::int32_
     start[j + 1] = static_cast<std::int64_t>(value.size() / width);
   }
   const std::size_t branches = value.size() / width;
-  return nb::make_tuple(to_numpy(std::move(n_tests), {d}), to_numpy(std::move(threshold), {d}),
-                        to_numpy(std::move(start), {d + 1}), to_numpy(std::move(value), {branches, width}));
+  return {to_numpy(std::move(n_tests), {d}), to_numpy(std::move(threshold), {d}), to_numpy(std::move(start), {d + 1}),
+          to_numpy(std::move(value), {branches, width})};
+}
+
+}  // namespace
+
+namespace {
+
+void bind_growth(nb::module_& m) {
+  nb::enum_<tree::Test>(m, "Test")
+      .value("threshold", tree::Test::threshold)
+      .value("intervals", tree::Test::intervals)
+      .value("multiway", tree::Test::multiway)
+      .value("subset", tree::Test::subset)
+      .value("one_vs_rest", tree::Test::one_vs_rest);
+  nb::class_<GivenColumn>(m, "Column")
+      .def(
+          "__init__",
+          [](GivenColumn* self, tree::Test test, int monotone, decltype(GivenColumn::cells) cells, std::int64_t n_codes,
+             Vector<double> cuts, std::optional<Vector<std::int32_t>> rows) {
+            new (self) GivenColumn{test, monotone, std::move(cells), n_codes, std::move(cuts), std::move(rows)};
+          },
+          nb::kw_only(), "test"_a, "monotone"_a, "cells"_a.noconvert(), "n_codes"_a, "cuts"_a, "rows"_a.none());
+  nb::enum_<tree::Criterion>(m, "Criterion")
+      .value("gini", tree::Criterion::gini)
+      .value("entropy", tree::Criterion::entropy)
+      .value("error", tree::Criterion::error)
+      .value("squared_error", tree::Criterion::squared_error)
+      .value("gaussian_entropy", tree::Criterion::gaussian_entropy)
+      .value("absolute_error", tree::Criterion::absolute_error);
+  nb::enum_<tree::SplitScore>(m, "SplitScore")
+      .value("gain", tree::SplitScore::gain)
+      .value("gain_ratio", tree::SplitScore::gain_ratio)
+      .value("skew_adjusted", tree::SplitScore::skew_adjusted);
+  nb::enum_<tree::Thresholds>(m, "Thresholds")
+      .value("every", tree::Thresholds::every)
+      .value("gaussian", tree::Thresholds::gaussian)
+      .value("logistic", tree::Thresholds::logistic);
+  nb::class_<GivenGrowth>(m, "Growth")
+      .def(
+          "__init__",
+          [](GivenGrowth* self, tree::Criterion criterion, tree::SplitScore split_score, tree::Thresholds thresholds,
+             double variance_floor, std::optional<std::int64_t> max_depth, std::int64_t min_samples_split,
+             std::int64_t min_samples_leaf, double min_weight_leaf, std::optional<std::int64_t> max_leaf_nodes,
+             std::optional<std::int64_t> max_features, double min_impurity_decrease, double min_gain, double majority,
+             double complexity, int n_bins, std::optional<std::uint64_t> seed) {
+            new (self) GivenGrowth{criterion,
+                                   split_score,
+                                   thresholds,
+                                   variance_floor,
+                                   max_depth,
+                                   min_samples_split,
+                                   min_samples_leaf,
+                                   min_weight_leaf,
+                                   max_leaf_nodes,
+                                   max_features,
+                                   min_impurity_decrease,
+                                   min_gain,
+                                   majority,
+                                   complexity,
+                                   n_bins,
+                                   seed};
+          },
+          nb::kw_only(), "criterion"_a, "split_score"_a, "thresholds"_a, "variance_floor"_a, "max_depth"_a.none(),
+          "min_samples_split"_a, "min_samples_leaf"_a, "min_weight_leaf"_a, "max_leaf_nodes"_a.none(),
+          "max_features"_a.none(), "min_impurity_decrease"_a, "min_gain"_a, "majority"_a, "complexity"_a, "n_bins"_a,
+          "seed"_a.none());
 }
 
 }  // namespace
 
 void bind_tree(nb::module_& m) {
+  // The same numbers stand in Python, where the reference and the certificates need them; a test compares.
+  m.attr("EQUAL_GAIN") = tree::kEqualGain;
+  m.attr("LEAST_LEVEL") = tree::kLeastLevel;
+  m.attr("VARIANCE_FLOOR") = tree::kVarianceFloor;
+  m.attr("RIDGE") = tree::kRidge;
+  m.attr("NUDGE") = tree::kNudge;
+  bind_growth(m);
   nb::class_<SortedColumns>(m, "SortedColumns")
-      .def(nb::init<nb::list, std::int64_t, int, bool, int>(), "columns"_a, "n"_a, "n_bins"_a, "may_leave_out"_a,
-           "threads"_a)
+      .def(nb::init<Columns, std::int64_t, int, bool, int>(), "columns"_a, nb::kw_only(), "n"_a, "n_bins"_a,
+           "may_leave_out"_a, "threads"_a)
       .def("run", &SortedColumns::run, "seconds"_a);
   nb::class_<BoundGrower>(m, "TreeGrower")
-      .def(nb::init<nb::list, std::int64_t, Vector<std::int32_t>, int, Vector<double>, Vector<double>, int, nb::dict,
-                    nb::object, int>(),
-           "columns"_a, "n"_a, "label"_a, "n_classes"_a, "number"_a, "weight"_a, "criterion"_a, "growth"_a,
-           "sorted"_a.none(), "threads"_a)
+      .def(nb::init<Columns, std::int64_t, Vector<std::int32_t>, int, Vector<double>, Vector<double>,
+                    const GivenGrowth&, const SortedColumns*, int>(),
+           nb::keep_alive<1, 9>(), "columns"_a, nb::kw_only(), "n"_a, "label"_a, "n_classes"_a, "number"_a, "weight"_a,
+           "growth"_a, "sorted"_a.none(), "threads"_a)
       .def("run", &BoundGrower::run, "seconds"_a)
       .def("rows_settled", &BoundGrower::rows_settled)
       .def("take", &BoundGrower::take);
-  m.def("best_column_tests", &best_column_tests, "columns"_a, "n"_a, "label"_a, "n_classes"_a, "weight"_a,
-        "criterion"_a, "fitted"_a, "n_bins"_a, "threads"_a);
-  m.def("apply_tree_to_rows", &apply_tree_to_rows, "tree"_a, "points"_a, "threads"_a);
-  m.def("apply_tree_to_columns", &apply_tree_to_columns, "tree"_a, "columns"_a, "n"_a, "threads"_a);
-  m.def("votes_of_rows", &votes_of_rows, "trees"_a, "start"_a, "label"_a, "vote"_a, "n_classes"_a, "points"_a,
-        "threads"_a);
-  m.def("votes_of_columns", &votes_of_columns, "trees"_a, "start"_a, "label"_a, "vote"_a, "n_classes"_a, "columns"_a,
-        "n"_a, "threads"_a);
+  m.def("best_column_tests", &best_column_tests, "columns"_a, nb::kw_only(), "n"_a, "label"_a, "n_classes"_a,
+        "weight"_a, "criterion"_a, "thresholds"_a, "n_bins"_a, "threads"_a);
+  nb::class_<BoundTrees>(m, "Trees")
+      .def(
+          "__init__",
+          [](BoundTrees* self, Vector<std::int32_t> feature, Vector<double> threshold, Vector<std::int32_t> child_start,
+             Vector<std::int32_t> child, Vector<std::int64_t> level_start, Vector<std::int32_t> level_branch,
+             Vector<std::int32_t> missing_branch, Vector<std::int32_t> default_branch, std::size_t n_trees) {
+            BoundTrees trees{feature,      threshold,      child_start,    child,  level_start,
+                             level_branch, missing_branch, default_branch, n_trees};
+            trees.check();
+            new (self) BoundTrees(std::move(trees));
+          },
+          nb::kw_only(), "feature"_a, "threshold"_a, "child_start"_a, "child"_a, "level_start"_a, "level_branch"_a,
+          "missing_branch"_a, "default_branch"_a, "n_trees"_a);
+  m.def("apply_tree_to_rows", &apply_tree_to_rows, "tree"_a, "points"_a, nb::kw_only(), "threads"_a);
+  m.def("apply_tree_to_columns", &apply_tree_to_columns, "tree"_a, "columns"_a, nb::kw_only(), "n"_a, "threads"_a);
+  m.def("votes_of_rows", &votes_of_rows, "trees"_a, "points"_a, nb::kw_only(), "start"_a, "label"_a, "vote"_a,
+        "n_classes"_a, "threads"_a);
+  m.def("votes_of_columns", &votes_of_columns, "trees"_a, "columns"_a, nb::kw_only(), "n"_a, "start"_a, "label"_a,
+        "vote"_a, "n_classes"_a, "threads"_a);
 }
 
 }  // namespace margrove

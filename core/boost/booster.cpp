@@ -11,8 +11,6 @@
 namespace margrove::boost {
 namespace {
 
-constexpr double kLeastWeight = 1e-100;      // LEAST_WEIGHT of problem.py
-constexpr double kEqualVotes = 1e-12;        // EQUAL_VOTES
 constexpr double kRoundingOfChance = 1e-12;  // of an error
 
 // Sums are kept in eight parts, by the place of the row: the same on every machine, and all in flight at a time.

@@ -12,6 +12,9 @@
 
 namespace margrove::boost {
 
+constexpr double kLeastWeight = 1e-100;  // of a row, of one
+constexpr double kEqualVotes = 1e-12;    // sums of votes that differ by less, of all votes, are equal
+
 enum class End { none, all_rounds, perfect, chance, bound };
 
 struct Round {

@@ -43,11 +43,12 @@ inline double objective_of(const Dual& dual, const std::vector<double>& alpha, c
   return sum / 2;
 }
 
+constexpr double kMostOfThem = 0.7;  // of the variables with α > 0
+
 // Where a solve for bounds that are up to `most` times as large begins, as a multiple r of a solution α: where the
 // objective ½ r² αᵀQα + r pᵀα is least; but if most of those that carry it stand on their bounds they are likely to do
 // so again, and all grow with the bounds.
 inline double ray_for(const Dual& dual, const std::vector<double>& v, double most) {
-  constexpr double kMostOfThem = 0.7;
   double curve = 0, slope = 0, carriers = 0, bound = 0;
   for (std::size_t t = 0; t < v.size(); ++t) {
     if (dual.alpha[t] == 0) continue;

@@ -81,8 +81,9 @@ class LadderSolver {
   const SearchCell& cell() const { return cell_; }
   const Dual& dual() const { return state_.dual; }
 
- private:
   static constexpr std::int64_t kTile = 4096;  // variables of a machine that is solved in one tile
+
+ private:
   static constexpr std::int64_t kManySteps =
       512;  // variables: beyond, the products that a start on the bounds takes are dearer than steps
   static constexpr double kRounding = 1e-10;

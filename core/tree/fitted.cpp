@@ -7,9 +7,6 @@
 namespace margrove::tree {
 namespace {
 
-constexpr double kVarianceFloor = 1e-9;  // VARIANCE_FLOOR of problem.py
-constexpr double kRidge = 1e-3;          // RIDGE of thresholds.py
-constexpr double kNudge = 1e-9;          // NUDGE of thresholds.py
 constexpr double kFlat = 1e-12, kRounding = 1e-14;
 constexpr int kNewtonSteps = 100;
 

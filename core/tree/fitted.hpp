@@ -6,6 +6,10 @@
 
 namespace margrove::tree {
 
+constexpr double kVarianceFloor = 1e-9;  // of a standardised column: the least variance of a class
+constexpr double kRidge = 1e-3;          // on the slope of a standardised column
+constexpr double kNudge = 1e-9;          // of the column's deviation: a cut that falls on a value lies above it
+
 // Present cells of a node: a number, its class, its weight.
 struct Dot {
   double x;

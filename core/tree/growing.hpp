@@ -11,7 +11,7 @@
 
 namespace margrove::tree {
 
-constexpr double kEqualGain = 1e-12;  // EQUAL_GAIN of problem.py
+constexpr double kEqualGain = 1e-12;  // gains that differ by less, relative to the impurity, are equal
 constexpr double kNoFloor = -std::numeric_limits<double>::infinity();
 
 enum class SplitScore { gain, gain_ratio, skew_adjusted };

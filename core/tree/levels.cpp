@@ -174,9 +174,6 @@ void try_two(const ScanRules& rules, const NodeSums& node, const Levels& levels,
   for (std::size_t i = 0; i < count; ++i) found.branch[order[i]] = 0;
 }
 
-// Of the weight of a node, what a level is taken to weigh at least: LEAST_LEVEL of tree/association.py.
-constexpr double kLeastLevel = std::numeric_limits<double>::epsilon();
-
 // What all levels tell together: φ² of levels and classes, or the share of the numbers' variance between levels.
 LevelTable all_levels(const ScanRules& rules, const NodeSums& node, const Levels& levels) {
   LevelTable table{static_cast<double>(levels.size())};

@@ -33,6 +33,9 @@ struct NodeSums {
   double most = std::numeric_limits<double>::infinity();
 };
 
+// Of the weight of a node, what a level is taken to weigh at least.
+constexpr double kLeastLevel = std::numeric_limits<double>::epsilon();
+
 // Of a subset test: what all levels that occur in the node tell, whichever subset was chosen (tree/association.py).
 struct LevelTable {
   double n_levels = 0;  // 0: no subset test

@@ -93,14 +93,16 @@ def test_slices_of_time_change_nothing(rng):
 
     X, codes = blobs(rng, 12000, 20, 2, 3.0)
     sign = one_vs_rest_signs(codes, 2)
-    solvers = [core.Perceptron(points_of(X), sign, np.empty(0), [7], 1.0, True, True, 0, 0, 0.0, 0) for _ in range(2)]
+    walk = core.Walk(sign=sign, weight=np.empty(0), seeds=[7], eta=1.0, fit_intercept=True, shuffle=True)
+    rules = {"variant": core.Variant.last, "patience": 0, "tolerance": 0.0, "kept_bytes": 0}
+    solvers = [core.Perceptron(points_of(X), walk, **rules) for _ in range(2)]
     solvers[0].run(5, 60.0, 1)
     slices = 0
-    while solvers[1].standing(0)[2] < 5:
+    while solvers[1].standing(0).passes < 5:
         solvers[1].run(5, 0.0, 1)  # no time at all: one stretch of rows
         slices += 1
     assert slices > 5
-    np.testing.assert_array_equal(solvers[0].state(0)["w"], solvers[1].state(0)["w"])
+    np.testing.assert_array_equal(solvers[0].state(0).w, solvers[1].state(0).w)
 
 
 @pytest.mark.parametrize("name", NATIVE_KERNELS)

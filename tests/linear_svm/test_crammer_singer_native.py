@@ -232,14 +232,20 @@ def test_numbers_that_overflow_are_told(rng):
     assert solution.status is Status.NONFINITE
 
 
+def crammer_singer(points, codes, cost, beta, classes):
+    return core.CrammerSinger(
+        points, codes=codes, cost=cost, beta=beta, classes=classes, constant=1.0, tol=1e-4, max_passes=10, seed=0
+    )
+
+
 @pytest.mark.parametrize(("codes", "cost", "beta", "classes"), [(3, 4, 0, 2), (4, 3, 0, 2), (4, 4, 4, 2), (4, 4, 0, 1)])
 def test_the_core_refuses_arrays_that_disagree(codes, cost, beta, classes):
     points = core.dense_points(np.zeros((4, 2)))
     with pytest.raises(ValueError, match=r"must be"):
-        core.CrammerSinger(points, np.zeros(codes, np.int32), np.ones(cost), np.zeros(beta), classes, 1.0, 1e-4, 10, 0)
+        crammer_singer(points, np.zeros(codes, np.int32), np.ones(cost), np.zeros(beta), classes)
 
 
 def test_the_core_refuses_a_code_that_is_no_class():
     points = core.dense_points(np.zeros((1, 2)))
     with pytest.raises(ValueError, match="outside the classes"):
-        core.CrammerSinger(points, np.array([2], np.int32), np.ones(1), np.zeros(0), 2, 1.0, 1e-4, 10, 0)
+        crammer_singer(points, np.array([2], np.int32), np.ones(1), np.zeros(0), 2)

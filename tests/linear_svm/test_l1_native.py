@@ -357,6 +357,7 @@ def test_numbers_that_overflow_are_told(rng):
 
 @pytest.mark.parametrize(("target", "cost", "w", "beta"), [(3, 4, 3, 0), (4, 3, 3, 0), (4, 4, 2, 0), (4, 4, 3, 5)])
 def test_the_core_refuses_arrays_of_another_length(target, cost, w, beta):
-    svm = core.L1Svm(core.dense_points(np.zeros((4, 2))), 1, 1.0, 0.0, 1e-4, 10)
+    points, loss = core.dense_points(np.zeros((4, 2))), core.Loss.squared_hinge
+    svm = core.L1Svm(points, loss=loss, intercept=1.0, epsilon=0.0, tol=1e-4, max_steps=10)
     with pytest.raises(ValueError, match="must be"):
-        svm.add(np.ones(target), np.ones(cost), np.zeros(w), np.zeros(beta))
+        svm.add(target=np.ones(target), cost=np.ones(cost), w=np.zeros(w), beta=np.zeros(beta))

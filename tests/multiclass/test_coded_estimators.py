@@ -651,9 +651,9 @@ def test_trees_and_boosts_of_all_rows_sort_the_table_once_and_are_those_of_each_
     X, y = iris
     sorts, sorted_columns = [], native_tree.core.SortedColumns
 
-    def counted(*given):
+    def counted(*given, **named):
         sorts.append(given)
-        return sorted_columns(*given)
+        return sorted_columns(*given, **named)
 
     monkeypatch.setattr(native_tree.core, "SortedColumns", counted)
     model = OneVsRestClassifier(base).fit(X, y)

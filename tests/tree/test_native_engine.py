@@ -478,9 +478,9 @@ def test_a_table_that_is_read_once_is_sorted_once_for_all_its_targets(rng, monke
     targets = [rng.integers(0, k, 300) for k in (2, 3, 2)]
     sorts, sorted_columns = [], core.SortedColumns
 
-    def counted(*given):
+    def counted(*given, **named):
         sorts.append(given)
-        return sorted_columns(*given)
+        return sorted_columns(*given, **named)
 
     monkeypatch.setattr(native_tree.core, "SortedColumns", counted)
     table = ReadOnce(X)
@@ -493,13 +493,18 @@ def test_a_table_that_is_read_once_is_sorted_once_for_all_its_targets(rng, monke
 
 
 def test_columns_sorted_for_other_trees_are_refused():
-    column = (0, 0, np.arange(4.0), 0, np.empty(0), None)
-    columns = core.SortedColumns([column], 4, 0, True, 1)
+    none = np.empty(0)
+    column = core.Column(test=core.Test.threshold, monotone=0, cells=np.arange(4.0), n_codes=0, cuts=none, rows=None)
+    rules = {"n": 4, "label": np.array([0, 1, 0, 1], np.int32), "n_classes": 2, "number": none, "weight": none}
+    rules |= {"growth": native_tree.growth_for_core(Growth()), "threads": 1}
+
+    def sorted_columns():
+        return core.SortedColumns([column], n=4, n_bins=0, may_leave_out=True, threads=1)
+
+    columns = sorted_columns()
     assert columns.run(1.0)
-    how = native_tree.growth_for_core(Growth())
-    none, label = np.empty(0), np.array([0, 1, 0, 1], np.int32)
-    core.TreeGrower([column], 4, label, 2, none, none, 0, how, columns, 1)
+    core.TreeGrower([column], sorted=columns, **rules)
     with pytest.raises(ValueError, match="sorted for other trees"):
-        core.TreeGrower([column, column], 4, label, 2, none, none, 0, how, columns, 1)
+        core.TreeGrower([column, column], sorted=columns, **rules)
     with pytest.raises(ValueError, match="sorted for other trees"):
-        core.TreeGrower([column], 4, label, 2, none, none, 0, how, core.SortedColumns([column], 4, 0, True, 1), 1)
+        core.TreeGrower([column], sorted=sorted_columns(), **rules)

@@ -32,7 +32,6 @@ from margrove.errors import InputError, ParameterError, check_choice, check_numb
 
 KernelFunction: TypeAlias = Callable[[Any, Any], Any]  # of two matrices: the values of all pairs of their rows
 
-# In the order of core/kernel/block.hpp.
 NATIVE_KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "intersection")
 KERNELS = (*NATIVE_KERNELS, "precomputed")
 _NEEDS_NO_GAMMA = ("linear", "intersection", "precomputed")
@@ -82,11 +81,6 @@ class Kernel:
         if self.name == "poly":
             return self.coef0 >= 0 and float(self.degree).is_integer()
         return None if self.function is not None or self.name == "precomputed" else True
-
-    @property
-    def native(self) -> tuple[int, float, float, float]:
-        """The kernel in the core's words."""
-        return NATIVE_KERNELS.index(self.name), self.gamma, self.coef0, self.degree
 
     def matrix(self, X: Matrix, Z: Matrix) -> NDArray[np.float64]:
         """K(x_i, z_j), shape (rows of X, rows of Z), in float64."""

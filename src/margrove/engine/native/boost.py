@@ -11,13 +11,12 @@ from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
 from margrove.boost.problem import BoostProblem, HeldOut, judged
 from margrove.engine.native.core import NAME, core, threads_for
 from margrove.engine.native.tree import (
-    CRITERIA,
     apply,
     columns_for_core,
-    deciding_arrays,
     growth_for_core,
     rows_for_core,
     sorted_for_core,
+    trees_for_core,
 )
 from margrove.engine.protocol import Engine, register
 from margrove.errors import EngineError
@@ -30,13 +29,12 @@ from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells
 from margrove.tree.split import check_asked
 
-_ENDS = (
-    None,
-    Status.CONVERGED,
-    Status.PERFECT_LEARNER,
-    Status.NO_BETTER_THAN_CHANCE,
-    Status.BOUND_REACHED,
-)
+_ENDS = {
+    core.BoostEnd.all_rounds: Status.CONVERGED,
+    core.BoostEnd.perfect: Status.PERFECT_LEARNER,
+    core.BoostEnd.chance: Status.NO_BETTER_THAN_CHANCE,
+    core.BoostEnd.bound: Status.BOUND_REACHED,
+}
 
 
 @register(NAME, BoostProblem)
@@ -51,17 +49,16 @@ def _(engine: Engine, problem: BoostProblem, effort: Effort) -> BoostSolution:
     weight = np.full(n, 1 / n) if learner.weight is None else learner.weight / learner.weight.sum()
     booster = core.Booster(
         columns_for_core(learner.cells),
-        n,
-        np.ascontiguousarray(learner.target, np.int32),
-        problem.n_classes,
-        np.ascontiguousarray(weight, np.float64),
-        CRITERIA.index(learner.growth.criterion),
-        growth_for_core(learner.growth),
-        sorted_for_core(learner, effort),
-        problem.n_rounds,
-        problem.learning_rate,
-        problem.stop_at_bound,
-        threads_for(effort.n_jobs),
+        n=n,
+        label=np.ascontiguousarray(learner.target, np.int32),
+        n_classes=problem.n_classes,
+        weight=np.ascontiguousarray(weight, np.float64),
+        growth=growth_for_core(learner.growth),
+        sorted=sorted_for_core(learner, effort),
+        n_rounds=problem.n_rounds,
+        learning_rate=problem.learning_rate,
+        stop_at_bound=problem.stop_at_bound,
+        threads=threads_for(effort.n_jobs),
     )
     watcher = None if problem.held_out is None else _Watcher(problem.held_out, problem.n_classes, effort.n_jobs)
     before, is_over = _repeat(problem, booster, watcher, effort.n_jobs)
@@ -76,7 +73,7 @@ def _(engine: Engine, problem: BoostProblem, effort: Effort) -> BoostSolution:
             taken.append(booster.take())
             if watcher.is_enough(_grove(taken[-1], problem).tree(0), float(taken[-1]["vote"][0])) and not is_done:
                 return Status.EARLY_STOPPED
-        return _ENDS[booster.end()] if is_done else None
+        return _ENDS.get(booster.end()) if is_done else None
 
     status = run_in_slices(advance, effort)
     taken.append(booster.take())
@@ -90,7 +87,9 @@ def _(engine: Engine, problem: BoostProblem, effort: Effort) -> BoostSolution:
     return BoostSolution(BoostModel(grove, rounds["vote"], problem.n_classes), history, status)
 
 
-def _repeat(problem: BoostProblem, booster: Any, watcher: _Watcher | None, n_jobs: int | None) -> tuple[Grove, bool]:
+def _repeat(
+    problem: BoostProblem, booster: core.Booster, watcher: _Watcher | None, n_jobs: int | None
+) -> tuple[Grove, bool]:
     """Do the rounds again that were done before: their trees, and whether they are enough."""
     cells = problem.learner.cells
     if problem.before is None:
@@ -101,7 +100,7 @@ def _repeat(problem: BoostProblem, booster: Any, watcher: _Watcher | None, n_job
         given = np.argmax(tree.value, axis=1)[apply(tree, cells, n_jobs)]
         booster.repeat_round(np.ascontiguousarray(given, np.int32))
         is_enough = watcher is not None and watcher.is_enough(tree, float(problem.before.vote[t]))
-        if is_enough and booster.end() == 0 and booster.rounds_done() < problem.n_rounds:
+        if is_enough and booster.end() is core.BoostEnd.none and booster.rounds_done() < problem.n_rounds:
             return grove.first(t + 1), True
     return grove, False
 
@@ -109,13 +108,27 @@ def _repeat(problem: BoostProblem, booster: Any, watcher: _Watcher | None, n_job
 def votes(model: BoostModel, cells: Cells, n_jobs: int | None = None) -> NDArray[np.float64]:
     """The sum of votes for each class, (n, K), by the core."""
     grove, threads, rows = model.grove, threads_for(n_jobs), rows_for_core(cells)
-    arrays = deciding_arrays(grove), grove.start, grove.label, model.vote, model.n_classes
-    found: NDArray[np.float64]
+    trees = trees_for_core(grove, len(model.vote))
     if rows is not None:
-        found = core.votes_of_rows(*arrays, rows, threads)
-    else:
-        found = core.votes_of_columns(*arrays, columns_for_core(cells), cells.n_rows, threads)
-    return found
+        return core.votes_of_rows(
+            trees,
+            rows,
+            start=grove.start,
+            label=grove.label,
+            vote=model.vote,
+            n_classes=model.n_classes,
+            threads=threads,
+        )
+    return core.votes_of_columns(
+        trees,
+        columns_for_core(cells),
+        n=cells.n_rows,
+        start=grove.start,
+        label=grove.label,
+        vote=model.vote,
+        n_classes=model.n_classes,
+        threads=threads,
+    )
 
 
 class _Watcher:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,8 +34,8 @@ with _passive_waiting():
     from margrove import _core
 
 NAME = "native"
+core = _core
 
-core: Any = _core  # compiled, so without types
 core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm"])
 core.set_symmetric_blas(
     cython_blas.__pyx_capi__["dgemm"],
@@ -68,14 +67,14 @@ def threads_for(n_jobs: int | None) -> int:
     """
     if _is_forked:
         return 1
-    available = int(core.max_threads())
+    available = core.max_threads()
     if n_jobs is None:
         return available
     wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
     return min(wanted, _MOST_PER_CORE * (os.cpu_count() or 1))
 
 
-def points_of(X: Matrix) -> Any:
+def points_of(X: Matrix) -> core.Points:
     """The core's view of the points, without a copy."""
     if sp.issparse(X):
         if X.shape[1] > np.iinfo(np.int32).max:
@@ -86,12 +85,20 @@ def points_of(X: Matrix) -> Any:
     return core.dense_points(np.ascontiguousarray(X))
 
 
+def spec_of(kernel: Kernel) -> core.KernelSpec:
+    """Return the kernel in the core's words; `Kernel.is_native` says whether there is one."""
+    return core.KernelSpec(core.KernelKind[kernel.name], gamma=kernel.gamma, coef0=kernel.coef0, degree=kernel.degree)
+
+
 def kernel_sums(
     kernel: Kernel, X: Matrix, support: Matrix, dual: NDArray[np.float64], n_jobs: int | None
 ) -> NDArray[np.float64]:
     """K(X, support) dualᵀ, shape (n, machines), streamed over the rows of X. For kernels the core computes."""
     with blas_held_back():
-        values: NDArray[np.float64] = core.kernel_decision(
-            points_of(X), points_of(support), np.ascontiguousarray(dual), kernel.native, threads_for(n_jobs)
+        return core.kernel_decision(
+            points_of(X),
+            points_of(support),
+            np.ascontiguousarray(dual),
+            kernel=spec_of(kernel),
+            threads=threads_for(n_jobs),
         )
-    return values

@@ -51,11 +51,21 @@ def _is_soft_margin(machine: Dual) -> bool:
     )
 
 
-def solve_by_weights(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...] | DualProblem:
-    """The machines' α by way of w. Where one did not come to its end: the problem to go on with, from where it was."""
+def has_ended(found: tuple[DualSolution, ...]) -> bool:
+    """Return whether every machine has converged, or was stopped by time or Ctrl-C."""
+    return all(each.status in (Status.CONVERGED, Status.TIME_LIMIT, Status.INTERRUPTED) for each in found)
+
+
+def continued(problem: DualProblem, found: tuple[DualSolution, ...]) -> DualProblem:
+    """Return the problem with each machine starting from its solution."""
+    pairs = zip(problem.machines, found, strict=True)
+    return replace(problem, machines=tuple(replace(machine, alpha=solution.alpha) for machine, solution in pairs))
+
+
+def solve_by_weights(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
+    """Return the machines' α, found by way of w; `has_ended` says whether another method must go on."""
     until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
     found: list[DualSolution] = []
-    machines = []
     for machine in problem.machines:
         is_interrupted = any(solution.status is Status.INTERRUPTED for solution in found)
         if is_interrupted:  # the machines that are left end at once, with what they have
@@ -65,11 +75,7 @@ def solve_by_weights(problem: DualProblem, effort: Effort) -> tuple[DualSolution
         if is_interrupted and solution.status is Status.TIME_LIMIT:
             solution = replace(solution, status=Status.INTERRUPTED)
         found.append(solution)
-        machines.append(replace(machine, alpha=solution.alpha))
-    ended = (Status.CONVERGED, Status.TIME_LIMIT, Status.INTERRUPTED)
-    if all(solution.status in ended for solution in found):
-        return tuple(found)
-    return replace(problem, machines=tuple(machines))
+    return tuple(found)
 
 
 def _solved(problem: DualProblem, machine: Dual, effort: Effort) -> DualSolution:

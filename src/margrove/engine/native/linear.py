@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -11,10 +11,9 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from margrove.data.memory import free_memory
-from margrove.engine.native.core import NAME, core, points_of, threads_for
+from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
 from margrove.engine.protocol import Engine, register
 from margrove.linear.problem import (
-    VARIANTS,
     CentroidProblem,
     KernelPerceptronProblem,
     KernelPerceptronSolution,
@@ -31,6 +30,8 @@ from margrove.run.slices import run_in_slices
 from margrove.status import Status, worst
 from margrove.svm.kernels import called
 
+_Solver: TypeAlias = core.Perceptron | core.KernelPerceptron32 | core.KernelPerceptron64
+
 _LSMR_ENDS = {3: Status.STALLED, 6: Status.STALLED, 7: Status.MAX_ITER}  # its other reasons are good ones
 _NO_WEIGHT = np.empty(0, np.float64)
 _KEPT = {"averaged": "every correction", "voted": "every weight vector"}
@@ -41,7 +42,13 @@ _KEPT_SHARE = 0.5  # of free memory, for what the averaged and the voted percept
 @register(NAME, CentroidProblem)
 def _(engine: Engine, problem: CentroidProblem, effort: Effort) -> LinearSolution:
     weight = _NO_WEIGHT if problem.weight is None else problem.weight
-    sums = core.class_sums(points_of(problem.X), problem.codes, weight, problem.n_classes, threads_for(effort.n_jobs))
+    sums = core.class_sums(
+        points_of(problem.X),
+        label=problem.codes,
+        weight=weight,
+        classes=problem.n_classes,
+        threads=threads_for(effort.n_jobs),
+    )
     mass = np.bincount(problem.codes, weights=problem.weight, minlength=problem.n_classes).astype(np.float64)
     if problem.n_classes == 2:
         negative, positive = sums / mass[:, None]
@@ -137,16 +144,11 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
     machines = range(len(problem.sign))
     solver = core.Perceptron(
         points_of(problem.X),
-        problem.sign,
-        _NO_WEIGHT if problem.weight is None else problem.weight,
-        list(problem.seeds),
-        problem.eta,
-        problem.fit_intercept,
-        problem.shuffle,
-        VARIANTS.index(problem.variant),
-        0 if problem.tol is None else problem.n_iter_no_change,
-        problem.tol or 0.0,
-        int(free_memory() * _KEPT_SHARE) // len(machines) if problem.variant != "last" else 0,
+        _walk(problem),
+        variant=core.Variant[problem.variant],
+        patience=0 if problem.tol is None else problem.n_iter_no_change,
+        tolerance=problem.tol or 0.0,
+        kept_bytes=int(free_memory() * _KEPT_SHARE) // len(machines) if problem.variant != "last" else 0,
     )
     if problem.start is not None:
         for machine in machines:
@@ -166,68 +168,83 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
     return _perceptron_solution(problem, solver, status)
 
 
-def _end(solver: Any, machines: range, max_iter: int) -> Status | None:
+def _walk(problem: PerceptronProblem | KernelPerceptronProblem) -> core.Walk:
+    """Return what every perceptron is given beside its rows."""
+    return core.Walk(
+        sign=problem.sign,
+        weight=_NO_WEIGHT if problem.weight is None else problem.weight,
+        seeds=list(problem.seeds),
+        eta=problem.eta,
+        fit_intercept=problem.fit_intercept,
+        shuffle=problem.shuffle,
+    )
+
+
+def _end(solver: _Solver, machines: range, max_iter: int) -> Status | None:
     """Why the machines have ended, or None while one of them goes on."""
     ends = []
     for machine in machines:
-        separated, stalled, passes, _, _ = solver.standing(machine)
-        if not separated and not stalled and passes < max_iter:
+        found = solver.standing(machine)
+        if not found.separated and not found.stalled and found.passes < max_iter:
             return None
-        ends.append(Status.CONVERGED if separated else Status.STALLED if stalled else Status.MAX_ITER)
+        ends.append(Status.CONVERGED if found.separated else Status.STALLED if found.stalled else Status.MAX_ITER)
     return worst(ends)
 
 
-def _tell(stage: str, solver: Any, machines: range, max_iter: int) -> None:
+def _tell(stage: str, solver: _Solver, machines: range, max_iter: int) -> None:
     standings = [solver.standing(machine) for machine in machines]
-    done = sum(max_iter if separated or stalled else passes for separated, stalled, passes, _, _ in standings)
-    mistakes = sum(pass_mistakes for *_, pass_mistakes in standings)
+    done = sum(max_iter if found.separated or found.stalled else found.passes for found in standings)
+    mistakes = sum(found.pass_mistakes for found in standings)
     report(Progress(stage, done, max_iter * len(standings), mistakes, "mistakes in the pass"))
 
 
-def _perceptron_solution(problem: PerceptronProblem, solver: Any, status: Status) -> PerceptronSolution:
+def _perceptron_solution(problem: PerceptronProblem, solver: core.Perceptron, status: Status) -> PerceptronSolution:
     standings = [solver.standing(machine) for machine in range(len(problem.sign))]
     states = [solver.state(machine) for machine in range(len(problem.sign))]
-    w = np.array([state["w"] for state in states])
-    b = np.array([state["b"] for state in states])
-    alpha = np.array([state["alpha"] for state in states])
+    w = np.array([state.w for state in states])
+    b = np.array([state.b for state in states])
+    alpha = np.array([state.alpha for state in states])
     if problem.variant == "averaged":
-        steps = np.array([max(state["steps"], 1) for state in states], np.float64)
-        w -= np.array([state["lag_w"] for state in states]) / steps[:, None]
-        b -= np.array([state["lag_b"] for state in states]) / steps
+        steps = np.array([max(state.steps, 1) for state in states], np.float64)
+        w -= np.array([state.lag_w for state in states]) / steps[:, None]
+        b -= np.array([state.lag_b for state in states]) / steps
     return PerceptronSolution(
         coef=w,
         intercept=b,
         status=status if np.isfinite(w).all() and np.isfinite(b).all() else Status.NONFINITE,
-        n_iter=max(passes for _, _, passes, _, _ in standings),
+        n_iter=max(standing.passes for standing in standings),
         alpha=alpha,
-        mistakes=np.array([mistakes for _, _, _, mistakes, _ in standings], np.int64),
-        last_pass=np.array([last for *_, last in standings], np.int64),
+        mistakes=np.array([standing.mistakes for standing in standings], np.int64),
+        last_pass=np.array([standing.pass_mistakes for standing in standings], np.int64),
         walks=()
         if problem.variant == "last"
-        else tuple(Walk(s["makers"], s["times"], int(s["steps"]), s["prototypes"]) for s in states),
+        else tuple(Walk(state.makers, state.times, state.steps, state.prototypes) for state in states),
     )
 
 
 @register(NAME, KernelPerceptronProblem)
 def _(engine: Engine, problem: KernelPerceptronProblem, effort: Effort) -> KernelPerceptronSolution:
-    weight = _NO_WEIGHT if problem.weight is None else problem.weight
-    walk = (problem.sign, weight, list(problem.seeds), problem.eta, problem.fit_intercept, problem.shuffle)
-    n, kernel = problem.X.shape[0], problem.kernel
+    kernel, walk = problem.kernel, _walk(problem)
+    solver: core.KernelPerceptron32 | core.KernelPerceptron64
     if kernel.name == "precomputed":
-        solver = core.kernel_perceptron_on_gram(np.ascontiguousarray(problem.X), *walk)
+        solver = core.kernel_perceptron_on_gram(np.ascontiguousarray(problem.X), walk)
     elif kernel.is_native:
-        threads = threads_for(effort.n_jobs)
         solver = core.kernel_perceptron_on_points(
-            points_of(problem.X), kernel.native, problem.cache_bytes, threads, *walk
+            points_of(problem.X),
+            walk,
+            kernel=spec_of(kernel),
+            cache_bytes=problem.cache_bytes,
+            threads=threads_for(effort.n_jobs),
         )
     else:
-        solver = core.kernel_perceptron_on_supply(n, problem.cache_bytes, *walk)
+        solver = core.kernel_perceptron_on_supply(problem.X.shape[0], walk, cache_bytes=problem.cache_bytes)
     machines = range(len(problem.sign))
 
     def advance(seconds: float) -> Status | None:
         wanted = solver.run(problem.max_iter, seconds)
         if wanted >= 0:
             assert kernel.function is not None
+            assert isinstance(solver, core.KernelPerceptron64)
             # As prediction asks for it, points first: a callable need not be symmetric in the way it is written.
             solver.supply(wanted, called(kernel.function, problem.X, problem.X[wanted : wanted + 1])[:, 0].copy())
         return _end(solver, machines, problem.max_iter)
@@ -238,7 +255,7 @@ def _(engine: Engine, problem: KernelPerceptronProblem, effort: Effort) -> Kerne
     return KernelPerceptronSolution(
         alpha,
         decision,
-        np.array([solver.standing(machine)[3] for machine in machines], np.int64),
+        np.array([solver.standing(machine).mistakes for machine in machines], np.int64),
         status if np.isfinite(decision).all() else Status.NONFINITE,
-        max(solver.standing(machine)[2] for machine in machines),
+        max(solver.standing(machine).passes for machine in machines),
     )

@@ -3,8 +3,6 @@ Singer)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +10,6 @@ from margrove.data.sample import merged
 from margrove.engine.native.core import NAME, core, points_of, threads_for
 from margrove.engine.protocol import Engine, register
 from margrove.linear_svm.problem import (
-    LOSSES,
     CrammerSingerProblem,
     CrammerSingerSolution,
     LinearMachine,
@@ -27,8 +24,12 @@ from margrove.run.threads import blas_held_back
 from margrove.status import Status
 
 _NOTHING = np.empty(0, np.float64)
-# core: L1Ending, PassesEnding, LinearEnding
-ENDINGS = {1: Status.CONVERGED, 2: Status.MAX_ITER, 3: Status.STALLED, 4: Status.NONFINITE}
+ENDINGS = {
+    core.LinearEnding.converged: Status.CONVERGED,
+    core.LinearEnding.most_steps: Status.MAX_ITER,
+    core.LinearEnding.stalled: Status.STALLED,
+    core.LinearEnding.nonfinite: Status.NONFINITE,
+}
 
 
 def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...]:
@@ -38,16 +39,26 @@ def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSoluti
     """
     X = merged(problem.X)
     solver = core.L1Svm(
-        points_of(X), LOSSES.index(problem.loss), problem.intercept, problem.epsilon, problem.tol, problem.max_iter
+        points_of(X),
+        loss=core.Loss[problem.loss],
+        intercept=problem.intercept,
+        epsilon=problem.epsilon,
+        tol=problem.tol,
+        max_steps=problem.max_iter,
     )
     for machine in problem.machines:
-        solver.add(machine.target, machine.cost, _start(machine, X.shape[1]), given_or_nothing(machine.beta))
+        solver.add(
+            target=machine.target,
+            cost=machine.cost,
+            w=_start(machine, X.shape[1]),
+            beta=given_or_nothing(machine.beta),
+        )
     threads, machines = threads_for(effort.n_jobs), range(len(problem.machines))
 
     def tell() -> None:
         standings = [solver.standing(k) for k in machines]
-        gap = max(1.0 if np.isinf(primal) else relative_gap(primal, dual) for _, _, primal, dual in standings)
-        ended = sum(ending != 0 for ending, *_ in standings)
+        gap = max(_gap(each) for each in standings)
+        ended = sum(each.ending is not core.LinearEnding.going for each in standings)
         report(Progress("linear svm", float(ended), float(len(standings)), gap, "gap", problem.tol))
 
     with blas_held_back():
@@ -55,7 +66,11 @@ def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSoluti
     return tuple(_l1_solution(solver.finish(k), reason) for k in machines)
 
 
-def _start(machine: LinearMachine, d: int) -> Any:
+def _gap(standing: core.LinearProgress) -> float:
+    return 1.0 if np.isinf(standing.primal) else relative_gap(standing.primal, standing.dual)
+
+
+def _start(machine: LinearMachine, d: int) -> NDArray[np.float64]:
     start = np.zeros(d + 1)
     if machine.w is not None:
         start[:d], start[d] = machine.w, machine.b
@@ -67,16 +82,16 @@ def given_or_nothing(values: NDArray[np.float64] | None) -> NDArray[np.float64]:
     return _NOTHING if values is None else np.ascontiguousarray(values, dtype=np.float64)
 
 
-def _l1_solution(state: dict[str, Any], reason: Status) -> LinearSvmSolution:
+def _l1_solution(state: core.LinearState, reason: Status) -> LinearSvmSolution:
     """A machine's own ending; what ended all (``reason``) for one that was still at work."""
     return LinearSvmSolution(
-        w=state["w"],
-        b=float(state["b"]),
-        beta=state["beta"],
-        primal=float(state["primal"]),
-        dual=float(state["dual"]),
-        n_iter=int(state["steps"]),
-        status=ENDINGS.get(state["ending"], reason),
+        w=state.w,
+        b=state.b,
+        beta=state.beta,
+        primal=state.primal,
+        dual=state.dual,
+        n_iter=state.steps,
+        status=ENDINGS.get(state.ending, reason),
         solver="proximal newton",
         is_proved_by_w=False,  # the best w and the best β are seldom of the same step
     )
@@ -87,32 +102,32 @@ def _(engine: Engine, problem: CrammerSingerProblem, effort: Effort) -> CrammerS
     """Row by row in the dual; the looks at the gap are shared by the threads."""
     solver = core.CrammerSinger(
         points_of(problem.X),
-        problem.codes,
-        problem.cost,
-        _feasible(problem).ravel(),
-        problem.n_classes,
-        problem.intercept,
-        problem.tol,
-        problem.max_iter,
-        problem.seed,
+        codes=problem.codes,
+        cost=problem.cost,
+        beta=_feasible(problem).ravel(),
+        classes=problem.n_classes,
+        constant=problem.intercept,
+        tol=problem.tol,
+        max_passes=problem.max_iter,
+        seed=problem.seed,
     )
     threads = threads_for(effort.n_jobs)
 
     def tell() -> None:
-        _, passes, primal, dual = solver.standing()
-        gap = 1.0 if np.isinf(primal) else relative_gap(primal, dual)
-        report(Progress("crammer singer", float(passes), float(problem.max_iter), gap, "gap", problem.tol))
+        standing = solver.standing()
+        steps, most = float(standing.steps), float(problem.max_iter)
+        report(Progress("crammer singer", steps, most, _gap(standing), "gap", problem.tol))
 
     reason = run_in_slices(lambda seconds: Status.CONVERGED if solver.run(seconds, threads) else None, effort, tell)
     state = solver.finish(threads)
     return CrammerSingerSolution(
-        w=state["w"],
-        b=state["b"],
-        beta=state["beta"],
-        primal=float(state["primal"]),
-        dual=float(state["dual"]),
-        n_iter=int(state["steps"]),
-        status=ENDINGS.get(state["ending"], reason),
+        w=state.w,
+        b=state.b,
+        beta=state.beta,
+        primal=state.primal,
+        dual=state.dual,
+        n_iter=state.steps,
+        status=ENDINGS.get(state.ending, reason),
         solver="dual descent by rows",
     )
 

@@ -32,9 +32,6 @@ from margrove.run.slices import run_in_slices
 from margrove.run.threads import blas_held_back
 from margrove.status import Status
 
-_METHODS = {"newton": 0, "conjugate_gradients": 1, "descent": 2, "row_newton": 3}
-_NAMES = {number: name for name, number in _METHODS.items()}
-
 _LARGEST_MATRIX = 3000  # columns of a Hessian that is held
 # Passes of descent before another method takes over, where it may: about as long as that will take.
 _PATIENCE = 200
@@ -152,34 +149,33 @@ def climb(
     a ``violation`` is given, the pulls must also meet the KKT conditions within it."""
     problem, middles = centred(problem)
     choice = choose(problem)
-    threads = threads_for(effort.n_jobs)
     machines = core.LinearSet(
         points_of(problem.X),
-        _METHODS[choice.method],
-        _METHODS[choice.otherwise],
-        choice.patience,
-        problem.tol,
-        problem.max_iter,
-        problem.seed,
-        keeps_pulls,
-        violation,
-        threads,
+        method=core.LinearMethod[choice.method],
+        otherwise=core.LinearMethod[choice.otherwise],
+        patience=choice.patience,
+        tol=problem.tol,
+        most_steps=problem.max_iter,
+        seed=problem.seed,
+        keeps_pulls=keeps_pulls,
+        violation=violation,
+        threads=threads_for(effort.n_jobs),
     )
     s = problem.intercept
     rho = 0.0 if math.isinf(s) or s == 0 else 1 / s**2
     for machine in problem.machines:
         machines.add(
-            np.ascontiguousarray(machine.target, dtype=np.float64),
-            np.ascontiguousarray(machine.cost, dtype=np.float64),
-            is_of_signs(problem.loss),
-            is_squared(problem.loss),
-            float(problem.epsilon),
-            s != 0,
-            rho,
-            given_or_nothing(machine.w),
-            float(machine.b),
-            given_or_nothing(machine.beta),
-            [float(factor) for factor in factors],
+            target=np.ascontiguousarray(machine.target, dtype=np.float64),
+            cost=np.ascontiguousarray(machine.cost, dtype=np.float64),
+            is_of_signs=is_of_signs(problem.loss),
+            is_squared=is_squared(problem.loss),
+            epsilon=float(problem.epsilon),
+            has_intercept=s != 0,
+            rho=rho,
+            w=given_or_nothing(machine.w),
+            b=float(machine.b),
+            beta=given_or_nothing(machine.beta),
+            factors=[float(factor) for factor in factors],
         )
     total = len(factors) * len(problem.machines)
 
@@ -201,32 +197,32 @@ def climb(
     ]
 
 
-def _solution(rung: dict[str, Any], reason: Status) -> LinearSvmSolution:
-    ending = ENDINGS.get(rung["ending"], reason)
+def _solution(rung: core.RungState, reason: Status) -> LinearSvmSolution:
     return LinearSvmSolution(
-        rung["w"],
-        rung["b"],
-        rung["beta"],
-        rung["primal"],
-        rung["dual"],
-        rung["steps"],
-        ending,
-        _NAMES[rung["method"]],
-        is_proved_by_w=rung["is_implied"],
+        rung.w,
+        rung.b,
+        rung.beta,
+        rung.primal,
+        rung.dual,
+        rung.steps,
+        ENDINGS.get(rung.ending, reason),
+        rung.method.name,
+        is_proved_by_w=rung.is_implied,
     )
 
 
 def _reached(
     problem: LinearSvmProblem,
     machine: LinearMachine,
-    rungs: Sequence[dict[str, Any]],
+    rungs: Sequence[core.RungState],
     factors: Sequence[float],
     reason: Status,
     choice: Choice,
 ) -> list[LinearSvmSolution]:
     """The rungs of a machine; where it was broken off, the last one says so, though it may hardly have begun."""
-    found = [_solution(rung, reason) for rung in rungs if math.isfinite(rung["primal"]) or rung["ending"]]
-    is_broken_off = bool(rungs) and not rungs[-1]["ending"] and len(found) == len(rungs)
+    going = core.LinearEnding.going
+    found = [_solution(rung, reason) for rung in rungs if math.isfinite(rung.primal) or rung.ending is not going]
+    is_broken_off = bool(rungs) and rungs[-1].ending is going and len(found) == len(rungs)
     if len(found) < len(factors) and not is_broken_off:
         if found:
             machine = replace(machine, w=found[-1].w, b=found[-1].b)

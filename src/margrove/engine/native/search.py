@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.data.sample import squared_norms
-from margrove.engine.native.core import NAME, core, points_of, threads_for
+from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
 from margrove.engine.native.svm import WORKING_SET
 from margrove.engine.protocol import Engine, cache_bytes, register
 from margrove.engine.search_by_duals import search_by_duals
@@ -24,7 +24,6 @@ from margrove.svm.grid import SearchProblem, UnitSolution
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, LeaveOneOutProblem, LeftOut
 
-_TILE = 4096  # variables, core/svm/ladder_solver.hpp: such machines have their own copy of the kernel values
 _MOST_SHARE = 1e-4  # of the rounding of float32 that C times a kernel value may be
 _UNIT = ("rbf", "laplacian", "chi2")  # K(x, x) = 1
 _SAMPLED = 16  # rows whose nearest neighbours are looked for: most of them are told by few, in some milliseconds
@@ -39,11 +38,11 @@ def _(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
         return search_by_duals(engine, problem, effort)
     search = _search(problem, threads, is_double)
     for ladder in problem.ladders:
-        search.add_ladder(ladder.y, ladder.p, ladder.point)
+        search.add_ladder(y=ladder.y, p=ladder.p, point=ladder.point)
     for fold in problem.folds:
-        search.add_fold(fold.weight, fold.held_out)
+        search.add_fold(weight=fold.weight, held_out=fold.held_out)
     for unit in problem.units:
-        search.add_unit(unit.kernel, unit.fold, unit.epsilon, unit.Cs)
+        search.add_unit(kernel=unit.kernel, fold=unit.fold, shift=unit.epsilon, C=unit.Cs)
     waiting = list(range(len(problem.units)))
 
     def advance(seconds: float) -> Status | None:
@@ -52,8 +51,10 @@ def _(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
             found = search.take(number)
             if found is not None:
                 waiting.remove(number)
-                found["is_converged"] = found["is_converged"].astype(np.bool_)
-                problem.take(number, UnitSolution(**found))
+                problem.take(
+                    number,
+                    UnitSolution(found.values, found.violation, found.support, found.seconds, found.is_converged),
+                )
         return Status.CONVERGED if is_done else None
 
     def tell() -> None:
@@ -82,7 +83,7 @@ def _(engine: Engine, problem: LeaveOneOutProblem, effort: Effort) -> tuple[Left
     with blas_held_back():
         if problem.kernel.name != "precomputed":
             make = core.gram_matrix_double if is_double else core.gram_matrix_float
-            gram = make(points_of(problem.X), problem.kernel.native, threads)
+            gram = make(points_of(problem.X), spec_of(problem.kernel), threads)
         gram = np.ascontiguousarray(gram)
         found: list[LeftOut] = []
         total = sum(int((machine.alpha > 0).sum()) for machine in problem.machines)
@@ -103,14 +104,14 @@ def _(engine: Engine, problem: LeaveOneOutProblem, effort: Effort) -> tuple[Left
 def _left_out(problem: LeaveOneOutProblem, machine: Dual, gram: Any, effort: Effort, total: int) -> LeftOut:
     solver = core.leave_one_out_on_gram(
         gram,
-        machine.y,
-        machine.p,
-        machine.upper,
-        machine.alpha,
-        machine.point,
-        problem.tol,
-        problem.max_iter,
-        threads_for(effort.n_jobs),
+        y=machine.y,
+        p=machine.p,
+        upper=machine.upper,
+        alpha=machine.alpha,
+        point=machine.point,
+        tol=problem.tol,
+        max_steps=problem.max_iter,
+        threads=threads_for(effort.n_jobs),
     )
 
     def advance(seconds: float) -> Status | None:
@@ -129,7 +130,7 @@ def has_room(problem: SearchProblem, threads: int, itemsize: int, room: int) -> 
     """Return whether all values of the kernels that are in use at once fit into ``room`` bytes."""
     at_once = min(threads, len(problem.kernels)) + 1  # and the products that they are made of
     held = max((len(fold.held_out) for fold in problem.folds), default=0)
-    tile = min(_TILE, max((len(ladder.y) for ladder in problem.ladders), default=0))
+    tile = min(core.TILE, max((len(ladder.y) for ladder in problem.ladders), default=0))
     n = int(problem.X.shape[0])
     return itemsize * (n * n * at_once + threads * (n * held + tile * tile)) <= room
 
@@ -171,13 +172,18 @@ def _are_alone(X: Any, kernel: Kernel) -> bool:
     return bool(np.median(near.max(axis=1)) < np.finfo(np.float32).eps)
 
 
-def _search(problem: SearchProblem, threads: int, is_double: bool) -> Any:
-    limits = (problem.tol, WORKING_SET, threads, problem.step_limit)
+def _search(problem: SearchProblem, threads: int, is_double: bool) -> core.Search:
     if problem.kernels[0].name == "precomputed":
-        return core.search_on_gram(np.ascontiguousarray(problem.X), *limits)
+        return core.search_on_gram(
+            np.ascontiguousarray(problem.X),
+            tol=problem.tol,
+            working_set=WORKING_SET,
+            threads=threads,
+            max_steps=problem.step_limit,
+        )
     if not all(kernel.is_native for kernel in problem.kernels):
         raise EngineError(f"engine='native' computes no {problem.kernels[0].name} kernel for a SearchProblem.")
-    kernels = [kernel.native for kernel in problem.kernels]
+    kernels = [spec_of(kernel) for kernel in problem.kernels]
     X = problem.X
     by_products = len(kernels) > 1 and problem.kernels[0].name == "rbf"
     if by_products:
@@ -186,7 +192,16 @@ def _search(problem: SearchProblem, threads: int, is_double: bool) -> Any:
         largest = max(kernel.gamma for kernel in problem.kernels) * float(squared_norms(X).max())
         by_products = rounding * largest <= _MOST_ROUNDING
     X = X if by_products else problem.X
-    return core.search_on_points(points_of(X), kernels, by_products, is_double, *limits)
+    return core.search_on_points(
+        points_of(X),
+        kernels=kernels,
+        by_products=by_products,
+        is_double=is_double,
+        tol=problem.tol,
+        working_set=WORKING_SET,
+        threads=threads,
+        max_steps=problem.step_limit,
+    )
 
 
 def _centred(X: Any) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from margrove.engine.native.core import NAME, core, points_of, threads_for
-from margrove.engine.native.explicit import is_explicit, is_tall, solve_by_weights
+from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
+from margrove.engine.native.explicit import continued, has_ended, is_explicit, is_tall, solve_by_weights
 from margrove.engine.protocol import Engine, cache_bytes, register
 from margrove.errors import EngineError
 from margrove.run.effort import Effort
@@ -19,92 +19,111 @@ from margrove.status import Status
 from margrove.svm.problem import HULLS_MEET, DualProblem, DualSolution, PathProblem
 
 WORKING_SET = 1024  # variables solved for together, at most
-_PRECISIONS = {"auto": 0, "single": 1, "double": 2}
-_CONVERGED, _IMPRECISE = 1, 2  # core/svm/dual_solver.hpp, Ending
 
 
 @register(NAME, DualProblem)
 def _(engine: Engine, problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
     may_be_explicit = is_explicit(problem, effort)
     if may_be_explicit and is_tall(problem):
-        answer = solve_by_weights(problem, effort)
-        if isinstance(answer, tuple):
-            return answer
-        problem = answer
-        may_be_explicit = False
-    found = _climb(engine, PathProblem(problem, ()), effort)[0]
+        found = solve_by_weights(problem, effort)
+        if has_ended(found):
+            return found
+        problem, may_be_explicit = continued(problem, found), False
+    duals, reason = _run(engine, problem, (), effort)
+    found = _rung(duals, 0, problem, reason)
     if may_be_explicit and any(solution.status is Status.MAX_ITER for solution in found):
         # Columns of very different scales: pairs crawl where Newton's method does not notice.
-        begun = zip(problem.machines, found, strict=True)
-        again = replace(problem, machines=tuple(replace(dual, alpha=each.alpha) for dual, each in begun))
-        answer = solve_by_weights(again, effort)
-        return answer if isinstance(answer, tuple) else found
+        again = solve_by_weights(continued(problem, found), effort)
+        return again if has_ended(again) else found
     return found
 
 
 @register(NAME, PathProblem)
 def _(engine: Engine, problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
-    return _climb(engine, problem, effort)
+    """Solve step after step of the path; the last one that was reached may be an interrupted one."""
+    first, n_steps = problem.first, 1 + len(problem.uppers)
+    duals, reason = _run(engine, first, problem.uppers, effort)
+    machines = range(len(first.machines))
+    reached = n_steps if duals.ended == n_steps * len(machines) else 1 + min(duals.rungs(k) for k in machines)
+    return tuple(_rung(duals, step, first, reason) for step in range(min(reached, n_steps)))
 
 
-def _climb(engine: Engine, problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
-    """The rungs that were reached; the last of them may be one that was broken off."""
-    first, n_rungs = problem.first, 1 + len(problem.uppers)
-    duals = _duals(first, cache_bytes(engine, first.cache_bytes), threads_for(effort.n_jobs))
-    for k, machine in enumerate(first.machines):
-        uppers = np.array([rung[k] for rung in problem.uppers]).reshape(len(problem.uppers), len(machine.y))
+def _run(
+    engine: Engine, problem: DualProblem, uppers: Sequence[Sequence[NDArray[np.float64]]], effort: Effort
+) -> tuple[core.Duals, Status]:
+    """Solve all machines, each along its ``uppers``, and return them with the reason why the solve ended."""
+    duals = _duals(problem, cache_bytes(engine, problem.cache_bytes), threads_for(effort.n_jobs))
+    for k, machine in enumerate(problem.machines):
         duals.add(
-            machine.y, machine.p, machine.upper, machine.alpha, machine.point, machine.by_sign, machine.hulls, uppers
+            y=machine.y,
+            p=machine.p,
+            upper=machine.upper,
+            alpha=machine.alpha,
+            point=machine.point,
+            by_sign=machine.by_sign,
+            hulls=machine.hulls,
+            uppers=np.array([step[k] for step in uppers]).reshape(len(uppers), len(machine.y)),
         )
-    most = first.step_limit
-    total = n_rungs * len(first.machines)
+    total = (1 + len(uppers)) * len(problem.machines)
 
     def advance(seconds: float) -> Status | None:
-        return Status.CONVERGED if duals.run(most, seconds) else None
+        return Status.CONVERGED if duals.run(problem.step_limit, seconds) else None
 
-    def present() -> list[Any]:
-        return [duals.alpha(k) for k in range(len(first.machines))]
+    def present() -> list[NDArray[np.float64]]:
+        return [duals.alpha(k) for k in range(len(problem.machines))]
 
     def tell() -> None:
         if effort.look_around is not None:
             effort.look_around(present)
-        report(Progress("svm", float(duals.ended), float(total), float(duals.violation), "violation"))
+        report(Progress("svm", float(duals.ended), float(total), duals.violation, "violation"))
 
     with blas_held_back():
-        reason = run_in_slices(advance, effort, tell)
-    machines = range(len(first.machines))
-    reached = n_rungs if duals.ended == total else 1 + min(duals.rungs(k) for k in machines)
-    return tuple(
-        tuple(_solution(duals.state(k, rung), reason, most) for k in machines) for rung in range(min(reached, n_rungs))
+        return duals, run_in_slices(advance, effort, tell)
+
+
+def _duals(problem: DualProblem, room: int, threads: int) -> core.Duals:
+    if problem.kernel.name == "precomputed":
+        return core.duals_on_gram(
+            np.ascontiguousarray(problem.X),
+            tol=problem.tol,
+            hulls_meet=HULLS_MEET,
+            cache_bytes=room,
+            working_set=WORKING_SET,
+            threads=threads,
+            shrinking=problem.shrinking,
+        )
+    if not problem.kernel.is_native:
+        raise EngineError(f"engine='native' computes no {problem.kernel.name} kernel for a DualProblem.")
+    return core.duals_on_points(
+        points_of(problem.X),
+        kernel=spec_of(problem.kernel),
+        precision=core.Precision[problem.precision],
+        tol=problem.tol,
+        hulls_meet=HULLS_MEET,
+        cache_bytes=room,
+        working_set=WORKING_SET,
+        threads=threads,
+        shrinking=problem.shrinking,
     )
 
 
-def _duals(problem: DualProblem, room: int, threads: int) -> Any:
-    limits = (problem.tol, HULLS_MEET, room, WORKING_SET, threads, problem.shrinking)
-    if problem.kernel.name == "precomputed":
-        return core.duals_on_gram(np.ascontiguousarray(problem.X), *limits)
-    if not problem.kernel.is_native:
-        raise EngineError(f"engine='native' computes no {problem.kernel.name} kernel for a DualProblem.")
-    return core.duals_on_points(points_of(problem.X), problem.kernel.native, _PRECISIONS[problem.precision], *limits)
+def _rung(duals: core.Duals, step: int, problem: DualProblem, reason: Status) -> tuple[DualSolution, ...]:
+    """Return all machines at one step of their path."""
+    states = (duals.state(k, step) for k in range(len(problem.machines)))
+    return tuple(_solution(state, reason, problem.step_limit) for state in states)
 
 
-def _solution(state: dict[str, Any], reason: Status, most: int) -> DualSolution:
-    """A machine's own ending; what ended all (``reason``) for one that was still at work."""
-    if not np.isfinite(state["v"]).all():
+def _solution(state: core.DualState, reason: Status, most: int) -> DualSolution:
+    """Return a machine's solution with its own status, or with the ``reason`` that ended all if it was at work."""
+    v = state.v
+    if not np.isfinite(v).all():
         status = Status.NONFINITE
-    elif state["ending"] == _CONVERGED:
+    elif state.ending is core.DualEnding.converged:
         status = Status.CONVERGED
-    elif state["ending"] == _IMPRECISE:
+    elif state.ending is core.DualEnding.imprecise:
         status = Status.STALLED
     else:
-        status = Status.MAX_ITER if state["steps"] >= most else reason
+        status = Status.MAX_ITER if state.steps >= most else reason
     return DualSolution(
-        state["alpha"],
-        state["v"],
-        float(state["violation"]),
-        float(state["objective"]),
-        int(state["steps"]),
-        status,
-        bool(state["is_v_known"]),
-        int(state["rows_computed"]),
+        state.alpha, v, state.violation, state.objective, state.steps, status, state.is_v_known, state.rows_computed
     )

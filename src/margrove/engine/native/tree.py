@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.boost.model import Grove
 from margrove.engine.native.core import NAME, core, points_of, threads_for
 from margrove.engine.protocol import Engine, register
 from margrove.errors import EngineError
@@ -19,12 +19,9 @@ from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.status import Status
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
-from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, Growth, TreeProblem
+from margrove.tree.problem import VARIANCE_FLOOR, Cells, Growth, TreeProblem
 from margrove.tree.split import check_asked
 
-CRITERIA = ("gini", "entropy", "error", "squared_error", "gaussian_entropy", "absolute_error")
-_SCORES = ("gain", "gain_ratio", "skew_adjusted")
-_FITTED = {"gaussian": 1, "logistic": 2}
 _NONE = np.empty(0, np.float64)
 
 
@@ -36,15 +33,14 @@ def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
         raise EngineError("criterion='absolute_error' takes no sparse matrix. Use X.toarray(), or 'squared_error'.")
     grower = core.TreeGrower(
         columns_for_core(cells),
-        cells.n_rows,
-        np.empty(0, np.int32) if problem.is_regression else np.ascontiguousarray(problem.target, np.int32),
-        problem.n_classes,
-        np.ascontiguousarray(problem.target, np.float64) if problem.is_regression else _NONE,
-        _NONE if problem.weight is None else np.ascontiguousarray(problem.weight, np.float64),
-        CRITERIA.index(growth.criterion),
-        growth_for_core(growth),
-        sorted_for_core(problem, effort),
-        threads_for(effort.n_jobs),
+        n=cells.n_rows,
+        label=np.empty(0, np.int32) if problem.is_regression else np.ascontiguousarray(problem.target, np.int32),
+        n_classes=problem.n_classes,
+        number=np.ascontiguousarray(problem.target, np.float64) if problem.is_regression else _NONE,
+        weight=_NONE if problem.weight is None else np.ascontiguousarray(problem.weight, np.float64),
+        growth=growth_for_core(growth),
+        sorted=sorted_for_core(problem, effort),
+        threads=threads_for(effort.n_jobs),
     )
 
     def advance(seconds: float) -> Status | None:
@@ -63,46 +59,66 @@ def _(engine: Engine, problem: ColumnProblem, effort: Effort) -> ColumnTests:
     check_asked(root)
     found = core.best_column_tests(
         columns_for_core(root.cells),
-        root.cells.n_rows,
-        np.ascontiguousarray(root.target, np.int32),
-        root.n_classes,
-        _NONE if root.weight is None else np.ascontiguousarray(root.weight, np.float64),
-        CRITERIA.index(growth.criterion),
-        _FITTED.get(growth.thresholds, 0),
-        _bins(growth),
-        threads_for(effort.n_jobs),
+        n=root.cells.n_rows,
+        label=np.ascontiguousarray(root.target, np.int32),
+        n_classes=root.n_classes,
+        weight=_NONE if root.weight is None else np.ascontiguousarray(root.weight, np.float64),
+        criterion=core.Criterion[growth.criterion],
+        thresholds=_thresholds(growth),
+        n_bins=_bins(growth),
+        threads=threads_for(effort.n_jobs),
     )
     return ColumnTests(*found)
 
 
-def growth_for_core(growth: Growth) -> dict[str, Any]:
-    """How to grow, in the core's words."""
-    how = asdict(growth) | {
-        "variance_floor": VARIANCE_FLOOR,
-        "split_score": _SCORES.index(growth.split_score),
-        "fitted": _FITTED.get(growth.thresholds, 0),
-        "bins": _bins(growth),
-    }
-    if growth.max_features is not None and growth.seed is None:
-        how["seed"] = 0
-    return how
+def growth_for_core(growth: Growth) -> core.Growth:
+    """Return how to grow, in the core's words."""
+    return core.Growth(
+        criterion=core.Criterion[growth.criterion],
+        split_score=core.SplitScore[growth.split_score],
+        thresholds=_thresholds(growth),
+        variance_floor=VARIANCE_FLOOR,
+        max_depth=growth.max_depth,
+        min_samples_split=growth.min_samples_split,
+        min_samples_leaf=growth.min_samples_leaf,
+        min_weight_leaf=growth.min_weight_leaf,
+        max_leaf_nodes=growth.max_leaf_nodes,
+        max_features=growth.max_features,
+        min_impurity_decrease=growth.min_impurity_decrease,
+        min_gain=growth.min_gain,
+        majority=growth.majority,
+        complexity=growth.complexity,
+        n_bins=_bins(growth),
+        seed=0 if growth.max_features is not None and growth.seed is None else growth.seed,
+    )
 
 
-def sorted_for_core(problem: TreeProblem, effort: Effort) -> Any:
+def sorted_for_core(problem: TreeProblem, effort: Effort) -> core.SortedColumns | None:
     """The columns, sorted, if others have asked for them or will: see `Cells.kept`."""
     cells, growth = problem.cells, problem.growth
     if cells.kept is None or growth.thresholds == "histogram":  # bins are made by other means
         return None
     may_leave_out = growth.criterion != "absolute_error"
     key = ("sorted columns", may_leave_out)
-    if key not in cells.kept:
+    columns: core.SortedColumns | None = cells.kept.get(key)
+    if columns is None:
         columns = core.SortedColumns(
-            columns_for_core(cells), cells.n_rows, 0, may_leave_out, threads_for(effort.n_jobs)
+            columns_for_core(cells),
+            n=cells.n_rows,
+            n_bins=0,
+            may_leave_out=may_leave_out,
+            threads=threads_for(effort.n_jobs),
         )
         while not columns.run(SLICE):  # Ctrl-C comes between
             pass
         cells.kept[key] = columns
-    return cells.kept[key]
+    return columns
+
+
+def _thresholds(growth: Growth) -> core.Thresholds:
+    """Return how thresholds are found: all are tried, or those of a model of the classes."""
+    fitted = {"gaussian": core.Thresholds.gaussian, "logistic": core.Thresholds.logistic}
+    return fitted.get(growth.thresholds, core.Thresholds.every)
 
 
 def _bins(growth: Growth) -> int:
@@ -110,8 +126,8 @@ def _bins(growth: Growth) -> int:
     return growth.n_bins if growth.thresholds == "histogram" else 0
 
 
-def columns_for_core(cells: Cells) -> list[tuple[Any, ...]]:
-    """The columns in the core's words: test, monotone, cells, number of codes, cut points, rows of a sparse column."""
+def columns_for_core(cells: Cells) -> list[core.Column]:
+    """Return the columns as the core takes them."""
     found = []
     for j, column in enumerate(cells.columns):
         rows = None
@@ -120,26 +136,35 @@ def columns_for_core(cells: Cells) -> list[tuple[Any, ...]]:
             values, rows = cells.sparse.data[run], cells.sparse.indices[run].astype(np.int32, copy=False)
         else:
             values = cells.values[j]
-        at = np.asarray(column.cuts, np.float64) if column.test == "intervals" else _NONE
-        found.append((TESTS.index(column.test), column.monotone, values, column.n_codes, at, rows))
+        found.append(
+            core.Column(
+                test=core.Test[column.test],
+                monotone=column.monotone,
+                cells=values,
+                n_codes=column.n_codes,
+                cuts=np.asarray(column.cuts, np.float64) if column.test == "intervals" else _NONE,
+                rows=rows,
+            )
+        )
     return found
 
 
-def deciding_arrays(model: Any) -> tuple[NDArray[Any], ...]:
-    """What of a tree, or of a grove of trees, sends rows down."""
-    return (
-        model.feature,
-        model.threshold,
-        model.child_start,
-        model.child,
-        model.level_start,
-        model.level_branch,
-        model.missing_branch,
-        model.default_branch,
+def trees_for_core(model: TreeModel | Grove, n_trees: int = 1) -> core.Trees:
+    """Return the arrays of a tree, or of several one behind the other, that send rows down."""
+    return core.Trees(
+        feature=model.feature,
+        threshold=model.threshold,
+        child_start=model.child_start,
+        child=model.child,
+        level_start=model.level_start,
+        level_branch=model.level_branch,
+        missing_branch=model.missing_branch,
+        default_branch=model.default_branch,
+        n_trees=n_trees,
     )
 
 
-def rows_for_core(cells: Cells) -> Any:
+def rows_for_core(cells: Cells) -> core.Points | None:
     """The cells as rows of numbers, where nothing else is needed to go down a tree; else None."""
     if cells.sparse is not None:
         return points_of(sp.csr_matrix(cells.sparse))
@@ -151,12 +176,9 @@ def rows_for_core(cells: Cells) -> Any:
 def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[np.int32]:
     """The leaf of each row, by the core."""
     threads, rows = threads_for(n_jobs), rows_for_core(cells)
-    leaves: NDArray[np.int32]
     if rows is not None:
-        leaves = core.apply_tree_to_rows(deciding_arrays(model), rows, threads)
-    else:
-        leaves = core.apply_tree_to_columns(deciding_arrays(model), columns_for_core(cells), cells.n_rows, threads)
-    return leaves
+        return core.apply_tree_to_rows(trees_for_core(model), rows, threads=threads)
+    return core.apply_tree_to_columns(trees_for_core(model), columns_for_core(cells), n=cells.n_rows, threads=threads)
 
 
 def _finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int | None) -> TreeModel:
