@@ -1,8 +1,8 @@
 // The step of Newton's method where fewer rows bend than there are columns: by a matrix of the free rows instead of one
-// of the columns. The step goes to weights w+ = sum t_i x_i over the free rows + u, u the sum of the other pulls, where
-// with s_i = scale C_i, K_ij = x_i·x_j over the free rows and beta_i the pull at f_i
+// of the columns. The step goes to weights w+ = sum t_i x_i over the free rows + u, u = sum beta_i x_i over the others,
+// where with s_i = scale C_i, K_ij = x_i·x_j over the free rows and beta_i the dual variable at f_i
 //
-//   (diag(1/s) + K) t + b+ 1 = beta/s + f - X u,   rho b+ = sum t_i + (sum of the other pulls)
+//   (diag(1/s) + K) t + b+ 1 = beta/s + f - X u,   rho b+ = sum t_i + (sum of the other beta_i)
 //
 // (Woodbury's identity, written for w+ and not for the step, which may be a small difference of large numbers.)
 // Products of rows are kept, so only rows that come are multiplied, also along a ladder of C.
@@ -69,7 +69,7 @@ class RowHessian {
     const auto d = static_cast<std::size_t>(rows_.d);
     const std::vector<double> g = p;
     std::vector<double> others(d), across(list_.size());  // u, X u
-    double total = 0;                                     // of the other pulls, which may be 0 though they are not
+    double total = 0;                                     // of the other beta, which may be 0 though they are not
     bool has_others = false;
     for (std::size_t i = 0; i < beta.size(); ++i) {
       if (is_free[i] || beta[i] == 0) continue;
@@ -101,15 +101,15 @@ class RowHessian {
       for (std::size_t j = 0; j < d; ++j) p[j] -= w[j];
       const double slope = product(p, g);
       if (std::isfinite(slope) && slope >= 0) {
-        pulls_ = std::move(t);
+        beta_ = std::move(t);
         return slope;
       }
     }
     return std::numeric_limits<double>::quiet_NaN();
   }
 
-  // Where the last step leads the pulls of the free rows, and which rows these are.
-  const std::vector<double>& pulls() const { return pulls_; }
+  // Where the last step leads beta of the free rows, and which rows these are.
+  const std::vector<double>& beta() const { return beta_; }
   const std::vector<std::uint32_t>& free_rows() const { return list_; }
 
   // sum C_i x_ij^2 of the free rows, column by column.
@@ -227,7 +227,7 @@ class RowHessian {
   std::vector<std::uint32_t> members_;  // rows whose products are kept, or will be
   std::vector<std::uint32_t> list_;     // the free rows, as the members are ordered
   std::size_t known_ = 0;               // members whose products were known when it began
-  std::vector<double> products_, factor_, pulls_;
+  std::vector<double> products_, factor_, beta_;
   std::vector<std::int64_t> column_start_;  // (d + 1) into entries
   std::vector<Entry> entries_;              // of each column, members ascending
   std::atomic<std::int64_t> next_{0};       // batch to be multiplied
