@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "dispatch.hpp"
+#include "simd.hpp"
 
 namespace margrove {
 
@@ -38,8 +38,13 @@ std::int64_t stored(const CsrRows<T>& rows) {
 using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float>, CsrRows<double>>;
 
 constexpr std::int64_t kLanes = 4;
-typedef double Wide __attribute__((vector_size(kLanes * sizeof(double))));
-typedef double LooseWide __attribute__((vector_size(kLanes * sizeof(double)), aligned(alignof(double)), may_alias));
+using Wide = Simd<double, kLanes>;
+
+// kLanes numbers of any type, as doubles.
+template <class T>
+MARGROVE_INLINE Wide load_wide(const T* from) {
+  return converted<Wide>(load<Simd<T, kLanes>>(from));
+}
 
 MARGROVE_INLINE double sum_lanes(const Wide& s) { return (s[0] + s[2]) + (s[1] + s[3]); }
 
@@ -47,12 +52,8 @@ MARGROVE_INLINE double sum_lanes(const Wide& s) { return (s[0] + s[2]) + (s[1] +
 // latency of the addition, not its throughput, sets the pace (measured on 50 columns: 1.5 times slower).
 template <class T, class U>
 MARGROVE_INLINE double dot(const T* a, const U* b, std::int64_t d) {
-  typedef T WideA __attribute__((vector_size(kLanes * sizeof(T)), aligned(alignof(T))));
-  typedef U WideB __attribute__((vector_size(kLanes * sizeof(U)), aligned(alignof(U))));
-  const auto add = [&](Wide& sum, std::int64_t k) __attribute__((always_inline)) {
-    sum += __builtin_convertvector(*reinterpret_cast<const WideA*>(a + k), Wide) *
-           __builtin_convertvector(*reinterpret_cast<const WideB*>(b + k), Wide);
-  };
+  const auto add = [&](Wide& sum, std::int64_t k)
+                       MARGROVE_INLINE_LAMBDA { sum += load_wide(a + k) * load_wide(b + k); };
   Wide s0 = {}, s1 = {}, s2 = {}, s3 = {};
   std::int64_t k = 0;
   for (; k + 4 * kLanes <= d; k += 4 * kLanes) {
@@ -71,11 +72,8 @@ MARGROVE_INLINE double dot(const T* a, const U* b, std::int64_t d) {
 // for them all.
 template <class T>
 MARGROVE_INLINE void add_scaled(double* w, double step, const T* x, std::int64_t d) {
-  typedef T WideX __attribute__((vector_size(kLanes * sizeof(T)), aligned(alignof(T))));
   std::int64_t k = 0;
-  for (; k + kLanes <= d; k += kLanes)
-    *reinterpret_cast<LooseWide*>(w + k) +=
-        step * __builtin_convertvector(*reinterpret_cast<const WideX*>(x + k), Wide);
+  for (; k + kLanes <= d; k += kLanes) store(w + k, load_wide(w + k) + step * load_wide(x + k));
   for (; k < d; ++k) w[k] += step * static_cast<double>(x[k]);
 }
 

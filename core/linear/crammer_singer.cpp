@@ -39,13 +39,12 @@ template <int Width, class Rows>
 MARGROVE_INLINE void decide_some(const Rows& rows, std::int64_t i, const double* w, std::int64_t stride,
                                  double constant, double* out) {
   Wide sum[Width];
-  for (int v = 0; v < Width; ++v)
-    sum[v] = constant * *reinterpret_cast<const LooseWide*>(w + rows.d * stride + v * kLanes);
-  each_entry(rows, i, [&](std::int64_t j, double x) __attribute__((always_inline)) {
+  for (int v = 0; v < Width; ++v) sum[v] = constant * load_wide(w + rows.d * stride + v * kLanes);
+  each_entry(rows, i, [&](std::int64_t j, double x) MARGROVE_INLINE_LAMBDA {
     const double* line = w + j * stride;
-    for (int v = 0; v < Width; ++v) sum[v] += x * *reinterpret_cast<const LooseWide*>(line + v * kLanes);
+    for (int v = 0; v < Width; ++v) sum[v] += x * load_wide(line + v * kLanes);
   });
-  for (int v = 0; v < Width; ++v) *reinterpret_cast<LooseWide*>(out + v * kLanes) = sum[v];
+  for (int v = 0; v < Width; ++v) store(out + v * kLanes, sum[v]);
 }
 template <class Rows>
 MARGROVE_INLINE void decide_body(const Rows& rows, std::int64_t i, const double* w, std::int64_t stride,
@@ -61,11 +60,10 @@ MARGROVE_INLINE void decide_body(const Rows& rows, std::int64_t i, const double*
 template <class Rows>
 MARGROVE_INLINE void add_step_body(const Rows& rows, std::int64_t i, double* w, std::int64_t stride, double constant,
                                    const double* step) {
-  each_entry(rows, i, [&](std::int64_t j, double x) __attribute__((always_inline)) {
+  each_entry(rows, i, [&](std::int64_t j, double x) MARGROVE_INLINE_LAMBDA {
     if (x == 0) return;
     double* line = w + j * stride;
-    for (std::int64_t k = 0; k < stride; k += kLanes)
-      *reinterpret_cast<LooseWide*>(line + k) += x * *reinterpret_cast<const LooseWide*>(step + k);
+    for (std::int64_t k = 0; k < stride; k += kLanes) store(line + k, load_wide(line + k) + x * load_wide(step + k));
   });
   double* line = w + rows.d * stride;
   for (std::int64_t k = 0; k < stride; ++k) line[k] += constant * step[k];

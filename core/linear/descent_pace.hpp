@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "dispatch.hpp"
 #include "rows.hpp"
 
 namespace margrove {
@@ -30,15 +29,14 @@ template <class T>
 MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {
   const char* row = reinterpret_cast<const char*>(rows.row(i));
   const std::int64_t bytes = std::min<std::int64_t>(rows.d * static_cast<std::int64_t>(sizeof(T)), 512);
-  for (std::int64_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(row + offset);
+  for (std::int64_t offset = 0; offset < bytes; offset += 64) prefetch(row + offset);
 }
 template <class T>
 MARGROVE_INLINE void fetch(const CsrRows<T>& rows, std::int64_t i) {
   const std::int64_t at = rows.start[i];
-  for (std::int64_t k = 0; k < 4; ++k)
-    __builtin_prefetch(rows.data + at + 64 / static_cast<std::int64_t>(sizeof(T)) * k);
-  __builtin_prefetch(rows.column + at);
-  __builtin_prefetch(rows.column + at + 16);
+  for (std::int64_t k = 0; k < 4; ++k) prefetch(rows.data + at + 64 / static_cast<std::int64_t>(sizeof(T)) * k);
+  prefetch(rows.column + at);
+  prefetch(rows.column + at + 16);
 }
 
 }  // namespace margrove

@@ -1,6 +1,3 @@
-// Vectors pass between functions that are always inlined: no calling convention is at stake.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 #include "linear/lane_descent.hpp"
 
 #include <algorithm>
@@ -22,24 +19,16 @@ constexpr std::int64_t kLanes = kMostLanes;
 constexpr std::int64_t kWorkBetweenLooks = 1 << 18;  // numbers multiplied between two looks at the clock
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-typedef double Values __attribute__((vector_size(kLanes * sizeof(double))));
-typedef std::int64_t Flags __attribute__((vector_size(kLanes * sizeof(std::int64_t))));
-typedef std::int8_t Bytes __attribute__((vector_size(kLanes)));
+using Values = Simd<double, kLanes>;
+using Flags = Simd<std::int64_t, kLanes>;
 
-MARGROVE_INLINE Values load(const double* from) {
-  Values values;
-  std::memcpy(&values, from, sizeof values);
-  return values;
-}
-MARGROVE_INLINE void store(const Values& values, double* to) { std::memcpy(to, &values, sizeof values); }
-MARGROVE_INLINE Values larger(const Values& a, const Values& b) { return a > b ? a : b; }
-MARGROVE_INLINE Values smaller(const Values& a, const Values& b) { return a < b ? a : b; }
+MARGROVE_INLINE Values load(const double* from) { return margrove::load<Values>(from); }
 MARGROVE_INLINE Flags flags_of(std::uint8_t bits) {
   constexpr Flags kBit = {1, 2, 4, 8, 16, 32, 64, 128};
   return ((Flags{} + static_cast<std::int64_t>(bits)) & kBit) != 0;
 }
 MARGROVE_INLINE bool any(const Flags& flags) {
-  const Bytes bytes = __builtin_convertvector(flags, Bytes);
+  const auto bytes = converted<Simd<std::int8_t, kLanes>>(flags);
   std::uint64_t found;
   std::memcpy(&found, &bytes, sizeof found);
   return found != 0;
@@ -80,7 +69,7 @@ MARGROVE_INLINE void add_to_weights(const CsrRows<T>& rows, std::int64_t i, cons
   const Values change = step;
   for (std::int64_t at = rows.start[i], end = rows.start[i + 1]; at < end; ++at) {
     double* weights = w + kLanes * column[at];
-    store(load(weights) + static_cast<double>(data[at]) * change, weights);
+    store(weights, load(weights) + static_cast<double>(data[at]) * change);
   }
 }
 
@@ -90,7 +79,7 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
     if (visit.at + DescentPace::kAhead < visit.size) {
       const std::uint32_t next = visit.active[visit.at + DescentPace::kAhead];
       fetch(rows, next);
-      __builtin_prefetch(visit.alpha + kLanes * next);
+      prefetch(visit.alpha + kLanes * next);
     }
     const std::uint32_t i = visit.active[visit.at];
     const auto wanted = static_cast<std::uint8_t>(visit.bits[i] & visit.running);
@@ -133,7 +122,7 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
     const Values best = moves ? aim : alpha;
     const Values step = best - alpha;
     visit.gain += step * (1 - f - 0.5 * norm * step - 0.5 * extra * (best + alpha));
-    store(best, visit.alpha + kLanes * i);
+    store(visit.alpha + kLanes * i, best);
     visit.total += z * step;
     add_to_weights(rows, i, z * step, visit.w);
   }
@@ -143,7 +132,7 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
 template <class T>
 MARGROVE_INLINE void values_of_lanes_body(const CsrRows<T>& rows, const LaneVisit& visit, double* f) {
   for (std::int64_t i = 0; i < rows.n; ++i)
-    store(values_of_row(rows, i, visit.w) + visit.spread * visit.total, f + kLanes * i);
+    store(f + kLanes * i, values_of_row(rows, i, visit.w) + visit.spread * visit.total);
 }
 
 // w <- what the pulls sum to, and `total` with it.

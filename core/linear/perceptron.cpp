@@ -50,13 +50,13 @@ MARGROVE_INLINE void prefetch_row(const DenseRows<T>& rows, std::int64_t i) {
   // The order is random, so the hardware sees no stream: ask for the row's head, the rest then is one.
   const char* row = reinterpret_cast<const char*>(rows.row(i));
   const std::int64_t bytes = std::min<std::int64_t>(rows.d * static_cast<std::int64_t>(sizeof(T)), 512);
-  for (std::int64_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(row + offset);
+  for (std::int64_t offset = 0; offset < bytes; offset += 64) prefetch(row + offset);
 }
 
 template <class T>
 MARGROVE_INLINE void prefetch_row(const CsrRows<T>& rows, std::int64_t i) {
-  __builtin_prefetch(rows.data + rows.start[i]);
-  __builtin_prefetch(rows.column + rows.start[i]);
+  prefetch(rows.data + rows.start[i]);
+  prefetch(rows.column + rows.start[i]);
 }
 
 // Visits the positions from `from` on and learns from each mistake; returns where to go on: behind the first
@@ -88,16 +88,14 @@ MARGROVE_INLINE std::int64_t visit_rows_body(const Rows& rows, Visit& visit, std
 template <class T>
 MARGROVE_INLINE void look_ahead(double* w, double step, const double* before, const double* now, const T* next,
                                 double* widened, std::int64_t d, double& decision, double& product) {
-  typedef T WideT __attribute__((vector_size(kLanes * sizeof(T)), aligned(alignof(T)), may_alias));
   Wide w0 = {}, w1 = {}, p0 = {}, p1 = {};
-  const auto add = [&](Wide& in_w, Wide& in_p, std::int64_t k) __attribute__((always_inline)) {
-    const Wide wide_next = __builtin_convertvector(*reinterpret_cast<const WideT*>(next + k), Wide);
-    if constexpr (!std::is_same_v<T, double>) *reinterpret_cast<LooseWide*>(widened + k) = wide_next;
-    const Wide moved =
-        *reinterpret_cast<const LooseWide*>(w + k) + step * *reinterpret_cast<const LooseWide*>(before + k);
-    *reinterpret_cast<LooseWide*>(w + k) = moved;
+  const auto add = [&](Wide& in_w, Wide& in_p, std::int64_t k) MARGROVE_INLINE_LAMBDA {
+    const Wide wide_next = load_wide(next + k);
+    if constexpr (!std::is_same_v<T, double>) store(widened + k, wide_next);
+    const Wide moved = load_wide(w + k) + step * load_wide(before + k);
+    store(w + k, moved);
     in_w += moved * wide_next;
-    in_p += *reinterpret_cast<const LooseWide*>(now + k) * wide_next;
+    in_p += load_wide(now + k) * wide_next;
   };
   std::int64_t k = 0;
   for (; k + 2 * kLanes <= d; k += 2 * kLanes) {
@@ -123,8 +121,8 @@ MARGROVE_INLINE void look_ahead(double* w, double step, const double* before, co
 // `value` where not test > 0, else 0. Written in vectors because compilers turn the plain words into a
 // branch.
 MARGROVE_INLINE double unless_positive(double test, double value) {
-  typedef double Pair __attribute__((vector_size(16)));
-  typedef long long PairMask __attribute__((vector_size(16)));
+  using Pair = Simd<double, 2>;
+  using PairMask = Simd<std::int64_t, 2>;
   const Pair tests = {test, 0}, values = {value, 0};
   return reinterpret_cast<Pair>(~(tests > Pair{0, 0}) & reinterpret_cast<PairMask>(values))[0];
 }
@@ -144,7 +142,7 @@ MARGROVE_INLINE std::int64_t visit_blindly_body(const DenseRows<T>& rows, Visit&
   std::int64_t mistakes = 0;
   double *slot = visit.ring, *slot1 = slot + ring_stride(rows.d), *slot2 = slot1 + ring_stride(rows.d);
   // The row at a position as doubles: itself, or the copy that look_ahead has left in `widened`.
-  const auto as_double = [](const T* row, const double* widened) __attribute__((always_inline)) {
+  const auto as_double = [](const T* row, const double* widened) MARGROVE_INLINE_LAMBDA {
     if constexpr (std::is_same_v<T, double>)
       return (void)widened, row;
     else

@@ -7,9 +7,8 @@
 
 #include "kernel/fast_exp.hpp"
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "svm/ladder_solver.hpp"
-
-#pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace margrove {
 namespace {
@@ -25,8 +24,8 @@ constexpr std::int64_t kHeldLanes = 16;        // rows held out, likewise
 template <class T>
 MARGROVE_INLINE void multiply_out_body(const T* const* rows, const T* weight, std::int64_t n_rows, std::int64_t count,
                                        T* out, std::int64_t stride) {
-  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
-  typedef T Values __attribute__((vector_size(64)));
+  constexpr std::int64_t kLine = kCacheLine / sizeof(T);
+  using Values = Simd<T, kLine>;
   for (std::int64_t h = 0; h < count; h += kLine) {
     const std::size_t bytes = sizeof(T) * static_cast<std::size_t>(std::min(kLine, count - h));
     Values sum[kColumns] = {};
@@ -35,11 +34,11 @@ MARGROVE_INLINE void multiply_out_body(const T* const* rows, const T* weight, st
       if (bytes == sizeof row)
         std::memcpy(&row, rows[r] + h, sizeof row);
       else
-        std::memcpy(&row, rows[r] + h, bytes);      // the last ones
-      __builtin_prefetch(rows[r] + h + 4 * kLine);  // the next columns of so many rows no hardware foresees
+        std::memcpy(&row, rows[r] + h, bytes);  // the last ones
+      prefetch(rows[r] + h + 4 * kLine);        // the next columns of so many rows no hardware foresees
       for (std::int64_t c = 0; c < kColumns; ++c) sum[c] += weight[r * kColumns + c] * row;
     }
-    for (std::int64_t c = 0; c < kColumns; ++c) std::memcpy(out + c * stride + h, &sum[c], sizeof sum[c]);
+    for (std::int64_t c = 0; c < kColumns; ++c) store(out + c * stride + h, sum[c]);
   }
 }
 #define MARGROVE_MULTIPLY_OUT(T)                                                                    \
