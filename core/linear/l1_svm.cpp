@@ -96,8 +96,7 @@ L1Machine::L1Machine(const Design& design, const L1Settings& settings, const L1S
       gram_weight_(as_size(n_)),
       step_(as_size(columns_)),
       value_step_(as_size(n_)),
-      best_w_(w_),
-      best_beta_(as_size(n_)) {
+      best_(w_, 0.0, n_) {
   if (settings.is_free) {
     pull_up_.resize(as_size(columns_));
     pull_down_.resize(as_size(columns_));
@@ -138,13 +137,14 @@ Resumable L1Machine::solve() {
     judge();
     note_progress();
     if (!std::isfinite(true_primal_)) ending_ = L1Ending::nonfinite;
-    if (best_primal_ - best_dual_ <= settings_.tol * best_primal_) {
+    if (gap() <= settings_.tol * best_.primal()) {
       if (is_fresh_) {
         ending_ = L1Ending::converged;
       } else {  // the last word is said on values computed from w alone
         Resumable part = compute_values();
         while (!part.resume()) co_await std::suspend_always{};
-        best_primal_ = last_primal_ = kInfinity;
+        last_primal_ = kInfinity;
+        best_.set_primal(kInfinity);
         continue;
       }
     }
@@ -152,12 +152,12 @@ Resumable L1Machine::solve() {
     if (ending_ == L1Ending::none && steps_ >= settings_.max_steps) ending_ = L1Ending::max_steps;
     if (ending_ != L1Ending::none) co_return;
     if (!is_smoothed_ && short_steps_ >= kShortSteps) {
-      anchor_ = best_beta_;
+      anchor_ = best_.beta();
       smooth(needed_sharpness());
       last_primal_ = kInfinity;
       continue;
     }
-    if (is_smoothed_ && (inner_gap_ <= kInnerShare * (best_primal_ - best_dual_) || failures_ > 0)) {
+    if (is_smoothed_ && (inner_gap_ <= kInnerShare * gap() || failures_ > 0)) {
       tighten();
       continue;
     }
@@ -265,25 +265,22 @@ void L1Machine::judge() {
   };
   const double inner = best(inner_gain, inner_square);
   inner_gap_ = smoothed_primal_ - (inner * inner_gain - inner * inner * inner_square / 2 - inner_rest);
-  if (true_primal_ < best_primal_) {
-    best_primal_ = true_primal_;
-    best_w_ = w_;
-  }
+  if (true_primal_ < best_.primal()) best_.keep_weights(true_primal_, w_, 0.0);
   const double theta = best(gain, square), dual = theta * gain - theta * theta * square / 2;
-  if (dual > best_dual_) {
-    best_dual_ = dual;
-    for (std::size_t i = 0; i < beta_.size(); ++i) best_beta_[i] = theta * beta_[i] * (beta_[i] > 0 ? above : below);
+  if (dual > best_.dual()) {
+    std::vector<double> beta = beta_;
+    for (double& one : beta) one = theta * one * (one > 0 ? above : below);
+    best_.keep_beta(dual, std::move(beta));
   }
 }
 
 // A step has failed when neither the value nor the gap has fallen: near the end the value no longer does, for it is
 // flat there to within rounding, and the gap, which is made from its slope, still can.
 void L1Machine::note_progress() {
-  const double gap = best_primal_ - best_dual_;
   const bool has_fallen = smoothed_primal_ + kNoFall * std::abs(smoothed_primal_) < last_primal_;
-  failures_ = has_fallen || gap < kBarren * least_gap_ ? 0 : failures_ + 1;
+  failures_ = has_fallen || gap() < kBarren * least_gap_ ? 0 : failures_ + 1;
   last_primal_ = smoothed_primal_;
-  least_gap_ = std::min(least_gap_, gap);
+  least_gap_ = std::min(least_gap_, gap());
 }
 
 double L1Machine::mean_excess() const {
@@ -299,7 +296,7 @@ double L1Machine::mean_excess() const {
 double L1Machine::needed_sharpness() const {
   double pull = 0, mass = 0;
   for (std::size_t i = 0; i < cost_.size(); ++i) {
-    pull += std::abs(best_beta_[i]);
+    pull += std::abs(best_.beta()[i]);
     mass += beta_[i] != 0 ? cost_[i] : 0.0;
   }
   return pull > 0 ? kFirstSharpness * pull / (mass * mean_excess()) : 1.0;
@@ -319,10 +316,9 @@ void L1Machine::smooth(double sharpness) {
 }
 
 void L1Machine::tighten() {
-  const double gap = best_primal_ - best_dual_;
-  barren_ = gap < kBarren * last_gap_ ? 0 : barren_ + 1;
-  const bool is_slow = gap > kSlow * last_gap_;
-  last_gap_ = gap;
+  barren_ = gap() < kBarren * last_gap_ ? 0 : barren_ + 1;
+  const bool is_slow = gap() > kSlow * last_gap_;
+  last_gap_ = gap();
   last_primal_ = kInfinity;
   anchor_ = beta_;
   smooth(is_slow ? std::min(most_sharpness_, kSharpening * sharpness_) : sharpness_);
@@ -527,11 +523,11 @@ void L1Machine::line_search() {
 }
 
 void L1Machine::finish() {
-  w_ = best_w_;
+  w_ = best_.w();
   clock_.set(std::chrono::steady_clock::time_point::max());
   compute_values().resume();
   weigh();
-  best_primal_ = true_primal_;
+  best_.set_primal(true_primal_);
 }
 
 bool L1Svm::run(double seconds, int threads) {

@@ -186,7 +186,7 @@ class Lanes final : public LaneDescent {
     for (std::int64_t i = 0; i < rows.n; ++i) norm_[static_cast<std::size_t>(i)] = squared_norm(rows, i) + spread;
     for (std::size_t lane = 0; lane < tasks.size(); ++lane) {
       const LinearTask& task = tasks[lane];
-      lanes_.push_back({.task = task, .best = {norm_.size(), static_cast<std::size_t>(rows.d), loss, settings.tol}});
+      lanes_.push_back({.task = task, .best = {rows.n, rows.d, loss, settings.tol}});
       for (std::size_t i = 0; i < norm_.size(); ++i) {
         cost_[i] = std::max(cost_[i], task.cost[i]);
         if (task.cost[i] > 0) own_[i] = static_cast<std::uint8_t>(own_[i] | 1u << lane);

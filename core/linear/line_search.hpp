@@ -1,12 +1,14 @@
-// The length of a Newton step: t near the minimum of a convex, piecewise quadratic function along a direction.
+// Minima of convex functions of one variable t: the length of a step along a direction.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace margrove {
 
+// The length of a Newton step: t near the minimum of a piecewise quadratic function whose derivatives are known.
 // slope_at(t, bend) gives the derivative at t and sets `bend` to the second one; the derivative at 0 is -`descent`.
 // Newton's iteration on the derivative, kept within the bracket [low, high] of the points tried so far, where the
 // derivative is below 0 and above 0. 0 where there is no step.
@@ -36,6 +38,30 @@ double step_length(double descent, SlopeAt slope_at) {
       t = guess > low && guess < high ? guess : low == 0 ? 0.1 * high : 0.5 * (low + high);
     }
   }
+}
+
+struct Least {
+  double t, value;
+};
+
+// The least of the values seen by the golden section between `low` and `high`, after so many trials.
+template <class Value>
+Least golden_section(double low, double high, int trials, Value value) {
+  constexpr double kGolden = 0.6180339887498949;  // (sqrt(5) - 1) / 2
+  double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
+  double at_left = value(left), at_right = value(right);
+  for (int trial = 0; trial < trials; ++trial) {
+    if (at_left <= at_right) {
+      high = right;
+      right = std::exchange(left, right - kGolden * (right - low));
+      at_right = std::exchange(at_left, value(left));
+    } else {
+      low = left;
+      left = std::exchange(right, left + kGolden * (high - left));
+      at_left = std::exchange(at_right, value(right));
+    }
+  }
+  return at_left <= at_right ? Least{left, at_left} : Least{right, at_right};
 }
 
 }  // namespace margrove

@@ -12,11 +12,9 @@ namespace margrove {
 
 class NewtonBest : public BestPair {
  public:
-  NewtonBest(std::vector<double> w, double b, std::size_t n, bool is_squared, double tol)
+  NewtonBest(std::vector<double> w, double b, std::int64_t n, bool is_squared, double tol)
       : BestPair(std::move(w), b, n), is_squared_(is_squared), tol_(tol) {}
 
-  using BestPair::beta;
-  std::vector<double>& beta() { return beta_; }
   // Whether beta is another than the one that the weights imply.
   bool has_own_beta() const { return has_own_beta_; }
 
@@ -34,11 +32,7 @@ class NewtonBest : public BestPair {
     const double gap_now = LinearStanding{primal, std::max(0.0, dual), 0}.gap();
     // Where nothing is lost at all the primal value is rounding, and so is every gap: then the weights are the best.
     const bool is_best = (has_own_beta_ ? primal < primal_ : gap_now < least_gap_) || primal < kNothingLeft * primal_;
-    if (is_squared_ ? is_best : primal < primal_) {
-      primal_ = primal;
-      b_ = longer * b;
-      std::transform(w.begin(), w.end(), w_.begin(), [longer](double weight) { return longer * weight; });
-    }
+    if (is_squared_ ? is_best : primal < primal_) keep_weights(primal, w, b, longer);
     const bool follows_w = is_squared_ && !has_own_beta_;  // whether the best beta is that of the best weights
     if (dual <= 0) {
       if (follows_w && is_best) {  // beta = 0 proves more
@@ -46,16 +40,14 @@ class NewtonBest : public BestPair {
         std::fill(beta_.begin(), beta_.end(), 0.0);
       }
     } else if (is_squared_ ? follows_w && is_best : dual > dual_) {
-      dual_ = dual;
-      beta_ = beta();
+      keep_beta(dual, beta());
     }
   }
 
   // A beta without weights.
   void take_beta(double dual, std::vector<double> beta) {
     if (!(dual > dual_)) return;
-    dual_ = dual;
-    beta_ = std::move(beta);
+    keep_beta(dual, std::move(beta));
     has_own_beta_ = true;
   }
 

@@ -45,20 +45,6 @@ struct Visit {
   std::int64_t mistakes;
 };
 
-template <class T>
-MARGROVE_INLINE void prefetch_row(const DenseRows<T>& rows, std::int64_t i) {
-  // The order is random, so the hardware sees no stream: ask for the row's head, the rest then is one.
-  const char* row = reinterpret_cast<const char*>(rows.row(i));
-  const std::int64_t bytes = std::min<std::int64_t>(rows.d * static_cast<std::int64_t>(sizeof(T)), 512);
-  for (std::int64_t offset = 0; offset < bytes; offset += 64) prefetch(row + offset);
-}
-
-template <class T>
-MARGROVE_INLINE void prefetch_row(const CsrRows<T>& rows, std::int64_t i) {
-  prefetch(rows.data + rows.start[i]);
-  prefetch(rows.column + rows.start[i]);
-}
-
 // Visits the positions from `from` on and learns from each mistake; returns where to go on: behind the first
 // mistake if the visit stops there, else `to`. A NaN decision is a mistake. One function does all, so that
 // the step after a mistake starts with w still in the caches' first level and no call in between.
@@ -67,7 +53,7 @@ MARGROVE_INLINE std::int64_t visit_rows_body(const Rows& rows, Visit& visit, std
   double b = visit.b;
   std::int64_t mistakes = 0, position = from;
   while (position < to) {
-    if (position + kAhead < to) prefetch_row(rows, visit.order[position + kAhead]);
+    if (position + kAhead < to) fetch(rows, visit.order[position + kAhead]);
     const std::int64_t i = visit.order[position++];
     const double y = visit.sign[i], weight = visit.weight ? visit.weight[i] : 1.0;
     if (y == 0 || y * (dot_row(rows, i, visit.w) + b) > 0) continue;
@@ -153,7 +139,7 @@ MARGROVE_INLINE std::int64_t visit_blindly_body(const DenseRows<T>& rows, Visit&
   const double *now = as_double(first, slot), *before = now;
   decision = dot(now, visit.w, rows.d), product = 0;
   for (std::int64_t position = from; position < to; ++position) {
-    if (position + kAhead < to) prefetch_row(rows, visit.order[position + kAhead]);
+    if (position + kAhead < to) fetch(rows, visit.order[position + kAhead]);
     const std::int64_t i = visit.order[position];
     const double y = visit.sign[i], full = visit.eta * (visit.weight ? visit.weight[i] : 1.0) * y;
     const double margin = y * ((decision + b) + step * (product + one));

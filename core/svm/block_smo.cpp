@@ -47,7 +47,7 @@ BlockSmo<T>::BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowSt
       before_(static_cast<std::size_t>(width_)) {
   block_.resize(static_cast<std::size_t>(width_ * stride_));
   for (std::size_t t = 0; t < v_.size(); ++t) mark(t);
-  for (const double own : gram_->diagonal()) largest_diagonal_ = std::max(largest_diagonal_, std::fabs(own));
+  largest_diagonal_ = largest_absolute(gram_->diagonal());
 }
 
 template <class T>
@@ -71,7 +71,7 @@ void BlockSmo<T>::mark(std::size_t t) {
 
 template <class T>
 double BlockSmo<T>::unit() const {
-  return dual_.hulls ? std::max(objective(), settings_.hulls_meet * largest_diagonal_ / 2) : 1.0;
+  return dual_.hulls ? std::max(objective(), settings_.least_objective(largest_diagonal_)) : 1.0;
 }
 
 template <class T>
@@ -380,7 +380,7 @@ BlockEnding BlockSmo<T>::run(std::int64_t max_steps, Clock::time_point until) {
     const Extremes found = extremes();
     const double gap = found.gap();
     const double one = unit();
-    const bool have_met = dual_.hulls && 2 * objective() <= settings_.hulls_meet * largest_diagonal_;
+    const bool have_met = dual_.hulls && objective() <= settings_.least_objective(largest_diagonal_);
     if (gap <= settings_.tol * one || have_met) {
       ending_ = BlockEnding::converged;
       break;

@@ -45,7 +45,7 @@ DualSolver<T>::DualSolver(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<R
       known_beta_(static_cast<std::size_t>(n_), 0.0),
       moved_(static_cast<std::size_t>(n_), 0.0) {
   for (std::size_t t = 0; t < v_.size(); ++t) v_[t] = -dual_.y[t] * dual_.p[t];
-  for (const double own : gram_->diagonal()) largest_diagonal_ = std::max(largest_diagonal_, std::fabs(own));
+  largest_diagonal_ = largest_absolute(gram_->diagonal());
   std::vector<double> magnitude(static_cast<std::size_t>(n_));
   for (std::int64_t i = 0; i < n_; ++i) magnitude[static_cast<std::size_t>(i)] = gram_->magnitude(i);
   if (n_ > 0) {
@@ -102,14 +102,7 @@ void DualSolver<T>::restart(const std::vector<double>& upper) {
 
 template <class T>
 double DualSolver<T>::unit() const {
-  return dual_.hulls ? std::max(objective(), settings_.hulls_meet * largest_diagonal_ / 2) : 1.0;
-}
-
-template <class T>
-Extremes DualSolver<T>::extremes() const {
-  Extremes found;
-  for (std::size_t t = 0; t < v_.size(); ++t) found.include(dual_.group_of(t), dual_.is_up(t), dual_.is_low(t), v_[t]);
-  return found;
+  return dual_.hulls ? std::max(objective(), settings_.least_objective(largest_diagonal_)) : 1.0;
 }
 
 template <class T>
@@ -124,7 +117,7 @@ Extremes DualSolver<T>::extremes(const std::vector<std::int64_t>& variables) con
 
 template <class T>
 double DualSolver<T>::violation() const {
-  return is_v_known_ ? extremes().gap() / unit() : kInfinity;
+  return is_v_known_ ? extremes_of(dual_, v_).gap() / unit() : kInfinity;
 }
 
 template <class T>
@@ -298,7 +291,7 @@ void DualSolver<T>::take_in(Pass& pass) {
 // point whose kernel values are made of far larger numbers than most: the sample does not speak for it.
 template <class T>
 std::vector<std::int64_t> DualSolver<T>::points_to_check(double margin) const {
-  const Extremes found = extremes();
+  const Extremes found = extremes_of(dual_, v_);
   std::vector<char> is_wanted(static_cast<std::size_t>(n_), 0);
   for (std::int64_t k = 0; k < std::min(n_, kSample); ++k)
     is_wanted[scattered(k + 1) % static_cast<std::uint64_t>(n_)] = 1;
@@ -355,7 +348,7 @@ bool DualSolver<T>::find_suspects() {
   std::vector<double> near(static_cast<std::size_t>(n_), 0.0);
   gram_->add_sums(movers, moves, all, near.data(), settings_.threads);
   // Of those only the ones that so large an error could make the worst of their side.
-  const Extremes found = extremes();
+  const Extremes found = extremes_of(dual_, v_);
   for (std::size_t t = 0; t < v_.size(); ++t) {
     const std::int64_t i = dual_.point[t];
     const double off = rounding_of(i) * near[static_cast<std::size_t>(i)];
@@ -456,7 +449,7 @@ Ending DualSolver<T>::run(std::int64_t max_steps, Clock::time_point until) {
       close_phase();
       continue;
     }
-    const bool have_met = dual_.hulls && 2 * objective() <= settings_.hulls_meet * largest_diagonal_;
+    const bool have_met = dual_.hulls && objective() <= settings_.least_objective(largest_diagonal_);
     if (have_met) {
       ending_ = Ending::converged;
     } else if (violation() <= settings_.tol) {

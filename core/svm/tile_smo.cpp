@@ -33,8 +33,7 @@ void Tile<T>::resize() {
   find_runs(index_, runs_);
   is_scattered_ = static_cast<std::int64_t>(runs_.size()) * kShortestRun > size_;
   own_.resize(static_cast<std::size_t>(width_), 0.0);
-  largest_ = 0;
-  for (const double own : own_) largest_ = std::max(largest_, std::fabs(own));
+  largest_ = largest_absolute(own_);
   const double measure = largest_ > 0 ? 1 / largest_ : 1.0;
   diagonal_.assign(static_cast<std::size_t>(width_), 1.0f);
   for (std::size_t r = 0; r < index_.size(); ++r) diagonal_[r] = static_cast<float>(measure * own_[r]);

@@ -23,11 +23,7 @@ struct DualState {
   Dual dual;
   std::vector<double> v;
 
-  Extremes extremes() const {
-    Extremes found;
-    for (std::size_t t = 0; t < v.size(); ++t) found.include(0, dual.is_up(t), dual.is_low(t), v[t]);
-    return found;
-  }
+  Extremes extremes() const { return extremes_of(dual, v); }
 };
 
 // Places [from, to) of a list whose numbers follow one another: what they stand for is copied in one piece.
