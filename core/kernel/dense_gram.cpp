@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "index.hpp"
 #include "kernel/distance.hpp"
 #include "kernel/finish.hpp"
 #include "kernel/gaussian_tile.hpp"
@@ -56,21 +57,19 @@ class DenseGram final : public PointGram<T> {
   template <class U>
   DenseGram(const DenseRows<U>& rows, const AnyRows& points, std::vector<std::int64_t> chosen, const KernelSpec& spec,
             const Blas<T>& blas, const Blas<double>& exact, int threads)
-      : PointGram<T>(points, std::move(chosen), spec, exact),
-        blas_(blas),
-        data_(new T[static_cast<std::size_t>(n_ * d_)]) {
+      : PointGram<T>(points, std::move(chosen), spec, exact), blas_(blas), data_(new T[n_ * d_]) {
     const bool is_gaussian = spec.kind == KernelKind::rbf;
     const std::int64_t pieces = (n_ + kPiece - 1) / kPiece;
     std::vector<double> mean(d_);
     if (is_gaussian) {
       // By pieces of a fixed size, so that the sum does not depend on the number of threads.
-      std::vector<double> sums(static_cast<std::size_t>(pieces * d_));
+      std::vector<double> sums(pieces * d_);
       parallel_for(pieces, threads, [&](std::int64_t piece) {
         for (std::int64_t i = piece * kPiece; i < std::min(n_, (piece + 1) * kPiece); ++i)
           add_row(rows, chosen_[i], 1.0 / static_cast<double>(n_), sums.data() + piece * d_);
       });
       for (std::int64_t piece = 0; piece < pieces; ++piece)
-        for (std::int64_t k = 0; k < d_; ++k) mean[k] += sums[static_cast<std::size_t>(piece * d_ + k)];
+        for (std::int64_t k = 0; k < d_; ++k) mean[k] += sums[piece * d_ + k];
     }
     if (is_gaussian) half_.resize(n_);
     const double scale = is_gaussian ? std::sqrt(2 * spec.gamma) : 1.0;
@@ -92,7 +91,7 @@ class DenseGram final : public PointGram<T> {
   DenseGram(const DenseGram& whole, std::span<const std::int64_t> part)
       : PointGram<T>(whole.points_, whole.given_rows(part), whole.spec_, whole.exact_),
         blas_(whole.blas_),
-        data_(new T[static_cast<std::size_t>(n_ * d_)]) {
+        data_(new T[n_ * d_]) {
     if (!whole.half_.empty()) half_.resize(n_);
     for (std::int64_t i = 0; i < n_; ++i) {
       const std::int64_t at = part[i];
@@ -110,13 +109,12 @@ class DenseGram final : public PointGram<T> {
                 double* sums, int threads) const override {
     // Rows in chunks that stay in the third-level cache; a tile of columns is gathered once for each.
     constexpr std::size_t kChunk = 1024;
-    const auto columns = static_cast<std::int64_t>(b.size());
+    const auto columns = length(b);
     std::vector<T> a_points, a_halves;
     for (std::size_t from = 0; from < a.size(); from += kChunk) {
       const Packed rows = gather(a.subspan(from, std::min(kChunk, a.size() - from)), a_points, a_halves);
       parallel_for((columns + kTileColumns - 1) / kTileColumns, threads, [&](std::int64_t t) {
-        static thread_local std::vector<T> scratch(static_cast<std::size_t>(kTileRows * kTileColumns)),
-            values(kTileColumns);
+        static thread_local std::vector<T> scratch(kTileRows * kTileColumns), values(kTileColumns);
         static thread_local std::vector<T> b_points, b_halves;
         const std::int64_t first = t * kTileColumns, width = std::min(kTileColumns, columns - first);
         const Packed tile_columns = gather(b.subspan(first, width), b_points, b_halves);
@@ -171,8 +169,7 @@ class DenseGram final : public PointGram<T> {
       std::copy_n(data_.get() + rows[r] * d_, d_, points.data() + static_cast<std::int64_t>(r) * d_);
       if (!half_.empty()) halves[r] = half_[rows[r]];
     }
-    return {points.data(), halves.empty() ? nullptr : halves.data(), rows.data(), 0,
-            static_cast<std::int64_t>(rows.size())};
+    return {points.data(), halves.empty() ? nullptr : halves.data(), rows.data(), 0, length(rows)};
   }
 
   // out[r][offset + c] = K(a_r, b_c), in tiles that stay in the cache; sums as in Gram::rows.
@@ -181,7 +178,7 @@ class DenseGram final : public PointGram<T> {
       const std::int64_t from = t * kTileColumns;
       const Packed columns = b.part(from, std::min(kTileColumns, b.count - from), d_);
       if (is_narrow_gaussian()) return narrow_tile(a, columns, out, from, change, change ? sums + from : nullptr);
-      static thread_local std::vector<T> scratch(static_cast<std::size_t>(kTileRows * kTileColumns));
+      static thread_local std::vector<T> scratch(kTileRows * kTileColumns);
       for (std::int64_t r = 0; r < a.count; r += kTileRows)
         tile(a.part(r, std::min(kTileRows, a.count - r), d_), columns, scratch.data(), out + r,
              change ? change + r : nullptr, sums, from);

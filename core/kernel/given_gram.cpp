@@ -1,6 +1,7 @@
 // A kernel matrix whose values are given, or made a row at a time when they are first asked for.
 #include <algorithm>
 
+#include "index.hpp"
 #include "kernel/point_gram.hpp"
 #include "parallel.hpp"
 
@@ -25,7 +26,7 @@ class GivenGram final : public Gram<T> {
         chosen_(all_rows(on_demand_->size())),
         is_whole_(true),
         diagonal_(std::move(diagonal)) {}
-  std::int64_t size() const override { return static_cast<std::int64_t>(chosen_.size()); }
+  std::int64_t size() const override { return length(chosen_); }
   const std::vector<double>& diagonal() const override { return diagonal_; }
   double cost() const override { return 1; }
   const T* ready(std::int64_t i) const override { return is_whole_ ? row(i) : nullptr; }
@@ -51,13 +52,12 @@ class GivenGram final : public Gram<T> {
 
   void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
                 double* sums, int threads) const override {
-    const auto columns = static_cast<std::int64_t>(b.size());
+    const auto columns = length(b);
     parallel_for((columns + kPiece - 1) / kPiece, threads, [&](std::int64_t piece) {
       const std::int64_t from = piece * kPiece, to = std::min(columns, from + kPiece);
       for (std::size_t r = 0; r < a.size(); ++r) {
         const T* given = row(a[r]);
-        for (std::int64_t c = from; c < to; ++c)
-          sums[c] += change[r] * static_cast<double>(given[chosen_[static_cast<std::size_t>(b[c])]]);
+        for (std::int64_t c = from; c < to; ++c) sums[c] += change[r] * static_cast<double>(given[chosen_[b[c]]]);
       }
     });
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "index.hpp"
 #include "kernel/block.hpp"
 #include "kernel/decision.hpp"
 #include "kernel/gram.hpp"
@@ -26,7 +27,7 @@ class PointGram : public Gram<T> {
   PointGram(const AnyRows& points, std::vector<std::int64_t> chosen, const KernelSpec& spec, const Blas<double>& exact)
       : points_(points),
         chosen_(std::move(chosen)),
-        n_(static_cast<std::int64_t>(chosen_.size())),
+        n_(length(chosen_)),
         d_(std::visit([](const auto& rows) { return rows.d; }, points)),
         spec_(spec),
         exact_(exact),

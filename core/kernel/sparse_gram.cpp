@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "index.hpp"
 #include "kernel/distance.hpp"
 #include "kernel/finish.hpp"
 #include "kernel/point_gram.hpp"
@@ -73,7 +74,7 @@ class SparseGram final : public PointGram<T> {
   void fill(std::span<const std::int64_t> a, std::span<const std::int64_t> b, T* const* out, const double* change,
             double* sums, int threads) const {
     // Pieces of the columns: their borders depend on neither threads nor rows, so neither do the sums.
-    const auto columns = static_cast<std::int64_t>(b.size());
+    const auto columns = length(b);
     const std::int64_t piece = std::max<std::int64_t>(256, (columns + 7) / 8);
     parallel_for((columns + piece - 1) / piece, threads, [&](std::int64_t part) {
       const std::int64_t from = part * piece, to = std::min(columns, from + piece);

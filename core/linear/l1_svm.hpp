@@ -87,9 +87,7 @@ class L1Machine {
   void line_search();
   double slope_at(double t) const;
   // What is added to the curvature of a column, so that a step does not leave the place where the model is true.
-  double ridge_of(std::int32_t column) const {
-    return ridge_ * steepness() * column_size_[static_cast<std::size_t>(column)];
-  }
+  double ridge_of(std::int32_t column) const { return ridge_ * steepness() * column_size_[column]; }
   // C / sigma, by its two terms, and sigma / C.
   double square_share() const { return is_squared_ ? 0.5 : 0.0; }
   double softness() const { return is_smoothed_ ? 1 / sharpness_ : 0.0; }

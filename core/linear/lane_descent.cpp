@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "index.hpp"
 #include "linear/descent_best.hpp"
 #include "linear/descent_pace.hpp"
 #include "linear/order.hpp"
@@ -172,18 +173,18 @@ class Lanes final : public LaneDescent {
         loss_(loss),
         settings_(settings),
         random_(settings.seed),
-        w_(static_cast<std::size_t>(kLanes * rows.d)),
-        alpha_(static_cast<std::size_t>(kLanes * rows.n)),
+        w_(kLanes * rows.d),
+        alpha_(kLanes * rows.n),
         f_(alpha_.size()),
-        norm_(static_cast<std::size_t>(rows.n)),
+        norm_(rows.n),
         cost_(norm_.size()),
         own_(norm_.size()),
         bits_(norm_.size()),
         values_of_lane_(norm_.size()),
         pulls_of_lane_(norm_.size()),
-        weights_of_lane_(static_cast<std::size_t>(rows.d)) {
+        weights_of_lane_(rows.d) {
     const double spread = tasks.front().has_intercept ? 1 / tasks.front().rho : 0.0;
-    for (std::int64_t i = 0; i < rows.n; ++i) norm_[static_cast<std::size_t>(i)] = squared_norm(rows, i) + spread;
+    for (std::int64_t i = 0; i < rows.n; ++i) norm_[i] = squared_norm(rows, i) + spread;
     for (std::size_t lane = 0; lane < tasks.size(); ++lane) {
       const LinearTask& task = tasks[lane];
       lanes_.push_back({.task = task, .best = {rows.n, rows.d, loss, settings.tol}});
@@ -323,7 +324,7 @@ class Lanes final : public LaneDescent {
     for (std::size_t i = 0; i < bits_.size(); ++i)
       if (bits_[i]) active_.push_back(static_cast<std::uint32_t>(i));
     visit_.active = active_.data();
-    visit_.size = static_cast<std::int64_t>(active_.size());
+    visit_.size = length(active_);
   }
 
   void begin_pass() {

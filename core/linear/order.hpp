@@ -32,7 +32,7 @@ class SplitMix64 {
 // The rows 0 .. n-1, shuffled anew (Fisher-Yates) each time `shuffle` is called.
 class VisitOrder {
  public:
-  VisitOrder(std::int64_t n, std::uint64_t seed) : random_(seed), rows_(static_cast<std::size_t>(n)) {
+  VisitOrder(std::int64_t n, std::uint64_t seed) : random_(seed), rows_(n) {
     std::iota(rows_.begin(), rows_.end(), 0u);
   }
   void shuffle() {

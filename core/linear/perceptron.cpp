@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "index.hpp"
 #include "parallel.hpp"
 
 namespace margrove {
@@ -287,8 +288,8 @@ Perceptron::Perceptron(AnyRows rows, std::span<const std::int8_t> sign, std::spa
     const bool is_dense =
         std::holds_alternative<DenseRows<float>>(rows_) || std::holds_alternative<DenseRows<double>>(rows_);
     if (is_dense && d_ <= kBlindColumns) {
-      m.ring.resize(static_cast<std::size_t>(3 * ring_stride(d_)));
-      m.noted.resize(static_cast<std::size_t>(stretch_rows(d_)));
+      m.ring.resize(3 * ring_stride(d_));
+      m.noted.resize(stretch_rows(d_));
     }
     if (settings_.variant == Variant::averaged) {
       m.lag_w.resize(m.w.size());
@@ -313,8 +314,8 @@ void Perceptron::run(std::int64_t max_passes, double seconds, int threads) {
   std::visit(
       [&](const auto& rows) {
         do {
-          parallel_for(static_cast<std::int64_t>(machines_.size()), threads, [&](std::int64_t k) {
-            PerceptronMachine& m = machines_[static_cast<std::size_t>(k)];
+          parallel_for(length(machines_), threads, [&](std::int64_t k) {
+            PerceptronMachine& m = machines_[k];
             run_machine(rows, m, sign_.data() + k * n_, weight_.empty() ? nullptr : weight_.data(), settings_,
                         std::min(max_passes, m.passes + turn), until);
           });

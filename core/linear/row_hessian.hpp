@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "index.hpp"
 #include "linear/svm_hessian.hpp"
 #include "linear/svm_rows.hpp"
 #include "linear/svm_task.hpp"
@@ -28,7 +29,7 @@ template <class Rows>
 class RowHessian {
  public:
   RowHessian(const Rows& rows, const LinearTask& task, const SymmetricBlas& blas)
-      : rows_(rows), task_(task), blas_(blas), place_(static_cast<std::size_t>(rows.n), -1) {}
+      : rows_(rows), task_(task), blas_(blas), place_(rows.n, -1) {}
 
   void begin(const std::vector<std::uint8_t>& is_free) {
     list_.clear();
@@ -114,8 +115,8 @@ class RowHessian {
 
   // sum C_i x_ij^2 of the free rows, column by column.
   std::vector<double> squares() const {
-    std::vector<double> found(static_cast<std::size_t>(hessian_size(rows_.d, task_)));
-    add_squares(rows_, list_.data(), static_cast<std::int64_t>(list_.size()), task_.cost.data(), found.data());
+    std::vector<double> found(hessian_size(rows_.d, task_));
+    add_squares(rows_, list_.data(), length(list_), task_.cost.data(), found.data());
     if (task_.has_intercept)
       for (const std::uint32_t i : list_) found.back() += task_.cost[i];
     return found;
@@ -160,11 +161,10 @@ class RowHessian {
           ++column_start_[static_cast<std::size_t>(rows_.column[at]) + 1];
       std::partial_sum(column_start_.begin(), column_start_.end(), column_start_.begin());
       std::vector<std::int64_t> fill(column_start_.begin(), column_start_.end() - 1);
-      entries_.resize(static_cast<std::size_t>(column_start_.back()));
+      entries_.resize(column_start_.back());
       for (std::size_t k = 0; k < members_.size(); ++k)
         for (std::int64_t at = rows_.start[members_[k]]; at < rows_.start[members_[k] + 1]; ++at)
-          entries_[static_cast<std::size_t>(fill[static_cast<std::size_t>(rows_.column[at])]++)] = {
-              static_cast<std::uint32_t>(k), static_cast<double>(rows_.data[at])};
+          entries_[fill[rows_.column[at]]++] = {static_cast<std::uint32_t>(k), static_cast<double>(rows_.data[at])};
     }
   }
 
@@ -193,7 +193,7 @@ class RowHessian {
           const double x = static_cast<double>(rows_.data[at]);
           const auto column = static_cast<std::size_t>(rows_.column[at]);
           for (std::int64_t e = column_start_[column]; e < column_start_[column + 1]; ++e) {
-            const Entry& entry = entries_[static_cast<std::size_t>(e)];
+            const Entry& entry = entries_[e];
             if (entry.member > k) break;
             out[entry.member] += x * entry.value;
           }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "index.hpp"
 #include "linear/descent_best.hpp"
 #include "linear/descent_pace.hpp"
 #include "linear/order.hpp"
@@ -120,14 +121,14 @@ class Descent final : public LinearSolver {
         loss_(loss),
         settings_(settings),
         random_(settings.seed),
-        w_(static_cast<std::size_t>(rows.d)),
-        beta_(static_cast<std::size_t>(rows.n)),
+        w_(rows.d),
+        beta_(rows.n),
         norm_(beta_.size()),
         best_(beta_.size(), w_.size(), loss, settings.tol) {
     double mean = 0;
     for (std::int64_t i = 0; i < rows.n; ++i) {
-      norm_[static_cast<std::size_t>(i)] = squared_norm(rows, i);
-      mean += norm_[static_cast<std::size_t>(i)] / static_cast<double>(rows.n);
+      norm_[i] = squared_norm(rows, i);
+      mean += norm_[i] / static_cast<double>(rows.n);
     }
     is_free_intercept_ = task.has_intercept && task.rho == 0;
     spread_ = !task.has_intercept ? 0.0 : task.rho > 0 ? 1 / task.rho : (mean > 0 ? mean : 1.0);
@@ -168,7 +169,7 @@ class Descent final : public LinearSolver {
  private:
   // As many as would have visited every row: those that leave rows out count for less.
   std::int64_t passes() const {
-    const auto rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(active_.size()));
+    const auto rows = std::max<std::int64_t>(1, length(active_));
     return (visits_ + rows - 1) / rows;
   }
 

@@ -87,7 +87,7 @@ class Newton final : public LinearSolver {
     double mass = 0, size = 0, total = 0;
     for (std::int64_t i = 0; i < n_; ++i) mass += is_free_[i] ? task_.cost[i] : 0.0;
     if (mass == 0 || squares.empty()) return true;
-    for (std::int64_t j = 0; j < std::ssize(squares); ++j) {
+    for (std::int64_t j = 0; j < length(squares); ++j) {
       const double weight = j < d_ ? best_.w()[j] : best_.b();
       size += std::abs(weight) * std::sqrt(squares[j] / mass);
       total += squares[j];

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "index.hpp"
 #include "kernel/fast_exp.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
@@ -77,16 +78,15 @@ class HeldOut {
     const std::size_t needed = static_cast<std::size_t>(gram_->size()) * held_out.size();
     if (needed > room_) values_ = large_memory<T>(room_ = needed);
     n_copied_ = 0;
-    rows_.assign(static_cast<std::size_t>(gram_->size()), nullptr);
+    rows_.assign(gram_->size(), nullptr);
   }
   const T* row(std::int64_t i) {
     const T* given = gram_->ready(i);
     if (runs_.size() <= 1) return given + (held_out_->empty() ? 0 : held_out_->front());
-    const T*& known = rows_[static_cast<std::size_t>(i)];
+    const T*& known = rows_[i];
     if (known) return known;
     T* out = values_.get() + n_copied_++ * static_cast<std::int64_t>(held_out_->size());
-    for (const auto& [from, to] : runs_)
-      std::copy_n(given + (*held_out_)[static_cast<std::size_t>(from)], to - from, out + from);
+    for (const auto& [from, to] : runs_) std::copy_n(given + (*held_out_)[from], to - from, out + from);
     return known = out;
   }
 
@@ -148,8 +148,8 @@ struct Search<T>::Worker {
         weight.resize(rows.size() * kColumns, T{0});
       }
       const std::int64_t stride = (count + kHeldLanes - 1) / kHeldLanes * kHeldLanes;
-      out.resize(static_cast<std::size_t>(kColumns * stride));
-      multiply_all_out(rows.data(), weight.data(), static_cast<std::int64_t>(rows.size()), count, out.data(), stride);
+      out.resize(kColumns * stride);
+      multiply_all_out(rows.data(), weight.data(), length(rows), count, out.data(), stride);
       for (std::size_t c = 0; c < columns; ++c) {
         const std::size_t at = (first + c) * machines + machine;
         const double offset = result.cells[at].offset;
@@ -179,14 +179,13 @@ Search<T>::~Search() = default;
 
 template <class T>
 void Search<T>::add(SearchUnit unit) {
-  if (static_cast<std::int64_t>(matrices_.size()) <= unit.kernel)
-    matrices_.resize(static_cast<std::size_t>(unit.kernel) + 1);
+  if (length(matrices_) <= unit.kernel) matrices_.resize(static_cast<std::size_t>(unit.kernel) + 1);
   units_.push_back(std::move(unit));
 }
 
 template <class T>
 UnitResult Search<T>::take(std::int64_t unit) {
-  return std::move(results_[static_cast<std::size_t>(unit)]);
+  return std::move(results_[unit]);
 }
 
 template <class T>
@@ -201,7 +200,7 @@ LargeMemory<T> Search<T>::memory() {
 template <class T>
 std::shared_ptr<typename Search<T>::Matrix> Search<T>::matrix_of(std::int64_t kernel) {
   const std::lock_guard<std::mutex> held(matrices_lock_);
-  std::weak_ptr<Matrix>& known = matrices_[static_cast<std::size_t>(kernel)];
+  std::weak_ptr<Matrix>& known = matrices_[kernel];
   std::shared_ptr<Matrix> matrix = known.lock();
   if (!matrix) known = matrix = std::make_shared<Matrix>(this, kernel);
   return matrix;
@@ -210,14 +209,12 @@ std::shared_ptr<typename Search<T>::Matrix> Search<T>::matrix_of(std::int64_t ke
 // A Gaussian kernel of the products: cheap, and few variables may move, so that a row is made when it is asked for.
 template <class T>
 std::shared_ptr<const Gram<T>> Search<T>::gaussian(const Matrix& matrix) {
-  const auto gamma = static_cast<T>(gammas_[static_cast<std::size_t>(matrix.kernel)]);
+  const auto gamma = static_cast<T>(gammas_[matrix.kernel]);
   const auto make = [products = products_->whole, gamma](std::int64_t i, T* out) {
     const std::vector<double>& squared = products->diagonal();
-    finish_distances(products->ready(i), squared.data(), squared[static_cast<std::size_t>(i)], gamma, products->size(),
-                     out);
+    finish_distances(products->ready(i), squared.data(), squared[i], gamma, products->size(), out);
   };
-  return gram_on_demand(std::make_shared<RowsOnDemand<T>>(n_, matrix.values.get(), make),
-                        std::vector<double>(static_cast<std::size_t>(n_), 1.0));
+  return gram_on_demand(std::make_shared<RowsOnDemand<T>>(n_, matrix.values.get(), make), std::vector<double>(n_, 1.0));
 }
 
 // What a kernel's values come from: all of them, in batches of rows, and whoever needs them helps, or the means to make
@@ -268,8 +265,7 @@ void Search<T>::cut_into_jobs() {
     return runs.size() <= 1;
   };
   const bool is_joint =
-      std::all_of(ladders_.begin(), ladders_.end(),
-                  [](const Ladder& ladder) { return static_cast<std::int64_t>(ladder.y.size()) <= kJoint; }) &&
+      std::all_of(ladders_.begin(), ladders_.end(), [](const Ladder& ladder) { return length(ladder.y) <= kJoint; }) &&
       std::all_of(folds_.begin(), folds_.end(), is_together);
   const std::size_t machines = ladders_.size();
   const std::size_t piece = std::max<std::size_t>(1, is_joint ? (machines + kPieces - 1) / kPieces : machines);
@@ -294,7 +290,7 @@ void Search<T>::open_results(const Job& job) {
   for (std::size_t u = job.first_unit; u < job.last_unit; ++u) {
     const std::size_t cells = units_[u].C.size() * ladders_.size();
     if (results_[u].cells.size() == cells) continue;
-    results_[u].values.assign(cells * folds_[static_cast<std::size_t>(units_[u].fold)].held_out.size(), 0.0);
+    results_[u].values.assign(cells * folds_[units_[u].fold].held_out.size(), 0.0);
     results_[u].cells.assign(cells, {});
   }
 }
@@ -325,7 +321,7 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
     }
     for (; worker.unit < job.last_unit; ++worker.unit) {
       const SearchUnit& unit = units_[worker.unit];
-      const Fold& fold = folds_[static_cast<std::size_t>(unit.fold)];
+      const Fold& fold = folds_[unit.fold];
       UnitResult& result = results_[worker.unit];
       const std::size_t n_C = unit.C.size();
       LadderSolver<T>& solver = worker.solver;
@@ -345,8 +341,7 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
         result.cells[worker.C * ladders_.size() + worker.machine] = solver.cell();
         solved_.fetch_add(1);
       }
-      worker.multiply_out(solver.dual().point, n_C, static_cast<std::int64_t>(fold.held_out.size()), ladders_.size(),
-                          result);
+      worker.multiply_out(solver.dual().point, n_C, length(fold.held_out), ladders_.size(), result);
       worker.is_unit_open = false;
     }
     worker.is_machine_open = false;

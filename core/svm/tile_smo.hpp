@@ -50,7 +50,7 @@ class Tile final : public RowMaker<T> {
   std::int64_t size() const { return size_; }
   std::int64_t width() const { return width_; }  // padded
   const T* row(std::int64_t i) override {
-    const T* known = rows_[static_cast<std::size_t>(i)];
+    const T* known = rows_[i];
     return known ? known : made(i);
   }
   void make_all_rows();                                             // for several readers at once

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "index.hpp"
 #include "parallel.hpp"
 #include "tree/sorting.hpp"
 #include "tree/weighted.hpp"
@@ -47,7 +48,7 @@ BinnedGrower<Amount>::BinnedGrower(std::vector<Column> columns, std::int64_t n, 
     : columns_(std::move(columns)),
       n_(n),
       label_(label),
-      n_classes_(static_cast<std::size_t>(n_classes)),
+      n_classes_(n_classes),
       rules_(std::move(rules)),
       growth_(growth),
       threads_(std::max(threads, 1)),
@@ -189,8 +190,8 @@ template <class Amount>
 void BinnedGrower<Amount>::prepare() {
   rules_.tags = tags_for(label_, n_, static_cast<int>(n_classes_));
   rules_.prepare(n_);
-  rows_.resize(static_cast<std::size_t>(n_));
-  spare_.resize(static_cast<std::size_t>(n_));
+  rows_.resize(n_);
+  spare_.resize(n_);
 }
 
 // The root as it is before any column is looked at: a leaf.
@@ -259,7 +260,7 @@ void BinnedGrower<Amount>::weigh() {
   const int bits = 60 - std::ilogb(all);
   const double scale = std::ldexp(1.0, bits);
   unit_ = std::ldexp(1.0, -bits);
-  whole_weight_.resize(static_cast<std::size_t>(n_));
+  whole_weight_.resize(n_);
   for (std::size_t i = 0; i < whole_weight_.size(); ++i)
     whole_weight_[i] = std::max(std::int64_t{1}, static_cast<std::int64_t>(rules_.weight[i] * scale + 0.5));
 }
@@ -489,7 +490,7 @@ std::uint32_t BinnedGrower<Amount>::partition(const Open& node) {
 template <class Amount>
 void BinnedGrower<Amount>::split(Open& node, std::vector<Open>& children) {
   const std::uint32_t left = partition(node);
-  const auto id = static_cast<std::int64_t>(output_.size());
+  const auto id = length(output_);
   children.clear();
   children.resize(2);
   const std::uint32_t sizes[2] = {left, node.size - left};

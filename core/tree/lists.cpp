@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "index.hpp"
 #include "parallel.hpp"
 
 namespace margrove::tree {
@@ -78,7 +79,7 @@ Lists::Lists(const Lists& sorted, std::span<const Column> columns, std::span<con
     list.tag = next + list.size;
     next += 2 * static_cast<std::size_t>(list.size);
   }
-  parallel_for(static_cast<std::int64_t>(lists_.size()), threads_, [&](std::int64_t r) {
+  parallel_for(length(lists_), threads_, [&](std::int64_t r) {
     const auto j = static_cast<std::size_t>(r);
     const List& from = sorted.lists_[j];
     std::copy_n(from.key, from.size, lists_[j].key);
@@ -224,7 +225,7 @@ void Lists::sort_sparse(std::size_t j) {
   if (has_zeros && list.mode == kNoMode) list.mode = order.empty() ? 0 : ++key;
   list.size = static_cast<std::uint32_t>(order.size());
   mode_value_[j] = 0;
-  if (n_bins_ > 0) bin_sparse(j, has_zeros ? n_ - static_cast<std::int64_t>(order.size()) : 0);
+  if (n_bins_ > 0) bin_sparse(j, has_zeros ? n_ - length(order) : 0);
 }
 
 void Lists::bin_sparse(std::size_t j, std::int64_t zeros) {

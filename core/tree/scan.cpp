@@ -413,7 +413,7 @@ void scan_weighted(const ScanRules& rules, std::uint32_t mode, const Piece& piec
 std::uint32_t branch_of(const Candidate& test, std::uint32_t key) {
   if (test.branch.empty()) return key == kMissing ? !test.is_missing_left : key > test.cut_key;
   const auto place = std::lower_bound(test.keys.begin(), test.keys.end(), key) - test.keys.begin();
-  return test.branch[static_cast<std::size_t>(place)];
+  return test.branch[place];
 }
 
 std::uint32_t branches_of(const Candidate& test) {

@@ -75,7 +75,7 @@ std::vector<std::span<const std::uint32_t>> SortSpace::fetch(std::span<const Col
 }
 
 SortSpace& SortSpaces::own() {
-  std::unique_ptr<SortSpace>& mine = spaces_[static_cast<std::size_t>(thread_number())];
+  std::unique_ptr<SortSpace>& mine = spaces_[thread_number()];
   if (!mine) mine = std::make_unique<SortSpace>(n_);
   return *mine;
 }
@@ -102,7 +102,7 @@ bool FewValues::find(std::span<const std::uint32_t> bits) {
   for (std::size_t i = 0; i < bits.size(); ++i) {
     if (bits[i] != before) slot = slot_of(before = bits[i], static_cast<std::uint32_t>(i));
     if (slot < 0) return false;
-    ++rows_[static_cast<std::size_t>(slot)];
+    ++rows_[slot];
     slot_[i] = static_cast<std::uint8_t>(slot);
   }
   std::sort(used_.begin(), used_.begin() + n_used_,
