@@ -140,7 +140,7 @@ double Booster::cast_votes(double vote) {
 
 // With `judged_` known. Whether the learner is taken.
 bool Booster::finish_round() {
-  const auto k = static_cast<double>(n_classes_);
+  const double k = n_classes_;
   const double error = weight_of_wrong(judged_.data(), label_.data(), weight_.data(), label_.size());
   if (error >= 1 - 1 / k - kRoundingOfChance) {
     end_ = End::chance;

@@ -162,7 +162,7 @@ void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const 
     double sum = alone_i + alone_others[j];
     for (std::int64_t k = others.start[j]; k < others.start[j + 1]; ++k) {
       const double x = buffer[others.column[k]];
-      const auto z = static_cast<double>(others.data[k]);
+      const double z = others.data[k];
       if (x != 0 && z != 0) sum += together(spec.kind, x, z);
     }
     const double sizes = alone_i + alone_others[j];

@@ -30,7 +30,7 @@ MARGROVE_INLINE void sparse_products_body(const U* data, const std::int32_t* col
   for (std::int64_t k = 0; k < count; ++k) {
     const std::int32_t at = place[column[k]];
     if (at < 0) continue;
-    const T x = static_cast<T>(data[k]);
+    const T x = data[k];
     const T* row = cells + static_cast<std::int64_t>(at) * kSparseWidth;
 #pragma omp simd
     for (std::int64_t w = 0; w < kSparseWidth; ++w) sums[w] += x * row[w];

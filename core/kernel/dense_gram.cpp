@@ -32,7 +32,7 @@ MARGROVE_INLINE double pack_body(const U* x, const double* mean, double scale, s
   double squared = 0;
 #pragma omp simd reduction(+ : squared)
   for (std::int64_t k = 0; k < d; ++k) {
-    const T moved = static_cast<T>(scale * (static_cast<double>(x[k]) - mean[k]));
+    const T moved = scale * (static_cast<double>(x[k]) - mean[k]);
     out[k] = moved;
     squared += static_cast<double>(moved) * static_cast<double>(moved);
   }

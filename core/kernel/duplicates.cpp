@@ -39,11 +39,11 @@ std::uint64_t hash_bytes(const void* data, std::size_t size, std::uint64_t seed)
 
 template <class T>
 std::uint64_t hash_row(const DenseRows<T>& rows, std::int64_t i) {
-  return hash_bytes(rows.row(i), static_cast<std::size_t>(rows.d) * sizeof(T), 0);
+  return hash_bytes(rows.row(i), rows.d * sizeof(T), 0);
 }
 template <class T>
 std::uint64_t hash_row(const CsrRows<T>& rows, std::int64_t i) {
-  const auto count = static_cast<std::size_t>(rows.start[i + 1] - rows.start[i]);
+  const std::size_t count = rows.start[i + 1] - rows.start[i];
   return hash_bytes(rows.column + rows.start[i], count * sizeof(std::int32_t),
                     hash_bytes(rows.data + rows.start[i], count * sizeof(T), 0));
 }

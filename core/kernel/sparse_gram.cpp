@@ -26,7 +26,7 @@ class SparseGram final : public PointGram<T> {
       double squared = 0, sum = 0;
       const std::int64_t at = chosen_[i];
       for (std::int64_t k = rows.start[at]; k < rows.start[at + 1]; ++k) {
-        const auto x = static_cast<double>(rows.data[k]);
+        const double x = rows.data[k];
         squared += x * x;
         sum += std::fabs(x);
       }

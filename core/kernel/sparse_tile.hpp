@@ -35,7 +35,7 @@ class SparseTile {
           place = static_cast<std::int32_t>(cells_.size() / kSparseWidth);
           cells_.resize(cells_.size() + kSparseWidth);
         }
-        cells_[static_cast<std::size_t>(place) * kSparseWidth + r] = static_cast<T>(rows.data[k]);
+        cells_[place * kSparseWidth + r] = static_cast<T>(rows.data[k]);
       }
   }
   template <class U>

@@ -250,11 +250,11 @@ Resumable CrammerSinger::solve(const Rows& rows) {
   co_await clock_.pause();
   std::int64_t visits = 0, looked_at = 0;
   for (std::int64_t i = 0; i < n_; ++i)
-    if (cost_[i] > 0) active_.push_back(static_cast<std::uint32_t>(i));
+    if (cost_[i] > 0) active_.push_back(i);
   const std::int64_t rows_in = std::max<std::int64_t>(1, length(active_));
   while (ending_ == PassesEnding::none) {
     pass_gain_ = 0;
-    for (auto left = static_cast<std::uint32_t>(active_.size()); left > 1; --left)
+    for (std::uint32_t left = active_.size(); left > 1; --left)
       std::swap(active_[left - 1], active_[random_.below(left)]);
     std::size_t kept = 0;
     std::int64_t work = 0;
@@ -271,7 +271,7 @@ Resumable CrammerSinger::solve(const Rows& rows) {
     active_.resize(kept);
     passes_ = (visits + rows_in - 1) / rows_in;
     const bool is_over = passes_ >= settings_.max_passes || active_.empty();
-    const auto since = static_cast<double>(visits - looked_at);
+    const double since = visits - looked_at;
     if (!is_over &&
         since < std::max(kLeastPasses * static_cast<double>(rows_in), kWorkShare * static_cast<double>(visits)))
       continue;
@@ -284,7 +284,7 @@ Resumable CrammerSinger::solve(const Rows& rows) {
     settle_gap(losses);
     active_.clear();
     for (std::int64_t i = 0; i < n_; ++i)
-      if (is_awake_[i]) active_.push_back(static_cast<std::uint32_t>(i));
+      if (is_awake_[i]) active_.push_back(i);
     // Near the end D is flat to within rounding, and P, which is not, still falls.
     const bool has_gained =
         dual_ > last_dual_ + kNoGain * std::abs(last_dual_) || primal_ - dual_ < kBarren * least_gap_;

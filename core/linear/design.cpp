@@ -103,7 +103,7 @@ class DenseDesign final : public Design {
   // rows to add and rows to take away by themselves.
   void add_gram(std::span<const std::int32_t> chosen, const ChosenRows&, std::span<const std::int32_t> listed,
                 const double* weight, double* gram) const override {
-    const auto width = static_cast<int>(chosen.size());
+    const int width = chosen.size();
     std::vector<double> block(chosen.size() * kGramBlock);
     for (const double sign : {1.0, -1.0}) {
       int filled = 0;
@@ -118,8 +118,7 @@ class DenseDesign final : public Design {
       for (const std::int32_t i : listed) {
         if (!(sign * weight[i] > 0)) continue;
         const double root = std::sqrt(sign * weight[i]);
-        for (std::size_t k = 0; k < chosen.size(); ++k)
-          block[k * kGramBlock + static_cast<std::size_t>(filled)] = root * at(i, chosen[k]);
+        for (std::size_t k = 0; k < chosen.size(); ++k) block[k * kGramBlock + filled] = root * at(i, chosen[k]);
         if (++filled == kGramBlock) flush();
       }
       flush();
@@ -158,16 +157,13 @@ template <class T>
 class ColumnDesign final : public Design {
  public:
   ColumnDesign(const CsrRows<T>& rows, double constant, const Blas<double>& blas)
-      : Design(rows.n, rows.d, constant, blas),
-        start_(static_cast<std::size_t>(rows.d) + 1),
-        row_(rows.start[rows.n]),
-        value_(row_.size()) {
+      : Design(rows.n, rows.d, constant, blas), start_(rows.d + 1), row_(rows.start[rows.n]), value_(row_.size()) {
     for (std::int64_t k = 0; k < rows.start[rows.n]; ++k) ++start_[static_cast<std::size_t>(rows.column[k]) + 1];
     for (std::size_t j = 1; j < start_.size(); ++j) start_[j] += start_[j - 1];
     std::vector<std::int64_t> end(start_.begin(), start_.end() - 1);
     for (std::int64_t i = 0; i < rows.n; ++i)
       for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) {
-        const auto place = static_cast<std::size_t>(end[rows.column[k]]++);
+        const std::size_t place = end[rows.column[k]]++;
         row_[place] = static_cast<std::int32_t>(i);
         value_[place] = rows.data[k];
       }
@@ -182,7 +178,7 @@ class ColumnDesign final : public Design {
 
   std::int64_t pull_pieces() const override { return length(borders_) - 1; }
   void pull(std::int64_t piece, const double* beta, double* v) const override {
-    const auto p = static_cast<std::size_t>(piece);
+    const std::size_t p = piece;
     for (std::int64_t j = borders_[p]; j < borders_[p + 1]; ++j) {
       const auto [first, size] = column(j);
       v[j] += sparse_dot_body(value_.data() + first, row_.data() + first, size, beta);
@@ -196,17 +192,17 @@ class ColumnDesign final : public Design {
   }
   void push(std::int64_t piece, std::span<const std::int32_t> chosen, const double* step,
             double* values) const override {
-    const auto first = static_cast<std::size_t>(piece) * kPushed;
+    const auto first = piece * kPushed;
     for (const std::int32_t j : chosen.subspan(first, std::min<std::size_t>(kPushed, chosen.size() - first)))
       if (step[j] != 0) column_add(j, step[j], values);
   }
 
   void squares(std::int64_t piece, const double* weight, double* squares) const override {
-    const auto p = static_cast<std::size_t>(piece);
+    const std::size_t p = piece;
     for (std::int64_t j = borders_[p]; j < borders_[p + 1]; ++j) {
       const auto [first, size] = column(j);
       for (std::int64_t k = first; k < first + size; ++k) {
-        const auto x = static_cast<double>(value_[k]);
+        const double x = value_[k];
         squares[j] += weight[row_[k]] * x * x;
       }
     }
@@ -215,7 +211,7 @@ class ColumnDesign final : public Design {
   }
 
   void choose(std::span<const std::int32_t> chosen, ChosenRows& rows) const override {
-    rows.start.assign(static_cast<std::size_t>(n()) + 1, 0);
+    rows.start.assign(n() + 1, 0);
     const bool has_constant = !chosen.empty() && chosen.back() == points_columns();
     const auto each = [&](auto&& visit) {
       for (std::size_t place = 0; place < chosen.size() - has_constant; ++place) {
@@ -230,7 +226,7 @@ class ColumnDesign final : public Design {
     rows.place.resize(rows.start.back());
     rows.value.resize(rows.place.size());
     each([&](std::int32_t i, std::size_t place, double value) {
-      const auto at = static_cast<std::size_t>(rows.start[i]++);
+      const std::size_t at = rows.start[i]++;
       rows.place[at] = static_cast<std::int32_t>(place);
       rows.value[at] = value;
     });
@@ -257,7 +253,7 @@ class ColumnDesign final : public Design {
     if (j == points_columns()) return constant() * constant() * std::accumulate(weight, weight + n(), 0.0);
     const auto [first, size] = column(j);
     for (std::int64_t k = first; k < first + size; ++k) {
-      const auto x = static_cast<double>(value_[k]);
+      const double x = value_[k];
       sum += weight[row_[k]] * x * x;
     }
     return sum;
@@ -291,7 +287,7 @@ class ColumnDesign final : public Design {
     std::int64_t first, size;
   };
   Extent column(std::int64_t j) const {
-    const auto at = static_cast<std::size_t>(j);
+    const std::size_t at = j;
     return {start_[at], start_[at + 1] - start_[at]};
   }
 

@@ -171,7 +171,7 @@ Resumable L1Machine::solve() {
 Resumable L1Machine::compute_values() {
   std::vector<std::int32_t> present;
   for (std::int64_t j = 0; j < columns_; ++j)
-    if (w_[j] != 0) present.push_back(static_cast<std::int32_t>(j));
+    if (w_[j] != 0) present.push_back(j);
   std::fill(values_.begin(), values_.end(), 0.0);
   const std::int64_t pieces = design_.push_pieces(present);
   for (std::int64_t piece = 0; piece < pieces; ++piece) {
@@ -338,7 +338,7 @@ void L1Machine::choose_columns() {
     for (std::int64_t j = 0; j < columns_; ++j) {
       const double beyond = std::abs(pull_[j]) - 1;
       if (w_[j] != 0 || !is_penalised(j)) {
-        next.push_back(static_cast<std::int32_t>(j));
+        next.push_back(j);
         is_one_outside |= !is_chosen_[j];
       } else if (beyond > 0 && column_size_[j] > 0) {
         promise.emplace_back(beyond * beyond / column_size_[j], static_cast<std::int32_t>(j));
@@ -371,8 +371,8 @@ Resumable L1Machine::build_gram() {
   double mass = 0;
   for (std::size_t i = 0; i < curvature_.size(); ++i) {
     mass += curvature_[i];
-    if (curvature_[i] != 0) present.push_back(static_cast<std::int32_t>(i));
-    if (curvature_[i] != gram_weight_[i]) changed.push_back(static_cast<std::int32_t>(i));
+    if (curvature_[i] != 0) present.push_back(i);
+    if (curvature_[i] != gram_weight_[i]) changed.push_back(i);
   }
   const bool is_afresh =
       !is_gram_of_chosen_ || failures_ > 0 || changed.size() >= present.size() || mass < gram_mass_ / 16;

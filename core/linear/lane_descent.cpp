@@ -83,7 +83,7 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
       prefetch(visit.alpha + kLanes * next);
     }
     const std::uint32_t i = visit.active[visit.at];
-    const auto wanted = static_cast<std::uint8_t>(visit.bits[i] & visit.running);
+    const std::uint8_t wanted = visit.bits[i] & visit.running;
     if (wanted == 0) {
       std::swap(visit.active[visit.at], visit.active[--visit.size]);
       continue;
@@ -322,14 +322,13 @@ class Lanes final : public LaneDescent {
   void list_active() {
     active_.clear();
     for (std::size_t i = 0; i < bits_.size(); ++i)
-      if (bits_[i]) active_.push_back(static_cast<std::uint32_t>(i));
+      if (bits_[i]) active_.push_back(i);
     visit_.active = active_.data();
     visit_.size = length(active_);
   }
 
   void begin_pass() {
-    for (auto left = static_cast<std::uint32_t>(visit_.size); left > 1; --left)
-      std::swap(active_[left - 1], active_[random_.below(left)]);
+    for (std::uint32_t left = visit_.size; left > 1; --left) std::swap(active_[left - 1], active_[random_.below(left)]);
     size_of_pass_ = visit_.size;
     visit_.at = 0;
     visit_.worst = visit_.seeming_gap = visit_.gain = Values{};
@@ -344,7 +343,7 @@ class Lanes final : public LaneDescent {
     for (std::size_t k = 0; k < lanes_.size(); ++k) {
       Lane& lane = lanes_[k];
       if (lane.ending != LinearEnding::going) continue;
-      const auto at = static_cast<int>(k);
+      const int at = k;
       lane.passes = passes();
       lane.dual += visit_.gain[at];
       visit_.limit[at] = visit_.worst[at] > 0 ? visit_.worst[at] : kInfinity;

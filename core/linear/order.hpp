@@ -36,8 +36,7 @@ class VisitOrder {
     std::iota(rows_.begin(), rows_.end(), 0u);
   }
   void shuffle() {
-    for (auto left = static_cast<std::uint32_t>(rows_.size()); left > 1; --left)
-      std::swap(rows_[left - 1], rows_[random_.below(left)]);
+    for (std::uint32_t left = rows_.size(); left > 1; --left) std::swap(rows_[left - 1], rows_[random_.below(left)]);
   }
   const std::uint32_t* data() const { return rows_.data(); }
 

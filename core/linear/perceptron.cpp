@@ -95,7 +95,7 @@ MARGROVE_INLINE void look_ahead(double* w, double step, const double* before, co
   }
   double tail_w = 0, tail_p = 0;
   for (; k < d; ++k) {
-    const auto wide_next = static_cast<double>(next[k]);
+    const double wide_next = next[k];
     if constexpr (!std::is_same_v<T, double>) widened[k] = wide_next;
     w[k] += step * before[k];
     tail_w += w[k] * wide_next;
@@ -201,7 +201,7 @@ bool note_mistake(const Rows& rows, PerceptronMachine& m, std::int64_t i, double
     m.prototypes.push_back(m.b);
     return true;
   }
-  const auto before = static_cast<double>(m.steps - 1);
+  const double before = m.steps - 1;
   add_lag(rows, i, step * before, m.lag_w.data());
   if (settings.fit_intercept) m.lag_b += step * before;
   return true;

@@ -39,7 +39,7 @@ void factorize(double* a, std::int64_t k, const Blas<double>& blas) {
   for (std::int64_t from = 0; from < k; from += kBlock) {
     const std::int64_t to = std::min(k, from + kBlock);
     factorize_columns(a, k, from, to, diagonal.data());
-    const int left = static_cast<int>(k - to), width = static_cast<int>(to - from), stride = static_cast<int>(k);
+    const int left = k - to, width = static_cast<int>(to - from), stride = static_cast<int>(k);
     if (left == 0) break;
     const double minus = -1, one = 1;
     const double* block = a + to * k + from;

@@ -36,7 +36,7 @@ class RowHessian {
     std::size_t n_new = 0;
     for (std::size_t i = 0; i < is_free.size(); ++i) {
       if (!is_free[i]) continue;
-      list_.push_back(static_cast<std::uint32_t>(i));
+      list_.push_back(i);
       n_new += place_[i] < 0;
     }
     if (members_.size() + n_new > list_.size() + list_.size() / 2 + kSpareRows) forget_others();
@@ -54,7 +54,7 @@ class RowHessian {
 
   // True when all products are known; else the next call goes on.
   bool go_on(std::chrono::steady_clock::time_point until, int threads) {
-    const auto missing = static_cast<std::int64_t>(members_.size() - known_);
+    const std::int64_t missing = members_.size() - known_;
     const std::int64_t batches = (missing + kBatch - 1) / kBatch;
     return margrove::go_on(next_, batches, threads, until, [&](std::int64_t batch) {
       const std::size_t from = known_ + static_cast<std::size_t>(batch * kBatch);
@@ -66,8 +66,8 @@ class RowHessian {
   double solve(double scale, const std::vector<double>& f, const std::vector<double>& beta,
                const std::vector<std::uint8_t>& is_free, const std::vector<double>& w, double b,
                std::vector<double>& p) {
-    const auto m = static_cast<int>(list_.size());
-    const auto d = static_cast<std::size_t>(rows_.d);
+    const int m = list_.size();
+    const std::size_t d = rows_.d;
     const std::vector<double> g = p;
     std::vector<double> others(d), across(list_.size());  // u, X u
     double total = 0;                                     // of the other beta, which may be 0 though they are not
@@ -132,7 +132,7 @@ class RowHessian {
   static std::size_t offset(std::size_t k) { return k * (k + 1) / 2; }
 
   double norm(std::uint32_t i) const {
-    const auto k = static_cast<std::size_t>(place_[i]);
+    const std::size_t k = place_[i];
     return products_[offset(k) + k];
   }
 
@@ -155,7 +155,7 @@ class RowHessian {
   // Which members have a number in a column, for sparse rows: two of them share few columns.
   void index_columns() {
     if constexpr (!requires { rows_.row(0); }) {
-      column_start_.assign(static_cast<std::size_t>(rows_.d) + 1, 0);
+      column_start_.assign(rows_.d + 1, 0);
       for (const std::uint32_t i : members_)
         for (std::int64_t at = rows_.start[i]; at < rows_.start[i + 1]; ++at)
           ++column_start_[static_cast<std::size_t>(rows_.column[at]) + 1];
@@ -171,17 +171,16 @@ class RowHessian {
   // The products of members from ... to with all before them and with themselves.
   void multiply(std::size_t from, std::size_t to) {
     if constexpr (requires { rows_.row(0); }) {
-      const int count = static_cast<int>(to - from), others = static_cast<int>(to);
-      std::vector<double> found(to * (to - from)), panel(to * static_cast<std::size_t>(kPanel));
+      const int count = to - from, others = static_cast<int>(to);
+      std::vector<double> found(to * (to - from)), panel(to * kPanel);
       for (std::int64_t begin = 0; begin < rows_.d; begin += kPanel) {
-        const int width = static_cast<int>(std::min(kPanel, rows_.d - begin));
+        const int width = std::min(kPanel, rows_.d - begin);
         for (std::size_t k = 0; k < to; ++k) {
           const auto* x = rows_.row(members_[k]) + begin;
-          for (int j = 0; j < width; ++j) panel[k * static_cast<std::size_t>(width) + j] = static_cast<double>(x[j]);
+          for (int j = 0; j < width; ++j) panel[k * width + j] = static_cast<double>(x[j]);
         }
         // found (count, others) += panel[from:] panel^T
-        blas_.add_products(panel.data() + from * static_cast<std::size_t>(width), panel.data(), count, others, width,
-                           found.data());
+        blas_.add_products(panel.data() + from * width, panel.data(), count, others, width, found.data());
       }
       for (std::size_t k = from; k < to; ++k)
         std::copy_n(found.data() + (k - from) * to, k + 1, products_.data() + offset(k));
@@ -190,8 +189,8 @@ class RowHessian {
         double* out = products_.data() + offset(k);
         std::fill_n(out, k + 1, 0.0);
         for (std::int64_t at = rows_.start[members_[k]]; at < rows_.start[members_[k] + 1]; ++at) {
-          const double x = static_cast<double>(rows_.data[at]);
-          const auto column = static_cast<std::size_t>(rows_.column[at]);
+          const double x = rows_.data[at];
+          const std::size_t column = rows_.column[at];
           for (std::int64_t e = column_start_[column]; e < column_start_[column + 1]; ++e) {
             const Entry& entry = entries_[e];
             if (entry.member > k) break;

@@ -179,10 +179,10 @@ class Descent final : public LinearSolver {
     total_ = 0;
     active_.clear();
     for (std::int64_t i = 0; i < rows_.n; ++i) {
-      const auto at = static_cast<std::size_t>(i);
+      const std::size_t at = i;
       const double z = task_.target[at], C = task_.factor * task_.cost[at];
       beta_[at] = C > 0 ? std::clamp(beta_[at], loss_.low(z, C), loss_.high(z, C)) : 0.0;
-      if (C > 0) active_.push_back(static_cast<std::uint32_t>(i));
+      if (C > 0) active_.push_back(i);
       if (beta_[at] == 0) continue;
       add_row(rows_, i, beta_[at], w_.data());
       total_ += beta_[at];
@@ -263,7 +263,7 @@ class Descent final : public LinearSolver {
     for (const double weight : w_) squares += weight * weight;
     f_.resize(beta_.size());
     for (std::int64_t i = 0; i < rows_.n; ++i) {
-      const auto at = static_cast<std::size_t>(i);
+      const std::size_t at = i;
       const double z = task_.target[at], C = task_.factor * task_.cost[at];
       f_[at] = dot_row(rows_, i, w_.data()) + b;
       if (C > 0) brought += loss_.brought(z, beta_[at], C);

@@ -49,7 +49,7 @@ class OwnDiagonal {
     if (task_.has_intercept) own.back() = task_.rho;
     if (damping == 0) return own;
     if (squares_.empty()) {
-      squares_.assign(static_cast<std::size_t>(rows_.d) + 1, 0.0);
+      squares_.assign(rows_.d + 1, 0.0);
       std::vector<std::uint32_t> every(rows_.n);
       std::iota(every.begin(), every.end(), 0u);
       add_squares(rows_, every.data(), rows_.n, task_.cost.data(), squares_.data());
@@ -87,7 +87,7 @@ class GramHessian {
       std::fill(in_gram_.begin(), in_gram_.end(), std::uint8_t{0});
     }
     for (std::size_t i = 0; i < is_free.size(); ++i)
-      if (is_free[i] != in_gram_[i]) list_.push_back(static_cast<std::uint32_t>(i));
+      if (is_free[i] != in_gram_[i]) list_.push_back(i);
   }
 
   // sum C_i x_ij^2 of the free rows, column by column.
@@ -222,7 +222,7 @@ class ProductHessian {
              const std::vector<double>& p, double share) {
     list_.clear();
     for (std::size_t i = 0; i < is_free.size(); ++i)
-      if (is_free[i]) list_.push_back(static_cast<std::uint32_t>(i));
+      if (is_free[i]) list_.push_back(i);
     own_ = std::move(own);
     scale_ = scale;
     share_ = share;
@@ -279,7 +279,7 @@ class ProductHessian {
     });
     diagonal_.assign(residual_.size(), 0.0);
     const double sum = gather(diagonal_);
-    const auto d = static_cast<std::size_t>(rows_.d);
+    const std::size_t d = rows_.d;
     for (std::size_t j = 0; j < d; ++j) diagonal_[j] += own_[j];
     if (task_.has_intercept) {
       diagonal_[d] = bent(sum + own_[d], scale_, task_);
@@ -293,7 +293,7 @@ class ProductHessian {
 
   // image <- Hessian * direction
   void multiply(int threads) {
-    const auto d = static_cast<std::size_t>(rows_.d);
+    const std::size_t d = rows_.d;
     const double constant = task_.has_intercept ? direction_[d] : 0.0;
     over_list(threads, [&](const std::uint32_t* list, std::int64_t count, double* part) {
       return add_curvature(rows_, list, count, task_.cost.data(), direction_.data(), constant, part);

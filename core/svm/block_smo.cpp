@@ -111,7 +111,7 @@ void BlockSmo<T>::open_pending() {
   pending_.change.clear();
   for (std::size_t k = 0; k < member_.size(); ++k) {
     if (member_[k] < 0) continue;
-    const auto t = static_cast<std::size_t>(member_[k]);
+    const std::size_t t = member_[k];
     const double moved = dual_.y[t] * (dual_.alpha[t] - before_[k]);
     if (moved == 0) continue;
     std::int64_t& mine = place[dual_.point[t]];
@@ -156,7 +156,7 @@ void BlockSmo<T>::open_pending() {
 template <class T>
 bool BlockSmo<T>::advance_pending(Clock::time_point until) {
   std::vector<T*> rooms;
-  const auto batch = static_cast<std::size_t>(std::min(kBatch, rows_->capacity()));
+  const std::size_t batch = std::min(kBatch, rows_->capacity());
   while (pending_.done < pending_.points.size()) {
     if (pending_.done > 0 && Clock::now() >= until) return false;
     const std::size_t count = std::min<std::size_t>(batch, pending_.points.size() - pending_.done);
@@ -178,7 +178,7 @@ bool BlockSmo<T>::advance_pending(Clock::time_point until) {
 // turns. Members keep their places, so that their kernel values with each other stay.
 template <class T>
 void BlockSmo<T>::choose_working_set(const Extremes& found) {
-  const auto size = static_cast<std::size_t>(size_);
+  const std::size_t size = size_;
   std::vector<char> is_chosen(m_, 0);
   std::vector<std::size_t> last;  // places
   for (std::size_t k = 0; k < member_.size(); ++k)
@@ -203,7 +203,7 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
     for (const bool from_up : {true, false}) {
       Side side{from_up, {}};
       for (std::int64_t t = 0; t < m_; ++t) {
-        const auto at = static_cast<std::size_t>(t);
+        const std::size_t at = t;
         if (is_chosen[at] || dual_.group_of(at) != g) continue;
         if (from_up ? is_up(at) && v_[at] > found.low[g] : is_low(at) && v_[at] < found.up[g])
           side.variables.push_back(t);
@@ -248,7 +248,7 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
     while (member_[place] >= 0) ++place;
     member_[place] = t;
     entered_[place] = rounds_;
-    places.push_back(static_cast<std::int64_t>(place));
+    places.push_back(place);
   }
   read_block(places);
 }
@@ -298,18 +298,16 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
     std::copy_n(made_.data() + static_cast<std::int64_t>(r) * width_, width_,
                 block_.data() + absent_place[r] * stride_);
   parallel_for((length(there) + 31) / 32, settings_.threads, [&](std::int64_t piece) {
-    for (std::size_t r = static_cast<std::size_t>(piece) * 32;
-         r < std::min(there.size(), static_cast<std::size_t>(piece + 1) * 32); ++r)
+    for (std::size_t r = piece * 32; r < std::min(there.size(), static_cast<std::size_t>(piece + 1) * 32); ++r)
       gather_row(rows[r], index.data(), width_, block_.data() + there[r] * stride_);
   });
   std::vector<char> is_fresh(member_.size(), 0);
   for (const std::int64_t place : fresh) is_fresh[place] = 1;
   std::vector<std::int64_t> old;
   for (std::size_t k = 0; k < member_.size(); ++k)
-    if (member_[k] >= 0 && !is_fresh[k]) old.push_back(static_cast<std::int64_t>(k));
+    if (member_[k] >= 0 && !is_fresh[k]) old.push_back(k);
   parallel_for((length(old) + 63) / 64, settings_.threads, [&](std::int64_t piece) {
-    for (std::size_t c = static_cast<std::size_t>(piece) * 64;
-         c < std::min(old.size(), static_cast<std::size_t>(piece + 1) * 64); ++c) {
+    for (std::size_t c = piece * 64; c < std::min(old.size(), static_cast<std::size_t>(piece + 1) * 64); ++c) {
       T* out = block_.data() + old[c] * stride_;
       const T* column = block_.data() + old[c];
       for (const std::int64_t place : fresh) out[place] = column[place * stride_];
@@ -321,7 +319,7 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
 // matter: v itself then follows α in double. Returns the steps made.
 template <class T>
 std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance) {
-  const auto width = static_cast<std::size_t>(width_);
+  const std::size_t width = width_;
   const double measure = largest_diagonal_ > 0 ? 1 / largest_diagonal_ : 1.0;
   std::vector<float> diagonal(width, 1.0f);
   std::vector<std::int8_t> y(width, 1);
@@ -343,7 +341,7 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
   }
   for (std::size_t k = 0; k < width; ++k)
     if (member_[k] >= 0) {
-      const auto t = static_cast<std::size_t>(member_[k]);
+      const std::size_t t = member_[k];
       y[k] = dual_.y[t];
       upper[k] = dual_.upper[t];
       alpha[k] = before_[k] = dual_.alpha[t];
@@ -354,7 +352,7 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
   const std::int64_t made = solve_pairs(pairs, tolerance, most_steps);
   for (std::size_t k = 0; k < width; ++k)
     if (member_[k] >= 0) {
-      const auto t = static_cast<std::size_t>(member_[k]);
+      const std::size_t t = member_[k];
       dual_.alpha[t] = alpha[k];
       mark(t);
     }

@@ -87,7 +87,7 @@ struct DualSet::Machine {
   std::vector<double> shared_out(const std::vector<double>& alpha) const {
     std::vector<double> shares(stand.size());
     for (std::size_t t = 0; t < stand.size(); ++t) {
-      const auto at = static_cast<std::size_t>(stand[t]);
+      const std::size_t at = stand[t];
       // A merged variable on its bound puts every one of its parts on its own.
       shares[t] = alpha[at] == merged.upper[at] ? given.upper[t] : std::min(part[t] * alpha[at], given.upper[t]);
     }

@@ -83,7 +83,7 @@ void DualSolver<T>::restart(const std::vector<double>& upper) {
   if (last_block_ && (!is_whole_ || !can_shrink())) {  // what moves next moved last, and its kernel rows are there
     std::vector<double> bounds, alpha, v;
     for (const std::int64_t variable : active_variables_) {
-      const auto t = static_cast<std::size_t>(variable);
+      const std::size_t t = variable;
       bounds.push_back(dual_.upper[t]);
       alpha.push_back(dual_.alpha[t]);
       v.push_back(v_[t]);
@@ -111,7 +111,7 @@ template <class T>
 Extremes DualSolver<T>::extremes(const std::vector<std::int64_t>& variables) const {
   Extremes found;
   for (const std::int64_t variable : variables) {
-    const auto t = static_cast<std::size_t>(variable);
+    const std::size_t t = variable;
     found.include(dual_.group_of(t), dual_.is_up(t), dual_.is_low(t), v_[t]);
   }
   return found;
@@ -150,7 +150,7 @@ template <class T>
 void DualSolver<T>::note_changes(const std::vector<double>& before, const std::vector<double>& now, Pass& pass) {
   for (std::size_t i = 0; i < now.size(); ++i)
     if (now[i] != before[i]) {
-      pass.changed.push_back(static_cast<std::int64_t>(i));
+      pass.changed.push_back(i);
       pass.change.push_back(now[i] - before[i]);
     }
 }
@@ -210,7 +210,7 @@ void DualSolver<T>::open_phase() {
   part.hulls = dual_.hulls;
   std::vector<double> v;
   for (const std::int64_t variable : active_variables_) {
-    const auto t = static_cast<std::size_t>(variable);
+    const std::size_t t = variable;
     part.y.push_back(dual_.y[t]);
     part.p.push_back(dual_.p[t]);
     part.upper.push_back(dual_.upper[t]);
@@ -262,7 +262,7 @@ void DualSolver<T>::open_pass() {
 template <class T>
 bool DualSolver<T>::advance(Pass& pass, Clock::time_point until) {
   const double each = std::max(1.0, static_cast<double>(pass.changed.size()) * (gram_->cost() + 16));
-  const auto batch = static_cast<std::size_t>(std::clamp(kPassWork / each, 512.0, 65536.0));
+  const std::size_t batch = std::clamp(kPassWork / each, 512.0, 65536.0);
   while (pass.done < pass.points.size()) {
     if (pass.done > 0 && Clock::now() >= until) return false;
     const std::size_t count = std::min(batch, pass.points.size() - pass.done);

@@ -35,7 +35,7 @@ class LadderSolver {
       dual.y.push_back(ladder.y[t]);
       dual.p.push_back(ladder.p[t] + shift);
       dual.point.push_back(ladder.point[t]);
-      chosen_.push_back(static_cast<std::int32_t>(t));
+      chosen_.push_back(t);
       weight_.push_back(mine);
       state_.v.push_back(-ladder.y[t] * dual.p.back());
     }

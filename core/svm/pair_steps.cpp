@@ -110,7 +110,7 @@ MARGROVE_INLINE std::int64_t best_partner(const WorkingBlock<T>& block, const T*
   using Values = typename Set::Values;
   using Scores = typename Set::Scores;
   const float own = block.diagonal[i];
-  const T fall_unit = static_cast<T>(is_plain ? 1.0 : block.fall_unit), twice = static_cast<T>(2 * block.unit);
+  const T fall_unit = is_plain ? 1.0 : block.fall_unit, twice = static_cast<T>(2 * block.unit);
   // Two chains: one would wait for its own comparisons.
   Scores best[2] = {}, under[2] = {Scores{} + 1, Scores{} + 1};
   typename Set::ScorePlaces where[2] = {typename Set::ScorePlaces{} - 1, typename Set::ScorePlaces{} - 1},
@@ -176,7 +176,7 @@ MARGROVE_INLINE std::int64_t solve_pairs_body(PairProblem<T>& problem, double to
   for (std::int64_t g = 0; g < problem.groups; ++g) {
     WorkingBlock<T>& block = problem.blocks[g];
     top[g] = worst_up(block);
-    const double gap = static_cast<double>(top[g].value - least_low(block));
+    const double gap = top[g].value - least_low(block);
     block.fall_unit = gap > 0 && gap < kInfinity ? 1 / gap : 1.0;
     is_plain = is_plain && gap < kLargeFall;
     for (std::int64_t k = 0; k < block.size; ++k) is_plain &= block.diagonal[k] == block.diagonal[0];

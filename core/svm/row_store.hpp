@@ -17,7 +17,7 @@ namespace margrove {
 class Arena {
  public:
   explicit Arena(std::int64_t bytes)
-      : bytes_(std::max<std::int64_t>(bytes, 0)), memory_(new std::byte[static_cast<std::size_t>(bytes_) + kAlign]) {
+      : bytes_(std::max<std::int64_t>(bytes, 0)), memory_(new std::byte[bytes_ + kAlign]) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
     start_ = memory_.get() + (kAlign - address % kAlign) % kAlign;
   }

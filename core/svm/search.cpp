@@ -55,7 +55,7 @@ MARGROVE_MULTIPLY_OUT(double)
 #define MARGROVE_FINISH_DISTANCES(T)                                                                    \
   MARGROVE_CLONES void finish_distances(const T* products, const double* squared, double mine, T gamma, \
                                         std::int64_t count, T* out) {                                   \
-    const T own = static_cast<T>(mine);                                                                 \
+    const T own = mine;                                                                                 \
     _Pragma("omp simd") for (std::int64_t j = 0; j < count; ++j) {                                      \
       const T exponent = gamma * (2 * products[j] - (own + static_cast<T>(squared[j])));                \
       out[j] = exp_of_negative(exponent < 0 ? exponent : T(0));                                         \
@@ -75,7 +75,7 @@ class HeldOut {
     held_out_ = &held_out;
     find_runs(held_out, runs_);
     if (runs_.size() <= 1) return;
-    const std::size_t needed = static_cast<std::size_t>(gram_->size()) * held_out.size();
+    const std::size_t needed = gram_->size() * held_out.size();
     if (needed > room_) values_ = large_memory<T>(room_ = needed);
     n_copied_ = 0;
     rows_.assign(gram_->size(), nullptr);
@@ -154,7 +154,7 @@ struct Search<T>::Worker {
         const std::size_t at = (first + c) * machines + machine;
         const double offset = result.cells[at].offset;
         const T* from = out.data() + static_cast<std::int64_t>(c) * stride;
-        double* to = result.values.data() + at * static_cast<std::size_t>(count);
+        double* to = result.values.data() + at * count;
         for (std::int64_t h = 0; h < count; ++h) to[h] = static_cast<double>(from[h]) + offset;
       }
     }
@@ -209,7 +209,7 @@ std::shared_ptr<typename Search<T>::Matrix> Search<T>::matrix_of(std::int64_t ke
 // A Gaussian kernel of the products: cheap, and few variables may move, so that a row is made when it is asked for.
 template <class T>
 std::shared_ptr<const Gram<T>> Search<T>::gaussian(const Matrix& matrix) {
-  const auto gamma = static_cast<T>(gammas_[matrix.kernel]);
+  const T gamma = gammas_[matrix.kernel];
   const auto make = [products = products_->whole, gamma](std::int64_t i, T* out) {
     const std::vector<double>& squared = products->diagonal();
     finish_distances(products->ready(i), squared.data(), squared[i], gamma, products->size(), out);

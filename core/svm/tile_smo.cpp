@@ -27,7 +27,7 @@ void Tile<T>::resize() {
   size_ = length(index_);
   width_ = (size_ + kPadding - 1) / kPadding * kPadding;
   stride_ = width_ + 16;  // not a power of two: rows would fight for the same cache lines
-  const auto cells = static_cast<std::size_t>(width_ * stride_);
+  const std::size_t cells = width_ * stride_;
   if (room_ < cells) values_ = large_memory<T>(room_ = cells);
   n_made_ = 0;
   rows_.assign(width_, nullptr);
@@ -144,7 +144,7 @@ bool TileSmo<T>::choose_active(const DualState& state, const Extremes& extremes)
   for (std::size_t t = 0; t < state.v.size(); ++t)
     if ((state.dual.is_up(t) && state.v[t] > extremes.low[0] - gap) ||
         (state.dual.is_low(t) && state.v[t] < extremes.up[0] + gap))
-      active_.push_back(static_cast<std::int32_t>(t));
+      active_.push_back(t);
   return static_cast<double>(active_.size()) <= kFew * static_cast<double>(state.v.size());
 }
 
@@ -162,7 +162,7 @@ BlockEnding TileSmo<T>::advance(DualState& state, std::int64_t most_steps) {
     for (auto* values : {&part.p, &part.upper, &part.alpha, &part_state_.v}) values->clear();
     part.y.clear();
     for (const std::int32_t k : active_) {
-      const auto t = static_cast<std::size_t>(k);
+      const std::size_t t = k;
       part.y.push_back(dual.y[t]);
       part.p.push_back(dual.p[t]);
       part.upper.push_back(dual.upper[t]);
@@ -191,7 +191,7 @@ BlockEnding TileSmo<T>::advance(DualState& state, std::int64_t most_steps) {
 template <class T>
 void TileSmo<T>::push_out(DualState& state, std::int64_t out) {
   Dual& dual = state.dual;
-  const auto t = static_cast<std::size_t>(out);
+  const std::size_t t = out;
   const bool falls = dual.y[t] > 0;  // y_t α_t
   before_ = dual.alpha;
   std::vector<double> left = state.v;  // v as it goes

@@ -25,7 +25,7 @@ struct Step {
 // x ≤ θ, for an x of this type, is x ≤ the largest number of the type that is not above θ.
 template <class T>
 T at_most(double threshold) {
-  const auto near = static_cast<T>(threshold);
+  const T near = threshold;
   return static_cast<double>(near) <= threshold ? near : std::nextafter(near, -std::numeric_limits<T>::infinity());
 }
 
@@ -120,9 +120,9 @@ std::int32_t branch_of(const TreeView& tree, std::size_t node, const Column& col
 
 // The leaf of one row by tests of any kind.
 std::int32_t leaf_of(const TreeView& tree, std::span<const Column> columns, std::int64_t i, std::int64_t root) {
-  auto node = static_cast<std::size_t>(root);
+  std::size_t node = root;
   while (tree.feature[node] >= 0) {
-    const auto j = static_cast<std::size_t>(tree.feature[node]);
+    const std::size_t j = tree.feature[node];
     const std::int32_t branch = branch_of(tree, node, columns[j], i);
     node = static_cast<std::size_t>(tree.child[tree.child_start[node] + branch]);
   }
@@ -132,15 +132,15 @@ std::int32_t leaf_of(const TreeView& tree, std::span<const Column> columns, std:
 // For the rows of a turn, tree by tree: leaves(root, begin, end, leaf) finds them.
 template <class Leaves>
 void cast_votes(const GroveView& grove, std::int64_t n, int threads, double* votes, const Leaves& leaves) {
-  std::fill_n(votes, static_cast<std::size_t>(n) * grove.n_classes, 0.0);
+  std::fill_n(votes, n * grove.n_classes, 0.0);
   parallel_for((n + kRowsAtOnce - 1) / kRowsAtOnce, threads, [&](std::int64_t p) {
     const std::int64_t begin = p * kRowsAtOnce, end = std::min(n, begin + kRowsAtOnce);
     std::vector<std::int32_t> leaf(end - begin);
-    double* of_rows = votes + static_cast<std::size_t>(begin) * grove.n_classes;
+    double* of_rows = votes + begin * grove.n_classes;
     for (std::size_t t = 0; t < grove.vote.size(); ++t) {
       leaves(grove.start[t], begin, end, leaf.data());
       for (std::size_t i = 0; i < leaf.size(); ++i) {
-        const auto k = static_cast<std::size_t>(grove.label[leaf[i]]);
+        const std::size_t k = grove.label[leaf[i]];
         of_rows[i * grove.n_classes + k] += grove.vote[t];
       }
     }

@@ -78,7 +78,7 @@ std::vector<ColumnTest> best_column_tests(std::span<const Column> columns, std::
     lists.sort(std::chrono::steady_clock::time_point::max());
     rules.tags = lists.tags();
     parallel_for(length(batch), threads, [&](std::int64_t r) {
-      const auto j = static_cast<std::size_t>(r);
+      const std::size_t j = r;
       tests[first + j] = best_test(rules, lists, j, all, spaces[thread_number()]);
     });
   }

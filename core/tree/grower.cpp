@@ -70,7 +70,7 @@ struct Grower::Space {
   std::vector<Range> parts;
   Candidate candidate;
   Job* job = nullptr;
-  explicit Space(std::int64_t n) : marks(n), spare(2 * (static_cast<std::size_t>(n) + 16)) {}
+  explicit Space(std::int64_t n) : marks(n), spare(2 * (n + 16)) {}
 };
 
 struct Grower::Job {
@@ -124,7 +124,7 @@ void Grower::copy_lists() {
     }
   }
   parallel_for(length(lists), threads_, [&](std::int64_t r) {
-    const auto j = static_cast<std::size_t>(r);
+    const std::size_t j = r;
     std::copy_n(lists[j].key, lists[j].size, copies_[j].key);
     std::copy_n(lists[j].tag, lists[j].size, copies_[j].tag);
   });
@@ -163,7 +163,7 @@ void Grower::prepare() {
     whole_weight_.resize(n_);
     rules_.whole_weight = whole_weight_.data();
   }
-  if (has_row_list()) row_memory_.resize(2 * static_cast<std::size_t>(n_));
+  if (has_row_list()) row_memory_.resize(2 * n_);
 }
 
 // The root as it is before any column is looked at: a leaf.
@@ -305,7 +305,7 @@ void Grower::search(Open& node, Space& space) {
     if (coarse_ && node.depth == 0 ? can_share_runs() : can_share(node)) {
       std::vector<Candidate> found(node.ranges.size());
       parallel_for(length(found), threads_, [&](std::int64_t r) {
-        const auto at = static_cast<std::size_t>(r);
+        const std::size_t at = r;
         scan_range(node.ranges[at], node, kNoFloor, *spaces_[thread_number()], found[at]);
       });
       for (std::size_t r = 0; r < found.size(); ++r) take(node.ranges[r], found[r]);
