@@ -12,6 +12,8 @@
 
 #ifdef _OPENMP
 #include <omp.h>
+
+#include "index.hpp"
 #endif
 
 namespace margrove {
@@ -66,8 +68,8 @@ template <class Worker, class IsIdle, class Take, class Advance>
 bool take_turns(std::vector<std::unique_ptr<Worker>>& workers, std::atomic<std::size_t>& next, std::size_t size,
                 std::chrono::steady_clock::time_point until, IsIdle is_idle, Take take, Advance advance) {
   std::atomic<bool> is_unfinished{false};
-  parallel_for(static_cast<std::int64_t>(workers.size()), static_cast<int>(workers.size()), [&](std::int64_t w) {
-    Worker& worker = *workers[static_cast<std::size_t>(w)];
+  parallel_for(length(workers), static_cast<int>(workers.size()), [&](std::int64_t w) {
+    Worker& worker = *workers[w];
     while (true) {
       if (is_idle(worker)) {
         if (std::chrono::steady_clock::now() >= until) break;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dispatch.hpp"
+#include "index.hpp"
 #include "parallel.hpp"
 
 namespace margrove::boost {
@@ -67,7 +68,7 @@ Booster::Booster(std::unique_ptr<tree::Growing> grower, std::span<const std::int
                  std::span<const double> weight, std::int64_t n_rounds, double learning_rate, double stop_at_bound)
     : grower_(std::move(grower)),
       label_(label),
-      n_classes_(static_cast<std::size_t>(n_classes)),
+      n_classes_(n_classes),
       first_weight_(weight),
       n_rounds_(n_rounds),
       learning_rate_(learning_rate),
@@ -106,7 +107,7 @@ void Booster::repeat_round(std::span<const std::int32_t> judged) {
 // The class that the tree gives each row.
 void Booster::judge(std::span<const tree::Node> tree) {
   const std::span<const std::uint32_t> tags = grower_->row_tags();
-  const tree::Tags how = tree::tags_for(label_, static_cast<std::int64_t>(label_.size()), static_cast<int>(n_classes_));
+  const tree::Tags how = tree::tags_for(label_, length(label_), static_cast<int>(n_classes_));
   for (const tree::Node& node : tree) {
     if (node.column >= 0) continue;
     const auto given =
@@ -137,7 +138,7 @@ double Booster::cast_votes(double vote) {
 
 // With `judged_` known. Whether the learner is taken.
 bool Booster::finish_round() {
-  const auto k = static_cast<double>(n_classes_);
+  const double k = n_classes_;
   const double error = weight_of_wrong(judged_.data(), label_.data(), weight_.data(), label_.size());
   if (error >= 1 - 1 / k - kRoundingOfChance) {
     end_ = End::chance;

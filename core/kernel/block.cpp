@@ -101,10 +101,10 @@ void finish(const double* sums, std::int64_t n, const KernelSpec& spec, T* out) 
 
 template <class T>
 std::vector<double> alone_sums(const CsrRows<T>& rows, KernelKind kind) {
-  std::vector<double> sums(static_cast<std::size_t>(rows.n));
+  std::vector<double> sums(rows.n);
   for (std::int64_t i = 0; i < rows.n; ++i)
     for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
-      sums[static_cast<std::size_t>(i)] += alone(kind, static_cast<double>(rows.data[k]));
+      sums[i] += alone(kind, static_cast<double>(rows.data[k]));
   return sums;
 }
 
@@ -155,22 +155,21 @@ template <class T, class V>
 void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const CsrRows<T>& others,
                 const std::vector<double>& alone_others, const KernelSpec& spec, std::vector<double>& buffer, V* out) {
   for (std::int64_t k = points.start[i]; k < points.start[i + 1]; ++k)
-    buffer[static_cast<std::size_t>(points.column[k])] = static_cast<double>(points.data[k]);
+    buffer[points.column[k]] = static_cast<double>(points.data[k]);
   const bool is_distance =
       spec.kind == KernelKind::rbf || spec.kind == KernelKind::laplacian || spec.kind == KernelKind::chi2;
   for (std::int64_t j = 0; j < others.n; ++j) {
-    double sum = alone_i + alone_others[static_cast<std::size_t>(j)];
+    double sum = alone_i + alone_others[j];
     for (std::int64_t k = others.start[j]; k < others.start[j + 1]; ++k) {
-      const double x = buffer[static_cast<std::size_t>(others.column[k])];
-      const auto z = static_cast<double>(others.data[k]);
+      const double x = buffer[others.column[k]];
+      const double z = others.data[k];
       if (x != 0 && z != 0) sum += together(spec.kind, x, z);
     }
-    const double sizes = alone_i + alone_others[static_cast<std::size_t>(j)];
+    const double sizes = alone_i + alone_others[j];
     if (is_distance && sum < kClose * sizes) sum = pair_sum(points, i, others, j, spec.kind);
     finish(&sum, 1, spec, out + j);
   }
-  for (std::int64_t k = points.start[i]; k < points.start[i + 1]; ++k)
-    buffer[static_cast<std::size_t>(points.column[k])] = 0;
+  for (std::int64_t k = points.start[i]; k < points.start[i + 1]; ++k) buffer[points.column[k]] = 0;
 }
 
 template std::vector<double> alone_sums(const CsrRows<float>&, KernelKind);

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "index.hpp"
 #include "kernel/distance.hpp"
 #include "kernel/finish.hpp"
 #include "kernel/sparse_tile.hpp"
@@ -29,7 +30,7 @@ MARGROVE_INLINE void sparse_products_body(const U* data, const std::int32_t* col
   for (std::int64_t k = 0; k < count; ++k) {
     const std::int32_t at = place[column[k]];
     if (at < 0) continue;
-    const T x = static_cast<T>(data[k]);
+    const T x = data[k];
     const T* row = cells + static_cast<std::int64_t>(at) * kSparseWidth;
 #pragma omp simd
     for (std::int64_t w = 0; w < kSparseWidth; ++w) sums[w] += x * row[w];
@@ -42,10 +43,8 @@ MARGROVE_CLONES void add_votes(const double* kernel, const double* dual, std::in
   for (std::int64_t m = 0; m < machines; ++m) out[m] += dot(kernel, dual + m * stride, count);
 }
 
-std::int64_t count_of(const Selection& s, std::int64_t n) {
-  return s.is_all ? n : static_cast<std::int64_t>(s.chosen.size());
-}
-std::int64_t row_of(const Selection& s, std::int64_t k) { return s.is_all ? k : s.chosen[static_cast<std::size_t>(k)]; }
+std::int64_t count_of(const Selection& s, std::int64_t n) { return s.is_all ? n : length(s.chosen); }
+std::int64_t row_of(const Selection& s, std::int64_t k) { return s.is_all ? k : s.chosen[k]; }
 
 struct Packed {
   std::vector<double> points, half;  // (count, d), (count)
@@ -53,17 +52,17 @@ struct Packed {
   template <class T>
   void pack(const DenseRows<T>& rows, const Selection& selection, std::int64_t from, std::int64_t count,
             const std::vector<double>& mean, double scale) {
-    points.resize(static_cast<std::size_t>(count * rows.d));
-    half.resize(static_cast<std::size_t>(count));
+    points.resize(count * rows.d);
+    half.resize(count);
     for (std::int64_t r = 0; r < count; ++r) {
       const T* x = rows.row(row_of(selection, from + r));
       double* out = points.data() + r * rows.d;
       double squared = 0;
       for (std::int64_t k = 0; k < rows.d; ++k) {
-        out[k] = scale * (static_cast<double>(x[k]) - mean[static_cast<std::size_t>(k)]);
+        out[k] = scale * (static_cast<double>(x[k]) - mean[k]);
         squared += out[k] * out[k];
       }
-      half[static_cast<std::size_t>(r)] = squared / 2;
+      half[r] = squared / 2;
     }
   }
 };
@@ -74,7 +73,7 @@ void add_dense_products(const DenseRows<T>& points, const Selection& p, const De
                         const Blas<double>& blas, int threads, double* out) {
   const std::int64_t d = points.d, n = count_of(p, points.n), size = count_of(s, support.n);
   const bool is_gaussian = spec.kind == KernelKind::rbf;
-  std::vector<double> mean(static_cast<std::size_t>(d));
+  std::vector<double> mean(d);
   if (is_gaussian)
     for (std::int64_t j = 0; j < size; ++j)
       add_row(support, row_of(s, j), 1.0 / static_cast<double>(size), mean.data());
@@ -87,7 +86,7 @@ void add_dense_products(const DenseRows<T>& points, const Selection& p, const De
       const std::int64_t from = tile * kPointTile, count = std::min(kPointTile, n - from);
       Packed mine;
       mine.pack(points, p, from, count, mean, scale);
-      std::vector<double> kernel(static_cast<std::size_t>(kPointTile * kSupportTile));
+      std::vector<double> kernel(kPointTile * kSupportTile);
       for (std::int64_t j = 0; j < length; j += kSupportTile) {
         const std::int64_t width = std::min(kSupportTile, length - j);
         blas.products(mine.points.data(), packed.points.data() + j * d, static_cast<int>(count),
@@ -95,7 +94,7 @@ void add_dense_products(const DenseRows<T>& points, const Selection& p, const De
         for (std::int64_t r = 0; r < count; ++r) {
           double* row = kernel.data() + r * width;
           const double* b_half = packed.half.data() + j;
-          const double a_half = mine.half[static_cast<std::size_t>(r)];
+          const double a_half = mine.half[r];
           if (is_gaussian) {
             const std::vector<std::int64_t> lost = lost_digits(row, b_half, a_half, width);
             finish_gaussian(row, b_half, a_half, width, row);
@@ -119,11 +118,11 @@ void add_dense_pairs(const DenseRows<T>& points, const Selection& p, const Dense
                      double* out) {
   const std::int64_t n = count_of(p, points.n), size = count_of(s, support.n);
   parallel_for((n + kPointTile - 1) / kPointTile, threads, [&](std::int64_t tile) {
-    std::vector<double> row(static_cast<std::size_t>(size));
+    std::vector<double> row(size);
     for (std::int64_t i = tile * kPointTile; i < std::min(n, (tile + 1) * kPointTile); ++i) {
       for (std::int64_t j = 0; j < size; ++j) {
         const DenseRows<T> one{support.row(row_of(s, j)), 1, support.d};
-        kernel_row(points, row_of(p, i), one, spec, &row[static_cast<std::size_t>(j)]);
+        kernel_row(points, row_of(p, i), one, spec, &row[j]);
       }
       add_votes(row.data(), dual.data(), size, size, machines, out + i * machines);
     }
@@ -141,14 +140,12 @@ void add_sparse(const CsrRows<T>& points, const Selection& p, const CsrRows<T>& 
   parallel_for((n + piece - 1) / piece, threads, [&](std::int64_t part) {
     const std::int64_t from = part * piece, to = std::min(n, from + piece);
     if (!is_by_products(spec.kind)) {
-      std::vector<double> row(static_cast<std::size_t>(support.n)), chosen(static_cast<std::size_t>(size));
-      std::vector<double> buffer(static_cast<std::size_t>(points.d));
+      std::vector<double> row(support.n), chosen(size);
+      std::vector<double> buffer(points.d);
       for (std::int64_t i = from; i < to; ++i) {
         const std::int64_t at = row_of(p, i);
-        kernel_row(points, at, alone_points[static_cast<std::size_t>(at)], support, alone_support, spec, buffer,
-                   row.data());
-        for (std::int64_t j = 0; j < size; ++j)
-          chosen[static_cast<std::size_t>(j)] = row[static_cast<std::size_t>(row_of(s, j))];
+        kernel_row(points, at, alone_points[at], support, alone_support, spec, buffer, row.data());
+        for (std::int64_t j = 0; j < size; ++j) chosen[j] = row[row_of(s, j)];
         add_votes(chosen.data(), dual.data(), size, size, machines, out + i * machines);
       }
       return;
@@ -166,12 +163,10 @@ void add_sparse(const CsrRows<T>& points, const Selection& p, const CsrRows<T>& 
         tile.products(points, at, row.data());
         if (spec.kind == KernelKind::rbf) {
           for (std::int64_t k = 0; k < width; ++k) {
-            const double size_of_both = alone_points[static_cast<std::size_t>(at)] +
-                                        alone_support[static_cast<std::size_t>(loaded[static_cast<std::size_t>(k)])];
-            double squared = size_of_both - 2 * row[static_cast<std::size_t>(k)];
-            if (squared < kClose * size_of_both)
-              squared = pair_sum(points, at, support, loaded[static_cast<std::size_t>(k)], spec.kind);
-            row[static_cast<std::size_t>(k)] = std::exp(-spec.gamma * squared);
+            const double size_of_both = alone_points[at] + alone_support[loaded[k]];
+            double squared = size_of_both - 2 * row[k];
+            if (squared < kClose * size_of_both) squared = pair_sum(points, at, support, loaded[k], spec.kind);
+            row[k] = std::exp(-spec.gamma * squared);
           }
         } else {
           finish_products(row.data(), width, spec, row.data());

@@ -39,11 +39,11 @@ std::uint64_t hash_bytes(const void* data, std::size_t size, std::uint64_t seed)
 
 template <class T>
 std::uint64_t hash_row(const DenseRows<T>& rows, std::int64_t i) {
-  return hash_bytes(rows.row(i), static_cast<std::size_t>(rows.d) * sizeof(T), 0);
+  return hash_bytes(rows.row(i), rows.d * sizeof(T), 0);
 }
 template <class T>
 std::uint64_t hash_row(const CsrRows<T>& rows, std::int64_t i) {
-  const auto count = static_cast<std::size_t>(rows.start[i + 1] - rows.start[i]);
+  const std::size_t count = rows.start[i + 1] - rows.start[i];
   return hash_bytes(rows.column + rows.start[i], count * sizeof(std::int32_t),
                     hash_bytes(rows.data + rows.start[i], count * sizeof(T), 0));
 }
@@ -68,26 +68,26 @@ bool are_equal(const CsrRows<T>& rows, std::int64_t i, std::int64_t j) {
 std::vector<std::int64_t> first_equal_rows(const AnyRows& points, int threads) {
   return std::visit(
       [&](const auto& rows) {
-        std::vector<std::uint64_t> hash(static_cast<std::size_t>(rows.n));
+        std::vector<std::uint64_t> hash(rows.n);
         parallel_for((rows.n + kPiece - 1) / kPiece, threads, [&](std::int64_t piece) {
           for (std::int64_t i = piece * kPiece; i < std::min(rows.n, (piece + 1) * kPiece); ++i)
-            hash[static_cast<std::size_t>(i)] = hash_row(rows, i);
+            hash[i] = hash_row(rows, i);
         });
         std::vector<std::int64_t> order(hash.size()), first(hash.size());
         std::iota(order.begin(), order.end(), 0);
         std::iota(first.begin(), first.end(), 0);
         std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-          const std::uint64_t ha = hash[static_cast<std::size_t>(a)], hb = hash[static_cast<std::size_t>(b)];
+          const std::uint64_t ha = hash[a], hb = hash[b];
           return ha != hb ? ha < hb : a < b;
         });
         bool has_equals = false;
         for (std::size_t k = 1; k < order.size(); ++k) {
           // Of one hash all are compared with the first; what differs from it, if ever, stays by itself.
           const std::int64_t before = order[k - 1], now = order[k];
-          if (hash[static_cast<std::size_t>(before)] != hash[static_cast<std::size_t>(now)]) continue;
-          const std::int64_t candidate = first[static_cast<std::size_t>(before)];
+          if (hash[before] != hash[now]) continue;
+          const std::int64_t candidate = first[before];
           if (!are_equal(rows, candidate, now)) continue;
-          first[static_cast<std::size_t>(now)] = candidate;
+          first[now] = candidate;
           has_equals = true;
         }
         if (!has_equals) first.clear();

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "dispatch.hpp"
+#include "simd.hpp"
 
 namespace margrove {
 

@@ -1,37 +1,24 @@
-// Vectors pass between functions that are always inlined: no calling convention is at stake.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 #include "kernel/gaussian_tile.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#include "dispatch.hpp"
 #include "kernel/fast_exp.hpp"
+#include "simd.hpp"
 
 namespace margrove {
 namespace {
 
 constexpr std::int64_t kLanesOfFloat = 16;
-typedef float Floats __attribute__((vector_size(kLanesOfFloat * sizeof(float))));
-typedef std::int32_t Ints __attribute__((vector_size(kLanesOfFloat * sizeof(std::int32_t))));
-typedef float HalfFloats __attribute__((vector_size(kLanesOfFloat / 2 * sizeof(float))));
-typedef double HalfDoubles __attribute__((vector_size(kLanesOfFloat / 2 * sizeof(double))));
-
-MARGROVE_INLINE Floats load_floats(const float* from) {
-  Floats values;
-  std::memcpy(&values, from, sizeof values);
-  return values;
-}
+using Floats = Simd<float, kLanesOfFloat>;
+using Ints = Simd<std::int32_t, kLanesOfFloat>;
+using HalfFloats = Simd<float, kLanesOfFloat / 2>;
+using HalfDoubles = Simd<double, kLanesOfFloat / 2>;
 
 MARGROVE_INLINE void add_scaled(const Floats& values, double change, double* sums) {
   for (int part = 0; part < 2; ++part) {
-    HalfFloats some;
-    std::memcpy(&some, reinterpret_cast<const float*>(&values) + part * kLanesOfFloat / 2, sizeof some);
-    HalfDoubles now;
-    std::memcpy(&now, sums + part * kLanesOfFloat / 2, sizeof now);
-    now += change * __builtin_convertvector(some, HalfDoubles);
-    std::memcpy(sums + part * kLanesOfFloat / 2, &now, sizeof now);
+    const auto some = load<HalfFloats>(reinterpret_cast<const float*>(&values) + part * kLanesOfFloat / 2);
+    double* out = sums + part * kLanesOfFloat / 2;
+    store(out, load<HalfDoubles>(out) + change * converted<HalfDoubles>(some));
   }
 }
 
@@ -43,7 +30,7 @@ MARGROVE_INLINE void rows_of_tile(const float* a, const float* a_half, std::int6
     Floats products[kRows][2] = {};
     for (std::int64_t k = 0; k < d; ++k) {
       const float* column = b.points + k * kGaussianColumns + c;
-      const Floats left = load_floats(column), right = load_floats(column + kLanesOfFloat);
+      const Floats left = load<Floats>(column), right = load<Floats>(column + kLanesOfFloat);
       for (int r = 0; r < kRows; ++r) {
         products[r][0] += a[r * d + k] * left;
         products[r][1] += a[r * d + k] * right;
@@ -52,12 +39,12 @@ MARGROVE_INLINE void rows_of_tile(const float* a, const float* a_half, std::int6
     for (int side = 0; side < 2; ++side) {
       const std::int64_t from = c + side * kLanesOfFloat, count = std::min(kLanesOfFloat, b.count - from);
       if (count <= 0) break;
-      const Floats half = load_floats(b.half + from);
+      const Floats half = load<Floats>(b.half + from);
       for (int r = 0; r < kRows; ++r) {
         const Floats exponent = products[r][side] - (a_half[r] + half);
         const Floats values = exp_of_negative_floats<Floats, Ints>(exponent < 0 ? exponent : Floats{});
         if (count == kLanesOfFloat) {
-          std::memcpy(out[r] + offset + from, &values, sizeof values);
+          store(out[r] + offset + from, values);
           if (change) add_scaled(values, change[r], sums + from);
         } else {
           for (std::int64_t l = 0; l < count; ++l) {

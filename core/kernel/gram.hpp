@@ -28,7 +28,7 @@ class Gram {
   // K(x_i, x_i), n of them.
   virtual const std::vector<double>& diagonal() const = 0;
   // How large the numbers are of which the values of row i are made: their rounding grows with it.
-  virtual double magnitude(std::int64_t i) const { return std::fabs(diagonal()[static_cast<std::size_t>(i)]); }
+  virtual double magnitude(std::int64_t i) const { return std::fabs(diagonal()[i]); }
   // Whether no value is below zero.
   virtual bool is_nonnegative() const { return false; }
   // What one value costs, in multiplications, roughly.
@@ -54,7 +54,7 @@ class Gram {
 
 // 0 … n - 1
 inline std::vector<std::int64_t> all_rows(std::int64_t n) {
-  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
+  std::vector<std::int64_t> all(n);
   std::iota(all.begin(), all.end(), 0);
   return all;
 }
@@ -90,7 +90,7 @@ class RowsOnDemand {
   RowsOnDemand(std::int64_t n, T* room, Make make);
   std::int64_t size() const { return n_; }
   const T* row(std::int64_t i) {
-    const T* known = row_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
+    const T* known = row_[i].load(std::memory_order_acquire);
     return known ? known : made(i);
   }
 

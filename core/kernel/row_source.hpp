@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "index.hpp"
 #include "kernel/block.hpp"
 #include "parallel.hpp"
 
@@ -30,27 +31,27 @@ class RowCache {
   RowCache(std::int64_t n, std::int64_t bytes)
       : n_(n),
         capacity_(std::clamp<std::int64_t>(bytes / std::max<std::int64_t>(1, n * sizeof(T)), 1, n)),
-        place_(static_cast<std::size_t>(n)),
-        is_kept_(static_cast<std::size_t>(n), 0) {}
+        place_(n),
+        is_kept_(n, 0) {}
 
   const T* find(std::int64_t i) {
-    if (!is_kept_[static_cast<std::size_t>(i)]) return nullptr;
-    const auto at = place_[static_cast<std::size_t>(i)];
+    if (!is_kept_[i]) return nullptr;
+    const auto at = place_[i];
     recent_.splice(recent_.begin(), recent_, at);
     return at->values.get();
   }
 
   // Room for row i, which is not kept yet; the caller fills it.
   T* make(std::int64_t i) {
-    if (static_cast<std::int64_t>(recent_.size()) < capacity_) {
-      recent_.push_front({i, std::unique_ptr<T[]>(new T[static_cast<std::size_t>(n_)])});
+    if (length(recent_) < capacity_) {
+      recent_.push_front({i, std::unique_ptr<T[]>(new T[n_])});
     } else {
       recent_.splice(recent_.begin(), recent_, std::prev(recent_.end()));
-      is_kept_[static_cast<std::size_t>(recent_.front().row)] = 0;
+      is_kept_[recent_.front().row] = 0;
       recent_.front().row = i;
     }
-    place_[static_cast<std::size_t>(i)] = recent_.begin();
-    is_kept_[static_cast<std::size_t>(i)] = 1;
+    place_[i] = recent_.begin();
+    is_kept_[i] = 1;
     return recent_.front().values.get();
   }
 
@@ -75,7 +76,7 @@ class ComputedRows final : public RowSource<typename Rows::value_type> {
       : rows_(rows), spec_(spec), threads_(threads), cache_(rows.n, bytes) {
     if constexpr (requires { rows.start; }) {
       alone_ = alone_sums(rows_, spec_.kind);
-      buffer_.resize(static_cast<std::size_t>(rows_.d));
+      buffer_.resize(rows_.d);
     }
   }
 
@@ -85,7 +86,7 @@ class ComputedRows final : public RowSource<typename Rows::value_type> {
     if (const T* kept = cache_.find(i)) return kept;
     T* out = cache_.make(i);
     if constexpr (requires { rows_.start; }) {
-      kernel_row(rows_, i, alone_[static_cast<std::size_t>(i)], rows_, alone_, spec_, buffer_, out);
+      kernel_row(rows_, i, alone_[i], rows_, alone_, spec_, buffer_, out);
     } else {
       // Pieces of some 100 microseconds: below that a thread costs more than it brings.
       const std::int64_t piece = std::max<std::int64_t>(512, (1 << 20) / std::max<std::int64_t>(1, rows_.d));

@@ -22,7 +22,7 @@ void sparse_products(const double*, const std::int32_t*, std::int64_t, const std
 template <class T>
 class SparseTile {
  public:
-  explicit SparseTile(std::int64_t d) : place_(static_cast<std::size_t>(d), -1) {}
+  explicit SparseTile(std::int64_t d) : place_(d, -1) {}
 
   // At most kSparseWidth rows; `clear` with the same rows before the next.
   template <class U>
@@ -30,19 +30,18 @@ class SparseTile {
     cells_.clear();
     for (std::size_t r = 0; r < chosen.size(); ++r)
       for (std::int64_t k = rows.start[chosen[r]]; k < rows.start[chosen[r] + 1]; ++k) {
-        std::int32_t& place = place_[static_cast<std::size_t>(rows.column[k])];
+        std::int32_t& place = place_[rows.column[k]];
         if (place < 0) {
           place = static_cast<std::int32_t>(cells_.size() / kSparseWidth);
           cells_.resize(cells_.size() + kSparseWidth);
         }
-        cells_[static_cast<std::size_t>(place) * kSparseWidth + r] = static_cast<T>(rows.data[k]);
+        cells_[place * kSparseWidth + r] = static_cast<T>(rows.data[k]);
       }
   }
   template <class U>
   void clear(const CsrRows<U>& rows, std::span<const std::int64_t> chosen) {
     for (const std::int64_t i : chosen)
-      for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
-        place_[static_cast<std::size_t>(rows.column[k])] = -1;
+      for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) place_[rows.column[k]] = -1;
   }
   // out (kSparseWidth): products of row i with every row that was loaded.
   template <class U>

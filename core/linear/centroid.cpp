@@ -45,7 +45,7 @@ void class_sums(const AnyRows& any, std::span<const std::int32_t> label, std::sp
       [&](const auto& rows) {
         const std::int64_t size = classes * rows.d, piece = piece_rows(rows.n, size);
         const std::int64_t pieces = (rows.n + piece - 1) / piece;
-        std::vector<double> partial(static_cast<std::size_t>(pieces * size));
+        std::vector<double> partial(pieces * size);
         parallel_for(pieces, threads, [&](std::int64_t p) {
           add_piece(rows, label.data(), weight.empty() ? nullptr : weight.data(), p * piece,
                     std::min(rows.n, (p + 1) * piece), partial.data() + p * size);

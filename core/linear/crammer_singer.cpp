@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "index.hpp"
 #include "parallel.hpp"
 
 namespace margrove {
@@ -19,8 +20,6 @@ constexpr double kNoStep = 1e-14;                    // of beta: rounding, and n
 constexpr double kNoGain = 1e-15;                    // of the dual value: rounding
 constexpr double kBarren = 0.99;                     // of the gap: no gain
 constexpr std::int64_t kPatience = 5;                // looks without a gain: it has stalled
-
-std::size_t as_size(std::int64_t k) { return static_cast<std::size_t>(k); }
 
 template <class T, class Body>
 MARGROVE_INLINE void each_entry(const DenseRows<T>& rows, std::int64_t i, Body&& body) {
@@ -39,13 +38,12 @@ template <int Width, class Rows>
 MARGROVE_INLINE void decide_some(const Rows& rows, std::int64_t i, const double* w, std::int64_t stride,
                                  double constant, double* out) {
   Wide sum[Width];
-  for (int v = 0; v < Width; ++v)
-    sum[v] = constant * *reinterpret_cast<const LooseWide*>(w + rows.d * stride + v * kLanes);
-  each_entry(rows, i, [&](std::int64_t j, double x) __attribute__((always_inline)) {
+  for (int v = 0; v < Width; ++v) sum[v] = constant * load_wide(w + rows.d * stride + v * kLanes);
+  each_entry(rows, i, [&](std::int64_t j, double x) MARGROVE_INLINE_LAMBDA {
     const double* line = w + j * stride;
-    for (int v = 0; v < Width; ++v) sum[v] += x * *reinterpret_cast<const LooseWide*>(line + v * kLanes);
+    for (int v = 0; v < Width; ++v) sum[v] += x * load_wide(line + v * kLanes);
   });
-  for (int v = 0; v < Width; ++v) *reinterpret_cast<LooseWide*>(out + v * kLanes) = sum[v];
+  for (int v = 0; v < Width; ++v) store(out + v * kLanes, sum[v]);
 }
 template <class Rows>
 MARGROVE_INLINE void decide_body(const Rows& rows, std::int64_t i, const double* w, std::int64_t stride,
@@ -61,11 +59,10 @@ MARGROVE_INLINE void decide_body(const Rows& rows, std::int64_t i, const double*
 template <class Rows>
 MARGROVE_INLINE void add_step_body(const Rows& rows, std::int64_t i, double* w, std::int64_t stride, double constant,
                                    const double* step) {
-  each_entry(rows, i, [&](std::int64_t j, double x) __attribute__((always_inline)) {
+  each_entry(rows, i, [&](std::int64_t j, double x) MARGROVE_INLINE_LAMBDA {
     if (x == 0) return;
     double* line = w + j * stride;
-    for (std::int64_t k = 0; k < stride; k += kLanes)
-      *reinterpret_cast<LooseWide*>(line + k) += x * *reinterpret_cast<const LooseWide*>(step + k);
+    for (std::int64_t k = 0; k < stride; k += kLanes) store(line + k, load_wide(line + k) + x * load_wide(step + k));
   });
   double* line = w + rows.d * stride;
   for (std::int64_t k = 0; k < stride; ++k) line[k] += constant * step[k];
@@ -114,9 +111,9 @@ CrammerSinger::CrammerSinger(AnyRows rows, std::span<const std::int32_t> codes, 
       settings_(settings),
       stride_((settings.classes + kLanes - 1) / kLanes * kLanes),
       beta_(beta.begin(), beta.end()),
-      decision_(as_size(stride_)),
-      others_(as_size(stride_)),
-      step_(as_size(stride_)),
+      decision_(stride_),
+      others_(stride_),
+      step_(stride_),
       random_(settings.seed) {
   std::visit(
       [&](const auto& r) {
@@ -124,14 +121,14 @@ CrammerSinger::CrammerSinger(AnyRows rows, std::span<const std::int32_t> codes, 
         work_ = solve(r);
       },
       rows_);
-  w_.resize(as_size((d_ + 1) * stride_));
-  beta_.resize(as_size(n_ * settings.classes));
-  size_.resize(as_size(n_));
-  idle_.resize(as_size(n_));
-  is_awake_.resize(as_size(n_));
+  w_.resize((d_ + 1) * stride_);
+  beta_.resize(n_ * settings.classes);
+  size_.resize(n_);
+  idle_.resize(n_);
+  is_awake_.resize(n_);
 }
 
-double CrammerSinger::weight(std::int64_t k, std::int64_t column) const { return w_[as_size(column * stride_ + k)]; }
+double CrammerSinger::weight(std::int64_t k, std::int64_t column) const { return w_[column * stride_ + k]; }
 
 bool CrammerSinger::run(double seconds, int threads) {
   clock_.set(in_seconds(seconds));
@@ -154,23 +151,23 @@ void CrammerSinger::compute_weights(const Rows& rows) {
 // g_k = f_k - [k = z] is equal for all k with beta_k < U_k and no larger for the others.
 template <class Rows>
 double CrammerSinger::look(const Rows& rows, std::int64_t piece) {
-  std::vector<double> decision(as_size(stride_));
+  std::vector<double> decision(stride_);
   double losses = 0;
   for (std::int64_t i = piece * kRowsOfALook; i < std::min(n_, (piece + 1) * kRowsOfALook); ++i) {
-    if (cost_[as_size(i)] == 0) continue;
+    if (cost_[i] == 0) continue;
     decide(rows, i, w_.data(), stride_, settings_.constant, decision.data());
-    const std::int64_t own = codes_[as_size(i)];
+    const std::int64_t own = codes_[i];
     const double* beta = beta_.data() + i * settings_.classes;
-    const double reached = decision[as_size(own)] - 1;
+    const double reached = decision[own] - 1;
     double most = -std::numeric_limits<double>::infinity(), least = std::numeric_limits<double>::infinity();
     for (std::int64_t k = 0; k < settings_.classes; ++k) {
       if (k == own) continue;
-      most = std::max(most, decision[as_size(k)]);
-      if (beta[k] < 0) least = std::min(least, decision[as_size(k)]);
+      most = std::max(most, decision[k]);
+      if (beta[k] < 0) least = std::min(least, decision[k]);
     }
-    losses += cost_[as_size(i)] * std::max(0.0, most - reached);
-    if (beta[own] < cost_[as_size(i)]) least = std::min(least, reached);
-    is_awake_[as_size(i)] = std::max(most, reached) - least > kAtItsBest;
+    losses += cost_[i] * std::max(0.0, most - reached);
+    if (beta[own] < cost_[i]) least = std::min(least, reached);
+    is_awake_[i] = std::max(most, reached) - least > kAtItsBest;
   }
   return losses;
 }
@@ -178,7 +175,7 @@ double CrammerSinger::look(const Rows& rows, std::int64_t piece) {
 void CrammerSinger::settle_gap(const std::vector<double>& losses) {
   double square = 0, gain = 0;
   for (const double weight : w_) square += weight * weight;
-  for (std::int64_t i = 0; i < n_; ++i) gain += beta_[as_size(i * settings_.classes + codes_[as_size(i)])];
+  for (std::int64_t i = 0; i < n_; ++i) gain += beta_[i * settings_.classes + codes_[i]];
   primal_ = square / 2 + std::accumulate(losses.begin(), losses.end(), 0.0);
   dual_ = gain - square / 2;
 }
@@ -187,9 +184,8 @@ void CrammerSinger::finish(int threads) {
   std::visit(
       [&](const auto& rows) {
         compute_weights(rows);
-        std::vector<double> losses(as_size((n_ + kRowsOfALook - 1) / kRowsOfALook));
-        parallel_for(static_cast<std::int64_t>(losses.size()), threads,
-                     [&](std::int64_t piece) { losses[as_size(piece)] = look(rows, piece); });
+        std::vector<double> losses((n_ + kRowsOfALook - 1) / kRowsOfALook);
+        parallel_for(length(losses), threads, [&](std::int64_t piece) { losses[piece] = look(rows, piece); });
         settle_gap(losses);
       },
       rows_);
@@ -203,8 +199,8 @@ void CrammerSinger::finish(int threads) {
 // beta_z = (t - p_z)/A; or to -C if that is less. (C alone in the formula would drown beta where it is huge.)
 template <class Rows>
 bool CrammerSinger::visit(const Rows& rows, std::int64_t i) {
-  const std::int64_t classes = settings_.classes, own = codes_[as_size(i)];
-  const double cost = cost_[as_size(i)], size = size_[as_size(i)];
+  const std::int64_t classes = settings_.classes, own = codes_[i];
+  const double cost = cost_[i], size = size_[i];
   double* beta = beta_.data() + i * classes;
   if (!(size > 0)) {  // no column tells anything of this row: all of its price is lost
     const bool is_new = beta[own] != cost;
@@ -214,29 +210,29 @@ bool CrammerSinger::visit(const Rows& rows, std::int64_t i) {
     return is_new;
   }
   decide(rows, i, w_.data(), stride_, settings_.constant, decision_.data());
-  decision_[as_size(own)] -= 1;
+  decision_[own] -= 1;
   std::int64_t others_in = 0;
   for (std::int64_t k = 0; k < classes; ++k)
-    if (k != own) others_[as_size(others_in++)] = decision_[as_size(k)] - size * beta[k];
-  const double price = decision_[as_size(own)] - size * beta[own];
+    if (k != own) others_[others_in++] = decision_[k] - size * beta[k];
+  const double price = decision_[own] - size * beta[own];
   double t = threshold(others_.data(), others_in, -price, 1);
   if (t - price > size * cost) t = threshold(others_.data(), others_in, size * cost, 0);
   double moved = 0, others = 0, gain = 0;
   for (std::int64_t k = 0; k < classes; ++k) {
     if (k == own) continue;
-    const double to = std::min(0.0, (t - decision_[as_size(k)]) / size + beta[k]);
-    step_[as_size(k)] = to - beta[k];
+    const double to = std::min(0.0, (t - decision_[k]) / size + beta[k]);
+    step_[k] = to - beta[k];
     others += to;
   }
-  step_[as_size(own)] = std::min(cost, -others) - beta[own];
+  step_[own] = std::min(cost, -others) - beta[own];
   for (std::int64_t k = 0; k < classes; ++k) {
-    const double step = step_[as_size(k)];
+    const double step = step_[k];
     moved = std::max(moved, std::abs(step));
-    gain -= step * (decision_[as_size(k)] + size * step / 2);
+    gain -= step * (decision_[k] + size * step / 2);
   }
   if (!(moved > kNoStep * std::max(std::abs(others), std::abs(beta[own])))) return false;
   pass_gain_ += gain;
-  for (std::int64_t k = 0; k < classes; ++k) beta[k] += step_[as_size(k)];
+  for (std::int64_t k = 0; k < classes; ++k) beta[k] += step_[k];
   beta[own] = std::min(beta[own], cost);
   add_step(rows, i, w_.data(), stride_, settings_.constant, step_.data());
   return true;
@@ -247,48 +243,48 @@ Resumable CrammerSinger::solve(const Rows& rows) {
   for (std::int64_t i = 0; i < n_; ++i) {
     double size = settings_.constant * settings_.constant;
     each_entry(rows, i, [&](std::int64_t, double x) { size += x * x; });
-    size_[as_size(i)] = size;
+    size_[i] = size;
     if (!std::isfinite(size)) ending_ = PassesEnding::nonfinite;
   }
   compute_weights(rows);
   co_await clock_.pause();
   std::int64_t visits = 0, looked_at = 0;
   for (std::int64_t i = 0; i < n_; ++i)
-    if (cost_[as_size(i)] > 0) active_.push_back(static_cast<std::uint32_t>(i));
-  const std::int64_t rows_in = std::max<std::int64_t>(1, static_cast<std::int64_t>(active_.size()));
+    if (cost_[i] > 0) active_.push_back(i);
+  const std::int64_t rows_in = std::max<std::int64_t>(1, length(active_));
   while (ending_ == PassesEnding::none) {
     pass_gain_ = 0;
-    for (auto left = static_cast<std::uint32_t>(active_.size()); left > 1; --left)
+    for (std::uint32_t left = active_.size(); left > 1; --left)
       std::swap(active_[left - 1], active_[random_.below(left)]);
     std::size_t kept = 0;
     std::int64_t work = 0;
     for (std::size_t at = 0; at < active_.size(); ++at) {
       const std::int64_t i = active_[at];
-      std::uint8_t& idle = idle_[as_size(i)];
+      std::uint8_t& idle = idle_[i];
       idle = visit(rows, i) ? std::uint8_t{0} : static_cast<std::uint8_t>(std::min<int>(kIdle, idle + 1));
       if (idle < kIdle) active_[kept++] = static_cast<std::uint32_t>(i);
       if ((work += (work_of(rows, i) + 16) * stride_) < kWorkBetweenLooks) continue;
       work = 0;
       co_await clock_.pause();
     }
-    visits += static_cast<std::int64_t>(active_.size());
+    visits += length(active_);
     active_.resize(kept);
     passes_ = (visits + rows_in - 1) / rows_in;
     const bool is_over = passes_ >= settings_.max_passes || active_.empty();
-    const auto since = static_cast<double>(visits - looked_at);
+    const double since = visits - looked_at;
     if (!is_over &&
         since < std::max(kLeastPasses * static_cast<double>(rows_in), kWorkShare * static_cast<double>(visits)))
       continue;
     looked_at = visits;
-    std::vector<double> losses(as_size((n_ + kRowsOfALook - 1) / kRowsOfALook));
+    std::vector<double> losses((n_ + kRowsOfALook - 1) / kRowsOfALook);
     std::atomic<std::int64_t> next{0};
-    while (!go_on(next, static_cast<std::int64_t>(losses.size()), threads_, clock_.until(),
-                  [&](std::int64_t piece) { losses[as_size(piece)] = look(rows, piece); }))
+    while (!go_on(next, length(losses), threads_, clock_.until(),
+                  [&](std::int64_t piece) { losses[piece] = look(rows, piece); }))
       co_await std::suspend_always{};
     settle_gap(losses);
     active_.clear();
     for (std::int64_t i = 0; i < n_; ++i)
-      if (is_awake_[as_size(i)]) active_.push_back(static_cast<std::uint32_t>(i));
+      if (is_awake_[i]) active_.push_back(i);
     // Near the end D is flat to within rounding, and P, which is not, still falls.
     const bool has_gained =
         dual_ > last_dual_ + kNoGain * std::abs(last_dual_) || primal_ - dual_ < kBarren * least_gap_;

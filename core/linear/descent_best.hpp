@@ -1,7 +1,7 @@
-// The best weights and pulls of a descent so far.
+// The best weights and dual variables of a descent so far.
 //
-// The pulls come to rest before the weights do, which go on swinging about their best: so the best of the line through
-// the best weights so far and those of now is taken, where that may be what is missing to the end.
+// The dual variables come to rest before the weights do, which go on swinging about their best: so the best of the line
+// through the best weights so far and those of now is taken, where that may be what is missing to the end.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "linear/best_pair.hpp"
+#include "linear/line_search.hpp"
 #include "linear/margin_lift.hpp"
 #include "linear/svm_task.hpp"
 
@@ -22,7 +23,7 @@ namespace margrove {
 template <class Loss>
 class DescentBest : public BestPair {
  public:
-  DescentBest(std::size_t n, std::size_t d, const Loss& loss, double tol)
+  DescentBest(std::int64_t n, std::int64_t d, const Loss& loss, double tol)
       : BestPair(std::vector<double>(d), 0.0, n), loss_(loss), tol_(tol) {}
 
   void forget() {
@@ -32,22 +33,19 @@ class DescentBest : public BestPair {
     f_.clear();
   }
 
-  // w = 0 and no pull at all, which need no look at the rows.
+  // w = 0 and beta = 0, which need no look at the rows.
   void take_nothing(const LinearTask& task) {
     primal_ = 0;
     for (std::size_t i = 0; i < beta_.size(); ++i)
       primal_ += loss_.value(task.target[i], 0.0, task.factor * task.cost[i]);
   }
 
-  // Weights with their f, and pulls with their dual value. False where a value is not finite.
+  // Weights with their f, and beta with its dual value. False where a value is not finite.
   bool take(const LinearTask& task, std::span<const double> w, double b, std::span<const double> f, double dual,
-            std::span<const double> pulls) {
+            std::span<const double> beta) {
     const double primal = take_weights(task, w, b, f, std::max(dual, dual_));
     if (!std::isfinite(primal) || !std::isfinite(dual)) return false;
-    if (dual > dual_) {
-      dual_ = dual;
-      beta_.assign(pulls.begin(), pulls.end());
-    }
+    if (dual > dual_) keep_beta(dual, {beta.begin(), beta.end()});
     return true;
   }
 
@@ -66,7 +64,6 @@ class DescentBest : public BestPair {
  private:
   static constexpr double kFarthest = 2;  // along the line of weights, now being at 1
   static constexpr int kLineTrials = 6;
-  static constexpr double kGolden = 0.6180339887498949;
   static constexpr double kNearlyThere = 5;  // times the limit, of a gap that better weights may close
 
   // The primal value of the best on the line; infinite or NaN where that overflows.
@@ -94,33 +91,18 @@ class DescentBest : public BestPair {
     double t = 1, found = value(1);
     const double gap = LinearStanding{found, dual, 0}.gap();
     if (gap > tol_ && gap <= kNearlyThere * tol_) {
-      // A convex function of t: by the golden section.
-      double low = 0, high = kFarthest;
-      double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
-      double at_left = value(left), at_right = value(right);
-      for (int trial = 0; trial < kLineTrials; ++trial) {
-        if (at_left <= at_right) {
-          high = right;
-          right = std::exchange(left, right - kGolden * (right - low));
-          at_right = std::exchange(at_left, value(left));
-        } else {
-          low = left;
-          left = std::exchange(right, left + kGolden * (high - left));
-          at_left = std::exchange(at_right, value(right));
-        }
-      }
-      if (std::min(at_left, at_right) < found) {
-        t = at_left <= at_right ? left : right;
-        found = std::min(at_left, at_right);
+      const Least least = golden_section(0, kFarthest, kLineTrials, value);
+      if (least.value < found) {
+        t = least.t;
+        found = least.value;
       }
     }
     if (found < primal_) {
-      primal_ = found;
       if (t == 1) {  // as they are: the rounding of what was before is not kept
-        w_.assign(w.begin(), w.end());
-        b_ = b;
+        keep_weights(found, w, b);
         f_.assign(f.begin(), f.end());
       } else {
+        primal_ = found;
         for (std::size_t j = 0; j < w.size(); ++j) w_[j] += t * (w[j] - w_[j]);
         b_ += t * step_b;
         for (std::size_t i = 0; i < f.size(); ++i) f_[i] += t * (f[i] - f_[i]);

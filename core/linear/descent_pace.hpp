@@ -6,9 +6,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "dispatch.hpp"
-#include "rows.hpp"
-
 namespace margrove {
 
 struct DescentPace {
@@ -24,21 +21,6 @@ struct DescentPace {
 inline bool seems_to_have_ended(double seeming_gap, double dual, double wanted, double tol) {
   const double limit = tol * std::max(std::abs(dual) + seeming_gap, 1e-300);
   return seeming_gap <= DescentPace::kSoonEnough * limit && seeming_gap <= wanted;
-}
-
-template <class T>
-MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {
-  const char* row = reinterpret_cast<const char*>(rows.row(i));
-  const std::int64_t bytes = std::min<std::int64_t>(rows.d * static_cast<std::int64_t>(sizeof(T)), 512);
-  for (std::int64_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(row + offset);
-}
-template <class T>
-MARGROVE_INLINE void fetch(const CsrRows<T>& rows, std::int64_t i) {
-  const std::int64_t at = rows.start[i];
-  for (std::int64_t k = 0; k < 4; ++k)
-    __builtin_prefetch(rows.data + at + 64 / static_cast<std::int64_t>(sizeof(T)) * k);
-  __builtin_prefetch(rows.column + at);
-  __builtin_prefetch(rows.column + at + 16);
 }
 
 }  // namespace margrove

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <type_traits>
 
+#include "index.hpp"
+
 namespace margrove {
 namespace {
 
@@ -73,7 +75,7 @@ class DenseDesign final : public Design {
             double* values) const override {
     const std::int64_t from = piece * block_, to = std::min(n(), from + block_);
     // A column here and there costs a cache line each: a whole row is read unless they are few.
-    if (static_cast<std::int64_t>(chosen.size()) * 8 > rows_.d) {
+    if (length(chosen) * 8 > rows_.d) {
       dot_rows(rows_, from, to, step, values);
       for (std::int64_t i = from; i < to && constant() != 0; ++i) values[i] += constant() * step[rows_.d];
       return;
@@ -101,7 +103,7 @@ class DenseDesign final : public Design {
   // rows to add and rows to take away by themselves.
   void add_gram(std::span<const std::int32_t> chosen, const ChosenRows&, std::span<const std::int32_t> listed,
                 const double* weight, double* gram) const override {
-    const auto width = static_cast<int>(chosen.size());
+    const int width = chosen.size();
     std::vector<double> block(chosen.size() * kGramBlock);
     for (const double sign : {1.0, -1.0}) {
       int filled = 0;
@@ -116,8 +118,7 @@ class DenseDesign final : public Design {
       for (const std::int32_t i : listed) {
         if (!(sign * weight[i] > 0)) continue;
         const double root = std::sqrt(sign * weight[i]);
-        for (std::size_t k = 0; k < chosen.size(); ++k)
-          block[k * kGramBlock + static_cast<std::size_t>(filled)] = root * at(i, chosen[k]);
+        for (std::size_t k = 0; k < chosen.size(); ++k) block[k * kGramBlock + filled] = root * at(i, chosen[k]);
         if (++filled == kGramBlock) flush();
       }
       flush();
@@ -156,31 +157,28 @@ template <class T>
 class ColumnDesign final : public Design {
  public:
   ColumnDesign(const CsrRows<T>& rows, double constant, const Blas<double>& blas)
-      : Design(rows.n, rows.d, constant, blas),
-        start_(static_cast<std::size_t>(rows.d) + 1),
-        row_(static_cast<std::size_t>(rows.start[rows.n])),
-        value_(row_.size()) {
+      : Design(rows.n, rows.d, constant, blas), start_(rows.d + 1), row_(rows.start[rows.n]), value_(row_.size()) {
     for (std::int64_t k = 0; k < rows.start[rows.n]; ++k) ++start_[static_cast<std::size_t>(rows.column[k]) + 1];
     for (std::size_t j = 1; j < start_.size(); ++j) start_[j] += start_[j - 1];
     std::vector<std::int64_t> end(start_.begin(), start_.end() - 1);
     for (std::int64_t i = 0; i < rows.n; ++i)
       for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) {
-        const auto place = static_cast<std::size_t>(end[static_cast<std::size_t>(rows.column[k])]++);
+        const std::size_t place = end[rows.column[k]]++;
         row_[place] = static_cast<std::int32_t>(i);
         value_[place] = rows.data[k];
       }
     // Pieces of about the same number of entries.
     borders_.push_back(0);
     for (std::int64_t j = 1, begun = 0; j <= rows.d; ++j)
-      if (start_[static_cast<std::size_t>(j)] - begun >= kWorkOfAPiece / 4 || j == rows.d) {
+      if (start_[j] - begun >= kWorkOfAPiece / 4 || j == rows.d) {
         borders_.push_back(j);
-        begun = start_[static_cast<std::size_t>(j)];
+        begun = start_[j];
       }
   }
 
-  std::int64_t pull_pieces() const override { return static_cast<std::int64_t>(borders_.size()) - 1; }
+  std::int64_t pull_pieces() const override { return length(borders_) - 1; }
   void pull(std::int64_t piece, const double* beta, double* v) const override {
-    const auto p = static_cast<std::size_t>(piece);
+    const std::size_t p = piece;
     for (std::int64_t j = borders_[p]; j < borders_[p + 1]; ++j) {
       const auto [first, size] = column(j);
       v[j] += sparse_dot_body(value_.data() + first, row_.data() + first, size, beta);
@@ -194,18 +192,18 @@ class ColumnDesign final : public Design {
   }
   void push(std::int64_t piece, std::span<const std::int32_t> chosen, const double* step,
             double* values) const override {
-    const auto first = static_cast<std::size_t>(piece) * kPushed;
+    const auto first = piece * kPushed;
     for (const std::int32_t j : chosen.subspan(first, std::min<std::size_t>(kPushed, chosen.size() - first)))
       if (step[j] != 0) column_add(j, step[j], values);
   }
 
   void squares(std::int64_t piece, const double* weight, double* squares) const override {
-    const auto p = static_cast<std::size_t>(piece);
+    const std::size_t p = piece;
     for (std::int64_t j = borders_[p]; j < borders_[p + 1]; ++j) {
       const auto [first, size] = column(j);
       for (std::int64_t k = first; k < first + size; ++k) {
-        const auto x = static_cast<double>(value_[static_cast<std::size_t>(k)]);
-        squares[j] += weight[row_[static_cast<std::size_t>(k)]] * x * x;
+        const double x = value_[k];
+        squares[j] += weight[row_[k]] * x * x;
       }
     }
     if (piece == 0 && constant() != 0)
@@ -213,23 +211,22 @@ class ColumnDesign final : public Design {
   }
 
   void choose(std::span<const std::int32_t> chosen, ChosenRows& rows) const override {
-    rows.start.assign(static_cast<std::size_t>(n()) + 1, 0);
+    rows.start.assign(n() + 1, 0);
     const bool has_constant = !chosen.empty() && chosen.back() == points_columns();
     const auto each = [&](auto&& visit) {
       for (std::size_t place = 0; place < chosen.size() - has_constant; ++place) {
         const auto [first, size] = column(chosen[place]);
-        for (std::int64_t k = first; k < first + size; ++k)
-          visit(row_[static_cast<std::size_t>(k)], place, static_cast<double>(value_[static_cast<std::size_t>(k)]));
+        for (std::int64_t k = first; k < first + size; ++k) visit(row_[k], place, static_cast<double>(value_[k]));
       }
       for (std::int64_t i = 0; i < n() && has_constant; ++i)
         visit(static_cast<std::int32_t>(i), chosen.size() - 1, constant());
     };
     each([&](std::int32_t i, std::size_t, double) { ++rows.start[static_cast<std::size_t>(i) + 1]; });
     for (std::size_t i = 1; i < rows.start.size(); ++i) rows.start[i] += rows.start[i - 1];
-    rows.place.resize(static_cast<std::size_t>(rows.start.back()));
+    rows.place.resize(rows.start.back());
     rows.value.resize(rows.place.size());
     each([&](std::int32_t i, std::size_t place, double value) {
-      const auto at = static_cast<std::size_t>(rows.start[static_cast<std::size_t>(i)]++);
+      const std::size_t at = rows.start[i]++;
       rows.place[at] = static_cast<std::int32_t>(place);
       rows.value[at] = value;
     });
@@ -241,13 +238,11 @@ class ColumnDesign final : public Design {
                 const double* weight, double* gram) const override {
     const std::size_t width = chosen.size();
     for (const std::int32_t i : listed) {
-      const std::int64_t from = rows.start[static_cast<std::size_t>(i)],
-                         to = rows.start[static_cast<std::size_t>(i) + 1];
+      const std::int64_t from = rows.start[i], to = rows.start[static_cast<std::size_t>(i) + 1];
       for (std::int64_t a = from; a < to; ++a) {
-        const double factor = weight[i] * rows.value[static_cast<std::size_t>(a)];
-        double* line = gram + static_cast<std::size_t>(rows.place[static_cast<std::size_t>(a)]) * width;
-        for (std::int64_t b = from; b <= a; ++b)
-          line[rows.place[static_cast<std::size_t>(b)]] += factor * rows.value[static_cast<std::size_t>(b)];
+        const double factor = weight[i] * rows.value[a];
+        double* line = gram + static_cast<std::size_t>(rows.place[a]) * width;
+        for (std::int64_t b = from; b <= a; ++b) line[rows.place[b]] += factor * rows.value[b];
       }
     }
   }
@@ -258,8 +253,8 @@ class ColumnDesign final : public Design {
     if (j == points_columns()) return constant() * constant() * std::accumulate(weight, weight + n(), 0.0);
     const auto [first, size] = column(j);
     for (std::int64_t k = first; k < first + size; ++k) {
-      const auto x = static_cast<double>(value_[static_cast<std::size_t>(k)]);
-      sum += weight[row_[static_cast<std::size_t>(k)]] * x * x;
+      const double x = value_[k];
+      sum += weight[row_[k]] * x * x;
     }
     return sum;
   }
@@ -271,8 +266,8 @@ class ColumnDesign final : public Design {
     }
     const auto [first, size] = column(j);
     for (std::int64_t k = first; k < first + size; ++k) {
-      const std::int32_t i = row_[static_cast<std::size_t>(k)];
-      sum += static_cast<double>(value_[static_cast<std::size_t>(k)]) * weight[i] * values[i];
+      const std::int32_t i = row_[k];
+      sum += static_cast<double>(value_[k]) * weight[i] * values[i];
     }
     return sum;
   }
@@ -282,8 +277,7 @@ class ColumnDesign final : public Design {
       return;
     }
     const auto [first, size] = column(j);
-    for (std::int64_t k = first; k < first + size; ++k)
-      values[row_[static_cast<std::size_t>(k)]] += step * static_cast<double>(value_[static_cast<std::size_t>(k)]);
+    for (std::int64_t k = first; k < first + size; ++k) values[row_[k]] += step * static_cast<double>(value_[k]);
   }
 
  private:
@@ -293,7 +287,7 @@ class ColumnDesign final : public Design {
     std::int64_t first, size;
   };
   Extent column(std::int64_t j) const {
-    const auto at = static_cast<std::size_t>(j);
+    const std::size_t at = j;
     return {start_[at], start_[at + 1] - start_[at]};
   }
 

@@ -41,7 +41,7 @@ bool KernelPerceptron<T>::walk_pass(KernelPerceptronMachine& m, const std::int8_
     if (settings_.shuffle) m.order.shuffle();
   }
   for (; m.position < n; ++m.position) {
-    const auto i = static_cast<std::size_t>(m.order.data()[m.position]);
+    const std::size_t i = m.order.data()[m.position];
     const double y = sign[i], weight = weight_.empty() ? 1.0 : weight_[i];
     if (y == 0 || y * m.decision[i] > 0) continue;
     // A mistake costs a kernel row: look at the clock before each.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "index.hpp"
 #include "linear/quadratic_l1.hpp"
 #include "parallel.hpp"
 
@@ -67,8 +68,6 @@ MARGROVE_CLONES double loss_slope(std::int64_t n, const double* target, const do
 
 bool is_of_signs(L1Loss loss) { return loss == L1Loss::hinge || loss == L1Loss::squared_hinge; }
 
-std::size_t as_size(std::int64_t k) { return static_cast<std::size_t>(k); }
-
 }  // namespace
 
 L1Machine::L1Machine(const Design& design, const L1Settings& settings, const L1Start& start)
@@ -82,27 +81,26 @@ L1Machine::L1Machine(const Design& design, const L1Settings& settings, const L1S
       n_(design.n()),
       columns_(design.columns()),
       w_(start.w.begin(), start.w.end()),
-      values_(as_size(n_)),
-      anchor_(as_size(n_)),
-      base_(as_size(n_)),
-      sigma_(as_size(n_)),
-      low_(as_size(n_)),
-      high_(as_size(n_)),
-      beta_(as_size(n_)),
-      curvature_(as_size(n_)),
-      pull_(as_size(columns_)),
-      column_size_(as_size(columns_)),
-      is_chosen_(as_size(columns_)),
-      gram_weight_(as_size(n_)),
-      step_(as_size(columns_)),
-      value_step_(as_size(n_)),
-      best_w_(w_),
-      best_beta_(as_size(n_)) {
+      values_(n_),
+      anchor_(n_),
+      base_(n_),
+      sigma_(n_),
+      low_(n_),
+      high_(n_),
+      beta_(n_),
+      curvature_(n_),
+      pull_(columns_),
+      column_size_(columns_),
+      is_chosen_(columns_),
+      gram_weight_(n_),
+      step_(columns_),
+      value_step_(n_),
+      best_(w_, 0.0, n_) {
   if (settings.is_free) {
-    pull_up_.resize(as_size(columns_));
-    pull_down_.resize(as_size(columns_));
-    positive_.resize(as_size(n_));
-    negative_.resize(as_size(n_));
+    pull_up_.resize(columns_);
+    pull_down_.resize(columns_);
+    positive_.resize(n_);
+    negative_.resize(n_);
   }
   for (std::size_t i = 0; i < cost_.size(); ++i) {
     const double most = cost_[i] == 0 ? 0.0 : is_squared_ ? kInfinity : cost_[i];
@@ -138,13 +136,14 @@ Resumable L1Machine::solve() {
     judge();
     note_progress();
     if (!std::isfinite(true_primal_)) ending_ = L1Ending::nonfinite;
-    if (best_primal_ - best_dual_ <= settings_.tol * best_primal_) {
+    if (gap() <= settings_.tol * best_.primal()) {
       if (is_fresh_) {
         ending_ = L1Ending::converged;
       } else {  // the last word is said on values computed from w alone
         Resumable part = compute_values();
         while (!part.resume()) co_await std::suspend_always{};
-        best_primal_ = last_primal_ = kInfinity;
+        last_primal_ = kInfinity;
+        best_.set_primal(kInfinity);
         continue;
       }
     }
@@ -152,12 +151,12 @@ Resumable L1Machine::solve() {
     if (ending_ == L1Ending::none && steps_ >= settings_.max_steps) ending_ = L1Ending::max_steps;
     if (ending_ != L1Ending::none) co_return;
     if (!is_smoothed_ && short_steps_ >= kShortSteps) {
-      anchor_ = best_beta_;
+      anchor_ = best_.beta();
       smooth(needed_sharpness());
       last_primal_ = kInfinity;
       continue;
     }
-    if (is_smoothed_ && (inner_gap_ <= kInnerShare * (best_primal_ - best_dual_) || failures_ > 0)) {
+    if (is_smoothed_ && (inner_gap_ <= kInnerShare * gap() || failures_ > 0)) {
       tighten();
       continue;
     }
@@ -172,7 +171,7 @@ Resumable L1Machine::solve() {
 Resumable L1Machine::compute_values() {
   std::vector<std::int32_t> present;
   for (std::int64_t j = 0; j < columns_; ++j)
-    if (w_[as_size(j)] != 0) present.push_back(static_cast<std::int32_t>(j));
+    if (w_[j] != 0) present.push_back(j);
   std::fill(values_.begin(), values_.end(), 0.0);
   const std::int64_t pieces = design_.push_pieces(present);
   for (std::int64_t piece = 0; piece < pieces; ++piece) {
@@ -186,7 +185,7 @@ Resumable L1Machine::compute_values() {
 void L1Machine::weigh() {
   double penalty = 0, smoothed = 0, losses = 0;
   for (std::int64_t j = 0; j < columns_; ++j)
-    if (is_penalised(j)) penalty += std::abs(w_[as_size(j)]);
+    if (is_penalised(j)) penalty += std::abs(w_[j]);
   for (std::size_t i = 0; i < cost_.size(); ++i) {
     curvature_[i] = beta_[i] = 0;
     if (cost_[i] == 0) continue;
@@ -242,7 +241,7 @@ void L1Machine::judge() {
   double largest = 0;
   for (std::int64_t j = 0; j < columns_; ++j) {
     if (!is_penalised(j)) continue;
-    const std::size_t at = as_size(j);
+    const std::size_t at = j;
     largest =
         std::max(largest, std::abs(settings_.is_free ? above * pull_up_[at] + below * pull_down_[at] : pull_[at]));
   }
@@ -265,25 +264,22 @@ void L1Machine::judge() {
   };
   const double inner = best(inner_gain, inner_square);
   inner_gap_ = smoothed_primal_ - (inner * inner_gain - inner * inner * inner_square / 2 - inner_rest);
-  if (true_primal_ < best_primal_) {
-    best_primal_ = true_primal_;
-    best_w_ = w_;
-  }
+  if (true_primal_ < best_.primal()) best_.keep_weights(true_primal_, w_, 0.0);
   const double theta = best(gain, square), dual = theta * gain - theta * theta * square / 2;
-  if (dual > best_dual_) {
-    best_dual_ = dual;
-    for (std::size_t i = 0; i < beta_.size(); ++i) best_beta_[i] = theta * beta_[i] * (beta_[i] > 0 ? above : below);
+  if (dual > best_.dual()) {
+    std::vector<double> beta = beta_;
+    for (double& one : beta) one = theta * one * (one > 0 ? above : below);
+    best_.keep_beta(dual, std::move(beta));
   }
 }
 
 // A step has failed when neither the value nor the gap has fallen: near the end the value no longer does, for it is
 // flat there to within rounding, and the gap, which is made from its slope, still can.
 void L1Machine::note_progress() {
-  const double gap = best_primal_ - best_dual_;
   const bool has_fallen = smoothed_primal_ + kNoFall * std::abs(smoothed_primal_) < last_primal_;
-  failures_ = has_fallen || gap < kBarren * least_gap_ ? 0 : failures_ + 1;
+  failures_ = has_fallen || gap() < kBarren * least_gap_ ? 0 : failures_ + 1;
   last_primal_ = smoothed_primal_;
-  least_gap_ = std::min(least_gap_, gap);
+  least_gap_ = std::min(least_gap_, gap());
 }
 
 double L1Machine::mean_excess() const {
@@ -299,7 +295,7 @@ double L1Machine::mean_excess() const {
 double L1Machine::needed_sharpness() const {
   double pull = 0, mass = 0;
   for (std::size_t i = 0; i < cost_.size(); ++i) {
-    pull += std::abs(best_beta_[i]);
+    pull += std::abs(best_.beta()[i]);
     mass += beta_[i] != 0 ? cost_[i] : 0.0;
   }
   return pull > 0 ? kFirstSharpness * pull / (mass * mean_excess()) : 1.0;
@@ -319,10 +315,9 @@ void L1Machine::smooth(double sharpness) {
 }
 
 void L1Machine::tighten() {
-  const double gap = best_primal_ - best_dual_;
-  barren_ = gap < kBarren * last_gap_ ? 0 : barren_ + 1;
-  const bool is_slow = gap > kSlow * last_gap_;
-  last_gap_ = gap;
+  barren_ = gap() < kBarren * last_gap_ ? 0 : barren_ + 1;
+  const bool is_slow = gap() > kSlow * last_gap_;
+  last_gap_ = gap();
   last_primal_ = kInfinity;
   anchor_ = beta_;
   smooth(is_slow ? std::min(most_sharpness_, kSharpening * sharpness_) : sharpness_);
@@ -334,20 +329,20 @@ void L1Machine::choose_columns() {
   const double bound = 1 + kOutsideShare * settings_.tol;
   if (columns_ <= kAllColumns) {
     if (!chosen_.empty()) return;
-    chosen_.resize(as_size(columns_));
+    chosen_.resize(columns_);
     std::iota(chosen_.begin(), chosen_.end(), 0);
   } else {
     std::vector<std::pair<double, std::int32_t>> promise;
     std::vector<std::int32_t> next;
     bool is_one_outside = chosen_.empty();
     for (std::int64_t j = 0; j < columns_; ++j) {
-      const double beyond = std::abs(pull_[as_size(j)]) - 1;
-      if (w_[as_size(j)] != 0 || !is_penalised(j)) {
-        next.push_back(static_cast<std::int32_t>(j));
-        is_one_outside |= !is_chosen_[as_size(j)];
-      } else if (beyond > 0 && column_size_[as_size(j)] > 0) {
-        promise.emplace_back(beyond * beyond / column_size_[as_size(j)], static_cast<std::int32_t>(j));
-        is_one_outside |= beyond + 1 > bound && !is_chosen_[as_size(j)];
+      const double beyond = std::abs(pull_[j]) - 1;
+      if (w_[j] != 0 || !is_penalised(j)) {
+        next.push_back(j);
+        is_one_outside |= !is_chosen_[j];
+      } else if (beyond > 0 && column_size_[j] > 0) {
+        promise.emplace_back(beyond * beyond / column_size_[j], static_cast<std::int32_t>(j));
+        is_one_outside |= beyond + 1 > bound && !is_chosen_[j];
       }
     }
     if (!is_one_outside) return;
@@ -362,7 +357,7 @@ void L1Machine::choose_columns() {
   std::fill(is_chosen_.begin(), is_chosen_.end(), char{0});
   chosen_penalty_.clear();
   for (const std::int32_t j : chosen_) {
-    is_chosen_[as_size(j)] = 1;
+    is_chosen_[j] = 1;
     chosen_penalty_.push_back(is_penalised(j) ? 1.0 : 0.0);
   }
   is_gram_of_chosen_ = false;
@@ -376,8 +371,8 @@ Resumable L1Machine::build_gram() {
   double mass = 0;
   for (std::size_t i = 0; i < curvature_.size(); ++i) {
     mass += curvature_[i];
-    if (curvature_[i] != 0) present.push_back(static_cast<std::int32_t>(i));
-    if (curvature_[i] != gram_weight_[i]) changed.push_back(static_cast<std::int32_t>(i));
+    if (curvature_[i] != 0) present.push_back(i);
+    if (curvature_[i] != gram_weight_[i]) changed.push_back(i);
   }
   const bool is_afresh =
       !is_gram_of_chosen_ || failures_ > 0 || changed.size() >= present.size() || mass < gram_mass_ / 16;
@@ -391,7 +386,7 @@ Resumable L1Machine::build_gram() {
   }
   gram_mass_ = std::max(gram_mass_, mass);
   const std::span<const std::int32_t> listed = is_afresh ? present : changed;
-  const std::size_t block = as_size(design_.gram_rows(static_cast<std::int64_t>(width)));
+  const std::size_t block = (design_.gram_rows(static_cast<std::int64_t>(width)));
   for (std::size_t from = 0; from < listed.size(); from += block) {
     design_.add_gram(chosen_, rows_, listed.subspan(from, std::min(block, listed.size() - from)), weight.data(),
                      gram_.data());
@@ -408,8 +403,8 @@ Resumable L1Machine::solve_gram_model() {
   while (!building.resume()) co_await std::suspend_always{};
   std::vector<double> x0, gradient;
   for (const std::int32_t j : chosen_) {
-    x0.push_back(w_[as_size(j)]);
-    gradient.push_back(-pull_[as_size(j)]);
+    x0.push_back(w_[j]);
+    gradient.push_back(-pull_[j]);
   }
   std::vector<double> ridge;
   for (const std::int32_t j : chosen_) ridge.push_back(ridge_of(j));
@@ -432,10 +427,10 @@ Resumable L1Machine::solve_gram_model() {
   }
   moved_.clear();
   for (std::size_t k = 0; k < chosen_.size(); ++k) {
-    const double step = model.x()[k] - w_[as_size(chosen_[k])];
+    const double step = model.x()[k] - w_[chosen_[k]];
     if (step == 0) continue;
     moved_.push_back(chosen_[k]);
-    step_[as_size(chosen_[k])] = step;
+    step_[chosen_[k]] = step;
   }
   std::fill(value_step_.begin(), value_step_.end(), 0.0);
   const std::int64_t pieces = design_.push_pieces(moved_);
@@ -459,16 +454,16 @@ Resumable L1Machine::solve_column_model() {
     for (std::size_t k = 0; k < chosen_.size(); ++k) {
       const std::int32_t j = chosen_[k];
       if (k % 64 == 0) co_await clock_.pause();
-      const double before = w_[as_size(j)] + step_[as_size(j)], penalty = chosen_penalty_[k];
-      const double gradient = design_.column_dot(j, curvature_.data(), value_step_.data()) - pull_[as_size(j)] +
-                              ridge_of(j) * step_[as_size(j)];
+      const double before = w_[j] + step_[j], penalty = chosen_penalty_[k];
+      const double gradient =
+          design_.column_dot(j, curvature_.data(), value_step_.data()) - pull_[j] + ridge_of(j) * step_[j];
       const double after = curvature[k] > 0 ? shrink(before - gradient / curvature[k], penalty / curvature[k])
                            : penalty > 0    ? 0.0
                                             : before;
       const double step = after - before;
       if (step == 0) continue;
       brought -= step * (gradient + curvature[k] * step / 2) + penalty * (std::abs(after) - std::abs(before));
-      step_[as_size(j)] = after - w_[as_size(j)];
+      step_[j] = after - w_[j];
       design_.column_add(j, step, value_step_.data());
     }
     fall += brought;
@@ -476,7 +471,7 @@ Resumable L1Machine::solve_column_model() {
   }
   moved_.clear();
   for (const std::int32_t j : chosen_)
-    if (step_[as_size(j)] != 0) moved_.push_back(j);
+    if (step_[j] != 0) moved_.push_back(j);
 }
 
 // The slope of the smoothed value at w + t step, from the right.
@@ -485,7 +480,7 @@ double L1Machine::slope_at(double t) const {
                             epsilon_, low_.data(), high_.data());
   for (const std::int32_t j : moved_) {
     if (!is_penalised(j)) continue;
-    const double step = step_[as_size(j)], there = w_[as_size(j)] + t * step;
+    const double step = step_[j], there = w_[j] + t * step;
     slope += there > 0 ? step : there < 0 ? -step : std::abs(step);
   }
   return slope;
@@ -512,10 +507,8 @@ void L1Machine::line_search() {
     }
     if (slope > 0 && t != 1) t = low > 0 ? low : t;
     for (const std::int32_t j : moved_) {
-      double& weight = w_[as_size(j)];
-      weight = t == 1 && std::abs(weight + step_[as_size(j)]) <= 1e-15 * std::abs(weight)
-                   ? 0.0
-                   : weight + t * step_[as_size(j)];
+      double& weight = w_[j];
+      weight = t == 1 && std::abs(weight + step_[j]) <= 1e-15 * std::abs(weight) ? 0.0 : weight + t * step_[j];
     }
     for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += t * value_step_[i];
     is_fresh_ = false;
@@ -523,15 +516,15 @@ void L1Machine::line_search() {
     if (t < kShortStep) ridge_ = std::max(kRidgeFactor * ridge_, kLeastRidge);
     if (t == 1) ridge_ = ridge_ > kLeastRidge ? ridge_ / kRidgeFactor : is_smoothed_ ? kLeastRidge : 0.0;
   }
-  for (const std::int32_t j : moved_) step_[as_size(j)] = 0;
+  for (const std::int32_t j : moved_) step_[j] = 0;
 }
 
 void L1Machine::finish() {
-  w_ = best_w_;
+  w_ = best_.w();
   clock_.set(std::chrono::steady_clock::time_point::max());
   compute_values().resume();
   weigh();
-  best_primal_ = true_primal_;
+  best_.set_primal(true_primal_);
 }
 
 bool L1Svm::run(double seconds, int threads) {
@@ -541,8 +534,8 @@ bool L1Svm::run(double seconds, int threads) {
     waiting.clear();
     for (const auto& machine : machines_)
       if (machine->ending() == L1Ending::none) waiting.push_back(machine.get());
-    parallel_for(static_cast<std::int64_t>(waiting.size()), threads,
-                 [&](std::int64_t k) { waiting[as_size(k)]->run(std::min(until, in_seconds(kTurn))); });
+    parallel_for(length(waiting), threads,
+                 [&](std::int64_t k) { waiting[k]->run(std::min(until, in_seconds(kTurn))); });
   } while (!waiting.empty() && std::chrono::steady_clock::now() < until);
   return waiting.empty();
 }

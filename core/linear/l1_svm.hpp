@@ -26,6 +26,7 @@
 #include <span>
 #include <vector>
 
+#include "linear/best_pair.hpp"
 #include "linear/design.hpp"
 #include "resumable.hpp"
 
@@ -61,10 +62,10 @@ class L1Machine {
 
   L1Ending ending() const { return ending_; }
   std::int64_t steps() const { return steps_; }
-  double primal() const { return best_primal_; }
-  double dual() const { return best_dual_; }
-  const std::vector<double>& w() const { return best_w_; }        // (columns)
-  const std::vector<double>& beta() const { return best_beta_; }  // (n), feasible
+  double primal() const { return best_.primal(); }
+  double dual() const { return best_.dual(); }
+  const std::vector<double>& w() const { return best_.w(); }        // (columns)
+  const std::vector<double>& beta() const { return best_.beta(); }  // (n), feasible
 
  private:
   Resumable solve();
@@ -77,6 +78,7 @@ class L1Machine {
   void weigh();
   void judge();
   void note_progress();
+  double gap() const { return best_.primal() - best_.dual(); }
   double mean_excess() const;
   double needed_sharpness() const;
   void smooth(double sharpness);
@@ -85,9 +87,7 @@ class L1Machine {
   void line_search();
   double slope_at(double t) const;
   // What is added to the curvature of a column, so that a step does not leave the place where the model is true.
-  double ridge_of(std::int32_t column) const {
-    return ridge_ * steepness() * column_size_[static_cast<std::size_t>(column)];
-  }
+  double ridge_of(std::int32_t column) const { return ridge_ * steepness() * column_size_[column]; }
   // C / sigma, by its two terms, and sigma / C.
   double square_share() const { return is_squared_ ? 0.5 : 0.0; }
   double softness() const { return is_smoothed_ ? 1 / sharpness_ : 0.0; }
@@ -130,8 +130,7 @@ class L1Machine {
   std::vector<double> step_, value_step_;
   std::vector<std::int32_t> moved_;
 
-  std::vector<double> best_w_, best_beta_;
-  double best_primal_ = std::numeric_limits<double>::infinity(), best_dual_ = 0;
+  BestPair best_;
   double last_primal_ = std::numeric_limits<double>::infinity(), last_gap_ = last_primal_, least_gap_ = last_primal_;
   std::int64_t steps_ = 0, failures_ = 0, barren_ = 0;
   L1Ending ending_ = L1Ending::none;

@@ -1,6 +1,3 @@
-// Vectors pass between functions that are always inlined: no calling convention is at stake.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 #include "linear/lane_descent.hpp"
 
 #include <algorithm>
@@ -8,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "index.hpp"
 #include "linear/descent_best.hpp"
 #include "linear/descent_pace.hpp"
 #include "linear/order.hpp"
@@ -22,24 +20,16 @@ constexpr std::int64_t kLanes = kMostLanes;
 constexpr std::int64_t kWorkBetweenLooks = 1 << 18;  // numbers multiplied between two looks at the clock
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-typedef double Values __attribute__((vector_size(kLanes * sizeof(double))));
-typedef std::int64_t Flags __attribute__((vector_size(kLanes * sizeof(std::int64_t))));
-typedef std::int8_t Bytes __attribute__((vector_size(kLanes)));
+using Values = Simd<double, kLanes>;
+using Flags = Simd<std::int64_t, kLanes>;
 
-MARGROVE_INLINE Values load(const double* from) {
-  Values values;
-  std::memcpy(&values, from, sizeof values);
-  return values;
-}
-MARGROVE_INLINE void store(const Values& values, double* to) { std::memcpy(to, &values, sizeof values); }
-MARGROVE_INLINE Values larger(const Values& a, const Values& b) { return a > b ? a : b; }
-MARGROVE_INLINE Values smaller(const Values& a, const Values& b) { return a < b ? a : b; }
+MARGROVE_INLINE Values load(const double* from) { return margrove::load<Values>(from); }
 MARGROVE_INLINE Flags flags_of(std::uint8_t bits) {
   constexpr Flags kBit = {1, 2, 4, 8, 16, 32, 64, 128};
   return ((Flags{} + static_cast<std::int64_t>(bits)) & kBit) != 0;
 }
 MARGROVE_INLINE bool any(const Flags& flags) {
-  const Bytes bytes = __builtin_convertvector(flags, Bytes);
+  const auto bytes = converted<Simd<std::int8_t, kLanes>>(flags);
   std::uint64_t found;
   std::memcpy(&found, &bytes, sizeof found);
   return found != 0;
@@ -80,7 +70,7 @@ MARGROVE_INLINE void add_to_weights(const CsrRows<T>& rows, std::int64_t i, cons
   const Values change = step;
   for (std::int64_t at = rows.start[i], end = rows.start[i + 1]; at < end; ++at) {
     double* weights = w + kLanes * column[at];
-    store(load(weights) + static_cast<double>(data[at]) * change, weights);
+    store(weights, load(weights) + static_cast<double>(data[at]) * change);
   }
 }
 
@@ -90,10 +80,10 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
     if (visit.at + DescentPace::kAhead < visit.size) {
       const std::uint32_t next = visit.active[visit.at + DescentPace::kAhead];
       fetch(rows, next);
-      __builtin_prefetch(visit.alpha + kLanes * next);
+      prefetch(visit.alpha + kLanes * next);
     }
     const std::uint32_t i = visit.active[visit.at];
-    const auto wanted = static_cast<std::uint8_t>(visit.bits[i] & visit.running);
+    const std::uint8_t wanted = visit.bits[i] & visit.running;
     if (wanted == 0) {
       std::swap(visit.active[visit.at], visit.active[--visit.size]);
       continue;
@@ -133,7 +123,7 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
     const Values best = moves ? aim : alpha;
     const Values step = best - alpha;
     visit.gain += step * (1 - f - 0.5 * norm * step - 0.5 * extra * (best + alpha));
-    store(best, visit.alpha + kLanes * i);
+    store(visit.alpha + kLanes * i, best);
     visit.total += z * step;
     add_to_weights(rows, i, z * step, visit.w);
   }
@@ -143,7 +133,7 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
 template <class T>
 MARGROVE_INLINE void values_of_lanes_body(const CsrRows<T>& rows, const LaneVisit& visit, double* f) {
   for (std::int64_t i = 0; i < rows.n; ++i)
-    store(values_of_row(rows, i, visit.w) + visit.spread * visit.total, f + kLanes * i);
+    store(f + kLanes * i, values_of_row(rows, i, visit.w) + visit.spread * visit.total);
 }
 
 // w <- what the pulls sum to, and `total` with it.
@@ -183,21 +173,21 @@ class Lanes final : public LaneDescent {
         loss_(loss),
         settings_(settings),
         random_(settings.seed),
-        w_(static_cast<std::size_t>(kLanes * rows.d)),
-        alpha_(static_cast<std::size_t>(kLanes * rows.n)),
+        w_(kLanes * rows.d),
+        alpha_(kLanes * rows.n),
         f_(alpha_.size()),
-        norm_(static_cast<std::size_t>(rows.n)),
+        norm_(rows.n),
         cost_(norm_.size()),
         own_(norm_.size()),
         bits_(norm_.size()),
         values_of_lane_(norm_.size()),
         pulls_of_lane_(norm_.size()),
-        weights_of_lane_(static_cast<std::size_t>(rows.d)) {
+        weights_of_lane_(rows.d) {
     const double spread = tasks.front().has_intercept ? 1 / tasks.front().rho : 0.0;
-    for (std::int64_t i = 0; i < rows.n; ++i) norm_[static_cast<std::size_t>(i)] = squared_norm(rows, i) + spread;
+    for (std::int64_t i = 0; i < rows.n; ++i) norm_[i] = squared_norm(rows, i) + spread;
     for (std::size_t lane = 0; lane < tasks.size(); ++lane) {
       const LinearTask& task = tasks[lane];
-      lanes_.push_back({.task = task, .best = {norm_.size(), static_cast<std::size_t>(rows.d), loss, settings.tol}});
+      lanes_.push_back({.task = task, .best = {rows.n, rows.d, loss, settings.tol}});
       for (std::size_t i = 0; i < norm_.size(); ++i) {
         cost_[i] = std::max(cost_[i], task.cost[i]);
         if (task.cost[i] > 0) own_[i] = static_cast<std::uint8_t>(own_[i] | 1u << lane);
@@ -332,14 +322,13 @@ class Lanes final : public LaneDescent {
   void list_active() {
     active_.clear();
     for (std::size_t i = 0; i < bits_.size(); ++i)
-      if (bits_[i]) active_.push_back(static_cast<std::uint32_t>(i));
+      if (bits_[i]) active_.push_back(i);
     visit_.active = active_.data();
-    visit_.size = static_cast<std::int64_t>(active_.size());
+    visit_.size = length(active_);
   }
 
   void begin_pass() {
-    for (auto left = static_cast<std::uint32_t>(visit_.size); left > 1; --left)
-      std::swap(active_[left - 1], active_[random_.below(left)]);
+    for (std::uint32_t left = visit_.size; left > 1; --left) std::swap(active_[left - 1], active_[random_.below(left)]);
     size_of_pass_ = visit_.size;
     visit_.at = 0;
     visit_.worst = visit_.seeming_gap = visit_.gain = Values{};
@@ -354,7 +343,7 @@ class Lanes final : public LaneDescent {
     for (std::size_t k = 0; k < lanes_.size(); ++k) {
       Lane& lane = lanes_[k];
       if (lane.ending != LinearEnding::going) continue;
-      const auto at = static_cast<int>(k);
+      const int at = k;
       lane.passes = passes();
       lane.dual += visit_.gain[at];
       visit_.limit[at] = visit_.worst[at] > 0 ? visit_.worst[at] : kInfinity;

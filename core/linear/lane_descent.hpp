@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "linear/svm_descent.hpp"
-#include "linear/svm_newton.hpp"
+#include "linear/svm_solver.hpp"
 #include "linear/svm_task.hpp"
 #include "rows.hpp"
 

@@ -19,15 +19,14 @@ constexpr double kOnMargin = 1e-9;  // a loss below it may be rounding
 template <class T>
 double absolute_value(const DenseRows<T>& rows, std::int64_t i, const std::vector<double>& w) {
   double sum = 0;
-  for (std::int64_t j = 0; j < rows.d; ++j)
-    sum += std::abs(w[static_cast<std::size_t>(j)] * static_cast<double>(rows.row(i)[j]));
+  for (std::int64_t j = 0; j < rows.d; ++j) sum += std::abs(w[j] * static_cast<double>(rows.row(i)[j]));
   return sum;
 }
 template <class T>
 double absolute_value(const CsrRows<T>& rows, std::int64_t i, const std::vector<double>& w) {
   double sum = 0;
   for (std::int64_t at = rows.start[i]; at < rows.start[i + 1]; ++at)
-    sum += std::abs(w[static_cast<std::size_t>(rows.column[at])] * static_cast<double>(rows.data[at]));
+    sum += std::abs(w[rows.column[at]] * static_cast<double>(rows.data[at]));
   return sum;
 }
 

@@ -32,12 +32,11 @@ class SplitMix64 {
 // The rows 0 .. n-1, shuffled anew (Fisher-Yates) each time `shuffle` is called.
 class VisitOrder {
  public:
-  VisitOrder(std::int64_t n, std::uint64_t seed) : random_(seed), rows_(static_cast<std::size_t>(n)) {
+  VisitOrder(std::int64_t n, std::uint64_t seed) : random_(seed), rows_(n) {
     std::iota(rows_.begin(), rows_.end(), 0u);
   }
   void shuffle() {
-    for (auto left = static_cast<std::uint32_t>(rows_.size()); left > 1; --left)
-      std::swap(rows_[left - 1], rows_[random_.below(left)]);
+    for (std::uint32_t left = rows_.size(); left > 1; --left) std::swap(rows_[left - 1], rows_[random_.below(left)]);
   }
   const std::uint32_t* data() const { return rows_.data(); }
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "index.hpp"
 #include "parallel.hpp"
 
 namespace margrove {
@@ -45,20 +46,6 @@ struct Visit {
   std::int64_t mistakes;
 };
 
-template <class T>
-MARGROVE_INLINE void prefetch_row(const DenseRows<T>& rows, std::int64_t i) {
-  // The order is random, so the hardware sees no stream: ask for the row's head, the rest then is one.
-  const char* row = reinterpret_cast<const char*>(rows.row(i));
-  const std::int64_t bytes = std::min<std::int64_t>(rows.d * static_cast<std::int64_t>(sizeof(T)), 512);
-  for (std::int64_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(row + offset);
-}
-
-template <class T>
-MARGROVE_INLINE void prefetch_row(const CsrRows<T>& rows, std::int64_t i) {
-  __builtin_prefetch(rows.data + rows.start[i]);
-  __builtin_prefetch(rows.column + rows.start[i]);
-}
-
 // Visits the positions from `from` on and learns from each mistake; returns where to go on: behind the first
 // mistake if the visit stops there, else `to`. A NaN decision is a mistake. One function does all, so that
 // the step after a mistake starts with w still in the caches' first level and no call in between.
@@ -67,7 +54,7 @@ MARGROVE_INLINE std::int64_t visit_rows_body(const Rows& rows, Visit& visit, std
   double b = visit.b;
   std::int64_t mistakes = 0, position = from;
   while (position < to) {
-    if (position + kAhead < to) prefetch_row(rows, visit.order[position + kAhead]);
+    if (position + kAhead < to) fetch(rows, visit.order[position + kAhead]);
     const std::int64_t i = visit.order[position++];
     const double y = visit.sign[i], weight = visit.weight ? visit.weight[i] : 1.0;
     if (y == 0 || y * (dot_row(rows, i, visit.w) + b) > 0) continue;
@@ -88,16 +75,14 @@ MARGROVE_INLINE std::int64_t visit_rows_body(const Rows& rows, Visit& visit, std
 template <class T>
 MARGROVE_INLINE void look_ahead(double* w, double step, const double* before, const double* now, const T* next,
                                 double* widened, std::int64_t d, double& decision, double& product) {
-  typedef T WideT __attribute__((vector_size(kLanes * sizeof(T)), aligned(alignof(T)), may_alias));
   Wide w0 = {}, w1 = {}, p0 = {}, p1 = {};
-  const auto add = [&](Wide& in_w, Wide& in_p, std::int64_t k) __attribute__((always_inline)) {
-    const Wide wide_next = __builtin_convertvector(*reinterpret_cast<const WideT*>(next + k), Wide);
-    if constexpr (!std::is_same_v<T, double>) *reinterpret_cast<LooseWide*>(widened + k) = wide_next;
-    const Wide moved =
-        *reinterpret_cast<const LooseWide*>(w + k) + step * *reinterpret_cast<const LooseWide*>(before + k);
-    *reinterpret_cast<LooseWide*>(w + k) = moved;
+  const auto add = [&](Wide& in_w, Wide& in_p, std::int64_t k) MARGROVE_INLINE_LAMBDA {
+    const Wide wide_next = load_wide(next + k);
+    if constexpr (!std::is_same_v<T, double>) store(widened + k, wide_next);
+    const Wide moved = load_wide(w + k) + step * load_wide(before + k);
+    store(w + k, moved);
     in_w += moved * wide_next;
-    in_p += *reinterpret_cast<const LooseWide*>(now + k) * wide_next;
+    in_p += load_wide(now + k) * wide_next;
   };
   std::int64_t k = 0;
   for (; k + 2 * kLanes <= d; k += 2 * kLanes) {
@@ -110,7 +95,7 @@ MARGROVE_INLINE void look_ahead(double* w, double step, const double* before, co
   }
   double tail_w = 0, tail_p = 0;
   for (; k < d; ++k) {
-    const auto wide_next = static_cast<double>(next[k]);
+    const double wide_next = next[k];
     if constexpr (!std::is_same_v<T, double>) widened[k] = wide_next;
     w[k] += step * before[k];
     tail_w += w[k] * wide_next;
@@ -123,8 +108,8 @@ MARGROVE_INLINE void look_ahead(double* w, double step, const double* before, co
 // `value` where not test > 0, else 0. Written in vectors because compilers turn the plain words into a
 // branch.
 MARGROVE_INLINE double unless_positive(double test, double value) {
-  typedef double Pair __attribute__((vector_size(16)));
-  typedef long long PairMask __attribute__((vector_size(16)));
+  using Pair = Simd<double, 2>;
+  using PairMask = Simd<std::int64_t, 2>;
   const Pair tests = {test, 0}, values = {value, 0};
   return reinterpret_cast<Pair>(~(tests > Pair{0, 0}) & reinterpret_cast<PairMask>(values))[0];
 }
@@ -144,7 +129,7 @@ MARGROVE_INLINE std::int64_t visit_blindly_body(const DenseRows<T>& rows, Visit&
   std::int64_t mistakes = 0;
   double *slot = visit.ring, *slot1 = slot + ring_stride(rows.d), *slot2 = slot1 + ring_stride(rows.d);
   // The row at a position as doubles: itself, or the copy that look_ahead has left in `widened`.
-  const auto as_double = [](const T* row, const double* widened) __attribute__((always_inline)) {
+  const auto as_double = [](const T* row, const double* widened) MARGROVE_INLINE_LAMBDA {
     if constexpr (std::is_same_v<T, double>)
       return (void)widened, row;
     else
@@ -155,7 +140,7 @@ MARGROVE_INLINE std::int64_t visit_blindly_body(const DenseRows<T>& rows, Visit&
   const double *now = as_double(first, slot), *before = now;
   decision = dot(now, visit.w, rows.d), product = 0;
   for (std::int64_t position = from; position < to; ++position) {
-    if (position + kAhead < to) prefetch_row(rows, visit.order[position + kAhead]);
+    if (position + kAhead < to) fetch(rows, visit.order[position + kAhead]);
     const std::int64_t i = visit.order[position];
     const double y = visit.sign[i], full = visit.eta * (visit.weight ? visit.weight[i] : 1.0) * y;
     const double margin = y * ((decision + b) + step * (product + one));
@@ -216,7 +201,7 @@ bool note_mistake(const Rows& rows, PerceptronMachine& m, std::int64_t i, double
     m.prototypes.push_back(m.b);
     return true;
   }
-  const auto before = static_cast<double>(m.steps - 1);
+  const double before = m.steps - 1;
   add_lag(rows, i, step * before, m.lag_w.data());
   if (settings.fit_intercept) m.lag_b += step * before;
   return true;
@@ -303,8 +288,8 @@ Perceptron::Perceptron(AnyRows rows, std::span<const std::int8_t> sign, std::spa
     const bool is_dense =
         std::holds_alternative<DenseRows<float>>(rows_) || std::holds_alternative<DenseRows<double>>(rows_);
     if (is_dense && d_ <= kBlindColumns) {
-      m.ring.resize(static_cast<std::size_t>(3 * ring_stride(d_)));
-      m.noted.resize(static_cast<std::size_t>(stretch_rows(d_)));
+      m.ring.resize(3 * ring_stride(d_));
+      m.noted.resize(stretch_rows(d_));
     }
     if (settings_.variant == Variant::averaged) {
       m.lag_w.resize(m.w.size());
@@ -329,8 +314,8 @@ void Perceptron::run(std::int64_t max_passes, double seconds, int threads) {
   std::visit(
       [&](const auto& rows) {
         do {
-          parallel_for(static_cast<std::int64_t>(machines_.size()), threads, [&](std::int64_t k) {
-            PerceptronMachine& m = machines_[static_cast<std::size_t>(k)];
+          parallel_for(length(machines_), threads, [&](std::int64_t k) {
+            PerceptronMachine& m = machines_[k];
             run_machine(rows, m, sign_.data() + k * n_, weight_.empty() ? nullptr : weight_.data(), settings_,
                         std::min(max_passes, m.passes + turn), until);
           });

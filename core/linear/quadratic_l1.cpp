@@ -34,12 +34,12 @@ MARGROVE_CLONES void factorize_columns(double* a, std::int64_t k, std::int64_t f
 // The lower factor of `a` (k, k), in place: a block of columns after the other, each taken from the rest of the matrix
 // by one matrix product.
 void factorize(double* a, std::int64_t k, const Blas<double>& blas) {
-  std::vector<double> diagonal(static_cast<std::size_t>(k));
-  for (std::int64_t i = 0; i < k; ++i) diagonal[static_cast<std::size_t>(i)] = a[i * k + i];
+  std::vector<double> diagonal(k);
+  for (std::int64_t i = 0; i < k; ++i) diagonal[i] = a[i * k + i];
   for (std::int64_t from = 0; from < k; from += kBlock) {
     const std::int64_t to = std::min(k, from + kBlock);
     factorize_columns(a, k, from, to, diagonal.data());
-    const int left = static_cast<int>(k - to), width = static_cast<int>(to - from), stride = static_cast<int>(k);
+    const int left = k - to, width = static_cast<int>(to - from), stride = static_cast<int>(k);
     if (left == 0) break;
     const double minus = -1, one = 1;
     const double* block = a + to * k + from;

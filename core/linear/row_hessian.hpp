@@ -1,8 +1,8 @@
 // The step of Newton's method where fewer rows bend than there are columns: by a matrix of the free rows instead of one
-// of the columns. The step goes to weights w+ = sum t_i x_i over the free rows + u, u the sum of the other pulls, where
-// with s_i = scale C_i, K_ij = x_i·x_j over the free rows and beta_i the pull at f_i
+// of the columns. The step goes to weights w+ = sum t_i x_i over the free rows + u, u = sum beta_i x_i over the others,
+// where with s_i = scale C_i, K_ij = x_i·x_j over the free rows and beta_i the dual variable at f_i
 //
-//   (diag(1/s) + K) t + b+ 1 = beta/s + f - X u,   rho b+ = sum t_i + (sum of the other pulls)
+//   (diag(1/s) + K) t + b+ 1 = beta/s + f - X u,   rho b+ = sum t_i + (sum of the other beta_i)
 //
 // (Woodbury's identity, written for w+ and not for the step, which may be a small difference of large numbers.)
 // Products of rows are kept, so only rows that come are multiplied, also along a ladder of C.
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "index.hpp"
 #include "linear/svm_hessian.hpp"
 #include "linear/svm_rows.hpp"
 #include "linear/svm_task.hpp"
@@ -28,14 +29,14 @@ template <class Rows>
 class RowHessian {
  public:
   RowHessian(const Rows& rows, const LinearTask& task, const SymmetricBlas& blas)
-      : rows_(rows), task_(task), blas_(blas), place_(static_cast<std::size_t>(rows.n), -1) {}
+      : rows_(rows), task_(task), blas_(blas), place_(rows.n, -1) {}
 
   void begin(const std::vector<std::uint8_t>& is_free) {
     list_.clear();
     std::size_t n_new = 0;
     for (std::size_t i = 0; i < is_free.size(); ++i) {
       if (!is_free[i]) continue;
-      list_.push_back(static_cast<std::uint32_t>(i));
+      list_.push_back(i);
       n_new += place_[i] < 0;
     }
     if (members_.size() + n_new > list_.size() + list_.size() / 2 + kSpareRows) forget_others();
@@ -53,7 +54,7 @@ class RowHessian {
 
   // True when all products are known; else the next call goes on.
   bool go_on(std::chrono::steady_clock::time_point until, int threads) {
-    const auto missing = static_cast<std::int64_t>(members_.size() - known_);
+    const std::int64_t missing = members_.size() - known_;
     const std::int64_t batches = (missing + kBatch - 1) / kBatch;
     return margrove::go_on(next_, batches, threads, until, [&](std::int64_t batch) {
       const std::size_t from = known_ + static_cast<std::size_t>(batch * kBatch);
@@ -65,11 +66,11 @@ class RowHessian {
   double solve(double scale, const std::vector<double>& f, const std::vector<double>& beta,
                const std::vector<std::uint8_t>& is_free, const std::vector<double>& w, double b,
                std::vector<double>& p) {
-    const auto m = static_cast<int>(list_.size());
-    const auto d = static_cast<std::size_t>(rows_.d);
+    const int m = list_.size();
+    const std::size_t d = rows_.d;
     const std::vector<double> g = p;
     std::vector<double> others(d), across(list_.size());  // u, X u
-    double total = 0;                                     // of the other pulls, which may be 0 though they are not
+    double total = 0;                                     // of the other beta, which may be 0 though they are not
     bool has_others = false;
     for (std::size_t i = 0; i < beta.size(); ++i) {
       if (is_free[i] || beta[i] == 0) continue;
@@ -101,21 +102,21 @@ class RowHessian {
       for (std::size_t j = 0; j < d; ++j) p[j] -= w[j];
       const double slope = product(p, g);
       if (std::isfinite(slope) && slope >= 0) {
-        pulls_ = std::move(t);
+        beta_ = std::move(t);
         return slope;
       }
     }
     return std::numeric_limits<double>::quiet_NaN();
   }
 
-  // Where the last step leads the pulls of the free rows, and which rows these are.
-  const std::vector<double>& pulls() const { return pulls_; }
+  // Where the last step leads beta of the free rows, and which rows these are.
+  const std::vector<double>& beta() const { return beta_; }
   const std::vector<std::uint32_t>& free_rows() const { return list_; }
 
   // sum C_i x_ij^2 of the free rows, column by column.
   std::vector<double> squares() const {
-    std::vector<double> found(static_cast<std::size_t>(hessian_size(rows_.d, task_)));
-    add_squares(rows_, list_.data(), static_cast<std::int64_t>(list_.size()), task_.cost.data(), found.data());
+    std::vector<double> found(hessian_size(rows_.d, task_));
+    add_squares(rows_, list_.data(), length(list_), task_.cost.data(), found.data());
     if (task_.has_intercept)
       for (const std::uint32_t i : list_) found.back() += task_.cost[i];
     return found;
@@ -131,7 +132,7 @@ class RowHessian {
   static std::size_t offset(std::size_t k) { return k * (k + 1) / 2; }
 
   double norm(std::uint32_t i) const {
-    const auto k = static_cast<std::size_t>(place_[i]);
+    const std::size_t k = place_[i];
     return products_[offset(k) + k];
   }
 
@@ -154,34 +155,32 @@ class RowHessian {
   // Which members have a number in a column, for sparse rows: two of them share few columns.
   void index_columns() {
     if constexpr (!requires { rows_.row(0); }) {
-      column_start_.assign(static_cast<std::size_t>(rows_.d) + 1, 0);
+      column_start_.assign(rows_.d + 1, 0);
       for (const std::uint32_t i : members_)
         for (std::int64_t at = rows_.start[i]; at < rows_.start[i + 1]; ++at)
           ++column_start_[static_cast<std::size_t>(rows_.column[at]) + 1];
       std::partial_sum(column_start_.begin(), column_start_.end(), column_start_.begin());
       std::vector<std::int64_t> fill(column_start_.begin(), column_start_.end() - 1);
-      entries_.resize(static_cast<std::size_t>(column_start_.back()));
+      entries_.resize(column_start_.back());
       for (std::size_t k = 0; k < members_.size(); ++k)
         for (std::int64_t at = rows_.start[members_[k]]; at < rows_.start[members_[k] + 1]; ++at)
-          entries_[static_cast<std::size_t>(fill[static_cast<std::size_t>(rows_.column[at])]++)] = {
-              static_cast<std::uint32_t>(k), static_cast<double>(rows_.data[at])};
+          entries_[fill[rows_.column[at]]++] = {static_cast<std::uint32_t>(k), static_cast<double>(rows_.data[at])};
     }
   }
 
   // The products of members from ... to with all before them and with themselves.
   void multiply(std::size_t from, std::size_t to) {
     if constexpr (requires { rows_.row(0); }) {
-      const int count = static_cast<int>(to - from), others = static_cast<int>(to);
-      std::vector<double> found(to * (to - from)), panel(to * static_cast<std::size_t>(kPanel));
+      const int count = to - from, others = static_cast<int>(to);
+      std::vector<double> found(to * (to - from)), panel(to * kPanel);
       for (std::int64_t begin = 0; begin < rows_.d; begin += kPanel) {
-        const int width = static_cast<int>(std::min(kPanel, rows_.d - begin));
+        const int width = std::min(kPanel, rows_.d - begin);
         for (std::size_t k = 0; k < to; ++k) {
           const auto* x = rows_.row(members_[k]) + begin;
-          for (int j = 0; j < width; ++j) panel[k * static_cast<std::size_t>(width) + j] = static_cast<double>(x[j]);
+          for (int j = 0; j < width; ++j) panel[k * width + j] = static_cast<double>(x[j]);
         }
         // found (count, others) += panel[from:] panel^T
-        blas_.add_products(panel.data() + from * static_cast<std::size_t>(width), panel.data(), count, others, width,
-                           found.data());
+        blas_.add_products(panel.data() + from * width, panel.data(), count, others, width, found.data());
       }
       for (std::size_t k = from; k < to; ++k)
         std::copy_n(found.data() + (k - from) * to, k + 1, products_.data() + offset(k));
@@ -190,10 +189,10 @@ class RowHessian {
         double* out = products_.data() + offset(k);
         std::fill_n(out, k + 1, 0.0);
         for (std::int64_t at = rows_.start[members_[k]]; at < rows_.start[members_[k] + 1]; ++at) {
-          const double x = static_cast<double>(rows_.data[at]);
-          const auto column = static_cast<std::size_t>(rows_.column[at]);
+          const double x = rows_.data[at];
+          const std::size_t column = rows_.column[at];
           for (std::int64_t e = column_start_[column]; e < column_start_[column + 1]; ++e) {
-            const Entry& entry = entries_[static_cast<std::size_t>(e)];
+            const Entry& entry = entries_[e];
             if (entry.member > k) break;
             out[entry.member] += x * entry.value;
           }
@@ -227,7 +226,7 @@ class RowHessian {
   std::vector<std::uint32_t> members_;  // rows whose products are kept, or will be
   std::vector<std::uint32_t> list_;     // the free rows, as the members are ordered
   std::size_t known_ = 0;               // members whose products were known when it began
-  std::vector<double> products_, factor_, pulls_;
+  std::vector<double> products_, factor_, beta_;
   std::vector<std::int64_t> column_start_;  // (d + 1) into entries
   std::vector<Entry> entries_;              // of each column, members ascending
   std::atomic<std::int64_t> next_{0};       // batch to be multiplied

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "index.hpp"
 #include "linear/order.hpp"
 #include "linear/svm_task.hpp"
 #include "rows.hpp"
@@ -31,8 +32,8 @@ struct RowSample {
     double of_all = 0, of_some = 0;
     for (const double one : task.cost) of_all += one;
     for (const std::int64_t i : chosen) {
-      target.push_back(task.target[static_cast<std::size_t>(i)]);
-      cost.push_back(task.cost[static_cast<std::size_t>(i)]);
+      target.push_back(task.target[i]);
+      cost.push_back(task.cost[i]);
       of_some += cost.back();
     }
     for (double& one : cost) one *= of_some > 0 ? of_all / of_some : 0.0;
@@ -44,7 +45,7 @@ struct RowSample {
       for (const std::int64_t i : chosen) {
         data.insert(data.end(), all.data + all.start[i], all.data + all.start[i + 1]);
         column.insert(column.end(), all.column + all.start[i], all.column + all.start[i + 1]);
-        start.push_back(static_cast<std::int64_t>(data.size()));
+        start.push_back(length(data));
       }
       rows = Rows{data.data(), column.data(), start.data(), count, all.d};
     }

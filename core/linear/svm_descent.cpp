@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "index.hpp"
 #include "linear/descent_best.hpp"
 #include "linear/descent_pace.hpp"
 #include "linear/order.hpp"
@@ -120,14 +121,14 @@ class Descent final : public LinearSolver {
         loss_(loss),
         settings_(settings),
         random_(settings.seed),
-        w_(static_cast<std::size_t>(rows.d)),
-        beta_(static_cast<std::size_t>(rows.n)),
+        w_(rows.d),
+        beta_(rows.n),
         norm_(beta_.size()),
         best_(beta_.size(), w_.size(), loss, settings.tol) {
     double mean = 0;
     for (std::int64_t i = 0; i < rows.n; ++i) {
-      norm_[static_cast<std::size_t>(i)] = squared_norm(rows, i);
-      mean += norm_[static_cast<std::size_t>(i)] / static_cast<double>(rows.n);
+      norm_[i] = squared_norm(rows, i);
+      mean += norm_[i] / static_cast<double>(rows.n);
     }
     is_free_intercept_ = task.has_intercept && task.rho == 0;
     spread_ = !task.has_intercept ? 0.0 : task.rho > 0 ? 1 / task.rho : (mean > 0 ? mean : 1.0);
@@ -168,7 +169,7 @@ class Descent final : public LinearSolver {
  private:
   // As many as would have visited every row: those that leave rows out count for less.
   std::int64_t passes() const {
-    const auto rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(active_.size()));
+    const auto rows = std::max<std::int64_t>(1, length(active_));
     return (visits_ + rows - 1) / rows;
   }
 
@@ -178,10 +179,10 @@ class Descent final : public LinearSolver {
     total_ = 0;
     active_.clear();
     for (std::int64_t i = 0; i < rows_.n; ++i) {
-      const auto at = static_cast<std::size_t>(i);
+      const std::size_t at = i;
       const double z = task_.target[at], C = task_.factor * task_.cost[at];
       beta_[at] = C > 0 ? std::clamp(beta_[at], loss_.low(z, C), loss_.high(z, C)) : 0.0;
-      if (C > 0) active_.push_back(static_cast<std::uint32_t>(i));
+      if (C > 0) active_.push_back(i);
       if (beta_[at] == 0) continue;
       add_row(rows_, i, beta_[at], w_.data());
       total_ += beta_[at];
@@ -262,7 +263,7 @@ class Descent final : public LinearSolver {
     for (const double weight : w_) squares += weight * weight;
     f_.resize(beta_.size());
     for (std::int64_t i = 0; i < rows_.n; ++i) {
-      const auto at = static_cast<std::size_t>(i);
+      const std::size_t at = i;
       const double z = task_.target[at], C = task_.factor * task_.cost[at];
       f_[at] = dot_row(rows_, i, w_.data()) + b;
       if (C > 0) brought += loss_.brought(z, beta_[at], C);

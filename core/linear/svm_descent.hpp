@@ -9,7 +9,8 @@
 #include <memory>
 #include <span>
 
-#include "linear/svm_newton.hpp"
+#include "linear/svm_solver.hpp"
+#include "rows.hpp"
 
 namespace margrove {
 

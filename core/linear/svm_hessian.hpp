@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "index.hpp"
 #include "linear/svm_rows.hpp"
 #include "linear/svm_task.hpp"
 #include "parallel.hpp"
@@ -44,12 +45,12 @@ class OwnDiagonal {
   OwnDiagonal(const Rows& rows, const LinearTask& task) : rows_(rows), task_(task) {}
 
   std::vector<double> values(double scale, double damping) {
-    std::vector<double> own(static_cast<std::size_t>(hessian_size(rows_.d, task_)), 1.0);
+    std::vector<double> own(hessian_size(rows_.d, task_), 1.0);
     if (task_.has_intercept) own.back() = task_.rho;
     if (damping == 0) return own;
     if (squares_.empty()) {
-      squares_.assign(static_cast<std::size_t>(rows_.d) + 1, 0.0);
-      std::vector<std::uint32_t> every(static_cast<std::size_t>(rows_.n));
+      squares_.assign(rows_.d + 1, 0.0);
+      std::vector<std::uint32_t> every(rows_.n);
       std::iota(every.begin(), every.end(), 0u);
       add_squares(rows_, every.data(), rows_.n, task_.cost.data(), squares_.data());
       squares_.back() = std::accumulate(task_.cost.begin(), task_.cost.end(), 0.0);
@@ -73,8 +74,8 @@ class GramHessian {
         task_(task),
         blas_(blas),
         size_(hessian_size(rows.d, task)),
-        gram_(static_cast<std::size_t>(size_ * size_)),
-        in_gram_(static_cast<std::size_t>(rows.n)) {}
+        gram_(size_ * size_),
+        in_gram_(rows.n) {}
 
   void begin(const std::vector<std::uint8_t>& is_free, std::int64_t n_free) {
     list_.clear();
@@ -86,33 +87,33 @@ class GramHessian {
       std::fill(in_gram_.begin(), in_gram_.end(), std::uint8_t{0});
     }
     for (std::size_t i = 0; i < is_free.size(); ++i)
-      if (is_free[i] != in_gram_[i]) list_.push_back(static_cast<std::uint32_t>(i));
+      if (is_free[i] != in_gram_[i]) list_.push_back(i);
   }
 
   // sum C_i x_ij^2 of the free rows, column by column.
   std::vector<double> squares() const {
-    std::vector<double> found(static_cast<std::size_t>(size_));
-    for (std::int64_t j = 0; j < size_; ++j) found[static_cast<std::size_t>(j)] = gram_[at(j, j)];
+    std::vector<double> found(size_);
+    for (std::int64_t j = 0; j < size_; ++j) found[j] = gram_[at(j, j)];
     return found;
   }
 
   // True when all rows that came or went are added; else the next call goes on.
   bool go_on(const std::vector<std::uint8_t>& is_free, std::chrono::steady_clock::time_point until, int threads) {
-    const std::int64_t count = static_cast<std::int64_t>(list_.size());
+    const std::int64_t count = length(list_);
     const std::int64_t width = std::max<std::int64_t>(1, stored(rows_) / std::max<std::int64_t>(1, rows_.n));
     const std::int64_t rows_of_part = std::max<std::int64_t>(kOuterRows, kWorkOfAPart / (width * width + 16));
     while (list_at_ < count) {
       const std::int64_t end = std::min(count, list_at_ + kGramParts * rows_of_part);
       const std::int64_t parts = std::clamp<std::int64_t>((end - list_at_) / (16 * kOuterRows), 1, kGramParts);
-      while (static_cast<std::int64_t>(parts_.size()) < parts - 1) parts_.emplace_back(gram_.size());
+      while (length(parts_) < parts - 1) parts_.emplace_back(gram_.size());
       const std::int64_t from = list_at_;
       parallel_for(parts, threads, [&](std::int64_t part) {
-        std::vector<double>& sums = part == 0 ? gram_ : parts_[static_cast<std::size_t>(part - 1)];
+        std::vector<double>& sums = part == 0 ? gram_ : parts_[part - 1];
         if (part > 0) std::fill(sums.begin(), sums.end(), 0.0);
         add_rows(is_free, from + (end - from) * part / parts, from + (end - from) * (part + 1) / parts, sums.data());
       });
       for (std::int64_t part = 1; part < parts; ++part)
-        for (std::size_t k = 0; k < gram_.size(); ++k) gram_[k] += parts_[static_cast<std::size_t>(part - 1)][k];
+        for (std::size_t k = 0; k < gram_.size(); ++k) gram_[k] += parts_[part - 1][k];
       list_at_ = end;
       if (list_at_ < count && std::chrono::steady_clock::now() >= until) return false;
     }
@@ -129,7 +130,7 @@ class GramHessian {
         for (std::int64_t row = 0; row <= column; ++row) factor_[at(row, column)] = scale * gram_[at(row, column)];
       for (std::int64_t j = 0; j < size_; ++j) {
         double& diagonal = factor_[at(j, j)];
-        diagonal = (diagonal + own[static_cast<std::size_t>(j)]) * (1 + ridge);
+        diagonal = (diagonal + own[j]) * (1 + ridge);
         if (j == rows_.d) diagonal = bent(diagonal, scale, task_);
       }
       if (blas_.factor(factor_.data(), static_cast<int>(size_))) {
@@ -157,7 +158,7 @@ class GramHessian {
   void add_rows(const std::vector<std::uint8_t>& is_free, std::int64_t from, std::int64_t to, double* sums) const {
     if constexpr (requires { rows_.row(0); }) {
       const std::int64_t width = size_;
-      std::vector<double> batch(static_cast<std::size_t>(2 * kOuterRows * width));
+      std::vector<double> batch(2 * kOuterRows * width);
       std::int64_t filled[2] = {0, 0};  // of rows that leave, and of rows that come
       const auto flush = [&](int comes) {
         double* vectors = batch.data() + comes * kOuterRows * width;
@@ -166,10 +167,10 @@ class GramHessian {
         filled[comes] = 0;
       };
       for (std::int64_t k = from; k < to; ++k) {
-        const std::int64_t i = list_[static_cast<std::size_t>(k)];
-        const int comes = is_free[static_cast<std::size_t>(i)] ? 1 : 0;
+        const std::int64_t i = list_[k];
+        const int comes = is_free[i] ? 1 : 0;
         double* out = batch.data() + (comes * kOuterRows + filled[comes]) * width;
-        const double root = std::sqrt(task_.cost[static_cast<std::size_t>(i)]);
+        const double root = std::sqrt(task_.cost[i]);
         const auto* x = rows_.row(i);
         for (std::int64_t j = 0; j < rows_.d; ++j) out[j] = root * static_cast<double>(x[j]);
         if (task_.has_intercept) out[rows_.d] = root;
@@ -180,9 +181,9 @@ class GramHessian {
     } else {
       const std::int64_t width = size_;
       for (std::int64_t k = from; k < to; ++k) {
-        const std::int64_t i = list_[static_cast<std::size_t>(k)];
-        const double cost = task_.cost[static_cast<std::size_t>(i)];
-        const double scale = is_free[static_cast<std::size_t>(i)] ? cost : -cost;
+        const std::int64_t i = list_[k];
+        const double cost = task_.cost[i];
+        const double scale = is_free[i] ? cost : -cost;
         const std::int64_t start = rows_.start[i], end = rows_.start[i + 1];
         for (std::int64_t a = start; a < end; ++a) {
           const double x = scale * static_cast<double>(rows_.data[a]);
@@ -214,17 +215,14 @@ template <class Rows>
 class ProductHessian {
  public:
   ProductHessian(const Rows& rows, const LinearTask& task, std::int64_t parts)
-      : rows_(rows),
-        task_(task),
-        partial_(static_cast<std::size_t>(parts), std::vector<double>(static_cast<std::size_t>(rows.d))),
-        sums_(partial_.size()) {}
+      : rows_(rows), task_(task), partial_(parts, std::vector<double>(rows.d)), sums_(partial_.size()) {}
 
   // To solve for p = -gradient until the residual has fallen to `share`.
   void begin(const std::vector<std::uint8_t>& is_free, std::vector<double> own, double scale,
              const std::vector<double>& p, double share) {
     list_.clear();
     for (std::size_t i = 0; i < is_free.size(); ++i)
-      if (is_free[i]) list_.push_back(static_cast<std::uint32_t>(i));
+      if (is_free[i]) list_.push_back(i);
     own_ = std::move(own);
     scale_ = scale;
     share_ = share;
@@ -236,7 +234,7 @@ class ProductHessian {
 
   bool go_on(std::chrono::steady_clock::time_point until, int threads) {
     if (diagonal_.empty()) precondition(threads);
-    const auto most = std::clamp<std::int64_t>(static_cast<std::int64_t>(residual_.size()), 50, 500);
+    const auto most = std::clamp<std::int64_t>(length(residual_), 50, 500);
     while (energy_ > least_ && energy_ > 0 && rounds_ < most) {
       multiply(threads);
       const double bend = product(direction_, image_);
@@ -281,7 +279,7 @@ class ProductHessian {
     });
     diagonal_.assign(residual_.size(), 0.0);
     const double sum = gather(diagonal_);
-    const auto d = static_cast<std::size_t>(rows_.d);
+    const std::size_t d = rows_.d;
     for (std::size_t j = 0; j < d; ++j) diagonal_[j] += own_[j];
     if (task_.has_intercept) {
       diagonal_[d] = bent(sum + own_[d], scale_, task_);
@@ -295,7 +293,7 @@ class ProductHessian {
 
   // image <- Hessian * direction
   void multiply(int threads) {
-    const auto d = static_cast<std::size_t>(rows_.d);
+    const std::size_t d = rows_.d;
     const double constant = task_.has_intercept ? direction_[d] : 0.0;
     over_list(threads, [&](const std::uint32_t* list, std::int64_t count, double* part) {
       return add_curvature(rows_, list, count, task_.cost.data(), direction_.data(), constant, part);
@@ -309,12 +307,12 @@ class ProductHessian {
   // body(list, count, sums of columns) -> the sum of the constant column, on parts of the list.
   template <class Body>
   void over_list(int threads, Body body) {
-    const auto count = static_cast<std::int64_t>(list_.size()), parts = static_cast<std::int64_t>(partial_.size());
+    const auto count = length(list_), parts = length(partial_);
     parallel_for(parts, threads, [&](std::int64_t r) {
-      std::vector<double>& part = partial_[static_cast<std::size_t>(r)];
+      std::vector<double>& part = partial_[r];
       std::fill(part.begin(), part.end(), 0.0);
       const std::int64_t from = count * r / parts, to = count * (r + 1) / parts;
-      sums_[static_cast<std::size_t>(r)] = body(list_.data() + from, to - from, part.data());
+      sums_[r] = body(list_.data() + from, to - from, part.data());
     });
   }
 

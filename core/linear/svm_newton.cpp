@@ -6,44 +6,36 @@
 #include <numeric>
 #include <type_traits>
 
+#include "linear/line_search.hpp"
 #include "linear/margin_lift.hpp"
+#include "linear/multipliers.hpp"
 #include "linear/newton_best.hpp"
-#include "linear/row_hessian.hpp"
 #include "linear/row_sample.hpp"
-#include "linear/svm_hessian.hpp"
 #include "linear/svm_rows.hpp"
 #include "parallel.hpp"
+#include "resumable.hpp"
 
 namespace margrove {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kMostRanges = 16;             // of rows, each with sums of its own
-constexpr std::int64_t kWorkOfARange = 1 << 16;      // multiplications that are worth a range
-constexpr std::int64_t kBlock = 256;                 // rows judged together, so that the arithmetic is vectorised
-constexpr double kFirstMultiplier = 0.5;             // kappa of signs: every row begins within its bounds
-constexpr double kMultiplierGrowth = 3;              // of kappa, from one step of the multipliers to the next
-constexpr double kInnerShare = 0.05;                 // of the gap that the multipliers' subproblem may leave
-constexpr double kWarmMultiplier = 9;                // kappa where a start is given
-constexpr double kEnoughDescent = 0.05;              // of the slope, where a line search may end
-constexpr double kHardlyChanged = 0.5, kLeap = 10;   // of the slope; of a step that is too short
-constexpr int kMostTrials = 12;                      // of a line search
-constexpr double kShortStep = 0.1, kLongStep = 0.9;  // of a step, where it is damped more, or less
-constexpr double kFirstDamping = 1e-7, kLeastDamping = 1e-11;
-constexpr double kValueRounding = 1e-15;         // of a sum of products
-constexpr double kRounding = 1e-13;              // of a value
-constexpr std::int64_t kRowsPerColumn = 1000;    // from here on a sample of the rows goes ahead ...
-constexpr std::int64_t kScoutShare = 8;          // ... one of so many, ...
-constexpr std::int64_t kScoutNumbers = 1 << 21;  // ... of so many numbers at most, ...
-constexpr double kScoutTolerance = 1e-3;         // ... solved to this gap ...
-constexpr std::int64_t kScoutSteps = 100;        // ... or so far
-constexpr double kNearMargin = 0.1, kScoutedMultiplier = 6;
-constexpr int kPatience = 200;       // steps without a better gap before a solve has stalled, ...
-constexpr int kPatienceAtRest = 20;  // ... and where only the multipliers move
-constexpr double kWorn = 1e-8;       // of the largest |v|^2
-constexpr double kStale = 1e-2;      // of the gap that is asked for
-constexpr double kCgShare = 0.1;     // of the residual, where conjugate gradients end at the latest
+constexpr std::int64_t kMostRanges = 16;          // of rows, each with sums of its own
+constexpr std::int64_t kWorkOfARange = 1 << 16;   // multiplications that are worth a range
+constexpr std::int64_t kBlock = 256;              // rows judged together, so that the arithmetic is vectorised
+constexpr double kInnerShare = 0.05;              // of the gap that the multipliers' subproblem may leave
+constexpr double kValueRounding = 1e-15;          // of a sum of products
+constexpr double kRounding = 1e-13;               // of a value
+constexpr std::int64_t kRowsPerColumn = 1000;     // from here on a sample of the rows is solved first ...
+constexpr std::int64_t kSampleShare = 8;          // ... one of so many, ...
+constexpr std::int64_t kSampleNumbers = 1 << 21;  // ... of so many numbers at most, ...
+constexpr double kSampleTolerance = 1e-3;         // ... to this gap ...
+constexpr std::int64_t kSampleSteps = 100;        // ... or so far
+constexpr int kPatience = 200;                    // steps without a better gap before a solve has stalled, ...
+constexpr int kPatienceAtRest = 20;               // ... and where only the multipliers move
+constexpr double kWorn = 1e-8;                    // of the largest |v|^2
+constexpr double kUnseen = 1e-2;                  // of the gap that is asked for: rounding below it cannot be seen
+constexpr double kBetter = 0.99;                  // of the primal value: progress
 
 template <class Rows, class Loss>
 class Newton final : public LinearSolver {
@@ -55,91 +47,30 @@ class Newton final : public LinearSolver {
         loss_(loss),
         settings_(settings),
         blas_(blas),
-        own_(rows, task),
         n_(rows.n),
         d_(rows.d),
-        w_(static_cast<std::size_t>(rows.d)),
-        v_(w_.size()),
-        p_(static_cast<std::size_t>(hessian_size(rows.d, task))),
-        f_(static_cast<std::size_t>(rows.n)),
-        q_(f_.size()),
-        beta_(f_.size()),
-        is_free_(f_.size()),
-        best_(w.empty() ? w_ : std::vector<double>(w.begin(), w.end()), task.has_intercept ? b : 0.0, f_.size(),
-              kIsSquared, settings.tol) {
-    const std::int64_t work = std::max<std::int64_t>(1, stored(rows));
-    n_ranges_ = std::clamp<std::int64_t>(std::min(work / kWorkOfARange, work / (8 * d_ + 1)), 1, kMostRanges);
-    n_ranges_ = std::min(n_ranges_, std::max<std::int64_t>(1, n_));
-    sums_.resize(static_cast<std::size_t>(n_ranges_));
-    partial_.resize(static_cast<std::size_t>(n_ranges_), std::vector<double>(w_.size()));
-    w_ = best_.w();
-    b_ = best_.b();
-    if constexpr (!kIsSquared) {
-      lambda_.resize(f_.size());
-      if (!beta.empty()) take_pulls(beta);
-      kappa_ = beta.empty() ? first_kappa() : kWarmMultiplier * first_kappa();
-    } else {
-      kappa_ = 2;
-    }
-    if (settings.hessian == NewtonHessian::columns) {
-      gram_ = std::make_unique<GramHessian<Rows>>(rows, task, blas);
-    } else {
-      product_ = std::make_unique<ProductHessian<Rows>>(rows, task, n_ranges_);
-    }
-    whole_cost_ = std::accumulate(task.cost.begin(), task.cost.end(), 0.0);
-    if (w.empty() && beta.empty() && settings.may_sample && n_ >= kRowsPerColumn * (d_ + 1)) send_scout();
-  }
+        n_ranges_(ranges_for(rows)),
+        whole_cost_(std::accumulate(task.cost.begin(), task.cost.end(), 0.0)),
+        w_(w.empty() ? std::vector<double>(d_) : std::vector<double>(w.begin(), w.end())),
+        b_(task.has_intercept ? b : 0.0),
+        v_(d_),
+        p_(hessian_size(d_, task)),
+        f_(n_),
+        q_(n_),
+        beta_(n_),
+        is_free_(n_),
+        sums_(n_ranges_),
+        partial_(n_ranges_, std::vector<double>(d_)),
+        multipliers_(task_, loss, beta),
+        direction_(rows, task, settings.hessian, blas, n_ranges_),
+        best_(w_, b_, n_, kIsSquared, settings.tol),
+        work_(solve(w.empty() && beta.empty() && settings.may_sample && n_ >= kRowsPerColumn * (d_ + 1))) {}
 
   void advance(Clock::time_point until, int threads, std::int64_t most_steps) override {
+    clock_.set(until);
     threads_ = threads;
-    while (ending_ == LinearEnding::going) {
-      switch (phase_) {
-        case Phase::scout:
-          scout_->advance(until, threads, kScoutSteps);
-          if (scout_->ending() == LinearEnding::going) return;
-          std::copy(scout_->w().begin(), scout_->w().end(), w_.begin());
-          b_ = scout_->b();
-          scout_.reset();
-          sample_.reset();
-          enter(Phase::values);
-          break;
-        case Phase::values:
-          if (!for_ranges(until, [&](std::int64_t r) { values_range(r, w_, b_, f_); })) return;
-          is_moved_along_ = false;
-          if (is_scouted_) guess_pulls();
-          enter(Phase::pulls);
-          break;
-        case Phase::pulls:
-          if (!for_ranges(until, [&](std::int64_t r) { pulls_range(r); })) return;
-          gather_pulls();
-          if (is_worn()) {
-            begin_afresh();
-            break;
-          }
-          if (judge(most_steps)) break;  // the next phase is set, or it has ended
-          enter(Phase::direction);
-          begin_direction();
-          break;
-        case Phase::direction:
-          if (!go_on_with_direction(until)) return;
-          if (std::isnan(slope_)) {
-            ending_ = LinearEnding::nonfinite;
-            break;
-          }
-          enter(Phase::along);
-          break;
-        case Phase::along:
-          if (!for_ranges(until, [&](std::int64_t r) { values_range(r, p_, p_b(), q_); })) return;
-          // Where w is at rest the pulls need not be: those of a table of zeros go to their bounds by themselves.
-          if (step() || (since_best_ <= kPatienceAtRest && take_multipliers())) {
-            enter(Phase::pulls);
-          } else {
-            change_matrix_or_end();
-          }
-          break;
-      }
-      if (Clock::now() >= until) return;
-    }
+    most_steps_ = most_steps;
+    if (ending_ == LinearEnding::going) work_.resume();
   }
 
   LinearEnding ending() const override { return ending_; }
@@ -147,24 +78,22 @@ class Newton final : public LinearSolver {
   std::span<const double> w() const override { return best_.w(); }
   double b() const override { return best_.b(); }
 
-  // Rounding in f goes into the implied pulls and, times the rows, into their sum: where columns lie far from 0 nobody
-  // who computes f anew will find this gap again, though that of the pulls themselves stays.
+  // Rounding in f goes into the implied beta and, times the rows, into their sum: where columns lie far from 0 nobody
+  // who computes f anew will find this gap again, though that of the kept beta stays.
   //   |f - f'| ~ eps sum |w_j| rms_j,   |v - v'| <= |f - f'| 2 sum C_i |x_i|,   rms and |x| those of the free rows
   bool is_implied() const override {
-    if (!kIsSquared || best_.dual() == 0 || best_.has_own_pulls()) return false;
-    const std::vector<double> squares = is_by_rows_ ? by_rows_->squares()
-                                        : gram_     ? gram_->squares()
-                                                    : product_->squares();
+    if (!kIsSquared || best_.dual() == 0 || best_.has_own_beta()) return false;
+    const std::vector<double> squares = direction_.squares();
     double mass = 0, size = 0, total = 0;
-    for (std::size_t i = 0; i < is_free_.size(); ++i) mass += is_free_[i] ? task_.cost[i] : 0.0;
+    for (std::int64_t i = 0; i < n_; ++i) mass += is_free_[i] ? task_.cost[i] : 0.0;
     if (mass == 0 || squares.empty()) return true;
-    for (std::size_t j = 0; j < squares.size(); ++j) {
-      const double weight = j < best_.w().size() ? best_.w()[j] : best_.b();
+    for (std::int64_t j = 0; j < length(squares); ++j) {
+      const double weight = j < d_ ? best_.w()[j] : best_.b();
       size += std::abs(weight) * std::sqrt(squares[j] / mass);
       total += squares[j];
     }
     const double off = kValueRounding * size * 2 * task_.factor * std::sqrt(mass * total);
-    return 0.5 * off * off <= 0.01 * settings_.tol * best_.primal();
+    return 0.5 * off * off <= kUnseen * settings_.tol * best_.primal();
   }
 
   std::vector<double> beta() const override { return best_.beta(); }
@@ -173,134 +102,144 @@ class Newton final : public LinearSolver {
   void rescale(double factor) override {
     if constexpr (!kIsSquared) climb(task_, factor, best_.beta());
     task_.factor *= factor;
-    if constexpr (!kIsSquared) {
-      take_pulls(best_.beta());
-      kappa_ = kWarmMultiplier * first_kappa();
-    }
+    multipliers_.begin_at(best_.beta());
     best_.forget();
     largest_primal_ = 0;
     first_step_ = steps_;
     since_best_ = 0;
     ending_ = LinearEnding::going;
-    enter(Phase::pulls);  // f is that of w already
+    work_ = solve(false);
   }
 
  private:
   static constexpr bool kIsSquared = Loss::kIsSquared;
 
-  enum class Phase { scout, values, pulls, direction, along };
+  // ---- the iteration
+
+  // The numbers are those of the steps in the header. `begins_by_sample`: w is first that of some of the rows.
+  Resumable solve(bool begins_by_sample) {
+    if (begins_by_sample) {
+      // Few rows of many give a good w for little: with it most rows are settled when all are looked at.
+      const RowSample<Rows> sample(rows_, task_, sample_size());
+      Newton ahead(sample.rows, task_of(sample), loss_, settings_of_sample(), blas_, {}, 0.0, {});
+      while (ahead.advance(clock_.until(), threads_, kSampleSteps), ahead.ending() == LinearEnding::going)
+        co_await std::suspend_always{};
+      w_ = ahead.best_.w();
+      b_ = ahead.best_.b();
+    }
+    bool is_first = begins_by_sample;
+    while (ending_ == LinearEnding::going) {
+      co_await clock_.pause();
+      if (!is_f_known_) {
+        for (next_ = 0; !over_ranges([&](std::int64_t r) { values_range(r, w_, b_, f_); });)
+          co_await std::suspend_always{};
+        is_f_known_ = true;
+        is_moved_along_ = false;
+        if (std::exchange(is_first, false)) multipliers_.guess_from(f_);
+        co_await clock_.pause();
+      }
+      // 1 and 2
+      for (next_ = 0; !over_ranges([&](std::int64_t r) { beta_range(r); });) co_await std::suspend_always{};
+      gather_beta();
+      if (is_worn()) {
+        begin_afresh();
+        continue;
+      }
+      if (!wants_step()) continue;
+      // 3
+      begin_direction();
+      co_await clock_.pause();
+      while (!direction_.go_on(is_free_, clock_.until(), threads_)) co_await std::suspend_always{};
+      const double descent = direction_.solve(f_, beta_, is_free_, w_, b_, p_);
+      if (std::isnan(descent)) {
+        ending_ = LinearEnding::nonfinite;
+        continue;
+      }
+      if (direction_.by_rows()) consider_beta_of(*direction_.by_rows());
+      co_await clock_.pause();
+      // 4
+      for (next_ = 0; !over_ranges([&](std::int64_t r) { values_range(r, p_, p_b(), q_); });)
+        co_await std::suspend_always{};
+      const double t = step_length(descent, [&](double at, double& bend) { return slope_at(at, bend); });
+      // Where w is at rest beta need not be: that of a table of zeros goes to its bounds by itself.
+      if (t > 0)
+        move(t);
+      else if (since_best_ > kPatienceAtRest || !next_round())
+        change_matrix_or_end();
+    }
+  }
+
+  std::int64_t sample_size() const {
+    return std::max<std::int64_t>(
+        1, std::min(n_ / kSampleShare, kSampleNumbers / std::max<std::int64_t>(1, stored(rows_) / n_)));
+  }
+  LinearTask task_of(const RowSample<Rows>& sample) const {
+    LinearTask task = task_;
+    task.target = sample.target;
+    task.cost = sample.cost;
+    return task;
+  }
+  NewtonSettings settings_of_sample() const {
+    return {std::max(settings_.tol, kSampleTolerance), settings_.hessian, false, 0};
+  }
+
+  // ---- f, beta and v
+
+  static std::int64_t ranges_for(const Rows& rows) {
+    const std::int64_t work = std::max<std::int64_t>(1, stored(rows));
+    const std::int64_t worth = std::min(work / kWorkOfARange, work / (8 * rows.d + 1));
+    return std::min(std::clamp<std::int64_t>(worth, 1, kMostRanges), std::max<std::int64_t>(1, rows.n));
+  }
 
   std::int64_t begin_of(std::int64_t range) const { return n_ * range / n_ranges_; }
 
-  void enter(Phase phase) {
-    phase_ = phase;
-    next_ = 0;
-  }
-
+  // body(range) for those from `next_` on; false when the time is over before the last.
   template <class Body>
-  bool for_ranges(Clock::time_point until, Body body) {
-    return go_on(next_, n_ranges_, threads_, until, body);
-  }
-
-  double first_kappa() const {
-    if constexpr (Loss::kIsOfSigns) return kFirstMultiplier;
-    double sum = 0, mass = 0;
-    for (std::int64_t i = 0; i < n_; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      sum += task_.cost[at] * std::abs(task_.target[at]);
-      mass += task_.cost[at];
-    }
-    return sum > 0 ? mass / sum : 1;
-  }
-
-  // Few rows of many give a good w for little: with it most rows are settled when all are looked at.
-  void send_scout() {
-    const std::int64_t count = std::max<std::int64_t>(
-        1, std::min(n_ / kScoutShare, kScoutNumbers / std::max<std::int64_t>(1, stored(rows_) / n_)));
-    sample_ = std::make_unique<RowSample<Rows>>(rows_, task_, count);
-    LinearTask task = task_;
-    task.target = sample_->target;
-    task.cost = sample_->cost;
-    NewtonSettings settings = settings_;
-    settings.tol = std::max(settings.tol, kScoutTolerance);
-    settings.violation = 0;
-    settings.may_sample = false;
-    scout_ = std::make_unique<Newton>(sample_->rows, task, loss_, settings, blas_, std::span<const double>{}, 0.0,
-                                      std::span<const double>{});
-    is_scouted_ = true;
-    phase_ = Phase::scout;
-  }
-
-  // The pulls that a good w suggests: those of rows near their margin lie between the bounds.
-  void guess_pulls() {
-    is_scouted_ = false;
-    if constexpr (!kIsSquared && Loss::kIsOfSigns) {
-      for (std::size_t i = 0; i < lambda_.size(); ++i) {
-        const double z = task_.target[i], share = 0.5 + (1 - z * f_[i]) / (2 * kNearMargin);
-        lambda_[i] = z * task_.factor * task_.cost[i] * std::clamp(share, 0.0, 1.0);
-      }
-      kappa_ = kScoutedMultiplier * first_kappa();
-    }
-  }
-
-  // lambda <- the pulls, cut to their bounds.
-  void take_pulls(std::span<const double> pulls) {
-    for (std::size_t i = 0; i < lambda_.size(); ++i) {
-      const double z = task_.target[i], C = task_.factor * task_.cost[i];
-      lambda_[i] = std::clamp(pulls[i], loss_.low(z, C), loss_.high(z, C));
-    }
+  bool over_ranges(Body body) {
+    return go_on(next_, n_ranges_, threads_, clock_.until(), body);
   }
 
   BlockView view(std::int64_t from, std::int64_t count) {
-    return {&task_.target[static_cast<std::size_t>(from)],
-            &task_.cost[static_cast<std::size_t>(from)],
-            &f_[static_cast<std::size_t>(from)],
-            kIsSquared ? nullptr : &lambda_[static_cast<std::size_t>(from)],
-            nullptr,
-            &is_free_[static_cast<std::size_t>(from)],
-            count,
-            task_.factor,
-            kappa_};
+    return {
+        &task_.target[from], &task_.cost[from],   &f_[from], multipliers_.lambda(from), nullptr, &is_free_[from], count,
+        task_.factor,        multipliers_.kappa()};
   }
 
   void values_range(std::int64_t range, const std::vector<double>& w, double b, std::vector<double>& out) {
     values_of(rows_, begin_of(range), begin_of(range + 1), w.data(), b, out.data());
   }
 
-  // The pulls at f; what they have changed by is added to the range's part of v.
-  void pulls_range(std::int64_t range) {
+  // beta at f; what it has changed by is added to the range's part of v.
+  void beta_range(std::int64_t range) {
     RangeSums sums;
-    std::vector<double>& part = partial_[static_cast<std::size_t>(range)];
+    std::vector<double>& part = partial_[range];
     std::fill(part.begin(), part.end(), 0.0);
-    double beta[kBlock];
+    double beta[kBlock], step[kBlock];
     for (std::int64_t from = begin_of(range); from < begin_of(range + 1); from += kBlock) {
       const std::int64_t count = std::min(kBlock, begin_of(range + 1) - from);
       BlockView block = view(from, count);
       block.beta = beta;
       judge_block(loss_, block, sums);
-      double* old = &beta_[static_cast<std::size_t>(from)];
-      double step[kBlock];
+      double* old = &beta_[from];
       for (std::int64_t k = 0; k < count; ++k) {
         step[k] = beta[k] - old[k];
         old[k] = beta[k];
       }
       add_rows(rows_, from, step, count, part.data());
     }
-    sums_[static_cast<std::size_t>(range)] = sums;
+    sums_[range] = sums;
   }
 
-  void gather_pulls() {
-    RangeSums all;
-    for (std::int64_t r = 0; r < n_ranges_; ++r) {
-      const RangeSums& sums = sums_[static_cast<std::size_t>(r)];
-      all.loss += sums.loss;
-      all.brought += sums.brought;
-      all.total += sums.total;
-      all.n_free += sums.n_free;
-      const std::vector<double>& part = partial_[static_cast<std::size_t>(r)];
-      for (std::size_t j = 0; j < v_.size(); ++j) v_[j] += part[j];
+  void gather_beta() {
+    total_ = {};
+    for (const RangeSums& sums : sums_) {
+      total_.loss += sums.loss;
+      total_.brought += sums.brought;
+      total_.total += sums.total;
+      total_.n_free += sums.n_free;
     }
-    total_ = all;
+    for (const std::vector<double>& part : partial_)
+      for (std::int64_t j = 0; j < d_; ++j) v_[j] += part[j];
   }
 
   // v is the sum of all changes so far, and keeps the rounding of the largest: where it has become small it is summed
@@ -309,6 +248,13 @@ class Newton final : public LinearSolver {
     const double size = product(v_, v_);
     largest_v_ = std::max(largest_v_, size);
     return size < kWorn * largest_v_;
+  }
+
+  // f is moved along with w, and keeps the rounding of its largest values, which the largest primal value tells:
+  // whether that could be seen in a gap as small as asked for.
+  bool is_stale(double primal) const {
+    const double rounding = kValueRounding * static_cast<double>(n_) * largest_primal_;
+    return is_moved_along_ && rounding > kUnseen * settings_.tol * primal;
   }
 
   // f, v and what was best so far, from w alone.
@@ -322,237 +268,186 @@ class Newton final : public LinearSolver {
     std::fill(v_.begin(), v_.end(), 0.0);
     std::fill(beta_.begin(), beta_.end(), 0.0);
     largest_v_ = largest_primal_ = 0;
-    enter(Phase::values);
+    is_f_known_ = false;
   }
 
-  // Which matrix loses less to rounding cannot be told beforehand: that of the rows where columns are many, that of the
-  // columns where rows are nearly alike. Where the one has come to an end the other goes on from the best so far.
-  void change_matrix_or_end() {
-    if (!gram_ || !by_rows_ || avoids_rows_) {
-      ending_ = LinearEnding::stalled;
-      return;
-    }
-    avoids_rows_ = true;
-    w_ = best_.w();
-    b_ = best_.b();
-    if constexpr (!kIsSquared) {
-      take_pulls(best_.beta());
-      kappa_ = kWarmMultiplier * first_kappa();
-    }
-    since_best_ = 0;
-    sum_afresh();
-  }
+  // ---- where it stands
 
-  // f is moved along with w, and keeps the rounding of its largest values, which the largest primal value tells:
-  // whether that could be seen in a gap as small as asked for.
-  bool is_stale(double primal) const {
-    const double rounding = kValueRounding * static_cast<double>(n_) * largest_primal_;
-    return is_moved_along_ && rounding > kStale * settings_.tol * primal;
-  }
+  struct Values {
+    double primal = 0, dual = 0;  // dual: that of beta made feasible
+    double off = 0;               // what w - v and b - u/rho add to the gap
+    bool is_balanced = true;      // whether beta is feasible as it is
+  };
 
-  // The pulls that a step by rows leads to prove more than those that its weights imply, which magnify the rounding of
-  // f by C: a bound like any other.
-  void consider_pulls() {
-    std::vector<double> pulls = beta_, v = w_;
-    for (std::size_t j = 0; j < v.size(); ++j) v[j] += p_[j];
-    const std::vector<std::uint32_t>& rows = by_rows_->free_rows();
-    for (std::size_t a = 0; a < rows.size(); ++a) {
-      const std::uint32_t i = rows[a];
-      const double z = task_.target[i], C = task_.factor * task_.cost[i], wanted = by_rows_->pulls()[a];
-      pulls[i] = std::clamp(wanted, loss_.low(z, C), loss_.high(z, C));
-      if (pulls[i] != wanted) add_row(rows_, i, pulls[i] - wanted, v.data());
-    }
-    if (task_.has_intercept && task_.rho == 0) {
-      const std::vector<double> given = pulls;
-      take_excess(loss_, task_, given, [&](std::size_t i, double taken) {
-        pulls[i] -= taken;
-        add_row(rows_, static_cast<std::int64_t>(i), -taken, v.data());
-      });
-    }
-    double dual = -0.5 * product(v, v), total = 0;
-    for (std::size_t i = 0; i < pulls.size(); ++i) {
-      const double C = task_.factor * task_.cost[i];
-      if (C > 0) dual += loss_.brought(task_.target[i], pulls[i], C);
-      total += pulls[i];
-    }
-    if (task_.has_intercept && task_.rho > 0) dual -= 0.5 * total * total / task_.rho;
-    best_.take_pulls(dual, std::move(pulls));
-  }
-
-  // Where both values stand. True: no direction is wanted now.
-  bool judge(std::int64_t most_steps) {
+  Values values() const {
     const double u = task_.has_intercept ? total_.total : 0.0;
-    const double primal = 0.5 * product(w_, w_) + 0.5 * task_.rho * b_ * b_ + total_.loss;
-    double dual = total_.brought - 0.5 * product(v_, v_);
-    double off = 0;  // what w - v and b - u/rho add to the gap
-    for (std::size_t j = 0; j < w_.size(); ++j) off += 0.5 * (w_[j] - v_[j]) * (w_[j] - v_[j]);
-    bool is_balanced = true;
+    Values now;
+    now.primal = 0.5 * product(w_, w_) + 0.5 * task_.rho * b_ * b_ + total_.loss;
+    now.dual = total_.brought - 0.5 * product(v_, v_);
+    for (std::int64_t j = 0; j < d_; ++j) now.off += 0.5 * (w_[j] - v_[j]) * (w_[j] - v_[j]);
     if (task_.has_intercept && task_.rho > 0) {
-      dual -= 0.5 * u * u / task_.rho;
-      off += 0.5 * task_.rho * (b_ - u / task_.rho) * (b_ - u / task_.rho);
+      now.dual -= 0.5 * u * u / task_.rho;
+      now.off += 0.5 * task_.rho * (b_ - u / task_.rho) * (b_ - u / task_.rho);
     } else if (task_.has_intercept && std::abs(u) > 0) {
-      const double before = dual;
-      dual = balanced_dual(dual);
-      off += std::abs(before - dual);
-      is_balanced = false;
+      const double before = now.dual;
+      now.dual = balanced_dual(before);
+      now.off += std::abs(before - now.dual);
+      now.is_balanced = false;
     }
-    if (!std::isfinite(primal) || !std::isfinite(off)) {
+    return now;
+  }
+
+  // Keeps the best, ends where that is good enough, or begins another round. True: a step of w is wanted.
+  bool wants_step() {
+    const Values now = values();
+    if (!std::isfinite(now.primal) || !std::isfinite(now.off)) {
       ending_ = LinearEnding::nonfinite;
-      return true;
+      return false;
     }
-    largest_primal_ = std::max(largest_primal_, primal);
-    const bool is_better = primal < 0.99 * best_.primal();
-    double best_primal = primal;
-    const double longer = lengthened(rows_, task_, loss_, whole_cost_, w_, b_, f_, settings_.tol, best_primal);
-    best_.take(best_primal, dual, w_, b_, longer, [&] {
-      std::vector<double> pulls = beta_;
-      if (!is_balanced) balance(pulls);
-      return pulls;
-    });
-    if (best_.has_come_closer() || is_better) since_best_ = 0;
-    const double gap = best_.gap();
-    if (gap <= settings_.tol && is_stale(primal)) {
+    keep_best(now);
+    if (best_.gap() <= settings_.tol && is_stale(now.primal)) {
       begin_afresh();
-      return true;
+      return false;
     }
-    if (gap <= settings_.tol && (settings_.violation == 0 || is_kkt())) {
+    if (best_.gap() <= settings_.tol && (settings_.violation == 0 || is_kkt())) {
       ending_ = LinearEnding::converged;
-      return true;
+      return false;
     }
-    if (steps_ - first_step_ >= most_steps) {
+    if (steps_ - first_step_ >= most_steps_) {
       ending_ = LinearEnding::most_steps;
-      return true;
+      return false;
     }
     if (++since_best_ > kPatience) {
       change_matrix_or_end();
-      return true;
+      return false;
     }
-    if constexpr (!kIsSquared) {
-      if (off <= std::max(kInnerShare * (primal - dual), kRounding * primal) && is_moved_ && take_multipliers()) {
-        enter(Phase::pulls);
-        return true;
-      }
-    }
-    return false;
+    const bool is_solved = now.off <= std::max(kInnerShare * (now.primal - now.dual), kRounding * now.primal);
+    return !(is_solved && is_moved_ && next_round());
   }
 
-  // lambda <- beta, and kappa grows. False where that changes nothing.
-  bool take_multipliers() {
-    if (kIsSquared || lambda_ == beta_) return false;
-    lambda_ = beta_;
-    kappa_ *= kMultiplierGrowth;
+  void keep_best(const Values& now) {
+    largest_primal_ = std::max(largest_primal_, now.primal);
+    const bool is_better = now.primal < kBetter * best_.primal();
+    double primal = now.primal;
+    const double longer = lengthened(rows_, task_, loss_, whole_cost_, w_, b_, f_, settings_.tol, primal);
+    best_.take(primal, now.dual, w_, b_, longer, [&] {
+      std::vector<double> beta = beta_;
+      if (!now.is_balanced) take_excess(loss_, task_, beta_, [&](std::size_t i, double taken) { beta[i] -= taken; });
+      return beta;
+    });
+    if (best_.has_come_closer() || is_better) since_best_ = 0;
+  }
+
+  // The next round of the multipliers; false where there is none.
+  bool next_round() {
+    if (!multipliers_.next(beta_)) return false;
     is_moved_ = false;
     return true;
   }
 
-  // Whether the current pulls, balanced, violate the KKT conditions by no more than asked for, judged by the weights
-  // they sum to. Then they are the answer, whatever was better before.
+  // Where the one matrix has come to an end the other goes on from the best so far.
+  void change_matrix_or_end() {
+    if (!direction_.leave_rows()) {
+      ending_ = LinearEnding::stalled;
+      return;
+    }
+    w_ = best_.w();
+    b_ = best_.b();
+    multipliers_.begin_at(best_.beta());
+    since_best_ = 0;
+    sum_afresh();
+  }
+
+  // Whether beta, balanced, violates the KKT conditions by no more than asked for, judged by the weights that it sums
+  // to. Then it is the solution, whatever was better before.
   bool is_kkt() {
     if (violation(beta_, nullptr) > settings_.violation) return false;
-    std::vector<double> pulls = beta_;
-    for (std::size_t j = 0; j < w_.size(); ++j) p_[j] = v_[j] - w_[j];
-    if (task_.has_intercept && task_.rho == 0)
-      take_excess(loss_, task_, beta_, [&](std::size_t i, double taken) {
-        pulls[i] -= taken;
-        add_row(rows_, static_cast<std::int64_t>(i), -taken, p_.data());
-      });
+    std::vector<double> beta = beta_;
+    for (std::int64_t j = 0; j < d_; ++j) p_[j] = v_[j] - w_[j];
+    if (task_.has_intercept && task_.rho == 0) balance(beta, p_);
     parallel_for(n_ranges_, threads_, [&](std::int64_t r) { values_range(r, p_, 0.0, q_); });
-    if (violation(pulls, q_.data()) > settings_.violation) return false;
-    best_.beta() = std::move(pulls);
+    if (violation(beta, q_.data()) > settings_.violation) return false;
+    best_.beta() = std::move(beta);
     return true;
   }
 
-  // max of z - f over the pulls that can grow, minus its min over those that can fall.
-  double violation(const std::vector<double>& pulls, const double* more) const {
+  // max of z - f over the beta that can grow, minus its min over those that can fall; f moved by `more`.
+  double violation(const std::vector<double>& beta, const double* more) const {
     double highest = -std::numeric_limits<double>::infinity(), lowest = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < pulls.size(); ++i) {
+    for (std::int64_t i = 0; i < n_; ++i) {
       const double z = task_.target[i], C = task_.factor * task_.cost[i];
       const double residual = z - f_[i] - (more ? more[i] : 0.0);
-      if (pulls[i] < loss_.high(z, C)) highest = std::max(highest, residual);
-      if (pulls[i] > loss_.low(z, C)) lowest = std::min(lowest, residual);
+      if (beta[i] < loss_.high(z, C)) highest = std::max(highest, residual);
+      if (beta[i] > loss_.low(z, C)) lowest = std::min(lowest, residual);
     }
     return highest - lowest;
   }
 
-  void balance(std::vector<double>& beta) const {
+  // Makes the sum of beta 0; `v` follows.
+  void balance(std::vector<double>& beta, std::vector<double>& v) const {
     const std::vector<double> given = beta;
-    take_excess(loss_, task_, given, [&](std::size_t i, double taken) { beta[i] -= taken; });
+    take_excess(loss_, task_, given, [&](std::size_t i, double taken) {
+      beta[i] -= taken;
+      add_row(rows_, i, -taken, v.data());
+    });
   }
 
-  // The dual value of the balanced pulls.
+  // The dual value of beta with a sum of 0, from that of beta.
   double balanced_dual(double dual) const {
     std::vector<double> v = v_;
     dual += 0.5 * product(v_, v_);
     take_excess(loss_, task_, beta_, [&](std::size_t i, double taken) {
       const double z = task_.target[i], C = task_.factor * task_.cost[i];
       dual += loss_.brought(z, beta_[i] - taken, C) - loss_.brought(z, beta_[i], C);
-      add_row(rows_, static_cast<std::int64_t>(i), -taken, v.data());
+      add_row(rows_, i, -taken, v.data());
     });
     return dual - 0.5 * product(v, v);
   }
 
-  // Rows that may bend where the step is made by a matrix of them. With no more of them than columns, that of the
-  // columns is nearly singular: the steps it leads to are rounding.
-  std::int64_t most_free_rows() const {
-    switch (settings_.hessian) {
-      case NewtonHessian::rows:
-        return kMostFreeRows;
-      case NewtonHessian::columns:
-        return avoids_rows_ ? -1 : std::min(d_, kMostFreeRows);
-      case NewtonHessian::none:
-        break;
+  // The beta that a step by rows leads to proves more than the one that its weights imply, which magnifies the rounding
+  // of f by C: a bound like any other.
+  void consider_beta_of(const RowHessian<Rows>& step) {
+    std::vector<double> beta = beta_, v = w_;
+    for (std::int64_t j = 0; j < d_; ++j) v[j] += p_[j];
+    const std::vector<std::uint32_t>& rows = step.free_rows();
+    for (std::size_t a = 0; a < rows.size(); ++a) {
+      const std::uint32_t i = rows[a];
+      const double z = task_.target[i], C = task_.factor * task_.cost[i], wanted = step.beta()[a];
+      beta[i] = std::clamp(wanted, loss_.low(z, C), loss_.high(z, C));
+      if (beta[i] != wanted) add_row(rows_, i, beta[i] - wanted, v.data());
     }
-    return -1;
+    if (task_.has_intercept && task_.rho == 0) balance(beta, v);
+    double dual = -0.5 * product(v, v), total = 0;
+    for (std::int64_t i = 0; i < n_; ++i) {
+      const double C = task_.factor * task_.cost[i];
+      if (C > 0) dual += loss_.brought(task_.target[i], beta[i], C);
+      total += beta[i];
+    }
+    if (task_.has_intercept && task_.rho > 0) dual -= 0.5 * total * total / task_.rho;
+    best_.take_beta(dual, std::move(beta));
   }
 
-  // -(gradient) into p, and the Hessian begun.
-  void begin_direction() {
-    for (std::size_t j = 0; j < w_.size(); ++j) p_[j] = v_[j] - w_[j];
-    if (task_.has_intercept) p_.back() = total_.total - task_.rho * b_;
-    is_by_rows_ = total_.n_free <= most_free_rows();
-    if (is_by_rows_) {
-      if (!by_rows_) by_rows_ = std::make_unique<RowHessian<Rows>>(rows_, task_, blas_);
-      by_rows_->begin(is_free_);
-    } else if (gram_) {
-      gram_->begin(is_free_, total_.n_free);
-    } else {
-      const double share = std::min(kCgShare, std::sqrt(std::max(1e-12, best_.gap())));
-      product_->begin(is_free_, own_.values(scale(), damping_), scale(), p_, share);
-    }
-  }
+  // ---- the step
 
-  // p <- the step; false while there is more to do.
-  bool go_on_with_direction(Clock::time_point until) {
-    if (is_by_rows_) {
-      if (!by_rows_->go_on(until, threads_)) return false;
-      slope_ = by_rows_->solve(scale(), f_, beta_, is_free_, w_, b_, p_);
-      if (!std::isnan(slope_)) consider_pulls();
-    } else if (gram_) {
-      if (!gram_->go_on(is_free_, until, threads_)) return false;
-      slope_ = gram_->solve(own_.values(scale(), damping_), scale(), p_);
-    } else {
-      if (!product_->go_on(until, threads_)) return false;
-      slope_ = product_->solve(p_);
-    }
-    return true;
-  }
-
-  double scale() const { return kappa_ * task_.factor; }
   double p_b() const { return task_.has_intercept ? p_.back() : 0.0; }
 
-  // ---- the length of the step
+  void begin_direction() {
+    for (std::int64_t j = 0; j < d_; ++j) p_[j] = v_[j] - w_[j];
+    if (task_.has_intercept) p_.back() = total_.total - task_.rho * b_;
+    direction_.begin(is_free_, total_.n_free, multipliers_.kappa() * task_.factor, best_.gap(), p_);
+  }
 
-  // The derivative along p at t, of (1/2 |w|^2 + 1/2 rho b^2 + what the pulls answer to); `bend` is its own.
+  // The derivative along p at t, of (1/2 |w|^2 + 1/2 rho b^2 + what beta answers to); `bend` is its own.
   double slope_at(double t, double& bend) {
-    std::vector<double> sums(static_cast<std::size_t>(n_ranges_)), bends(static_cast<std::size_t>(n_ranges_));
+    std::vector<double> sums(n_ranges_), bends(n_ranges_);
     parallel_for(n_ranges_, threads_, [&](std::int64_t r) {
       double sum = 0, curve = 0;
       for (std::int64_t from = begin_of(r); from < begin_of(r + 1); from += kBlock) {
         const std::int64_t count = std::min(kBlock, begin_of(r + 1) - from);
-        add_slope(loss_, view(from, count), &q_[static_cast<std::size_t>(from)], t, sum, curve);
+        add_slope(loss_, view(from, count), &q_[from], t, sum, curve);
       }
-      sums[static_cast<std::size_t>(r)] = sum;
-      bends[static_cast<std::size_t>(r)] = curve;
+      sums[r] = sum;
+      bends[r] = curve;
     });
     const double weights = std::inner_product(w_.begin(), w_.end(), p_.begin(), 0.0);
     const double pp = std::inner_product(p_.begin(), p_.begin() + d_, p_.begin(), 0.0) + task_.rho * p_b() * p_b();
@@ -560,45 +455,17 @@ class Newton final : public LinearSolver {
     return weights + task_.rho * b_ * p_b() + t * pp - std::accumulate(sums.begin(), sums.end(), 0.0);
   }
 
-  // Goes along p as far as the slope falls; false where it does not fall at all.
-  bool step() {
-    if (!(slope_ > 0)) return false;
-    const double enough = kEnoughDescent * slope_;
-    double low = 0, high = std::numeric_limits<double>::infinity(), t = 1, bend = 0;
-    for (int trial = 0;; ++trial) {
-      const double slope = slope_at(t, bend);
-      if (std::isnan(slope)) return false;
-      // A whole step is enough, unless the slope has hardly changed: then the curvature was not that of the rows.
-      if (std::abs(slope) <= enough || (slope < 0 && t == 1 && slope > -kHardlyChanged * slope_)) break;
-      (slope > 0 ? high : low) = t;
-      if (trial >= kMostTrials && low > 0) {
-        t = low;
-        break;
-      }
-      if (trial >= 5 * kMostTrials) return false;
-      const double guess = bend > 0 ? t - slope / bend : 0.0;
-      if (high == std::numeric_limits<double>::infinity()) {
-        t = guess > low ? std::min(guess, kLeap * t) : kLeap * t;
-      } else {
-        t = guess > low && guess < high ? guess : low == 0 ? 0.1 * high : 0.5 * (low + high);
-      }
-    }
-    if (is_by_rows_) {
-      damping_ = 0;  // its steps need none: they are exact where the other matrices are nearly singular
-    } else if (t < kShortStep) {
-      damping_ = std::max(10 * damping_, kFirstDamping);
-    } else if (t > kLongStep) {
-      damping_ = damping_ <= kLeastDamping ? 0.0 : damping_ / 10;
-    }
-    for (std::size_t j = 0; j < w_.size(); ++j) w_[j] += t * p_[j];
+  // (w, b) <- (w, b) + t p, and f with them.
+  void move(double t) {
+    direction_.adapt_damping(t);
+    for (std::int64_t j = 0; j < d_; ++j) w_[j] += t * p_[j];
     b_ += t * p_b();
     parallel_for(n_ranges_, threads_, [&](std::int64_t r) {
       const std::int64_t from = begin_of(r);
-      move_along(&f_[static_cast<std::size_t>(from)], &q_[static_cast<std::size_t>(from)], t, begin_of(r + 1) - from);
+      move_along(&f_[from], &q_[from], t, begin_of(r + 1) - from);
     });
     ++steps_;
     is_moved_ = is_moved_along_ = true;
-    return true;
   }
 
   const Rows rows_;
@@ -606,37 +473,32 @@ class Newton final : public LinearSolver {
   const Loss loss_;
   const NewtonSettings settings_;
   const SymmetricBlas blas_;
-  OwnDiagonal<Rows> own_;
-  const std::int64_t n_, d_;
-  std::int64_t n_ranges_ = 1;
-  int threads_ = 1;
+  const std::int64_t n_, d_, n_ranges_;
+  const double whole_cost_;
 
-  std::vector<double> w_, v_, p_;  // (d): the weights, what the pulls sum to; p: the step, that of b behind it
-  double b_ = 0;
-  std::vector<double> f_, q_, beta_;  // (n): X w + b, X p + p_b, the pulls that v is of
-  std::vector<double> lambda_;        // (n), but for squared losses
+  std::vector<double> w_;
+  double b_;
+  std::vector<double> v_, p_;         // (d): what beta sums to; the step, that of b behind it
+  std::vector<double> f_, q_, beta_;  // (n): X w + b, X p + p_b, the dual variables that v is of
   std::vector<std::uint8_t> is_free_;
-  NewtonBest best_;
-  double kappa_ = 2, slope_ = 0, whole_cost_ = 0;
-  double damping_ = 0;                         // of the Hessian, while its steps are too long
-  bool is_moved_ = false;                      // since lambda was set
-  double largest_v_ = 0, largest_primal_ = 0;  // |v|^2 and P since v and f were computed anew
-  bool is_moved_along_ = false;                // f, since it was computed anew
   RangeSums total_;
   std::vector<RangeSums> sums_;               // of each range
   std::vector<std::vector<double>> partial_;  // of each range, (d)
+  Multipliers<Loss> multipliers_;
+  NewtonDirection<Rows> direction_;
+  NewtonBest best_;
 
-  std::int64_t steps_ = 0, first_step_ = 0, since_best_ = 0;
-  std::unique_ptr<GramHessian<Rows>> gram_;  // one of these two ...
-  std::unique_ptr<ProductHessian<Rows>> product_;
-  std::unique_ptr<RowHessian<Rows>> by_rows_;  // ... and this, once there are steps that few enough rows bend
-  bool is_by_rows_ = false, avoids_rows_ = false;
-  std::unique_ptr<RowSample<Rows>> sample_;
-  std::unique_ptr<Newton> scout_;
-  bool is_scouted_ = false;
-  Phase phase_ = Phase::values;
-  std::atomic<std::int64_t> next_{0};
+  bool is_f_known_ = false;
+  bool is_moved_ = false;                      // w, since lambda was set
+  bool is_moved_along_ = false;                // f, since it was computed anew
+  double largest_v_ = 0, largest_primal_ = 0;  // |v|^2 and P since v and f were computed anew
+  std::int64_t steps_ = 0, first_step_ = 0, most_steps_ = 0, since_best_ = 0;
   LinearEnding ending_ = LinearEnding::going;
+
+  SliceClock clock_;
+  int threads_ = 1;
+  std::atomic<std::int64_t> next_{0};
+  Resumable work_;
 };
 
 }  // namespace

@@ -1,60 +1,45 @@
-// Newton's method for linear machines. For a squared loss the primal itself is piecewise quadratic; the other losses
-// are solved by the method of multipliers, whose every step is such a problem: the pull of a row is then
-// lambda + kappa C (z - f), cut to its bounds, lambda the pull of the step before, kappa growing. The Hessian
+// Newton's method for linear SVMs (svm_task.hpp states the losses),
 //
-//   diag(1, ..., 1, rho) + kappa sum C_i x_i x_i^T   over the rows whose pull is strictly within its bounds
+//   min over w, b of  P(w, b) = 1/2 |w|^2 + 1/2 rho b^2 + sum C_i loss(z_i, f_i),   f_i = w·x_i + b.
 //
-// is either kept as a matrix, to which only rows are added that come or go, and factored; or, where those rows are
-// fewer than columns, replaced by a matrix of them (row_hessian.hpp); or it is never formed, and conjugate gradients
-// (preconditioned by its diagonal) go through those rows.
+// For a squared loss P is piecewise quadratic. The other losses are solved by the method of multipliers, each round of
+// which is a piecewise quadratic problem too: the dual variable of row i is
 //
-// Rows are cut into ranges that do not depend on the number of threads, so neither does the answer.
+//   beta_i = lambda_i + kappa C_i (z_i - f_i), cut to its bounds,    lambda the beta of the round before, kappa growing
+//
+// (lambda = 0 and kappa = 2 for a squared loss). With v = sum beta_i x_i and u = sum beta_i one iteration is
+//
+//   1. beta at f; the primal value P(w, b) and the dual value of beta, made feasible; the best of each are kept
+//   2. where w is as good as this round needs: lambda <- beta, kappa grows, and again from 1
+//   3. p = H^-1 (v - w, u - rho b), where over the free rows, whose beta lies strictly within its bounds,
+//      H = diag(1, ..., 1, rho) + kappa sum C_i x_i x_i^T                           (newton_direction.hpp)
+//   4. (w, b) <- (w, b) + t p with t near the minimum along p (line_search.hpp); f is moved along
+//
+// It ends where the gap between the best primal and the best dual value is at most tol of the primal value (and the KKT
+// conditions are violated by no more than asked for), where no step leads further, or after so many steps.
+//
+// Rows are cut into ranges that do not depend on the number of threads, so neither does the result.
+//
+// Keerthi and DeCoste, A modified finite Newton method for fast solution of large scale linear SVMs, JMLR 6, 2005; for
+// the multipliers Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm, 1976.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "blas.hpp"
+#include "linear/newton_direction.hpp"
+#include "linear/svm_solver.hpp"
 #include "linear/svm_task.hpp"
 #include "rows.hpp"
 
 namespace margrove {
 
-enum class LinearEnding { going = 0, converged = 1, most_steps = 2, stalled = 3, nonfinite = 4 };
-
-// A machine that can be asked to go on, whatever it does inside.
-class LinearSolver {
- public:
-  virtual ~LinearSolver() = default;
-  // Goes on until it has ended or the time is over; at most until it has made so many steps.
-  virtual void advance(std::chrono::steady_clock::time_point until, int threads, std::int64_t most_steps) = 0;
-  virtual LinearEnding ending() const = 0;
-  virtual LinearStanding standing() const = 0;
-  virtual std::span<const double> w() const = 0;
-  virtual double b() const = 0;
-  // Whether the pulls that w implies are as good a proof as `beta`.
-  virtual bool is_implied() const = 0;
-  // The pulls whose dual value `standing` tells: within their bounds, and of sum 0 where the intercept is free.
-  virtual std::vector<double> beta() const = 0;
-  // Rows whose best pull so far lies strictly within its bounds.
-  virtual std::int64_t n_free() const = 0;
-  // Begins anew from where it is, with all costs multiplied.
-  virtual void rescale(double factor) = 0;
-};
-
-// A matrix of the columns; or of the free rows, where they are few enough; or none, for conjugate gradients.
-enum class NewtonHessian { columns, rows, none };
-
-// Free rows up to which their matrix is made: 72 MB, and from 36 on for their products. Above, conjugate gradients.
-constexpr std::int64_t kMostFreeRows = 3000;
-
 struct NewtonSettings {
   double tol = 1e-4;  // of the relative gap
   NewtonHessian hessian = NewtonHessian::columns;
-  bool may_sample = true;  // whether some rows may go ahead of the others
+  bool may_sample = true;  // whether a sample of the rows may be solved first
   double violation = 0;    // of the KKT conditions, asked for beside the gap; 0 asks for none
 };
 

@@ -62,7 +62,7 @@ MARGROVE_INLINE void judge_block_body(const Loss& loss, const BlockView& block, 
   }
   // Bytes may be anything's, so the compiler must be told that they are nobody else's.
   const double *target = block.target, *cost = block.cost, *pulls = block.beta, factor = block.factor;
-  std::uint8_t* __restrict is_free = block.is_free;
+  std::uint8_t* MARGROVE_RESTRICT is_free = block.is_free;
   const std::int64_t count = block.count;
   std::int64_t n_free = 0;
   for (std::int64_t k = 0; k < count; ++k) {

@@ -116,7 +116,7 @@ bool LinearSet::is_foreseen_as_slow(const Group& group) const {
     for (const Machine* machine : group.machines) most = std::max(most, machine->rungs[rung].standing.steps);
     return static_cast<double>(most);
   };
-  const auto patience = static_cast<double>(patience_of(group));
+  const double patience = patience_of(group);
   double expected = 0, of_rung = passes(reached - 1);
   if (of_rung < kNoticeable * patience) return false;
   const double growth = of_rung / passes(reached - 2);

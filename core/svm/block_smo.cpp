@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "index.hpp"
 #include "parallel.hpp"
 #include "svm/pair_steps.hpp"
 
@@ -34,20 +35,20 @@ BlockSmo<T>::BlockSmo(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<RowSt
       dual_(std::move(dual)),
       settings_(settings),
       n_(gram_->size()),
-      m_(static_cast<std::int64_t>(dual_.y.size())),
+      m_(length(dual_.y)),
       size_(working_set_for(m_, settings.working_set)),
       groups_(dual_.by_sign ? 2 : 1),
       v_(std::move(v)),
-      moved_(static_cast<std::size_t>(n_), 0.0),
-      flags_(static_cast<std::size_t>(m_)),
+      moved_(n_, 0.0),
+      flags_(m_),
       width_((size_ + kPadding - 1) / kPadding * kPadding),
-      member_(static_cast<std::size_t>(width_), -1),
-      entered_(static_cast<std::size_t>(width_), 0),
+      member_(width_, -1),
+      entered_(width_, 0),
       stride_((width_ + 15) / 16 * 16 + 16),  // not a power of two: columns would fight for the same cache lines
-      before_(static_cast<std::size_t>(width_)) {
-  block_.resize(static_cast<std::size_t>(width_ * stride_));
+      before_(width_) {
+  block_.resize(width_ * stride_);
   for (std::size_t t = 0; t < v_.size(); ++t) mark(t);
-  for (const double own : gram_->diagonal()) largest_diagonal_ = std::max(largest_diagonal_, std::fabs(own));
+  largest_diagonal_ = largest_absolute(gram_->diagonal());
 }
 
 template <class T>
@@ -71,7 +72,7 @@ void BlockSmo<T>::mark(std::size_t t) {
 
 template <class T>
 double BlockSmo<T>::unit() const {
-  return dual_.hulls ? std::max(objective(), settings_.hulls_meet * largest_diagonal_ / 2) : 1.0;
+  return dual_.hulls ? std::max(objective(), settings_.least_objective(largest_diagonal_)) : 1.0;
 }
 
 template <class T>
@@ -91,7 +92,7 @@ std::vector<double> BlockSmo<T>::alpha() const {
   std::vector<double> alpha = dual_.alpha;
   if (pending_.is_open)  // a round that is not finished has not happened
     for (std::size_t k = 0; k < member_.size(); ++k)
-      if (member_[k] >= 0) alpha[static_cast<std::size_t>(member_[k])] = before_[k];
+      if (member_[k] >= 0) alpha[member_[k]] = before_[k];
   return alpha;
 }
 
@@ -105,24 +106,24 @@ double BlockSmo<T>::objective() const {
 // Two variables of one point (regression) move the same kernel row: their changes add up.
 template <class T>
 void BlockSmo<T>::open_pending() {
-  std::vector<std::int64_t> place(static_cast<std::size_t>(n_), -1);
+  std::vector<std::int64_t> place(n_, -1);
   pending_.points.clear();
   pending_.change.clear();
   for (std::size_t k = 0; k < member_.size(); ++k) {
     if (member_[k] < 0) continue;
-    const auto t = static_cast<std::size_t>(member_[k]);
+    const std::size_t t = member_[k];
     const double moved = dual_.y[t] * (dual_.alpha[t] - before_[k]);
     if (moved == 0) continue;
-    std::int64_t& mine = place[static_cast<std::size_t>(dual_.point[t])];
+    std::int64_t& mine = place[dual_.point[t]];
     if (mine < 0) {
-      mine = static_cast<std::int64_t>(pending_.points.size());
+      mine = length(pending_.points);
       pending_.points.push_back(dual_.point[t]);
       pending_.change.push_back(0);
     }
-    pending_.change[static_cast<std::size_t>(mine)] += moved;
-    moved_[static_cast<std::size_t>(dual_.point[t])] += std::fabs(moved);
+    pending_.change[mine] += moved;
+    moved_[dual_.point[t]] += std::fabs(moved);
   }
-  pending_.sums.assign(static_cast<std::size_t>(n_), 0.0);
+  pending_.sums.assign(n_, 0.0);
   pending_.done = 0;
   pending_.is_open = true;
 
@@ -145,8 +146,8 @@ void BlockSmo<T>::open_pending() {
   }
   if (!kept.empty())
     parallel_for((n_ + kStretch - 1) / kStretch, settings_.threads, [&](std::int64_t s) {
-      add_rows(kept.data(), change.data(), static_cast<std::int64_t>(kept.size()), s * kStretch,
-               std::min(n_, (s + 1) * kStretch), pending_.sums.data());
+      add_rows(kept.data(), change.data(), length(kept), s * kStretch, std::min(n_, (s + 1) * kStretch),
+               pending_.sums.data());
     });
   pending_.points = std::move(absent);
   pending_.change = std::move(absent_change);
@@ -155,7 +156,7 @@ void BlockSmo<T>::open_pending() {
 template <class T>
 bool BlockSmo<T>::advance_pending(Clock::time_point until) {
   std::vector<T*> rooms;
-  const auto batch = static_cast<std::size_t>(std::min(kBatch, rows_->capacity()));
+  const std::size_t batch = std::min(kBatch, rows_->capacity());
   while (pending_.done < pending_.points.size()) {
     if (pending_.done > 0 && Clock::now() >= until) return false;
     const std::size_t count = std::min<std::size_t>(batch, pending_.points.size() - pending_.done);
@@ -166,7 +167,7 @@ bool BlockSmo<T>::advance_pending(Clock::time_point until) {
     rows_computed_ += static_cast<std::int64_t>(count);
     pending_.done += count;
   }
-  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= pending_.sums[static_cast<std::size_t>(dual_.point[t])];
+  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= pending_.sums[dual_.point[t]];
   pending_.is_open = false;
   return true;
 }
@@ -177,18 +178,18 @@ bool BlockSmo<T>::advance_pending(Clock::time_point until) {
 // turns. Members keep their places, so that their kernel values with each other stay.
 template <class T>
 void BlockSmo<T>::choose_working_set(const Extremes& found) {
-  const auto size = static_cast<std::size_t>(size_);
-  std::vector<char> is_chosen(static_cast<std::size_t>(m_), 0);
+  const std::size_t size = size_;
+  std::vector<char> is_chosen(m_, 0);
   std::vector<std::size_t> last;  // places
   for (std::size_t k = 0; k < member_.size(); ++k)
     if (member_[k] >= 0) last.push_back(k);
-  const auto is_free = [&](std::size_t k) { return flags_[static_cast<std::size_t>(member_[k])] == 3; };
+  const auto is_free = [&](std::size_t k) { return flags_[member_[k]] == 3; };
   std::sort(last.begin(), last.end(), [&](std::size_t a, std::size_t b) {
     if (is_free(a) != is_free(b)) return is_free(a);
     return entered_[a] != entered_[b] ? entered_[a] > entered_[b] : a < b;
   });
   const std::size_t kept = std::min(last.size(), m_ <= size_ ? size : size / 2);
-  for (std::size_t k = 0; k < kept; ++k) is_chosen[static_cast<std::size_t>(member_[last[k]])] = 1;
+  for (std::size_t k = 0; k < kept; ++k) is_chosen[member_[last[k]]] = 1;
 
   // The violators: those that some member of the other side could be paired with. Each side has the same share of the
   // room, and what a side leaves goes to the others.
@@ -202,7 +203,7 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
     for (const bool from_up : {true, false}) {
       Side side{from_up, {}};
       for (std::int64_t t = 0; t < m_; ++t) {
-        const auto at = static_cast<std::size_t>(t);
+        const std::size_t at = t;
         if (is_chosen[at] || dual_.group_of(at) != g) continue;
         if (from_up ? is_up(at) && v_[at] > found.low[g] : is_low(at) && v_[at] < found.up[g])
           side.variables.push_back(t);
@@ -217,7 +218,7 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
     const std::size_t share = (room - fresh.size()) / (violators.size() - k);
     if (variables.size() > share) {
       const auto is_worse = [&](std::int64_t a, std::int64_t b) {
-        const double va = v_[static_cast<std::size_t>(a)], vb = v_[static_cast<std::size_t>(b)];
+        const double va = v_[a], vb = v_[b];
         return va != vb ? (from_up ? va > vb : va < vb) : scattered(a) < scattered(b);
       };
       std::nth_element(variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(share), variables.end(),
@@ -225,8 +226,8 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
       variables.resize(share);
     }
     for (const std::int64_t t : variables)
-      if (!is_chosen[static_cast<std::size_t>(t)]) {  // a free variable is on both sides
-        is_chosen[static_cast<std::size_t>(t)] = 1;
+      if (!is_chosen[t]) {  // a free variable is on both sides
+        is_chosen[t] = 1;
         fresh.push_back(t);
       }
   }
@@ -234,7 +235,7 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
   std::size_t spare = room - fresh.size();
   for (std::size_t k = kept; k < last.size(); ++k) {
     const std::int64_t t = member_[last[k]];
-    if (is_chosen[static_cast<std::size_t>(t)])  // it is a violator again: it keeps its place
+    if (is_chosen[t])  // it is a violator again: it keeps its place
       fresh.erase(std::find(fresh.begin(), fresh.end(), t));
     else if (spare > 0)
       --spare;
@@ -247,7 +248,7 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
     while (member_[place] >= 0) ++place;
     member_[place] = t;
     entered_[place] = rounds_;
-    places.push_back(static_cast<std::int64_t>(place));
+    places.push_back(place);
   }
   read_block(places);
 }
@@ -257,14 +258,14 @@ void BlockSmo<T>::make_rows(const std::vector<std::int64_t>& places) {
   std::vector<std::int64_t> wanted;
   std::vector<T*> rooms;
   for (const std::int64_t place : places) {
-    const std::int64_t i = dual_.point[static_cast<std::size_t>(member_[static_cast<std::size_t>(place)])];
+    const std::int64_t i = dual_.point[member_[place]];
     if (gram_->ready(i) || rows_->find(i)) continue;
     wanted.push_back(i);
     rooms.push_back(rows_->make(i));
   }
   if (wanted.empty()) return;
   gram_->rows(wanted, nullptr, rooms.data(), nullptr, settings_.threads);
-  rows_computed_ += static_cast<std::int64_t>(wanted.size());
+  rows_computed_ += length(wanted);
 }
 
 // Kernel values of the newcomers with all members; by symmetry also of all members with the newcomers.
@@ -275,12 +276,12 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
   if (is_small) make_rows(fresh);
   std::vector<std::int64_t> points(member_.size(), 0);  // a place without a member holds values that nobody reads
   for (std::size_t k = 0; k < member_.size(); ++k)
-    if (member_[k] >= 0) points[k] = dual_.point[static_cast<std::size_t>(member_[k])];
+    if (member_[k] >= 0) points[k] = dual_.point[member_[k]];
   const std::vector<std::int32_t> index(points.begin(), points.end());
   std::vector<std::int64_t> absent, absent_place, there;
   std::vector<const T*> rows;
   for (const std::int64_t place : fresh) {
-    const std::int64_t i = points[static_cast<std::size_t>(place)];
+    const std::int64_t i = points[place];
     const T* row = gram_->ready(i);
     if (!row && is_kept) row = rows_->peek(i);
     if (row) {
@@ -296,19 +297,17 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
   for (std::size_t r = 0; r < absent.size(); ++r)
     std::copy_n(made_.data() + static_cast<std::int64_t>(r) * width_, width_,
                 block_.data() + absent_place[r] * stride_);
-  parallel_for((static_cast<std::int64_t>(there.size()) + 31) / 32, settings_.threads, [&](std::int64_t piece) {
-    for (std::size_t r = static_cast<std::size_t>(piece) * 32;
-         r < std::min(there.size(), static_cast<std::size_t>(piece + 1) * 32); ++r)
+  parallel_for((length(there) + 31) / 32, settings_.threads, [&](std::int64_t piece) {
+    for (std::size_t r = piece * 32; r < std::min(there.size(), static_cast<std::size_t>(piece + 1) * 32); ++r)
       gather_row(rows[r], index.data(), width_, block_.data() + there[r] * stride_);
   });
   std::vector<char> is_fresh(member_.size(), 0);
-  for (const std::int64_t place : fresh) is_fresh[static_cast<std::size_t>(place)] = 1;
+  for (const std::int64_t place : fresh) is_fresh[place] = 1;
   std::vector<std::int64_t> old;
   for (std::size_t k = 0; k < member_.size(); ++k)
-    if (member_[k] >= 0 && !is_fresh[k]) old.push_back(static_cast<std::int64_t>(k));
-  parallel_for((static_cast<std::int64_t>(old.size()) + 63) / 64, settings_.threads, [&](std::int64_t piece) {
-    for (std::size_t c = static_cast<std::size_t>(piece) * 64;
-         c < std::min(old.size(), static_cast<std::size_t>(piece + 1) * 64); ++c) {
+    if (member_[k] >= 0 && !is_fresh[k]) old.push_back(k);
+  parallel_for((length(old) + 63) / 64, settings_.threads, [&](std::int64_t piece) {
+    for (std::size_t c = piece * 64; c < std::min(old.size(), static_cast<std::size_t>(piece + 1) * 64); ++c) {
       T* out = block_.data() + old[c] * stride_;
       const T* column = block_.data() + old[c];
       for (const std::int64_t place : fresh) out[place] = column[place * stride_];
@@ -320,7 +319,7 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
 // matter: v itself then follows α in double. Returns the steps made.
 template <class T>
 std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance) {
-  const auto width = static_cast<std::size_t>(width_);
+  const std::size_t width = width_;
   const double measure = largest_diagonal_ > 0 ? 1 / largest_diagonal_ : 1.0;
   std::vector<float> diagonal(width, 1.0f);
   std::vector<std::int8_t> y(width, 1);
@@ -342,18 +341,18 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
   }
   for (std::size_t k = 0; k < width; ++k)
     if (member_[k] >= 0) {
-      const auto t = static_cast<std::size_t>(member_[k]);
+      const std::size_t t = member_[k];
       y[k] = dual_.y[t];
       upper[k] = dual_.upper[t];
       alpha[k] = before_[k] = dual_.alpha[t];
-      own[k] = gram_->diagonal()[static_cast<std::size_t>(dual_.point[t])];
+      own[k] = gram_->diagonal()[dual_.point[t]];
       diagonal[k] = static_cast<float>(measure * own[k]);
       pairs.set(static_cast<std::int64_t>(k), v_[t] - middle[dual_.group_of(t)]);
     }
   const std::int64_t made = solve_pairs(pairs, tolerance, most_steps);
   for (std::size_t k = 0; k < width; ++k)
     if (member_[k] >= 0) {
-      const auto t = static_cast<std::size_t>(member_[k]);
+      const std::size_t t = member_[k];
       dual_.alpha[t] = alpha[k];
       mark(t);
     }
@@ -380,7 +379,7 @@ BlockEnding BlockSmo<T>::run(std::int64_t max_steps, Clock::time_point until) {
     const Extremes found = extremes();
     const double gap = found.gap();
     const double one = unit();
-    const bool have_met = dual_.hulls && 2 * objective() <= settings_.hulls_meet * largest_diagonal_;
+    const bool have_met = dual_.hulls && objective() <= settings_.least_objective(largest_diagonal_);
     if (gap <= settings_.tol * one || have_met) {
       ending_ = BlockEnding::converged;
       break;

@@ -37,6 +37,9 @@ struct DualSettings {
   std::int64_t working_set = 1024;
   int threads = 1;
   bool shrinking = true;
+
+  // ½‖w‖² that counts as nothing: the hulls meet. `largest` is the largest K(x, x).
+  double least_objective(double largest) const { return hulls_meet * largest / 2; }
 };
 
 // cornered: no step brings the violation any further down.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -34,6 +35,19 @@ struct Extremes {
   // The violation: -infinity where nothing can move.
   double gap() const { return std::max(up[0] - low[0], up[1] - low[1]); }
 };
+
+// Those of all variables.
+inline Extremes extremes_of(const Dual& dual, const std::vector<double>& v) {
+  Extremes found;
+  for (std::size_t t = 0; t < v.size(); ++t) found.include(dual.group_of(t), dual.is_up(t), dual.is_low(t), v[t]);
+  return found;
+}
+
+inline double largest_absolute(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double value : values) largest = std::max(largest, std::fabs(value));
+  return largest;
+}
 
 // ½ αᵀQα + pᵀα = ½ Σ α_t (p_t - y_t v_t)
 inline double objective_of(const Dual& dual, const std::vector<double>& alpha, const std::vector<double>& v) {

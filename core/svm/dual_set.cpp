@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "index.hpp"
 #include "parallel.hpp"
 
 namespace margrove {
@@ -35,7 +36,7 @@ struct DualSet::Machine {
     const std::size_t m = given.y.size();
     const auto original = [&](std::size_t t) {
       const std::int64_t i = given.point[t];
-      return first_equal.empty() ? i : first_equal[static_cast<std::size_t>(i)];
+      return first_equal.empty() ? i : first_equal[i];
     };
     rows.resize(m);
     for (std::size_t t = 0; t < m; ++t) rows[t] = original(t);
@@ -63,7 +64,7 @@ struct DualSet::Machine {
       } while (++to < m && is_same(order[from], order[to]));
       const std::size_t t = order[from];
       for (std::size_t k = from; k < to; ++k) {
-        stand[order[k]] = static_cast<std::int64_t>(merged.y.size());
+        stand[order[k]] = length(merged.y);
         part[order[k]] = to - from == 1      ? 1.0
                          : std::isinf(upper) ? (std::isinf(given.upper[order[k]]) ? 1.0 : 0.0)
                                              : given.upper[order[k]] / upper;
@@ -86,7 +87,7 @@ struct DualSet::Machine {
   std::vector<double> shared_out(const std::vector<double>& alpha) const {
     std::vector<double> shares(stand.size());
     for (std::size_t t = 0; t < stand.size(); ++t) {
-      const auto at = static_cast<std::size_t>(stand[t]);
+      const std::size_t at = stand[t];
       // A merged variable on its bound puts every one of its parts on its own.
       shares[t] = alpha[at] == merged.upper[at] ? given.upper[t] : std::min(part[t] * alpha[at], given.upper[t]);
     }
@@ -98,7 +99,7 @@ struct DualSet::Machine {
     MachineState state;
     state.alpha = shared_out(solver.alpha());
     state.v.resize(stand.size());
-    for (std::size_t t = 0; t < stand.size(); ++t) state.v[t] = solver.v()[static_cast<std::size_t>(stand[t])];
+    for (std::size_t t = 0; t < stand.size(); ++t) state.v[t] = solver.v()[stand[t]];
     state.is_v_known = solver.is_v_known();
     state.violation = solver.violation();
     state.objective = solver.objective();
@@ -119,7 +120,7 @@ struct DualSet::Machine {
     if (has_ended) return;
     given.upper = std::move(uppers[ended.size() - 1]);
     std::fill(merged.upper.begin(), merged.upper.end(), 0.0);
-    for (std::size_t t = 0; t < stand.size(); ++t) merged.upper[static_cast<std::size_t>(stand[t])] += given.upper[t];
+    for (std::size_t t = 0; t < stand.size(); ++t) merged.upper[stand[t]] += given.upper[t];
     solver.restart(merged.upper);
   }
 };
@@ -165,8 +166,7 @@ void DualSet::add(Dual dual, std::vector<std::vector<double>> uppers) {
 }
 
 void DualSet::gather_families() {
-  parallel_for(size(), settings_.threads,
-               [&](std::int64_t k) { machines_[static_cast<std::size_t>(k)]->merge(source_.first_equal); });
+  parallel_for(size(), settings_.threads, [&](std::int64_t k) { machines_[k]->merge(source_.first_equal); });
   std::map<std::vector<std::int64_t>, Family*> known;
   for (const std::unique_ptr<Machine>& machine : machines_) {
     Family*& family = known[machine->rows];
@@ -180,14 +180,13 @@ void DualSet::gather_families() {
   std::stable_sort(families_.begin(), families_.end(), [](const auto& a, const auto& b) {
     return a->machines[0]->rows.size() > b->machines[0]->rows.size();
   });
-  const std::int64_t side_by_side =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(families_.size()), 1, settings_.threads);
+  const std::int64_t side_by_side = std::clamp<std::int64_t>(length(families_), 1, settings_.threads);
   for (std::int64_t w = 0; w < side_by_side; ++w) {
     auto worker = std::make_unique<Worker>();
     worker->threads = std::max<int>(1, settings_.threads / static_cast<int>(side_by_side));
     std::int64_t most = 0, least = 0;
     for (const auto& family : families_) {
-      const auto n = static_cast<std::int64_t>(family->machines[0]->rows.size());
+      const auto n = length(family->machines[0]->rows);
       most = std::max(most, RowStore<double>::bytes_for(n, n));
       least = std::max(least, RowStore<double>::bytes_for(n, std::min(n, RowStore<double>::kLeastRows)));
     }
@@ -264,14 +263,11 @@ bool DualSet::run(std::int64_t max_steps, double seconds) {
 }
 
 std::int64_t DualSet::ended() const {
-  return std::accumulate(
-      machines_.begin(), machines_.end(), std::int64_t{0},
-      [](std::int64_t sum, const auto& machine) { return sum + static_cast<std::int64_t>(machine->ended.size()); });
+  return std::accumulate(machines_.begin(), machines_.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& machine) { return sum + length(machine->ended); });
 }
 
-std::int64_t DualSet::ended(std::int64_t machine) const {
-  return static_cast<std::int64_t>(machines_[static_cast<std::size_t>(machine)]->ended.size());
-}
+std::int64_t DualSet::ended(std::int64_t machine) const { return length(machines_[machine]->ended); }
 
 double DualSet::violation() const {
   double worst = 0;
@@ -281,8 +277,8 @@ double DualSet::violation() const {
 }
 
 MachineState DualSet::state(std::int64_t k, std::int64_t rung) {
-  Machine& machine = *machines_[static_cast<std::size_t>(k)];
-  if (static_cast<std::size_t>(rung) < machine.ended.size()) return machine.ended[static_cast<std::size_t>(rung)];
+  Machine& machine = *machines_[k];
+  if (static_cast<std::size_t>(rung) < machine.ended.size()) return machine.ended[rung];
   if (machine.single) {
     machine.single->settle();
     return machine.state_of(*machine.single);
@@ -307,7 +303,7 @@ MachineState DualSet::state(std::int64_t k, std::int64_t rung) {
 }
 
 std::vector<double> DualSet::alpha(std::int64_t k) const {
-  const Machine& machine = *machines_[static_cast<std::size_t>(k)];
+  const Machine& machine = *machines_[k];
   if (machine.has_ended) return machine.ended.back().alpha;
   if (machine.single) return machine.shared_out(machine.single->present_alpha());
   if (machine.twice) return machine.shared_out(machine.twice->present_alpha());

@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "index.hpp"
 #include "svm/dual_solver.hpp"
 
 namespace margrove {
@@ -42,7 +43,7 @@ class DualSet {
   // `dual.point` are rows of the points. All machines are added before the first run. `uppers` are the bounds of the
   // rungs after the first, whose bounds are the dual's own.
   void add(Dual dual, std::vector<std::vector<double>> uppers = {});
-  std::int64_t size() const { return static_cast<std::int64_t>(machines_.size()); }
+  std::int64_t size() const { return length(machines_); }
 
   // Goes on for `seconds`; returns whether every machine has ended or made its `max_steps`.
   bool run(std::int64_t max_steps, double seconds);

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "index.hpp"
+
 namespace margrove {
 namespace {
 
@@ -40,20 +42,20 @@ DualSolver<T>::DualSolver(std::shared_ptr<const Gram<T>> gram, std::shared_ptr<R
       dual_(std::move(dual)),
       settings_(settings),
       n_(gram_->size()),
-      m_(static_cast<std::int64_t>(dual_.y.size())),
-      v_(static_cast<std::size_t>(m_)),
-      known_beta_(static_cast<std::size_t>(n_), 0.0),
-      moved_(static_cast<std::size_t>(n_), 0.0) {
+      m_(length(dual_.y)),
+      v_(m_),
+      known_beta_(n_, 0.0),
+      moved_(n_, 0.0) {
   for (std::size_t t = 0; t < v_.size(); ++t) v_[t] = -dual_.y[t] * dual_.p[t];
-  for (const double own : gram_->diagonal()) largest_diagonal_ = std::max(largest_diagonal_, std::fabs(own));
-  std::vector<double> magnitude(static_cast<std::size_t>(n_));
-  for (std::int64_t i = 0; i < n_; ++i) magnitude[static_cast<std::size_t>(i)] = gram_->magnitude(i);
+  largest_diagonal_ = largest_absolute(gram_->diagonal());
+  std::vector<double> magnitude(n_);
+  for (std::int64_t i = 0; i < n_; ++i) magnitude[i] = gram_->magnitude(i);
   if (n_ > 0) {
     std::vector<double> ordered = magnitude;
     std::nth_element(ordered.begin(), ordered.begin() + n_ / 2, ordered.end());
-    const double limit = kFarOut * ordered[static_cast<std::size_t>(n_ / 2)];
+    const double limit = kFarOut * ordered[n_ / 2];
     for (std::int64_t i = 0; i < n_; ++i)
-      if (!(magnitude[static_cast<std::size_t>(i)] <= limit)) far_out_.push_back(i);
+      if (!(magnitude[i] <= limit)) far_out_.push_back(i);
   }
   is_whole_ = !can_shrink();
 }
@@ -81,7 +83,7 @@ void DualSolver<T>::restart(const std::vector<double>& upper) {
   if (last_block_ && (!is_whole_ || !can_shrink())) {  // what moves next moved last, and its kernel rows are there
     std::vector<double> bounds, alpha, v;
     for (const std::int64_t variable : active_variables_) {
-      const auto t = static_cast<std::size_t>(variable);
+      const std::size_t t = variable;
       bounds.push_back(dual_.upper[t]);
       alpha.push_back(dual_.alpha[t]);
       v.push_back(v_[t]);
@@ -92,7 +94,7 @@ void DualSolver<T>::restart(const std::vector<double>& upper) {
     block_->resume(std::move(bounds), std::move(alpha), std::move(v), is_whole_ ? settings_.tol : accuracy_);
   } else {
     active_.clear();
-    active_variables_.resize(static_cast<std::size_t>(m_));  // everything may violate, and its v is known
+    active_variables_.resize(m_);  // everything may violate, and its v is known
     std::iota(active_variables_.begin(), active_variables_.end(), 0);
     is_whole_ = !can_shrink();
   }
@@ -102,21 +104,14 @@ void DualSolver<T>::restart(const std::vector<double>& upper) {
 
 template <class T>
 double DualSolver<T>::unit() const {
-  return dual_.hulls ? std::max(objective(), settings_.hulls_meet * largest_diagonal_ / 2) : 1.0;
-}
-
-template <class T>
-Extremes DualSolver<T>::extremes() const {
-  Extremes found;
-  for (std::size_t t = 0; t < v_.size(); ++t) found.include(dual_.group_of(t), dual_.is_up(t), dual_.is_low(t), v_[t]);
-  return found;
+  return dual_.hulls ? std::max(objective(), settings_.least_objective(largest_diagonal_)) : 1.0;
 }
 
 template <class T>
 Extremes DualSolver<T>::extremes(const std::vector<std::int64_t>& variables) const {
   Extremes found;
   for (const std::int64_t variable : variables) {
-    const auto t = static_cast<std::size_t>(variable);
+    const std::size_t t = variable;
     found.include(dual_.group_of(t), dual_.is_up(t), dual_.is_low(t), v_[t]);
   }
   return found;
@@ -124,7 +119,7 @@ Extremes DualSolver<T>::extremes(const std::vector<std::int64_t>& variables) con
 
 template <class T>
 double DualSolver<T>::violation() const {
-  return is_v_known_ ? extremes().gap() / unit() : kInfinity;
+  return is_v_known_ ? extremes_of(dual_, v_).gap() / unit() : kInfinity;
 }
 
 template <class T>
@@ -137,16 +132,16 @@ std::vector<double> DualSolver<T>::present_alpha() const {
   std::vector<double> alpha = dual_.alpha;
   if (!block_) return alpha;
   const std::vector<double> active = block_->alpha();
-  for (std::size_t k = 0; k < active.size(); ++k) alpha[static_cast<std::size_t>(active_variables_[k])] = active[k];
+  for (std::size_t k = 0; k < active.size(); ++k) alpha[active_variables_[k]] = active[k];
   return alpha;
 }
 
 // y α, added up over the variables of each point.
 template <class T>
 std::vector<double> DualSolver<T>::beta() const {
-  std::vector<double> sums(static_cast<std::size_t>(n_), 0.0);
+  std::vector<double> sums(n_, 0.0);
   for (std::size_t t = 0; t < v_.size(); ++t)
-    if (dual_.alpha[t] != 0) sums[static_cast<std::size_t>(dual_.point[t])] += dual_.y[t] * dual_.alpha[t];
+    if (dual_.alpha[t] != 0) sums[dual_.point[t]] += dual_.y[t] * dual_.alpha[t];
   return sums;
 }
 
@@ -155,7 +150,7 @@ template <class T>
 void DualSolver<T>::note_changes(const std::vector<double>& before, const std::vector<double>& now, Pass& pass) {
   for (std::size_t i = 0; i < now.size(); ++i)
     if (now[i] != before[i]) {
-      pass.changed.push_back(static_cast<std::int64_t>(i));
+      pass.changed.push_back(i);
       pass.change.push_back(now[i] - before[i]);
     }
 }
@@ -164,7 +159,7 @@ void DualSolver<T>::note_changes(const std::vector<double>& before, const std::v
 
 template <class T>
 void DualSolver<T>::choose_active() {
-  std::vector<char> is_active(static_cast<std::size_t>(n_), is_whole_ ? 1 : 0);
+  std::vector<char> is_active(n_, is_whole_ ? 1 : 0);
   const bool is_first = phases_ == 0;
   if (!is_whole_) {
     // b of the last active set, and how far v lies from it in the mean. Without a last set everything may violate.
@@ -184,7 +179,7 @@ void DualSolver<T>::choose_active() {
       if (!can_violate) continue;
       // In the beginning everything violates: some of each sign are enough to begin with.
       if (is_first && !dual_.is_free(t) && scattered(seen[dual_.y[t] > 0]++) % kFirstShare != 0) continue;
-      is_active[static_cast<std::size_t>(dual_.point[t])] = 1;
+      is_active[dual_.point[t]] = 1;
     }
     const auto count = std::count(is_active.begin(), is_active.end(), 1);
     if (static_cast<double>(count) > kNearlyAll * static_cast<double>(n_) || phases_ >= kMostPhases) {
@@ -194,10 +189,10 @@ void DualSolver<T>::choose_active() {
   }
   active_.clear();
   for (std::int64_t i = 0; i < n_; ++i)
-    if (is_active[static_cast<std::size_t>(i)]) active_.push_back(i);
+    if (is_active[i]) active_.push_back(i);
   active_variables_.clear();
   for (std::int64_t t = 0; t < m_; ++t)
-    if (is_active[static_cast<std::size_t>(dual_.point[static_cast<std::size_t>(t)])]) active_variables_.push_back(t);
+    if (is_active[dual_.point[t]]) active_variables_.push_back(t);
 }
 
 template <class T>
@@ -208,25 +203,24 @@ void DualSolver<T>::open_phase() {
   accuracy_ *= phases_ == 0 ? kFirstAccuracy : kNextAccuracy;
   DualSettings settings = settings_;
   if (!is_whole_) settings.tol = std::max(kLastAccuracy * settings_.tol, accuracy_);
-  std::vector<std::int64_t> place(static_cast<std::size_t>(n_), -1);
-  for (std::size_t k = 0; k < active_.size(); ++k)
-    place[static_cast<std::size_t>(active_[k])] = static_cast<std::int64_t>(k);
+  std::vector<std::int64_t> place(n_, -1);
+  for (std::size_t k = 0; k < active_.size(); ++k) place[active_[k]] = static_cast<std::int64_t>(k);
   Dual part;
   part.by_sign = dual_.by_sign;
   part.hulls = dual_.hulls;
   std::vector<double> v;
   for (const std::int64_t variable : active_variables_) {
-    const auto t = static_cast<std::size_t>(variable);
+    const std::size_t t = variable;
     part.y.push_back(dual_.y[t]);
     part.p.push_back(dual_.p[t]);
     part.upper.push_back(dual_.upper[t]);
     part.alpha.push_back(dual_.alpha[t]);
-    part.point.push_back(place[static_cast<std::size_t>(dual_.point[t])]);
+    part.point.push_back(place[dual_.point[t]]);
     v.push_back(v_[t]);
   }
   std::shared_ptr<const Gram<T>> gram = gram_;
   std::shared_ptr<RowStore<T>> rows = shared_rows_;
-  if (static_cast<std::int64_t>(active_.size()) < n_) gram = gram_->part(active_);
+  if (length(active_) < n_) gram = gram_->part(active_);
   if (!rows && is_whole_) {
     if (!whole_rows_) whole_rows_ = make_rows_(*gram_);
     rows = whole_rows_;
@@ -240,9 +234,8 @@ void DualSolver<T>::open_phase() {
 template <class T>
 void DualSolver<T>::close_phase() {
   dual_.alpha = present_alpha();
-  for (std::size_t k = 0; k < active_variables_.size(); ++k)
-    v_[static_cast<std::size_t>(active_variables_[k])] = block_->v()[k];
-  for (std::size_t k = 0; k < active_.size(); ++k) moved_[static_cast<std::size_t>(active_[k])] += block_->moved()[k];
+  for (std::size_t k = 0; k < active_variables_.size(); ++k) v_[active_variables_[k]] = block_->v()[k];
+  for (std::size_t k = 0; k < active_.size(); ++k) moved_[active_[k]] += block_->moved()[k];
   steps_ += block_->steps();
   rounds_ += block_->rounds();
   rows_computed_ += block_->rows_computed();
@@ -257,10 +250,10 @@ void DualSolver<T>::open_pass() {
   pass_ = Pass{};
   note_changes(known_beta_, now, pass_);
   known_beta_ = std::move(now);
-  std::vector<char> is_active(static_cast<std::size_t>(n_), 0);
-  for (const std::int64_t i : active_) is_active[static_cast<std::size_t>(i)] = 1;
+  std::vector<char> is_active(n_, 0);
+  for (const std::int64_t i : active_) is_active[i] = 1;
   for (std::int64_t i = 0; i < n_; ++i)
-    if (!is_active[static_cast<std::size_t>(i)]) pass_.points.push_back(i);
+    if (!is_active[i]) pass_.points.push_back(i);
   pass_.sums.assign(pass_.points.size(), 0.0);
   pass_.is_open = !pass_.points.empty() && !pass_.changed.empty();
   is_v_known_ = !pass_.is_open;
@@ -269,7 +262,7 @@ void DualSolver<T>::open_pass() {
 template <class T>
 bool DualSolver<T>::advance(Pass& pass, Clock::time_point until) {
   const double each = std::max(1.0, static_cast<double>(pass.changed.size()) * (gram_->cost() + 16));
-  const auto batch = static_cast<std::size_t>(std::clamp(kPassWork / each, 512.0, 65536.0));
+  const std::size_t batch = std::clamp(kPassWork / each, 512.0, 65536.0);
   while (pass.done < pass.points.size()) {
     if (pass.done > 0 && Clock::now() >= until) return false;
     const std::size_t count = std::min(batch, pass.points.size() - pass.done);
@@ -285,9 +278,9 @@ bool DualSolver<T>::advance(Pass& pass, Clock::time_point until) {
 
 template <class T>
 void DualSolver<T>::take_in(Pass& pass) {
-  std::vector<double> sums(static_cast<std::size_t>(n_), 0.0);
-  for (std::size_t k = 0; k < pass.points.size(); ++k) sums[static_cast<std::size_t>(pass.points[k])] = pass.sums[k];
-  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= sums[static_cast<std::size_t>(dual_.point[t])];
+  std::vector<double> sums(n_, 0.0);
+  for (std::size_t k = 0; k < pass.points.size(); ++k) sums[pass.points[k]] = pass.sums[k];
+  for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= sums[dual_.point[t]];
   pass.is_open = false;
   is_v_known_ = true;
 }
@@ -298,12 +291,12 @@ void DualSolver<T>::take_in(Pass& pass) {
 // point whose kernel values are made of far larger numbers than most: the sample does not speak for it.
 template <class T>
 std::vector<std::int64_t> DualSolver<T>::points_to_check(double margin) const {
-  const Extremes found = extremes();
-  std::vector<char> is_wanted(static_cast<std::size_t>(n_), 0);
+  const Extremes found = extremes_of(dual_, v_);
+  std::vector<char> is_wanted(n_, 0);
   for (std::int64_t k = 0; k < std::min(n_, kSample); ++k)
     is_wanted[scattered(k + 1) % static_cast<std::uint64_t>(n_)] = 1;
-  for (const std::int64_t i : far_out_) is_wanted[static_cast<std::size_t>(i)] = 1;
-  for (const std::int64_t i : suspects_) is_wanted[static_cast<std::size_t>(i)] = 1;
+  for (const std::int64_t i : far_out_) is_wanted[i] = 1;
+  for (const std::int64_t i : suspects_) is_wanted[i] = 1;
   for (int g = 0; g < (dual_.by_sign ? 2 : 1); ++g)
     for (const bool from_up : {true, false}) {
       std::vector<std::size_t> side;
@@ -316,12 +309,12 @@ std::vector<std::int64_t> DualSolver<T>::points_to_check(double margin) const {
       std::nth_element(side.begin(), side.begin() + static_cast<std::ptrdiff_t>(few), side.end(), is_worse);
       for (std::size_t k = 0; k < side.size(); ++k) {
         const double off = from_up ? found.up[g] - v_[side[k]] : v_[side[k]] - found.low[g];
-        if (k < few || off <= margin) is_wanted[static_cast<std::size_t>(dual_.point[side[k]])] = 1;
+        if (k < few || off <= margin) is_wanted[dual_.point[side[k]]] = 1;
       }
     }
   std::vector<std::int64_t> points;
   for (std::int64_t i = 0; i < n_; ++i)
-    if (is_wanted[static_cast<std::size_t>(i)]) points.push_back(i);
+    if (is_wanted[i]) points.push_back(i);
   return points;
 }
 
@@ -342,7 +335,7 @@ bool DualSolver<T>::find_suspects() {
   std::vector<std::int64_t> movers;
   std::vector<double> moves;
   for (std::int64_t i = 0; i < n_; ++i) {
-    const double moved = moved_[static_cast<std::size_t>(i)];
+    const double moved = moved_[i];
     if (moved <= far || rounding_of(i) * moved <= telling) continue;
     movers.push_back(i);
     moves.push_back(moved);
@@ -350,15 +343,15 @@ bool DualSolver<T>::find_suspects() {
   if (movers.empty()) return true;
   const double work = static_cast<double>(movers.size()) * static_cast<double>(n_) * (gram_->cost() + 16);
   if (!gram_->is_nonnegative() || work > kSuspectWork) return false;
-  std::vector<std::int64_t> all(static_cast<std::size_t>(n_));
+  std::vector<std::int64_t> all(n_);
   std::iota(all.begin(), all.end(), 0);
-  std::vector<double> near(static_cast<std::size_t>(n_), 0.0);
+  std::vector<double> near(n_, 0.0);
   gram_->add_sums(movers, moves, all, near.data(), settings_.threads);
   // Of those only the ones that so large an error could make the worst of their side.
-  const Extremes found = extremes();
+  const Extremes found = extremes_of(dual_, v_);
   for (std::size_t t = 0; t < v_.size(); ++t) {
     const std::int64_t i = dual_.point[t];
-    const double off = rounding_of(i) * near[static_cast<std::size_t>(i)];
+    const double off = rounding_of(i) * near[i];
     const int g = dual_.group_of(t);
     if (off <= telling) continue;
     if ((dual_.is_up(t) && !(v_[t] + kErrorMargin * off <= found.up[g])) ||
@@ -371,10 +364,10 @@ bool DualSolver<T>::find_suspects() {
 template <class T>
 void DualSolver<T>::open_check(bool is_full) {
   check_ = Pass{};
-  note_changes(std::vector<double>(static_cast<std::size_t>(n_), 0.0), beta(), check_);
+  note_changes(std::vector<double>(n_, 0.0), beta(), check_);
   is_check_full_ = is_full || n_ <= kCheckAll || !find_suspects();
   if (is_check_full_) {
-    check_.points.resize(static_cast<std::size_t>(n_));
+    check_.points.resize(n_);
     std::iota(check_.points.begin(), check_.points.end(), 0);
   } else {
     check_.points = points_to_check(kErrorMargin * check_error_);
@@ -386,14 +379,13 @@ void DualSolver<T>::open_check(bool is_full) {
 template <class T>
 void DualSolver<T>::conclude_check() {
   check_.is_open = false;
-  std::vector<std::int64_t> place(static_cast<std::size_t>(n_), -1);
-  for (std::size_t k = 0; k < check_.points.size(); ++k)
-    place[static_cast<std::size_t>(check_.points[k])] = static_cast<std::int64_t>(k);
+  std::vector<std::int64_t> place(n_, -1);
+  for (std::size_t k = 0; k < check_.points.size(); ++k) place[check_.points[k]] = static_cast<std::int64_t>(k);
   double error = 0;
   for (std::size_t t = 0; t < v_.size(); ++t) {
-    const std::int64_t k = place[static_cast<std::size_t>(dual_.point[t])];
+    const std::int64_t k = place[dual_.point[t]];
     if (k < 0) continue;
-    const double exact = -dual_.y[t] * dual_.p[t] - check_.sums[static_cast<std::size_t>(k)];
+    const double exact = -dual_.y[t] * dual_.p[t] - check_.sums[k];
     error = std::max(error, std::fabs(exact - v_[t]));
     v_[t] = exact;
   }
@@ -401,12 +393,11 @@ void DualSolver<T>::conclude_check() {
   if (!is_check_full_) {
     check_error_ = std::max(check_error_, error);
     const std::vector<std::int64_t> wider = points_to_check(kErrorMargin * check_error_);
-    const bool is_covered = std::all_of(wider.begin(), wider.end(),
-                                        [&](std::int64_t i) { return place[static_cast<std::size_t>(i)] >= 0; });
+    const bool is_covered = std::all_of(wider.begin(), wider.end(), [&](std::int64_t i) { return place[i] >= 0; });
     if (worst <= settings_.tol && is_covered)
       ending_ = Ending::converged;
     else
-      open_check(worst > settings_.tol || static_cast<std::int64_t>(wider.size()) > n_ / 4);
+      open_check(worst > settings_.tol || length(wider) > n_ / 4);
     return;
   }
   check_error_ = 0;  // v is exact again
@@ -429,8 +420,7 @@ Ending DualSolver<T>::run(std::int64_t max_steps, Clock::time_point until) {
   if (!started_) {
     started_ = true;
     open_pass();
-    for (std::size_t k = 0; k < pass_.changed.size(); ++k)
-      moved_[static_cast<std::size_t>(pass_.changed[k])] += std::fabs(pass_.change[k]);
+    for (std::size_t k = 0; k < pass_.changed.size(); ++k) moved_[pass_.changed[k]] += std::fabs(pass_.change[k]);
   }
   // Each turn does one piece of work. A v that is not finite ends the solve: comparisons with NaN are false, and the
   // loop would never end.
@@ -456,7 +446,7 @@ Ending DualSolver<T>::run(std::int64_t max_steps, Clock::time_point until) {
       close_phase();
       continue;
     }
-    const bool have_met = dual_.hulls && 2 * objective() <= settings_.hulls_meet * largest_diagonal_;
+    const bool have_met = dual_.hulls && objective() <= settings_.least_objective(largest_diagonal_);
     if (have_met) {
       ending_ = Ending::converged;
     } else if (violation() <= settings_.tol) {

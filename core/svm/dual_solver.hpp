@@ -61,7 +61,6 @@ class DualSolver {
 
   bool can_shrink() const;
   double unit() const;
-  Extremes extremes() const;
   Extremes extremes(const std::vector<std::int64_t>& variables) const;
   std::vector<double> beta() const;
   static void note_changes(const std::vector<double>& before, const std::vector<double>& now, Pass& pass);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "index.hpp"
 #include "svm/search.hpp"
 #include "svm/tile_smo.hpp"
 
@@ -29,19 +30,19 @@ class LadderSolver {
     dual.point.clear();
     chosen_.clear();
     for (std::size_t t = 0; t < ladder.y.size(); ++t) {
-      const double mine = weight[static_cast<std::size_t>(ladder.point[t])];
+      const double mine = weight[ladder.point[t]];
       if (!(mine > 0)) continue;
       dual.y.push_back(ladder.y[t]);
       dual.p.push_back(ladder.p[t] + shift);
       dual.point.push_back(ladder.point[t]);
-      chosen_.push_back(static_cast<std::int32_t>(t));
+      chosen_.push_back(t);
       weight_.push_back(mine);
       state_.v.push_back(-ladder.y[t] * dual.p.back());
     }
     for (auto* values : {&dual.upper, &dual.alpha, &upper_}) values->assign(weight_.size(), 0.0);
     C_ = 0;
     block_.reset();
-    is_small_ = static_cast<std::int64_t>(weight_.size()) <= kTile;
+    is_small_ = length(weight_) <= kTile;
     if (!is_small_) return;
     if (all)
       tile_.open(*all, chosen_);
@@ -96,7 +97,7 @@ class LadderSolver {
     for (std::size_t t = 0; t < weight_.size(); ++t) upper_[t] = C * weight_[t];
     on_ray(dual, state_.v, upper_, ray);
     dual.upper = upper_;
-    if (is_first && static_cast<std::int64_t>(weight_.size()) <= kManySteps) start_on_bounds();
+    if (is_first && length(weight_) <= kManySteps) start_on_bounds();
     if (is_small_) {
       small_.begin(settings_.tol);
     } else {

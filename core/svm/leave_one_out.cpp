@@ -35,7 +35,7 @@ LeaveOneOut<T>::LeaveOneOut(std::shared_ptr<const Gram<T>> gram, Dual dual, doub
   smo.add_products(beta, sums);
   for (std::size_t t = 0; t < beta.size(); ++t) {
     whole_.v.push_back(-known.y[t] * known.p[t] - sums[t]);
-    if (known.alpha[t] > 0) carriers_.push_back(static_cast<std::int64_t>(t));
+    if (known.alpha[t] > 0) carriers_.push_back(t);
   }
   values_.assign(carriers_.size(), std::numeric_limits<double>::quiet_NaN());
   is_converged_.assign(carriers_.size(), 0);
@@ -51,7 +51,7 @@ LeaveOneOut<T>::~LeaveOneOut() = default;
 
 template <class T>
 bool LeaveOneOut<T>::advance(Worker& worker, Clock::time_point until) {
-  const auto t = static_cast<std::size_t>(carriers_[worker.at]);
+  const std::size_t t = carriers_[worker.at];
   if (!worker.is_busy) {
     worker.state = whole_;
     worker.smo.push_out(worker.state, static_cast<std::int64_t>(t));

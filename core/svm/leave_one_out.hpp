@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "index.hpp"
 #include "svm/tile_smo.hpp"
 
 namespace margrove {
@@ -26,7 +27,7 @@ class LeaveOneOut {
 
   // Goes on for `seconds`; returns whether it is done.
   bool run(double seconds);
-  std::int64_t size() const { return static_cast<std::int64_t>(carriers_.size()); }
+  std::int64_t size() const { return length(carriers_); }
   std::int64_t done() const { return done_.load(); }
   const std::vector<std::int64_t>& carriers() const { return carriers_; }  // variables
   const std::vector<double>& values() const { return values_; }            // f of each without it; NaN until it is done

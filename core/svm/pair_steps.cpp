@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-// Vectors pass between functions that are always inlined: no calling convention is at stake.
-#pragma GCC diagnostic ignored "-Wpsabi"
+#include "simd.hpp"
 
 namespace margrove {
 namespace {
@@ -22,52 +20,31 @@ struct Vectors;
 template <>
 struct Vectors<double> {
   static constexpr int kLanes = 8;
-  typedef double Values __attribute__((vector_size(64)));
-  typedef std::int64_t Places __attribute__((vector_size(64)));
-  typedef float Scores __attribute__((vector_size(32)));
-  typedef std::int32_t ScorePlaces __attribute__((vector_size(32)));
+  using Values = Simd<double, kLanes>;
+  using Places = Simd<std::int64_t, kLanes>;
+  using Scores = Simd<float, kLanes>;
+  using ScorePlaces = Simd<std::int32_t, kLanes>;
 };
 template <>
 struct Vectors<float> {
   static constexpr int kLanes = 16;
-  typedef float Values __attribute__((vector_size(64)));
-  typedef std::int32_t Places __attribute__((vector_size(64)));
-  typedef Values Scores;
-  typedef Places ScorePlaces;
+  using Values = Simd<float, kLanes>;
+  using Places = Simd<std::int32_t, kLanes>;
+  using Scores = Values;
+  using ScorePlaces = Places;
 };
 
 // 0, 1, 2, …
 template <class P>
 MARGROVE_INLINE P first_places() {
-  if constexpr (sizeof(P) / sizeof(P{}[0]) == 8)
+  if constexpr (kLanesOf<P> == 8)
     return P{0, 1, 2, 3, 4, 5, 6, 7};
   else
     return P{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 }
 
-template <class W, class T>
-MARGROVE_INLINE W load(const T* from) {
-  W values;
-  std::memcpy(&values, from, sizeof values);
-  return values;
-}
-template <class W, class T>
-MARGROVE_INLINE void store(T* to, const W& values) {
-  std::memcpy(to, &values, sizeof values);
-}
-
 // Each lane against the one `apart` from it; of equals the first member wins, so that the answer does not depend on the
 // width of vectors. In the end every lane holds the best. Without a branch: none of these could be foreseen.
-template <int apart, class W>
-MARGROVE_INLINE W turned(const W& values) {
-  if constexpr (sizeof(W) / sizeof(values[0]) == 8)
-    return __builtin_shufflevector(values, values, 0 ^ apart, 1 ^ apart, 2 ^ apart, 3 ^ apart, 4 ^ apart, 5 ^ apart,
-                                   6 ^ apart, 7 ^ apart);
-  else
-    return __builtin_shufflevector(values, values, 0 ^ apart, 1 ^ apart, 2 ^ apart, 3 ^ apart, 4 ^ apart, 5 ^ apart,
-                                   6 ^ apart, 7 ^ apart, 8 ^ apart, 9 ^ apart, 10 ^ apart, 11 ^ apart, 12 ^ apart,
-                                   13 ^ apart, 14 ^ apart, 15 ^ apart);
-}
 template <class W, class P>
 MARGROVE_INLINE void keep_better(W& best, P& where, const W& other, const P& there) {
   // One comparison to a choice: several in one expression are taken apart lane by lane (GCC 12).
@@ -78,21 +55,17 @@ MARGROVE_INLINE void keep_better(W& best, P& where, const W& other, const P& the
 }
 template <class W, class P>
 MARGROVE_INLINE void keep_best(W& best, P& where) {
-  if constexpr (sizeof(W) / sizeof(best[0]) == 16) keep_better(best, where, turned<8>(best), turned<8>(where));
+  if constexpr (kLanesOf<W> == 16) keep_better(best, where, turned<8>(best), turned<8>(where));
   keep_better(best, where, turned<4>(best), turned<4>(where));
   keep_better(best, where, turned<2>(best), turned<2>(where));
   keep_better(best, where, turned<1>(best), turned<1>(where));
 }
 template <class W>
-MARGROVE_INLINE W lesser(const W& a, const W& b) {
-  return b < a ? b : a;
-}
-template <class W>
 MARGROVE_INLINE W least_of_all(W least) {
-  if constexpr (sizeof(W) / sizeof(least[0]) == 16) least = lesser(least, turned<8>(least));
-  least = lesser(least, turned<4>(least));
-  least = lesser(least, turned<2>(least));
-  return lesser(least, turned<1>(least));
+  if constexpr (kLanesOf<W> == 16) least = smaller(turned<8>(least), least);
+  least = smaller(turned<4>(least), least);
+  least = smaller(turned<2>(least), least);
+  return smaller(turned<1>(least), least);
 }
 
 template <class T>
@@ -123,7 +96,7 @@ MARGROVE_INLINE T least_low(const WorkingBlock<T>& block) {
   using Set = Vectors<T>;
   typename Set::Values least = typename Set::Values{} + static_cast<T>(kInfinity);
   for (std::int64_t t = 0; t < block.size; t += Set::kLanes)
-    least = lesser(least, load<typename Set::Values>(block.low + t));
+    least = smaller(load<typename Set::Values>(block.low + t), least);
   return least_of_all(least)[0];
 }
 
@@ -137,7 +110,7 @@ MARGROVE_INLINE std::int64_t best_partner(const WorkingBlock<T>& block, const T*
   using Values = typename Set::Values;
   using Scores = typename Set::Scores;
   const float own = block.diagonal[i];
-  const T fall_unit = static_cast<T>(is_plain ? 1.0 : block.fall_unit), twice = static_cast<T>(2 * block.unit);
+  const T fall_unit = is_plain ? 1.0 : block.fall_unit, twice = static_cast<T>(2 * block.unit);
   // Two chains: one would wait for its own comparisons.
   Scores best[2] = {}, under[2] = {Scores{} + 1, Scores{} + 1};
   typename Set::ScorePlaces where[2] = {typename Set::ScorePlaces{} - 1, typename Set::ScorePlaces{} - 1},
@@ -146,10 +119,10 @@ MARGROVE_INLINE std::int64_t best_partner(const WorkingBlock<T>& block, const T*
     for (int chain = 0; chain < 2; ++chain, place += Set::kLanes) {
       const std::int64_t at = t + chain * Set::kLanes;
       const Values low = load<Values>(block.low + at);
-      const Scores fall = __builtin_convertvector((v_i - low) * fall_unit, Scores);  // -inf outside I_low
+      const Scores fall = converted<Scores>((v_i - low) * fall_unit);  // -inf outside I_low
       const Scores positive = fall > 0 ? fall : Scores{};
       const Scores square = positive * positive;
-      const Scores both = __builtin_convertvector(load<Values>(row + at) * twice, Scores);
+      const Scores both = converted<Scores>(load<Values>(row + at) * twice);
       Scores curve = is_plain ? 2 * own - both : own + load<Scores>(block.diagonal + at) - both;
       curve = curve > 1e-12f ? curve : Scores{} + 1e-12f;
       const Scores ours = square * under[chain], theirs = best[chain] * curve;
@@ -203,7 +176,7 @@ MARGROVE_INLINE std::int64_t solve_pairs_body(PairProblem<T>& problem, double to
   for (std::int64_t g = 0; g < problem.groups; ++g) {
     WorkingBlock<T>& block = problem.blocks[g];
     top[g] = worst_up(block);
-    const double gap = static_cast<double>(top[g].value - least_low(block));
+    const double gap = top[g].value - least_low(block);
     block.fall_unit = gap > 0 && gap < kInfinity ? 1 / gap : 1.0;
     is_plain = is_plain && gap < kLargeFall;
     for (std::int64_t k = 0; k < block.size; ++k) is_plain &= block.diagonal[k] == block.diagonal[0];

@@ -17,7 +17,7 @@ namespace margrove {
 class Arena {
  public:
   explicit Arena(std::int64_t bytes)
-      : bytes_(std::max<std::int64_t>(bytes, 0)), memory_(new std::byte[static_cast<std::size_t>(bytes_) + kAlign]) {
+      : bytes_(std::max<std::int64_t>(bytes, 0)), memory_(new std::byte[bytes_ + kAlign]) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
     start_ = memory_.get() + (kAlign - address % kAlign) % kAlign;
   }
@@ -43,11 +43,11 @@ class RowStore {
         stride_((n + kPad - 1) / kPad * kPad),
         capacity_(std::min(n, arena_->size() / bytes_per_row())),
         room_(is_dear ? capacity_ : std::min(capacity_, std::max(kStart, arena_->touched()) / bytes_per_row())),
-        slot_of_(static_cast<std::size_t>(n), -1),
-        was_made_(static_cast<std::size_t>(n), 0),
-        row_in_(static_cast<std::size_t>(capacity_), -1),
-        older_(static_cast<std::size_t>(capacity_), -1),
-        newer_(static_cast<std::size_t>(capacity_), -1) {
+        slot_of_(n, -1),
+        was_made_(n, 0),
+        row_in_(capacity_, -1),
+        older_(capacity_, -1),
+        newer_(capacity_, -1) {
     room_ = std::clamp<std::int64_t>(room_, std::min<std::int64_t>(capacity_, kLeastRows), capacity_);
   }
   static std::int64_t bytes_for(std::int64_t n, std::int64_t rows) {
@@ -60,31 +60,31 @@ class RowStore {
 
   // The row, if it is kept; it counts as used.
   const T* find(std::int64_t i) {
-    const std::int64_t slot = slot_of_[static_cast<std::size_t>(i)];
+    const std::int64_t slot = slot_of_[i];
     if (slot < 0) return nullptr;
     unlink(slot);
     make_newest(slot);
     return at(slot);
   }
   const T* peek(std::int64_t i) const {
-    const std::int64_t slot = slot_of_[static_cast<std::size_t>(i)];
+    const std::int64_t slot = slot_of_[i];
     return slot < 0 ? nullptr : at(slot);
   }
   // Room for a row that is not kept; the caller fills it.
   T* make(std::int64_t i) {
-    if (was_made_[static_cast<std::size_t>(i)]) room_ = std::min(capacity_, room_ + kGrowth);
-    was_made_[static_cast<std::size_t>(i)] = 1;
+    if (was_made_[i]) room_ = std::min(capacity_, room_ + kGrowth);
+    was_made_[i] = 1;
     std::int64_t slot;
     if (filled_ < room_) {
       slot = filled_++;
       arena_->note_touched(filled_ * bytes_per_row());
     } else {
       slot = oldest_;
-      slot_of_[static_cast<std::size_t>(row_in_[static_cast<std::size_t>(slot)])] = -1;
+      slot_of_[row_in_[slot]] = -1;
       unlink(slot);
     }
-    row_in_[static_cast<std::size_t>(slot)] = i;
-    slot_of_[static_cast<std::size_t>(i)] = slot;
+    row_in_[slot] = i;
+    slot_of_[i] = slot;
     make_newest(slot);
     return at(slot);
   }
@@ -95,14 +95,14 @@ class RowStore {
   T* at(std::int64_t slot) const { return reinterpret_cast<T*>(arena_->data()) + slot * stride_; }
 
   void unlink(std::int64_t slot) {
-    const std::int64_t before = older_[static_cast<std::size_t>(slot)], after = newer_[static_cast<std::size_t>(slot)];
-    (before < 0 ? oldest_ : newer_[static_cast<std::size_t>(before)]) = after;
-    (after < 0 ? newest_ : older_[static_cast<std::size_t>(after)]) = before;
+    const std::int64_t before = older_[slot], after = newer_[slot];
+    (before < 0 ? oldest_ : newer_[before]) = after;
+    (after < 0 ? newest_ : older_[after]) = before;
   }
   void make_newest(std::int64_t slot) {
-    older_[static_cast<std::size_t>(slot)] = newest_;
-    newer_[static_cast<std::size_t>(slot)] = -1;
-    (newest_ < 0 ? oldest_ : newer_[static_cast<std::size_t>(newest_)]) = slot;
+    older_[slot] = newest_;
+    newer_[slot] = -1;
+    (newest_ < 0 ? oldest_ : newer_[newest_]) = slot;
     newest_ = slot;
   }
 

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <thread>
 
+#include "index.hpp"
 #include "kernel/fast_exp.hpp"
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "svm/ladder_solver.hpp"
-
-#pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace margrove {
 namespace {
@@ -25,8 +25,8 @@ constexpr std::int64_t kHeldLanes = 16;        // rows held out, likewise
 template <class T>
 MARGROVE_INLINE void multiply_out_body(const T* const* rows, const T* weight, std::int64_t n_rows, std::int64_t count,
                                        T* out, std::int64_t stride) {
-  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
-  typedef T Values __attribute__((vector_size(64)));
+  constexpr std::int64_t kLine = kCacheLine / sizeof(T);
+  using Values = Simd<T, kLine>;
   for (std::int64_t h = 0; h < count; h += kLine) {
     const std::size_t bytes = sizeof(T) * static_cast<std::size_t>(std::min(kLine, count - h));
     Values sum[kColumns] = {};
@@ -35,11 +35,11 @@ MARGROVE_INLINE void multiply_out_body(const T* const* rows, const T* weight, st
       if (bytes == sizeof row)
         std::memcpy(&row, rows[r] + h, sizeof row);
       else
-        std::memcpy(&row, rows[r] + h, bytes);      // the last ones
-      __builtin_prefetch(rows[r] + h + 4 * kLine);  // the next columns of so many rows no hardware foresees
+        std::memcpy(&row, rows[r] + h, bytes);  // the last ones
+      prefetch(rows[r] + h + 4 * kLine);        // the next columns of so many rows no hardware foresees
       for (std::int64_t c = 0; c < kColumns; ++c) sum[c] += weight[r * kColumns + c] * row;
     }
-    for (std::int64_t c = 0; c < kColumns; ++c) std::memcpy(out + c * stride + h, &sum[c], sizeof sum[c]);
+    for (std::int64_t c = 0; c < kColumns; ++c) store(out + c * stride + h, sum[c]);
   }
 }
 #define MARGROVE_MULTIPLY_OUT(T)                                                                    \
@@ -55,7 +55,7 @@ MARGROVE_MULTIPLY_OUT(double)
 #define MARGROVE_FINISH_DISTANCES(T)                                                                    \
   MARGROVE_CLONES void finish_distances(const T* products, const double* squared, double mine, T gamma, \
                                         std::int64_t count, T* out) {                                   \
-    const T own = static_cast<T>(mine);                                                                 \
+    const T own = mine;                                                                                 \
     _Pragma("omp simd") for (std::int64_t j = 0; j < count; ++j) {                                      \
       const T exponent = gamma * (2 * products[j] - (own + static_cast<T>(squared[j])));                \
       out[j] = exp_of_negative(exponent < 0 ? exponent : T(0));                                         \
@@ -75,19 +75,18 @@ class HeldOut {
     held_out_ = &held_out;
     find_runs(held_out, runs_);
     if (runs_.size() <= 1) return;
-    const std::size_t needed = static_cast<std::size_t>(gram_->size()) * held_out.size();
+    const std::size_t needed = gram_->size() * held_out.size();
     if (needed > room_) values_ = large_memory<T>(room_ = needed);
     n_copied_ = 0;
-    rows_.assign(static_cast<std::size_t>(gram_->size()), nullptr);
+    rows_.assign(gram_->size(), nullptr);
   }
   const T* row(std::int64_t i) {
     const T* given = gram_->ready(i);
     if (runs_.size() <= 1) return given + (held_out_->empty() ? 0 : held_out_->front());
-    const T*& known = rows_[static_cast<std::size_t>(i)];
+    const T*& known = rows_[i];
     if (known) return known;
     T* out = values_.get() + n_copied_++ * static_cast<std::int64_t>(held_out_->size());
-    for (const auto& [from, to] : runs_)
-      std::copy_n(given + (*held_out_)[static_cast<std::size_t>(from)], to - from, out + from);
+    for (const auto& [from, to] : runs_) std::copy_n(given + (*held_out_)[from], to - from, out + from);
     return known = out;
   }
 
@@ -149,13 +148,13 @@ struct Search<T>::Worker {
         weight.resize(rows.size() * kColumns, T{0});
       }
       const std::int64_t stride = (count + kHeldLanes - 1) / kHeldLanes * kHeldLanes;
-      out.resize(static_cast<std::size_t>(kColumns * stride));
-      multiply_all_out(rows.data(), weight.data(), static_cast<std::int64_t>(rows.size()), count, out.data(), stride);
+      out.resize(kColumns * stride);
+      multiply_all_out(rows.data(), weight.data(), length(rows), count, out.data(), stride);
       for (std::size_t c = 0; c < columns; ++c) {
         const std::size_t at = (first + c) * machines + machine;
         const double offset = result.cells[at].offset;
         const T* from = out.data() + static_cast<std::int64_t>(c) * stride;
-        double* to = result.values.data() + at * static_cast<std::size_t>(count);
+        double* to = result.values.data() + at * count;
         for (std::int64_t h = 0; h < count; ++h) to[h] = static_cast<double>(from[h]) + offset;
       }
     }
@@ -180,14 +179,13 @@ Search<T>::~Search() = default;
 
 template <class T>
 void Search<T>::add(SearchUnit unit) {
-  if (static_cast<std::int64_t>(matrices_.size()) <= unit.kernel)
-    matrices_.resize(static_cast<std::size_t>(unit.kernel) + 1);
+  if (length(matrices_) <= unit.kernel) matrices_.resize(static_cast<std::size_t>(unit.kernel) + 1);
   units_.push_back(std::move(unit));
 }
 
 template <class T>
 UnitResult Search<T>::take(std::int64_t unit) {
-  return std::move(results_[static_cast<std::size_t>(unit)]);
+  return std::move(results_[unit]);
 }
 
 template <class T>
@@ -202,7 +200,7 @@ LargeMemory<T> Search<T>::memory() {
 template <class T>
 std::shared_ptr<typename Search<T>::Matrix> Search<T>::matrix_of(std::int64_t kernel) {
   const std::lock_guard<std::mutex> held(matrices_lock_);
-  std::weak_ptr<Matrix>& known = matrices_[static_cast<std::size_t>(kernel)];
+  std::weak_ptr<Matrix>& known = matrices_[kernel];
   std::shared_ptr<Matrix> matrix = known.lock();
   if (!matrix) known = matrix = std::make_shared<Matrix>(this, kernel);
   return matrix;
@@ -211,14 +209,12 @@ std::shared_ptr<typename Search<T>::Matrix> Search<T>::matrix_of(std::int64_t ke
 // A Gaussian kernel of the products: cheap, and few variables may move, so that a row is made when it is asked for.
 template <class T>
 std::shared_ptr<const Gram<T>> Search<T>::gaussian(const Matrix& matrix) {
-  const auto gamma = static_cast<T>(gammas_[static_cast<std::size_t>(matrix.kernel)]);
+  const T gamma = gammas_[matrix.kernel];
   const auto make = [products = products_->whole, gamma](std::int64_t i, T* out) {
     const std::vector<double>& squared = products->diagonal();
-    finish_distances(products->ready(i), squared.data(), squared[static_cast<std::size_t>(i)], gamma, products->size(),
-                     out);
+    finish_distances(products->ready(i), squared.data(), squared[i], gamma, products->size(), out);
   };
-  return gram_on_demand(std::make_shared<RowsOnDemand<T>>(n_, matrix.values.get(), make),
-                        std::vector<double>(static_cast<std::size_t>(n_), 1.0));
+  return gram_on_demand(std::make_shared<RowsOnDemand<T>>(n_, matrix.values.get(), make), std::vector<double>(n_, 1.0));
 }
 
 // What a kernel's values come from: all of them, in batches of rows, and whoever needs them helps, or the means to make
@@ -269,8 +265,7 @@ void Search<T>::cut_into_jobs() {
     return runs.size() <= 1;
   };
   const bool is_joint =
-      std::all_of(ladders_.begin(), ladders_.end(),
-                  [](const Ladder& ladder) { return static_cast<std::int64_t>(ladder.y.size()) <= kJoint; }) &&
+      std::all_of(ladders_.begin(), ladders_.end(), [](const Ladder& ladder) { return length(ladder.y) <= kJoint; }) &&
       std::all_of(folds_.begin(), folds_.end(), is_together);
   const std::size_t machines = ladders_.size();
   const std::size_t piece = std::max<std::size_t>(1, is_joint ? (machines + kPieces - 1) / kPieces : machines);
@@ -295,7 +290,7 @@ void Search<T>::open_results(const Job& job) {
   for (std::size_t u = job.first_unit; u < job.last_unit; ++u) {
     const std::size_t cells = units_[u].C.size() * ladders_.size();
     if (results_[u].cells.size() == cells) continue;
-    results_[u].values.assign(cells * folds_[static_cast<std::size_t>(units_[u].fold)].held_out.size(), 0.0);
+    results_[u].values.assign(cells * folds_[units_[u].fold].held_out.size(), 0.0);
     results_[u].cells.assign(cells, {});
   }
 }
@@ -326,7 +321,7 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
     }
     for (; worker.unit < job.last_unit; ++worker.unit) {
       const SearchUnit& unit = units_[worker.unit];
-      const Fold& fold = folds_[static_cast<std::size_t>(unit.fold)];
+      const Fold& fold = folds_[unit.fold];
       UnitResult& result = results_[worker.unit];
       const std::size_t n_C = unit.C.size();
       LadderSolver<T>& solver = worker.solver;
@@ -346,8 +341,7 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
         result.cells[worker.C * ladders_.size() + worker.machine] = solver.cell();
         solved_.fetch_add(1);
       }
-      worker.multiply_out(solver.dual().point, n_C, static_cast<std::int64_t>(fold.held_out.size()), ladders_.size(),
-                          result);
+      worker.multiply_out(solver.dual().point, n_C, length(fold.held_out), ladders_.size(), result);
       worker.is_unit_open = false;
     }
     worker.is_machine_open = false;

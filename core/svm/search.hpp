@@ -22,6 +22,7 @@
 #include <mutex>
 #include <vector>
 
+#include "index.hpp"
 #include "large_memory.hpp"
 #include "svm/block_smo.hpp"
 
@@ -69,12 +70,12 @@ class Search {
 
   // Units of one kernel stand together. All are added before the first run.
   void add(SearchUnit unit);
-  std::int64_t size() const { return static_cast<std::int64_t>(units_.size()); }
+  std::int64_t size() const { return length(units_); }
   // Goes on for `seconds`; returns whether all units have ended.
   bool run(double seconds);
   // Machines solved, at one C each, in all units.
   std::int64_t solved() const { return solved_.load(); }
-  bool has_ended(std::int64_t unit) const { return has_ended_[static_cast<std::size_t>(unit)].load(); }
+  bool has_ended(std::int64_t unit) const { return has_ended_[unit].load(); }
   // What an ended unit has found; it is not kept.
   UnitResult take(std::int64_t unit);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "index.hpp"
 #include "svm/pair_steps.hpp"
 
 namespace margrove {
@@ -23,20 +24,19 @@ constexpr std::int64_t kShortestRun = 8;  // columns: pieces shorter than this o
 // For the places `index_` of where the values come from; `own_` is set.
 template <class T>
 void Tile<T>::resize() {
-  size_ = static_cast<std::int64_t>(index_.size());
+  size_ = length(index_);
   width_ = (size_ + kPadding - 1) / kPadding * kPadding;
   stride_ = width_ + 16;  // not a power of two: rows would fight for the same cache lines
-  const auto cells = static_cast<std::size_t>(width_ * stride_);
+  const std::size_t cells = width_ * stride_;
   if (room_ < cells) values_ = large_memory<T>(room_ = cells);
   n_made_ = 0;
-  rows_.assign(static_cast<std::size_t>(width_), nullptr);
+  rows_.assign(width_, nullptr);
   find_runs(index_, runs_);
-  is_scattered_ = static_cast<std::int64_t>(runs_.size()) * kShortestRun > size_;
-  own_.resize(static_cast<std::size_t>(width_), 0.0);
-  largest_ = 0;
-  for (const double own : own_) largest_ = std::max(largest_, std::fabs(own));
+  is_scattered_ = length(runs_) * kShortestRun > size_;
+  own_.resize(width_, 0.0);
+  largest_ = largest_absolute(own_);
   const double measure = largest_ > 0 ? 1 / largest_ : 1.0;
-  diagonal_.assign(static_cast<std::size_t>(width_), 1.0f);
+  diagonal_.assign(width_, 1.0f);
   for (std::size_t r = 0; r < index_.size(); ++r) diagonal_[r] = static_cast<float>(measure * own_[r]);
 }
 
@@ -46,7 +46,7 @@ void Tile<T>::open(std::shared_ptr<const Gram<T>> gram, const std::vector<std::i
   whole_ = nullptr;
   index_.assign(points.begin(), points.end());
   own_.clear();
-  for (const std::int64_t point : points) own_.push_back(gram_->diagonal()[static_cast<std::size_t>(point)]);
+  for (const std::int64_t point : points) own_.push_back(gram_->diagonal()[point]);
   resize();
 }
 
@@ -56,22 +56,21 @@ void Tile<T>::open(Tile& whole, const std::vector<std::int32_t>& chosen) {
   whole_ = &whole;
   index_ = chosen;
   own_.clear();
-  for (const std::int32_t t : chosen) own_.push_back(whole.own()[static_cast<std::size_t>(t)]);
+  for (const std::int32_t t : chosen) own_.push_back(whole.own()[t]);
   resize();
 }
 
 template <class T>
 const T* Tile<T>::made(std::int64_t i) {
-  const std::int64_t there = index_[static_cast<std::size_t>(i)];
+  const std::int64_t there = index_[i];
   const T* given = whole_ ? whole_->row(there) : gram_->ready(there);
   T* out = values_.get() + n_made_++ * stride_;
   if (is_scattered_)
     gather_row(given, index_.data(), size_, out);
   else
-    for (const auto& [from, to] : runs_)
-      std::copy_n(given + index_[static_cast<std::size_t>(from)], to - from, out + from);
+    for (const auto& [from, to] : runs_) std::copy_n(given + index_[from], to - from, out + from);
   std::fill(out + size_, out + width_, T{0});
-  return rows_[static_cast<std::size_t>(i)] = out;
+  return rows_[i] = out;
 }
 
 template <class T>
@@ -82,8 +81,8 @@ void Tile<T>::make_all_rows() {
 template <class T>
 void TileSmo<T>::open(Tile<T>& tile) {
   tile_ = &tile;
-  up_.assign(static_cast<std::size_t>(tile.width()), static_cast<T>(-kInfinity));
-  low_.assign(static_cast<std::size_t>(tile.width()), static_cast<T>(kInfinity));
+  up_.assign(tile.width(), static_cast<T>(-kInfinity));
+  low_.assign(tile.width(), static_cast<T>(kInfinity));
 }
 
 template <class T>
@@ -103,7 +102,7 @@ void TileSmo<T>::add_products(const std::vector<double>& change, std::vector<dou
       rows_.push_back(tile_->row(static_cast<std::int64_t>(t)));
       changes_.push_back(change[t]);
     }
-  add_rows(rows_.data(), changes_.data(), static_cast<std::int64_t>(rows_.size()), 0, tile_->size(), sums.data());
+  add_rows(rows_.data(), changes_.data(), length(rows_), 0, tile_->size(), sums.data());
 }
 
 template <class T>
@@ -129,10 +128,10 @@ std::int64_t TileSmo<T>::make_steps(Tile<T>& tile, DualState& state, double tole
       dual.alpha.data()};
   const Extremes extremes = state.extremes();
   const double between = (extremes.up[0] + extremes.low[0]) / 2, middle = std::isfinite(between) ? between : 0.0;
-  for (std::int64_t k = 0; k < tile.size(); ++k) pairs.set(k, state.v[static_cast<std::size_t>(k)] - middle);
+  for (std::int64_t k = 0; k < tile.size(); ++k) pairs.set(k, state.v[k] - middle);
   for (std::int64_t k = tile.size(); k < tile.width(); ++k) {
-    up_[static_cast<std::size_t>(k)] = static_cast<T>(-kInfinity);
-    low_[static_cast<std::size_t>(k)] = static_cast<T>(kInfinity);
+    up_[k] = static_cast<T>(-kInfinity);
+    low_[k] = static_cast<T>(kInfinity);
   }
   return solve_pairs(pairs, tolerance, most_steps);
 }
@@ -145,7 +144,7 @@ bool TileSmo<T>::choose_active(const DualState& state, const Extremes& extremes)
   for (std::size_t t = 0; t < state.v.size(); ++t)
     if ((state.dual.is_up(t) && state.v[t] > extremes.low[0] - gap) ||
         (state.dual.is_low(t) && state.v[t] < extremes.up[0] + gap))
-      active_.push_back(static_cast<std::int32_t>(t));
+      active_.push_back(t);
   return static_cast<double>(active_.size()) <= kFew * static_cast<double>(state.v.size());
 }
 
@@ -163,7 +162,7 @@ BlockEnding TileSmo<T>::advance(DualState& state, std::int64_t most_steps) {
     for (auto* values : {&part.p, &part.upper, &part.alpha, &part_state_.v}) values->clear();
     part.y.clear();
     for (const std::int32_t k : active_) {
-      const auto t = static_cast<std::size_t>(k);
+      const std::size_t t = k;
       part.y.push_back(dual.y[t]);
       part.p.push_back(dual.p[t]);
       part.upper.push_back(dual.upper[t]);
@@ -171,7 +170,7 @@ BlockEnding TileSmo<T>::advance(DualState& state, std::int64_t most_steps) {
       part_state_.v.push_back(state.v[t]);
     }
     made = make_steps(part_, part_state_, std::max(inner_tol_, kPartShare * extremes.gap()), most_steps);
-    for (std::size_t k = 0; k < active_.size(); ++k) dual.alpha[static_cast<std::size_t>(active_[k])] = part.alpha[k];
+    for (std::size_t k = 0; k < active_.size(); ++k) dual.alpha[active_[k]] = part.alpha[k];
   } else {
     made = make_steps(*tile_, state, inner_tol_, std::min(most_steps, tile_->size() / kWholeSteps));
   }
@@ -192,7 +191,7 @@ BlockEnding TileSmo<T>::advance(DualState& state, std::int64_t most_steps) {
 template <class T>
 void TileSmo<T>::push_out(DualState& state, std::int64_t out) {
   Dual& dual = state.dual;
-  const auto t = static_cast<std::size_t>(out);
+  const std::size_t t = out;
   const bool falls = dual.y[t] > 0;  // y_t α_t
   before_ = dual.alpha;
   std::vector<double> left = state.v;  // v as it goes

@@ -23,11 +23,7 @@ struct DualState {
   Dual dual;
   std::vector<double> v;
 
-  Extremes extremes() const {
-    Extremes found;
-    for (std::size_t t = 0; t < v.size(); ++t) found.include(0, dual.is_up(t), dual.is_low(t), v[t]);
-    return found;
-  }
+  Extremes extremes() const { return extremes_of(dual, v); }
 };
 
 // Places [from, to) of a list whose numbers follow one another: what they stand for is copied in one piece.
@@ -54,7 +50,7 @@ class Tile final : public RowMaker<T> {
   std::int64_t size() const { return size_; }
   std::int64_t width() const { return width_; }  // padded
   const T* row(std::int64_t i) override {
-    const T* known = rows_[static_cast<std::size_t>(i)];
+    const T* known = rows_[i];
     return known ? known : made(i);
   }
   void make_all_rows();                                             // for several readers at once

@@ -25,7 +25,7 @@ struct Step {
 // x ≤ θ, for an x of this type, is x ≤ the largest number of the type that is not above θ.
 template <class T>
 T at_most(double threshold) {
-  const auto near = static_cast<T>(threshold);
+  const T near = threshold;
   return static_cast<double>(near) <= threshold ? near : std::nextafter(near, -std::numeric_limits<T>::infinity());
 }
 
@@ -64,7 +64,7 @@ void go_down(const std::vector<Step<T>>& steps, const DenseRows<T>& rows, std::i
   }
   while (walking) {
     for (int r = 0; r < walking; ++r) {
-      const Step<T>& step = steps[static_cast<std::size_t>(at[r])];
+      const Step<T>& step = steps[at[r]];
       if (step.feature >= 0) {
         at[r] = next_of(step, cells[r][step.feature]);
         continue;
@@ -89,18 +89,16 @@ void go_down(const std::vector<Step<T>>& steps, const DenseRows<T>& rows, std::i
 template <class T>
 void go_down(const std::vector<Step<T>>& steps, const CsrRows<T>& rows, std::int64_t begin, std::int64_t end,
              std::int32_t root, std::int32_t* leaf) {
-  std::vector<T> cells(static_cast<std::size_t>(rows.d));
+  std::vector<T> cells(rows.d);
   for (std::int64_t i = begin; i < end; ++i) {
-    for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
-      cells[static_cast<std::size_t>(rows.column[k])] = rows.data[k];
+    for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) cells[rows.column[k]] = rows.data[k];
     std::int32_t at = root;
-    while (steps[static_cast<std::size_t>(at)].feature >= 0) {
-      const Step<T>& step = steps[static_cast<std::size_t>(at)];
-      at = next_of(step, cells[static_cast<std::size_t>(step.feature)]);
+    while (steps[at].feature >= 0) {
+      const Step<T>& step = steps[at];
+      at = next_of(step, cells[step.feature]);
     }
     leaf[i - begin] = at;
-    for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
-      cells[static_cast<std::size_t>(rows.column[k])] = 0;
+    for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) cells[rows.column[k]] = 0;
   }
 }
 
@@ -116,17 +114,17 @@ std::int32_t branch_of(const TreeView& tree, std::size_t node, const Column& col
     code = std::upper_bound(column.cuts.begin(), column.cuts.end(), x) - column.cuts.begin();
   }
   const std::int64_t begin = tree.level_start[node], size = tree.level_start[node + 1] - begin;
-  const std::int32_t branch = code >= 0 && code < size ? tree.level_branch[static_cast<std::size_t>(begin + code)] : -1;
+  const std::int32_t branch = code >= 0 && code < size ? tree.level_branch[begin + code] : -1;
   return branch < 0 ? tree.default_branch[node] : branch;
 }
 
 // The leaf of one row by tests of any kind.
 std::int32_t leaf_of(const TreeView& tree, std::span<const Column> columns, std::int64_t i, std::int64_t root) {
-  auto node = static_cast<std::size_t>(root);
+  std::size_t node = root;
   while (tree.feature[node] >= 0) {
-    const auto j = static_cast<std::size_t>(tree.feature[node]);
+    const std::size_t j = tree.feature[node];
     const std::int32_t branch = branch_of(tree, node, columns[j], i);
-    node = static_cast<std::size_t>(tree.child[static_cast<std::size_t>(tree.child_start[node] + branch)]);
+    node = static_cast<std::size_t>(tree.child[tree.child_start[node] + branch]);
   }
   return static_cast<std::int32_t>(node);
 }
@@ -134,15 +132,15 @@ std::int32_t leaf_of(const TreeView& tree, std::span<const Column> columns, std:
 // For the rows of a turn, tree by tree: leaves(root, begin, end, leaf) finds them.
 template <class Leaves>
 void cast_votes(const GroveView& grove, std::int64_t n, int threads, double* votes, const Leaves& leaves) {
-  std::fill_n(votes, static_cast<std::size_t>(n) * grove.n_classes, 0.0);
+  std::fill_n(votes, n * grove.n_classes, 0.0);
   parallel_for((n + kRowsAtOnce - 1) / kRowsAtOnce, threads, [&](std::int64_t p) {
     const std::int64_t begin = p * kRowsAtOnce, end = std::min(n, begin + kRowsAtOnce);
-    std::vector<std::int32_t> leaf(static_cast<std::size_t>(end - begin));
-    double* of_rows = votes + static_cast<std::size_t>(begin) * grove.n_classes;
+    std::vector<std::int32_t> leaf(end - begin);
+    double* of_rows = votes + begin * grove.n_classes;
     for (std::size_t t = 0; t < grove.vote.size(); ++t) {
       leaves(grove.start[t], begin, end, leaf.data());
       for (std::size_t i = 0; i < leaf.size(); ++i) {
-        const auto k = static_cast<std::size_t>(grove.label[static_cast<std::size_t>(leaf[i])]);
+        const std::size_t k = grove.label[leaf[i]];
         of_rows[i * grove.n_classes + k] += grove.vote[t];
       }
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "index.hpp"
 #include "parallel.hpp"
 #include "tree/sorting.hpp"
 #include "tree/weighted.hpp"
@@ -47,7 +48,7 @@ BinnedGrower<Amount>::BinnedGrower(std::vector<Column> columns, std::int64_t n, 
     : columns_(std::move(columns)),
       n_(n),
       label_(label),
-      n_classes_(static_cast<std::size_t>(n_classes)),
+      n_classes_(n_classes),
       rules_(std::move(rules)),
       growth_(growth),
       threads_(std::max(threads, 1)),
@@ -67,7 +68,7 @@ template <class Amount>
 std::vector<std::uint8_t> BinnedGrower<Amount>::bin_column(std::size_t j, std::span<const std::uint32_t> bits,
                                                            SortSpace& space) {
   const Column& column = columns_[j];
-  const auto n = static_cast<std::size_t>(n_);
+  const std::size_t n = n_;
   std::vector<std::uint8_t> bins;
   Binning binning;
   const auto bin_of = [&](std::uint32_t rank) {
@@ -82,7 +83,7 @@ std::vector<std::uint8_t> BinnedGrower<Amount>::bin_column(std::size_t j, std::s
     if (few.n_ranks() == 2 && few.missing() == 0 && few.rows(rare) <= n / kRare) {
       place_[j].rare_bin = rare;
       for (std::size_t i = 0; i < n; ++i)
-        if (few.rank(i) == rare) rare_rows_[j].push_back(static_cast<std::uint32_t>(i));
+        if (few.rank(i) == rare) rare_rows_[j].push_back(i);
       return bins;
     }
     bins.resize(n);
@@ -115,16 +116,16 @@ struct BinnedGrower<Amount>::Binned {
 // Bins as many columns as there is time for, and packs them when all are. True when it is done.
 template <class Amount>
 bool BinnedGrower<Amount>::bin_columns(std::chrono::steady_clock::time_point until) {
-  const auto n = static_cast<std::size_t>(n_);
+  const std::size_t n = n_;
   if (!binned_) {
     binned_ = std::make_unique<Binned>(columns_.size(), n, threads_);
     place_.resize(columns_.size());
     rare_rows_.resize(columns_.size());
   }
-  const auto pieces = static_cast<std::int64_t>((columns_.size() + kReadTogether - 1) / kReadTogether);
+  const std::int64_t pieces = (columns_.size() + kReadTogether - 1) / kReadTogether;
   const auto bin = [&](std::int64_t piece) {
     SortSpace& space = binned_->spaces.own();
-    const std::size_t from = static_cast<std::size_t>(piece) * kReadTogether;
+    const std::size_t from = piece * kReadTogether;
     const std::size_t count = std::min(kReadTogether, columns_.size() - from);
     const auto bits = space.fetch(std::span<const Column>(columns_).subspan(from, count), n);
     for (std::size_t j = 0; j < count; ++j) binned_->tracks[from + j] = bin_column(from + j, bits[j], space);
@@ -151,7 +152,7 @@ bool BinnedGrower<Amount>::bin_columns(std::chrono::steady_clock::time_point unt
 // long as their rows do not meet.
 template <class Amount>
 void BinnedGrower<Amount>::bundle(std::vector<std::vector<std::uint8_t>>& tracks) {
-  const auto n = static_cast<std::size_t>(n_);
+  const std::size_t n = n_;
   std::vector<std::vector<std::uint8_t>> kept, bundles;
   std::vector<std::uint32_t> values;  // in each bundle
   first_.assign(1, 0);
@@ -189,8 +190,8 @@ template <class Amount>
 void BinnedGrower<Amount>::prepare() {
   rules_.tags = tags_for(label_, n_, static_cast<int>(n_classes_));
   rules_.prepare(n_);
-  rows_.resize(static_cast<std::size_t>(n_));
-  spare_.resize(static_cast<std::size_t>(n_));
+  rows_.resize(n_);
+  spare_.resize(n_);
 }
 
 // The root as it is before any column is looked at: a leaf.
@@ -204,7 +205,7 @@ void BinnedGrower<Amount>::plant() {
   root.sums.seen.assign(n_classes_, 0);
   root.sums.whole_sum.assign(kIsWeighted ? n_classes_ : 0, 0);
   for (std::uint32_t i = 0; i < root.size; ++i) {
-    const auto k = static_cast<std::uint32_t>(label_[i]);
+    const std::uint32_t k = label_[i];
     rows_[i] = rules_.tags.label ? i : i << rules_.tags.shift | k;
     ++root.sums.seen[k];
     if constexpr (kIsWeighted) root.sums.whole_sum[k] += whole_weight_[i];
@@ -259,7 +260,7 @@ void BinnedGrower<Amount>::weigh() {
   const int bits = 60 - std::ilogb(all);
   const double scale = std::ldexp(1.0, bits);
   unit_ = std::ldexp(1.0, -bits);
-  whole_weight_.resize(static_cast<std::size_t>(n_));
+  whole_weight_.resize(n_);
   for (std::size_t i = 0; i < whole_weight_.size(); ++i)
     whole_weight_[i] = std::max(std::int64_t{1}, static_cast<std::int64_t>(rules_.weight[i] * scale + 0.5));
 }
@@ -306,12 +307,12 @@ void BinnedGrower<Amount>::count(const Open& node, Counts& counts) const {
   const std::size_t groups = (n_tracks_ + kTogether - 1) / kTogether;
   const std::uint32_t* tag = rows_.data() + node.begin;
   const Tags tags = rules_.tags;
-  parallel_for(static_cast<std::int64_t>(groups), can_share(node.size) ? threads_ : 1, [&](std::int64_t g) {
-    const std::size_t from = static_cast<std::size_t>(g) * kTogether, to = std::min(from + kTogether, n_tracks_);
-    const std::uint64_t* words = codes_.get() + static_cast<std::size_t>(g) * static_cast<std::size_t>(n_);
+  parallel_for(groups, can_share(node.size) ? threads_ : 1, [&](std::int64_t g) {
+    const std::size_t from = g * kTogether, to = std::min(from + kTogether, n_tracks_);
+    const std::uint64_t* words = codes_.get() + g * n_;
     Amount* table[kTogether];
     for (std::size_t f = 0; f < kTogether; ++f) table[f] = counts.data() + first_[std::min(from + f, to - 1)];
-    const auto k_all = static_cast<std::uint32_t>(n_classes_);
+    const std::uint32_t k_all = n_classes_;
     const std::int64_t* weight = whole_weight_.data();
     const auto amount_of = [&](std::uint32_t row) -> Amount {
       if constexpr (kIsWeighted) return weight[row];
@@ -344,7 +345,7 @@ double BinnedGrower<Amount>::excess_of(const NodeSums& node, const Amount* left,
   switch (rules_.measure.criterion) {
     case Criterion::gini: {
       if (n_classes_ == 2) {  // 2 D² / (w w_l w_r), D = l_1 w − w_l t_1
-        const auto w = static_cast<double>(node.whole_weight);
+        const double w = node.whole_weight;
         const double d = static_cast<double>(left[1]) * w - l * static_cast<double>(all[1]);
         return 2 * d * d / (w * l * r) * unit_;
       }
@@ -412,7 +413,7 @@ void BinnedGrower<Amount>::scan_column(std::uint32_t column, const NodeSums& nod
   const std::int64_t present = node.whole_weight - all_missing;
   const double least = kIsWeighted ? rules_.min_weight / unit_ : static_cast<double>(rules_.min_rows);
   const std::span<const Amount> all = amounts(node);
-  const auto heaviest = static_cast<std::size_t>(std::max_element(all.begin(), all.end()) - all.begin());
+  const std::size_t heaviest = std::max_element(all.begin(), all.end()) - all.begin();
   std::vector<Amount> left(n_classes_);
   double best = floor;
   std::int64_t best_left = 0;
@@ -469,7 +470,7 @@ template <class Amount>
 std::uint32_t BinnedGrower<Amount>::partition(const Open& node) {
   const Place& place = place_[node.column];
   const std::size_t shift = 8 * (place.track % kTogether);
-  const std::uint64_t* words = codes_.get() + place.track / kTogether * static_cast<std::size_t>(n_);
+  const std::uint64_t* words = codes_.get() + place.track / kTogether * n_;
   const std::uint64_t missing = cuts_[node.column].size() + 1;
   std::uint32_t* tag = rows_.data() + node.begin;
   std::uint32_t left = 0, right = 0;
@@ -489,7 +490,7 @@ std::uint32_t BinnedGrower<Amount>::partition(const Open& node) {
 template <class Amount>
 void BinnedGrower<Amount>::split(Open& node, std::vector<Open>& children) {
   const std::uint32_t left = partition(node);
-  const auto id = static_cast<std::int64_t>(output_.size());
+  const auto id = length(output_);
   children.clear();
   children.resize(2);
   const std::uint32_t sizes[2] = {left, node.size - left};

@@ -14,9 +14,9 @@ Coarse::Coarse(const Lists& lists, std::int64_t n, std::span<const std::int32_t>
     : n_(n),
       label_(label),
       n_classes_(n_classes),
-      length_((static_cast<std::size_t>(n) + kRuns - 1) / kRuns),
+      length_((n + kRuns - 1) / kRuns),
       place_(lists.lists().size(), kNone) {
-  const auto rows = static_cast<std::size_t>(n);
+  const std::size_t rows = n;
   std::vector<std::size_t> covered;
   for (std::size_t j = 0; j < place_.size(); ++j) {
     const List& list = lists.lists()[j];
@@ -30,10 +30,10 @@ Coarse::Coarse(const Lists& lists, std::int64_t n, std::span<const std::int32_t>
   n_tests_.resize(n_covered_);
   runs_ = large_memory<std::uint64_t>(groups * rows);
   weights_.resize(groups * kTogether * kRuns * n_classes_);
-  parallel_for(static_cast<std::int64_t>(groups), threads, [&](std::int64_t g) {
-    auto* bytes = reinterpret_cast<std::uint8_t*>(runs_.get() + static_cast<std::size_t>(g) * rows);
+  parallel_for(groups, threads, [&](std::int64_t g) {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(runs_.get() + g * rows);
     std::memset(bytes, 0, rows * kTogether);
-    const std::size_t first = static_cast<std::size_t>(g) * kTogether;
+    const std::size_t first = g * kTogether;
     for (std::size_t c = first; c < std::min(first + kTogether, n_covered_); ++c) {
       const List& list = lists.lists()[covered[c]];
       std::uint32_t boundaries = 0;
@@ -69,7 +69,7 @@ void Coarse::add_up(const std::int64_t* weight, int threads) {
   const std::size_t size = kRuns * n_classes_;
   std::fill(weights_.begin(), weights_.end(), 0);
   parallel_for(static_cast<std::int64_t>((n_covered_ + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
-    const std::size_t first = static_cast<std::size_t>(g) * kTogether, count = std::min(kTogether, n_covered_ - first);
+    const std::size_t first = g * kTogether, count = std::min(kTogether, n_covered_ - first);
     kAdd[count - 1](runs_.get() + static_cast<std::size_t>(g * n_), weight, label_, n_classes_, size,
                     weights_.data() + first * size);
   });
@@ -77,7 +77,7 @@ void Coarse::add_up(const std::int64_t* weight, int threads) {
 
 template <class Kernel>
 void Coarse::find(Kernel&& kernel, std::size_t column, const Piece& piece, Candidate& found) const {
-  const auto rows = static_cast<std::size_t>(n_);
+  const std::size_t rows = n_;
   const std::int64_t* of_run = weights_.data() + place_[column] * kRuns * n_classes_;
   const std::size_t runs = (rows + length_ - 1) / length_;
   std::vector<std::int64_t> left((runs + 1) * n_classes_);  // at the beginning of each run

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "index.hpp"
 #include "parallel.hpp"
 #include "tree/growing.hpp"
 #include "tree/lists.hpp"
@@ -15,13 +16,13 @@ constexpr std::int64_t kAlone = 40000;  // cells; with fewer, threads cost more 
 NodeSums sums_of_all(const ScanRules& rules, std::int64_t n, std::span<const std::int32_t> label, int n_classes) {
   NodeSums sums;
   sums.rows = n;
-  sums.sum.assign(static_cast<std::size_t>(n_classes), 0.0);
-  sums.seen.assign(static_cast<std::size_t>(n_classes), 0);
+  sums.sum.assign(n_classes, 0.0);
+  sums.seen.assign(n_classes, 0);
   for (std::size_t i = 0; i < label.size(); ++i) {
     const double w = rules.weight_of(static_cast<std::uint32_t>(i));
-    sums.sum[static_cast<std::size_t>(label[i])] += w;
+    sums.sum[label[i]] += w;
     sums.weight += w;
-    ++sums.seen[static_cast<std::size_t>(label[i])];
+    ++sums.seen[label[i]];
   }
   summarise_classes(rules, sums);
   return sums;
@@ -66,19 +67,19 @@ ColumnTest best_test(const ScanRules& rules, const Lists& lists, std::size_t j, 
 std::vector<ColumnTest> best_column_tests(std::span<const Column> columns, std::int64_t n,
                                           std::span<const std::int32_t> label, int n_classes, ScanRules rules,
                                           int n_bins, int threads) {
-  if (n * static_cast<std::int64_t>(columns.size()) < kAlone) threads = 1;
+  if (n * length(columns) < kAlone) threads = 1;
   rules.prepare(n);
   const NodeSums all = sums_of_all(rules, n, label, n_classes);
-  std::vector<ScanSpace> spaces(static_cast<std::size_t>(std::max(threads, 1)));
+  std::vector<ScanSpace> spaces(std::max(threads, 1));
   std::vector<ColumnTest> tests(columns.size());
   for (std::size_t first = 0; first < columns.size(); first += kBatch) {
     const auto batch = columns.subspan(first, std::min(kBatch, columns.size() - first));
     Lists lists(batch, n, label, n_classes, n_bins, true, threads);
     lists.sort(std::chrono::steady_clock::time_point::max());
     rules.tags = lists.tags();
-    parallel_for(static_cast<std::int64_t>(batch.size()), threads, [&](std::int64_t r) {
-      const auto j = static_cast<std::size_t>(r);
-      tests[first + j] = best_test(rules, lists, j, all, spaces[static_cast<std::size_t>(thread_number())]);
+    parallel_for(length(batch), threads, [&](std::int64_t r) {
+      const std::size_t j = r;
+      tests[first + j] = best_test(rules, lists, j, all, spaces[thread_number()]);
     });
   }
   return tests;

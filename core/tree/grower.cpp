@@ -5,6 +5,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "index.hpp"
 #include "large_memory.hpp"
 #include "parallel.hpp"
 #include "tree/absolute.hpp"
@@ -69,7 +70,7 @@ struct Grower::Space {
   std::vector<Range> parts;
   Candidate candidate;
   Job* job = nullptr;
-  explicit Space(std::int64_t n) : marks(n), spare(2 * (static_cast<std::size_t>(n) + 16)) {}
+  explicit Space(std::int64_t n) : marks(n), spare(2 * (n + 16)) {}
 };
 
 struct Grower::Job {
@@ -122,8 +123,8 @@ void Grower::copy_lists() {
       next += 2 * static_cast<std::size_t>(l.size);
     }
   }
-  parallel_for(static_cast<std::int64_t>(lists.size()), threads_, [&](std::int64_t r) {
-    const auto j = static_cast<std::size_t>(r);
+  parallel_for(length(lists), threads_, [&](std::int64_t r) {
+    const std::size_t j = r;
     std::copy_n(lists[j].key, lists[j].size, copies_[j].key);
     std::copy_n(lists[j].tag, lists[j].size, copies_[j].tag);
   });
@@ -159,10 +160,10 @@ void Grower::prepare() {
   rules_.tags = lists_->tags();
   rules_.prepare(n_);
   if (!rules_.weight.empty() && rules_.measure.criterion == Criterion::gini) {
-    whole_weight_.resize(static_cast<std::size_t>(n_));
+    whole_weight_.resize(n_);
     rules_.whole_weight = whole_weight_.data();
   }
-  if (has_row_list()) row_memory_.resize(2 * static_cast<std::size_t>(n_));
+  if (has_row_list()) row_memory_.resize(2 * n_);
 }
 
 // The root as it is before any column is looked at: a leaf.
@@ -170,14 +171,14 @@ void Grower::plant() {
   Open root;
   root.path = mixed(growth_.seed);
   root.sums.sum.assign(n_classes_ ? static_cast<std::size_t>(n_classes_) : 2, 0.0);
-  root.sums.seen.assign(static_cast<std::size_t>(n_classes_), 0);
+  root.sums.seen.assign(n_classes_, 0);
   root.sums.rows = n_;
   if (has_row_list()) {
     rows_ = {row_memory_.data(), row_memory_.data() + n_, static_cast<std::uint32_t>(n_), kNoMode};
     for (std::uint32_t i = 0; i < n_; ++i) rows_.tag[i] = lists_->tag_of(i);
     root.rows = {static_cast<std::uint32_t>(columns_.size()), 0, static_cast<std::uint32_t>(n_)};
   } else {
-    for (const std::int32_t k : label_) ++root.sums.seen[static_cast<std::size_t>(k)];
+    for (const std::int32_t k : label_) ++root.sums.seen[k];
     std::copy(root.sums.seen.begin(), root.sums.seen.end(), root.sums.sum.begin());
     root.sums.weight = static_cast<double>(n_);
   }
@@ -219,7 +220,7 @@ void Grower::weigh(Open& node) {
   const int bits = 60 - std::ilogb(sums.weight);
   const double scale = std::ldexp(1.0, bits);
   sums.unit = std::ldexp(1.0, -bits);
-  sums.whole_sum.assign(static_cast<std::size_t>(n_classes_), 0);
+  sums.whole_sum.assign(n_classes_, 0);
   for (std::uint32_t i = 0; i < node.rows.size; ++i) {
     const std::uint32_t tag = rows_.tag[node.rows.begin + i], row = rules_.tags.row(tag);
     const std::int64_t w = std::max(std::int64_t{1}, static_cast<std::int64_t>(rules_.weight[row] * scale + 0.5));
@@ -303,9 +304,9 @@ void Grower::search(Open& node, Space& space) {
     };
     if (coarse_ && node.depth == 0 ? can_share_runs() : can_share(node)) {
       std::vector<Candidate> found(node.ranges.size());
-      parallel_for(static_cast<std::int64_t>(found.size()), threads_, [&](std::int64_t r) {
-        const auto at = static_cast<std::size_t>(r);
-        scan_range(node.ranges[at], node, kNoFloor, *spaces_[static_cast<std::size_t>(thread_number())], found[at]);
+      parallel_for(length(found), threads_, [&](std::int64_t r) {
+        const std::size_t at = r;
+        scan_range(node.ranges[at], node, kNoFloor, *spaces_[thread_number()], found[at]);
       });
       for (std::size_t r = 0; r < found.size(); ++r) take(node.ranges[r], found[r]);
     } else {
@@ -365,7 +366,7 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
     child.sums.sum.assign(node.sums.sum.size(), 0.0);
     child.sums.seen.assign(node.sums.seen.size(), 0);
   }
-  if (branches.count > 2 && space.branch_of_row.empty()) space.branch_of_row.assign(static_cast<std::size_t>(n_), 0);
+  if (branches.count > 2 && space.branch_of_row.empty()) space.branch_of_row.assign(n_, 0);
   branches.implied = implied;
   space.marked.clear();
   for (const auto& [b, begin, end] : space.runs) {
@@ -449,7 +450,7 @@ void Grower::partition(const Range& range, const Branches& branches, const Space
 
 void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children) {
   Branches branches = branch_out(node, space, children);
-  const auto id = static_cast<std::int64_t>(output.size());
+  const auto id = length(output);
   if (has_row_list()) {
     partition(node.rows, branches, space, space);
     for (std::uint32_t b = 0; b < branches.count; ++b) children[b].rows = space.parts[b];
@@ -526,10 +527,10 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
   } else {
     std::vector<Candidate> found(node.ranges.size() * branches.count);
     std::vector<Range> parts(found.size());
-    parallel_for(static_cast<std::int64_t>(node.ranges.size()), threads_, [&](std::int64_t r) {
-      Space& own = *spaces_[static_cast<std::size_t>(thread_number())];
+    parallel_for(length(node.ranges), threads_, [&](std::int64_t r) {
+      Space& own = *spaces_[thread_number()];
       const std::size_t first = static_cast<std::size_t>(r) * branches.count;
-      partition(node.ranges[static_cast<std::size_t>(r)], branches, space, own);
+      partition(node.ranges[r], branches, space, own);
       std::copy_n(own.parts.begin(), branches.count, parts.begin() + static_cast<std::ptrdiff_t>(first));
       for (std::uint32_t b = 0; b < branches.count; ++b)
         if (children[b].is_open) scan_range(parts[first + b], children[b], kNoFloor, own, found[first + b]);
@@ -658,7 +659,7 @@ std::vector<Node> Grower::take() {
   stack_.clear();
   for (auto& job : jobs_) {
     for (const Open& node : job->stack) leave(node, job->output);
-    const auto first = static_cast<std::int64_t>(output_.size());
+    const auto first = length(output_);
     for (Node& node : job->output) {
       if (node.parent < 0) {
         node.parent = job->parent;

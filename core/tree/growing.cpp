@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "index.hpp"
+
 namespace margrove::tree {
 
 Node OpenNode::as_leaf() const {
@@ -31,7 +33,7 @@ Node OpenNode::as_inner(std::span<const double> weights, std::int64_t n_codes, d
   const auto heaviest = std::max_element(weights.begin(), weights.end()) - weights.begin();
   node.default_branch = node.missing_branch = static_cast<std::int32_t>(heaviest);
   if (test.has_missing) node.missing_branch = static_cast<std::int32_t>(branch_of(test, kMissing));
-  node.level_branch.assign(static_cast<std::size_t>(n_codes), -1);
+  node.level_branch.assign(n_codes, -1);
   for (std::size_t i = 0; i < test.keys.size(); ++i)
     if (test.keys[i] != kMissing) node.level_branch[test.keys[i]] = static_cast<std::int32_t>(test.branch[i]);
   return node;
@@ -71,14 +73,14 @@ std::vector<Node> depth_first(std::vector<Node> nodes) {
   std::vector<std::size_t> first(nodes.size() + 1), child(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) first[i + 1] = first[i] + nodes[i].n_branches;
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (nodes[i].parent >= 0) child[first[static_cast<std::size_t>(nodes[i].parent)] + nodes[i].branch] = i;
+    if (nodes[i].parent >= 0) child[first[nodes[i].parent] + nodes[i].branch] = i;
   std::vector<Node> ordered;
   ordered.reserve(nodes.size());
   std::vector<std::pair<std::size_t, std::int64_t>> waiting{{0, -1}};
   while (!waiting.empty()) {
     const auto [i, parent] = waiting.back();
     waiting.pop_back();
-    const auto id = static_cast<std::int64_t>(ordered.size());
+    const auto id = length(ordered);
     ordered.push_back(std::move(nodes[i]));
     ordered.back().parent = parent;
     for (std::size_t at = first[i + 1]; at-- > first[i];) waiting.emplace_back(child[at], id);

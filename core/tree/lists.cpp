@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "index.hpp"
 #include "parallel.hpp"
 
 namespace margrove::tree {
@@ -78,8 +79,8 @@ Lists::Lists(const Lists& sorted, std::span<const Column> columns, std::span<con
     list.tag = next + list.size;
     next += 2 * static_cast<std::size_t>(list.size);
   }
-  parallel_for(static_cast<std::int64_t>(lists_.size()), threads_, [&](std::int64_t r) {
-    const auto j = static_cast<std::size_t>(r);
+  parallel_for(length(lists_), threads_, [&](std::int64_t r) {
+    const std::size_t j = r;
     const List& from = sorted.lists_[j];
     std::copy_n(from.key, from.size, lists_[j].key);
     for (std::uint32_t i = 0; i < from.size; ++i) lists_[j].tag[i] = tag_of(from.tag[i]);
@@ -98,8 +99,7 @@ bool Lists::sort(std::chrono::steady_clock::time_point until) {
   if (!spaces_) spaces_ = std::make_unique<SortSpaces>(static_cast<std::size_t>(n_), threads_);
   is_sorted_ = go_on(next_, static_cast<std::int64_t>(groups), threads_, until, [&](std::int64_t g) {
     SortSpace& space = spaces_->own();
-    const std::size_t first = static_cast<std::size_t>(g) * kTogether,
-                      last = std::min(first + kTogether, columns_.size());
+    const std::size_t first = g * kTogether, last = std::min(first + kTogether, columns_.size());
     const auto bits = space.fetch(columns_.subspan(first, last - first), static_cast<std::size_t>(n_));
     for (std::size_t j = first; j < last; ++j) {
       if (is_sparse(columns_[j].cells))
@@ -118,7 +118,7 @@ bool Lists::sort(std::chrono::steady_clock::time_point until) {
 void Lists::sort_numbers(std::size_t j, std::span<const std::uint32_t> bits, SortSpace& space) {
   const Column& column = columns_[j];
   List& list = lists_[j];
-  const auto n = static_cast<std::size_t>(n_);
+  const std::size_t n = n_;
   if (n_bins_ == 0 && may_leave_out_ && !bits.empty() && space.few.find(bits) && list_few(j, space.few)) return;
   const std::uint64_t* pairs = ranked_rows(column, n, bits, space);
   for (std::size_t i = 0; i < n; ++i) {
@@ -169,7 +169,7 @@ bool Lists::list_few(std::size_t j, const FewValues& few) {
 void Lists::sort_codes(std::size_t j, SortSpace& scratch) {
   const Column& column = columns_[j];
   List& list = lists_[j];
-  const auto n = static_cast<std::size_t>(n_);
+  const std::size_t n = n_;
   const auto n_keys =
       column.cells == CellKind::code ? static_cast<std::size_t>(column.n_codes) : column.cuts.size() + 1;
   const auto key_of = [&](std::size_t i) -> std::uint32_t {
@@ -203,7 +203,7 @@ void Lists::sort_sparse(std::size_t j) {
   List& list = lists_[j];
   std::vector<std::uint32_t> order;
   for (std::int64_t i = 0; i < column.stored; ++i)
-    if (column.number(i) != 0) order.push_back(static_cast<std::uint32_t>(i));
+    if (column.number(i) != 0) order.push_back(i);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return ordered_bits(column.number(a)) < ordered_bits(column.number(b));
   });
@@ -224,7 +224,7 @@ void Lists::sort_sparse(std::size_t j) {
   if (has_zeros && list.mode == kNoMode) list.mode = order.empty() ? 0 : ++key;
   list.size = static_cast<std::uint32_t>(order.size());
   mode_value_[j] = 0;
-  if (n_bins_ > 0) bin_sparse(j, has_zeros ? n_ - static_cast<std::int64_t>(order.size()) : 0);
+  if (n_bins_ > 0) bin_sparse(j, has_zeros ? n_ - length(order) : 0);
 }
 
 void Lists::bin_sparse(std::size_t j, std::int64_t zeros) {

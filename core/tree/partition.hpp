@@ -9,7 +9,7 @@ namespace margrove::tree {
 // A set of rows, one bit each. All bits are clear between two uses.
 class RowMarks {
  public:
-  explicit RowMarks(std::int64_t n) : words_(static_cast<std::size_t>(n) / 32 + 1) {}
+  explicit RowMarks(std::int64_t n) : words_(n / 32 + 1) {}
   void set(std::uint32_t row) { words_[row >> 5] |= 1u << (row & 31); }
   void clear_word(std::uint32_t row) { words_[row >> 5] = 0; }
   const std::uint32_t* words() const { return words_.data(); }

@@ -53,7 +53,7 @@ struct TwoClasses : Walk {
   }
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
     ++boundaries;
-    const auto left = static_cast<double>(nl);
+    const double left = nl;
     const double d = static_cast<double>(l1) * n - left * t1, size = left * (n - left);
     if (d * d > best * size && has_room(nl)) {
       best = d * d / size;
@@ -152,7 +152,7 @@ struct ManyClasses : Walk {
   }
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
     ++boundaries;
-    const auto left = static_cast<double>(nl);
+    const double left = nl;
     const double score =
         static_cast<double>(l2) / left + (t2 - 2 * static_cast<double>(m) + static_cast<double>(l2)) / (n - left);
     if (score > best && has_room(nl)) {
@@ -413,7 +413,7 @@ void scan_weighted(const ScanRules& rules, std::uint32_t mode, const Piece& piec
 std::uint32_t branch_of(const Candidate& test, std::uint32_t key) {
   if (test.branch.empty()) return key == kMissing ? !test.is_missing_left : key > test.cut_key;
   const auto place = std::lower_bound(test.keys.begin(), test.keys.end(), key) - test.keys.begin();
-  return test.branch[static_cast<std::size_t>(place)];
+  return test.branch[place];
 }
 
 std::uint32_t branches_of(const Candidate& test) {
@@ -425,7 +425,7 @@ void ScanRules::prepare(std::int64_t n) {
   const double largest = margrove::tree::x_log_x(static_cast<double>(n));
   const int bits = 61 - std::ilogb(largest + 2);
   x_log_x_unit = std::ldexp(1.0, -bits);
-  x_log_x.resize(static_cast<std::size_t>(n) + 1);
+  x_log_x.resize(n + 1);
   for (std::size_t x = 0; x < x_log_x.size(); ++x)
     x_log_x[x] = std::llround(std::ldexp(margrove::tree::x_log_x(static_cast<double>(x)), bits));
 }

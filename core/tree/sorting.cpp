@@ -55,7 +55,7 @@ void rank(std::uint64_t* pairs, std::size_t n, Bits bits_of) {
 std::vector<std::span<const std::uint32_t>> SortSpace::fetch(std::span<const Column> columns, std::size_t n) {
   constexpr std::size_t kRows = 256;
   const auto is_float = [](const Column& column) { return column.cells == CellKind::f32; };
-  const auto floats = static_cast<std::size_t>(std::count_if(columns.begin(), columns.end(), is_float));
+  const std::size_t floats = std::count_if(columns.begin(), columns.end(), is_float);
   if (fetched_.size() < floats * n) fetched_.resize(floats * n);
   std::vector<std::span<const std::uint32_t>> found(columns.size());
   for (std::size_t j = 0, at = 0; j < columns.size(); ++j)
@@ -75,7 +75,7 @@ std::vector<std::span<const std::uint32_t>> SortSpace::fetch(std::span<const Col
 }
 
 SortSpace& SortSpaces::own() {
-  std::unique_ptr<SortSpace>& mine = spaces_[static_cast<std::size_t>(thread_number())];
+  std::unique_ptr<SortSpace>& mine = spaces_[thread_number()];
   if (!mine) mine = std::make_unique<SortSpace>(n_);
   return *mine;
 }
@@ -102,7 +102,7 @@ bool FewValues::find(std::span<const std::uint32_t> bits) {
   for (std::size_t i = 0; i < bits.size(); ++i) {
     if (bits[i] != before) slot = slot_of(before = bits[i], static_cast<std::uint32_t>(i));
     if (slot < 0) return false;
-    ++rows_[static_cast<std::size_t>(slot)];
+    ++rows_[slot];
     slot_[i] = static_cast<std::uint8_t>(slot);
   }
   std::sort(used_.begin(), used_.begin() + n_used_,
@@ -136,7 +136,7 @@ const std::uint64_t* ranked_rows(const Column& column, std::size_t n, std::span<
     space.bits.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
       const double x = column.number(static_cast<std::int64_t>(i));
-      const auto narrow = static_cast<float>(x);
+      const float narrow = x;
       is_single &= std::isnan(x) || narrow == x;
       space.bits[i] = ordered_bits(narrow);
     }

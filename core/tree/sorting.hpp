@@ -67,7 +67,7 @@ struct SortSpace {
 // A space for each thread, made when it is first used.
 class SortSpaces {
  public:
-  SortSpaces(std::size_t n, int threads) : n_(n), spaces_(static_cast<std::size_t>(std::max(threads, 1))) {}
+  SortSpaces(std::size_t n, int threads) : n_(n), spaces_(std::max(threads, 1)) {}
   SortSpace& own();
 
  private:

@@ -32,7 +32,7 @@ MARGROVE_CLONES Sight look_at_weighted_gini(const std::uint32_t* key, const doub
                                             double bar, double rounding) {
   std::int32_t wins = 0, boundaries = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
-    const auto l = static_cast<double>(left[i]);
+    const double l = left[i];
     const double score = squares[i] * w + (t2 - 2 * products[i]) * l + rounding;
     const std::int32_t is_boundary = key[i] != key[i + 1];
     wins |= static_cast<std::int32_t>(score > bar * l * (w - l)) & is_boundary;

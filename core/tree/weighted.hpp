@@ -110,8 +110,8 @@ struct WeightedTwo : Walk {
 inline double gini_score(const std::int64_t* left, const std::int64_t* all, std::size_t n_classes,
                          std::int64_t left_weight, std::int64_t weight, std::size_t heaviest) {
   const bool is_left = left_weight <= weight - left_weight;
-  const auto side = static_cast<double>(is_left ? left_weight : weight - left_weight);
-  const double w = static_cast<double>(weight), part = side / w;
+  const double side = is_left ? left_weight : weight - left_weight;
+  const double w = weight, part = side / w;
   double sum = 0, others = 0;
   for (std::size_t k = 0; k < n_classes; ++k) {
     if (k == heaviest) continue;
@@ -154,7 +154,7 @@ struct WeightedMany : Walk {
     squares = products = 0;
     for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
       wl += sum[k];
-      const auto l = static_cast<double>(space.whole_left[k] += sum[k]);
+      const double l = space.whole_left[k] += sum[k];
       squares += l * l;
       products += l * static_cast<double>(node.whole_sum[k]);
     }
@@ -189,7 +189,7 @@ struct WeightedMany : Walk {
   // What no test can surpass that sends between `less` and `more` of each class to the left. The score is
   // w Σ d_k² / (w_l w_r) with d_k = l_k − w_l t_k / w; each d_k lies between two ends, and w_l w_r is least at one.
   double limit(const std::int64_t* less, const std::int64_t* more) const {
-    const auto all = static_cast<double>(w);
+    const double all = w;
     double least = 0, most = 0, sum = 0;
     for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
       least += static_cast<double>(less[k]);
@@ -214,7 +214,7 @@ struct WeightedMany : Walk {
       space.products[i] = products;
       space.first[i] = wl;
     }
-    const auto all = static_cast<double>(w);
+    const double all = w;
     const double rounding = 4 * static_cast<double>(node.rows) * std::numeric_limits<double>::epsilon();
     const Sight sight = look_at_weighted_gini(key, space.squares.data(), space.products.data(), space.first.data(),
                                               size, all, t2, bar + t2 / all, rounding * all * all * all);

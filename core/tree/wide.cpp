@@ -96,8 +96,8 @@ MARGROVE_SIXTEEN std::uint32_t partition_by_sixteen(std::uint32_t* key, std::uin
     const __mmask16 lanes = first_lanes(size - i);
     const __m512i k = _mm512_maskz_loadu_epi32(lanes, key + i), t = _mm512_maskz_loadu_epi32(lanes, tag + i);
     const __mmask16 is_marked = marked_lanes(lanes, t, by, marked);
-    const auto goes_left = static_cast<__mmask16>(is_marked_left ? is_marked : lanes & ~is_marked);
-    const auto goes_right = static_cast<__mmask16>(lanes & ~goes_left);
+    const __mmask16 goes_left = is_marked_left ? is_marked : lanes & ~is_marked;
+    const __mmask16 goes_right = lanes & ~goes_left;
     // What goes right is stored whole into spare room; what goes left only over rows that have been read.
     _mm512_storeu_si512(right_key + right, _mm512_maskz_compress_epi32(goes_right, k));
     _mm512_storeu_si512(right_tag + right, _mm512_maskz_compress_epi32(goes_right, t));
@@ -122,7 +122,7 @@ MARGROVE_SIXTEEN std::uint32_t keep_by_sixteen(std::uint32_t* key, std::uint32_t
     const __mmask16 lanes = first_lanes(size - i);
     const __m512i k = _mm512_maskz_loadu_epi32(lanes, key + i), t = _mm512_maskz_loadu_epi32(lanes, tag + i);
     const __mmask16 is_marked = marked_lanes(lanes, t, by, marked);
-    const auto stays = static_cast<__mmask16>(is_marked_kept ? is_marked : lanes & ~is_marked);
+    const __mmask16 stays = is_marked_kept ? is_marked : lanes & ~is_marked;
     store_packed(key + kept, stays, k);
     store_packed(tag + kept, stays, t);
     kept += static_cast<std::uint32_t>(__builtin_popcount(stays));
