@@ -37,7 +37,7 @@ def _folders() -> tuple[str, ...]:
 
 def names() -> tuple[str, ...]:
     """Return the names of all engines, those added from outside included."""
-    return (*_folders(), *_added)
+    return tuple(dict.fromkeys((*_folders(), *_added)))  # one that is added may take the place of another
 
 
 def add(engine: Engine) -> None:
