@@ -1,5 +1,4 @@
-"""Linear SVMs, their paths, Crammer and Singer's machine, and linear SVMs over chunks of rows. Unique is the objective;
-a gap within tol proves it."""
+"""Linear SVMs, their paths, and Crammer and Singer's machine. Unique is the objective; a gap within tol proves it."""
 
 from __future__ import annotations
 
@@ -9,11 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from tests.engine.kind import TABLES, Kind, Learner, Table, Twins, dense, whole_weights
 
 import margrove
-from margrove.data.rows import Chunked
 from margrove.engine.protocol import Engine
 from margrove.linear_svm.problem import (
     CrammerSingerProblem,
@@ -25,8 +22,6 @@ from margrove.linear_svm.problem import (
     Loss,
     balanced,
 )
-from margrove.linear_svm.proximal import after_steps
-from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
 from margrove.run.effort import Effort
 from margrove.status import Status
 
@@ -37,14 +32,14 @@ LOSSES: tuple[Loss, ...] = ("hinge", "squared_hinge", "epsilon_insensitive", "sq
 INTERCEPTS = {"no intercept": 0.0, "intercept": 2.0, "free intercept": math.inf}
 
 
-def _targets(rows: Table, loss: Loss) -> np.ndarray:
+def targets_of(rows: Table, loss: Loss) -> np.ndarray:
     return rows.sign.astype(np.float64) if loss.endswith("hinge") else rows.z
 
 
 # Values and bounds, written out (`margrove.linear_svm.problem` states them)
 
 
-def _power(loss: Loss) -> int:
+def power_of(loss: Loss) -> int:
     return 2 if loss.startswith("squared") else 1
 
 
@@ -53,7 +48,7 @@ def primal_value(problem: Any, target: Any, cost: Any, f: np.ndarray, w: np.ndar
     excess = 1 - target * f if problem.loss.endswith("hinge") else np.abs(target - f) - problem.epsilon
     scaled = 0.0 if problem.intercept in (0.0, math.inf) else b / problem.intercept
     penalty = np.abs(w).sum() + abs(scaled) if _penalty(problem) == "l1" else (w @ w + scaled**2) / 2
-    return float(penalty + cost @ np.maximum(excess, 0) ** _power(problem.loss))
+    return float(penalty + cost @ np.maximum(excess, 0) ** power_of(problem.loss))
 
 
 def dual_value(problem: Any, X: np.ndarray, target: np.ndarray, cost: np.ndarray, beta: np.ndarray) -> float:
@@ -62,14 +57,14 @@ def dual_value(problem: Any, X: np.ndarray, target: np.ndarray, cost: np.ndarray
     signed = target * beta if problem.loss.endswith("hinge") else np.abs(beta)
     assert signed.min(initial=0) >= -ROUNDING * size
     assert not beta[cost == 0].any()
-    if _power(problem.loss) == 1:
+    if power_of(problem.loss) == 1:
         assert (signed <= cost + ROUNDING * size).all()
     if math.isinf(problem.intercept):
         assert abs(beta.sum()) <= ROUNDING * size
     drawn = np.append(X.T @ beta, 0.0 if math.isinf(problem.intercept) else problem.intercept * beta.sum())
     epsilon = 0.0 if problem.loss.endswith("hinge") else problem.epsilon
     value = float((target * beta - epsilon * np.abs(beta)).sum())
-    if _power(problem.loss) == 2:
+    if power_of(problem.loss) == 2:
         value -= float((beta[cost > 0] ** 2 / (4 * cost[cost > 0])).sum())
     if _penalty(problem) == "l1":
         assert np.abs(drawn).max() <= 1 + ROUNDING
@@ -107,8 +102,8 @@ def _linear(name: str, loss: Loss = "squared_hinge", **options: Any) -> Callable
     def case() -> LinearSvmProblem:
         rows = TABLES[name]().first(N_ROWS)
         machines = (
-            LinearMachine(_targets(rows, loss), 2 * rows.weight),
-            LinearMachine(np.roll(_targets(rows, loss), 5), 0.3 * rows.weight),
+            LinearMachine(targets_of(rows, loss), 2 * rows.weight),
+            LinearMachine(np.roll(targets_of(rows, loss), 5), 0.3 * rows.weight),
         )
         return LinearSvmProblem(rows.X, machines, loss, **{"epsilon": 0.2, "tol": TOL, "max_iter": 100_000, **options})
 
@@ -118,7 +113,7 @@ def _linear(name: str, loss: Loss = "squared_hinge", **options: Any) -> Callable
 def _left_out_rows() -> LinearSvmProblem:
     rows = TABLES["dense"]()
     cost = np.where(np.arange(rows.n) % 3, 1.0, 0.0)
-    return LinearSvmProblem(rows.X, (LinearMachine(_targets(rows, "hinge"), cost),), "hinge", tol=TOL, max_iter=10**5)
+    return LinearSvmProblem(rows.X, (LinearMachine(targets_of(rows, "hinge"), cost),), "hinge", tol=TOL, max_iter=10**5)
 
 
 def check_linear(problem: LinearSvmProblem, machine: LinearMachine, solution: LinearSvmSolution) -> None:
@@ -128,7 +123,7 @@ def check_linear(problem: LinearSvmProblem, machine: LinearMachine, solution: Li
     is_kept = len(solution.beta) > 0  # not where parts of a path are handed over
     dual = dual_value(problem, X, machine.target, machine.cost, solution.beta) if is_kept else None
     check_values(solution, primal, dual, problem.tol)
-    is_smooth = _power(problem.loss) == 2 and problem.penalty == "l2"
+    is_smooth = power_of(problem.loss) == 2 and problem.penalty == "l2"
     if is_smooth and solution.is_proved_by_w and solution.status is Status.CONVERGED:
         implied = implied_beta(problem, machine.target, machine.cost, f)
         assert dual_value(problem, X, machine.target, machine.cost, implied) >= solution.dual - ROUNDING * primal
@@ -172,7 +167,7 @@ def _resume(problem: LinearSvmProblem, solutions: tuple[LinearSvmSolution, ...])
 def _twins() -> Twins:
     rows, times = whole_weights(8)
     again = np.repeat(np.arange(rows.n), times)
-    z = _targets(rows, "squared_hinge")
+    z = targets_of(rows, "squared_hinge")
     weighted = LinearSvmProblem(rows.X, (LinearMachine(z, 2.0 * times),), tol=1e-9)
     repeated = LinearSvmProblem(rows.X[again], (LinearMachine(z[again], np.full(len(again), 2.0)),), tol=1e-9)
     return Twins(weighted, repeated, lambda found: {"primal": found[0].primal, "w": found[0].w}, rtol=1e-3)
@@ -351,154 +346,4 @@ JOINT = Kind(
     },
 )
 
-
-# Chunks of rows
-
-
-def _chunked(X: Any, targets: np.ndarray, costs: np.ndarray, size: int = 12, **options: Any) -> StreamProblem:
-    """The rows in chunks of ``size``, and the problem on them."""
-    starts = range(0, X.shape[0], size)
-    blocks = [Block(X[i : i + size], targets[:, i : i + size], costs[:, i : i + size]) for i in starts]
-    rows = Chunked(int(X.shape[0]), int(X.shape[1]), sp.issparse(X), lambda: iter(blocks))
-    machines = len(targets)
-    at_zero = StreamProblem(rows, np.ones(machines), np.ones(machines), **options)
-    centre = np.zeros((machines, rows.d + 1)) if at_zero.centre is None else at_zero.centre
-    values = dense(X) @ centre[:, :-1].T + centre[:, -1]
-    of_each = zip(targets, costs, values.T, strict=True)
-    at_centre = [primal_value(at_zero, z, C, f, np.zeros(rows.d), 0.0) for z, C, f in of_each]
-    spread = np.ones(machines) if at_zero.loss.endswith("hinge") else np.sqrt((targets**2).mean(axis=1))
-    return replace(at_zero, primal_at_centre=np.array(at_centre), spread=spread)
-
-
-def _stream(name: str, loss: Loss = "squared_hinge", **options: Any) -> Callable[[], StreamProblem]:
-    def case() -> StreamProblem:
-        rows = TABLES[name]().first(N_ROWS)
-        targets = np.array([_targets(rows, loss), np.roll(_targets(rows, loss), 5)])
-        costs = np.array([2 * rows.weight, 0.3 * rows.weight])
-        return _chunked(rows.X, targets, costs, **{"loss": loss, "epsilon": 0.2, "tol": TOL, **options})
-
-    return case
-
-
-def _stream_of_many_columns(loss: Loss) -> Callable[[], StreamProblem]:
-    """More than a Hessian is held for."""
-
-    def case() -> StreamProblem:
-        rng = np.random.default_rng(9)
-        X = sp.random(60, 2100, 0.02, format="csr", random_state=9)
-        target = np.where(rng.random(60) < 0.5, 1.0, -1.0)[None]
-        return _chunked(X, target, np.ones((1, 60)), loss=loss, tol=1e-4, max_passes=10_000)
-
-    return case
-
-
-def _piece() -> StreamProblem:
-    """A new piece of rows for a machine that has seen others."""
-    centre = np.random.default_rng(10).normal(size=(2, 4)) * 0.3
-    return _stream("weighted", "hinge", centre=centre, max_passes=1000)()
-
-
-def _whole(problem: StreamProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points, targets and costs of all rows."""
-    blocks = list(problem.rows.blocks())
-    X = np.concatenate([dense(block.X) for block in blocks])
-    return X, *(np.concatenate([getattr(block, name) for block in blocks], axis=1) for name in ("target", "cost"))
-
-
-def _check_stream(problem: StreamProblem, solutions: tuple[StreamSolution, ...]) -> None:
-    X, targets, costs = _whole(problem)
-    centres = np.zeros((len(targets), problem.rows.d + 1)) if problem.centre is None else problem.centre
-    for target, cost, centre, solution in zip(targets, costs, centres, solutions, strict=True):
-        f = X @ solution.w + solution.b
-        moved_w, moved_b = solution.w - centre[:-1], solution.b - centre[-1]
-        primal = primal_value(problem, target, cost, f, moved_w, moved_b)
-        beta = _beta(problem, solution, X, target, cost)
-        dual = dual_value(problem, X, target, cost, beta) - float(beta @ (X @ centre[:-1] + centre[-1]))
-        check_values(solution, primal, dual, problem.tol)
-        np.testing.assert_allclose(solution.w_dual, centre[:-1] + beta @ X, rtol=1e-6, atol=1e-8)
-        if not problem.is_free:
-            b_dual = centre[-1] + problem.intercept**2 * beta.sum()
-            np.testing.assert_allclose(solution.b_dual, b_dual, rtol=1e-6, atol=1e-8)
-
-
-def _beta(
-    problem: StreamProblem, solution: StreamSolution, X: np.ndarray, target: np.ndarray, cost: np.ndarray
-) -> np.ndarray:
-    """β of the dual value: implied by w for a squared loss, as it was kept, or from its steps."""
-    if _power(problem.loss) == 2:
-        return implied_beta(problem, target, cost, X @ solution.w + solution.b)
-    if solution.beta is not None:
-        return solution.beta
-    assert solution.steps is not None
-    w, b, kappas = solution.steps[:, :-2], solution.steps[:, -2], solution.steps[:, -1]
-    beta = after_steps(problem.loss, target, X @ w.T + b, cost, problem.epsilon, kappas)
-    return balanced(beta) if problem.is_free else beta
-
-
-def _in_memory(problem: StreamProblem) -> LinearSvmProblem | None:
-    """The same problem for the reference, which knows no centre."""
-    if problem.centre is not None:
-        return None
-    X, targets, costs = _whole(problem)
-    machines = tuple(LinearMachine(z, C) for z, C in zip(targets, costs, strict=True))
-    how = {"loss": problem.loss, "intercept": problem.intercept, "epsilon": problem.epsilon, "tol": problem.tol}
-    return LinearSvmProblem(X, machines, **how, max_iter=10**5)
-
-
-def _streamed_noise(n: int, d: int, **options: Any) -> StreamProblem:
-    rng = np.random.default_rng(0)
-    target = np.where(rng.random((1, n)) < 0.5, 1.0, -1.0)
-    return _chunked(rng.normal(size=(n, d)), target, np.full((1, n), 10.0), size=1000, **options)
-
-
-def _stream_twins() -> Twins:
-    rows, times = whole_weights(8)
-    again = np.repeat(np.arange(rows.n), times)
-    z = _targets(rows, "squared_hinge")[None]
-    weighted = _chunked(rows.X, z, 2.0 * times[None], tol=1e-9)
-    repeated = _chunked(rows.X[again], z[:, again], np.full((1, len(again)), 2.0), tol=1e-9)
-    return Twins(weighted, repeated, lambda found: {"primal": found[0].primal, "w": found[0].w}, rtol=1e-3)
-
-
-def _chunks(target: str) -> list[tuple[Any, Any, Any]]:
-    rows = TABLES["weighted"]()
-    y = getattr(rows, target)
-    return [(rows.X[i : i + 12], y[i : i + 12], rows.weight[i : i + 12]) for i in range(0, rows.n, 12)]
-
-
-def _stream_learner(estimator: Any, target: str) -> Learner:
-    return Learner(
-        lambda engine: estimator.set_params(engine=engine).fit_stream(_chunks(target)),
-        lambda model: margrove.certify(model, _chunks(target)),
-    )
-
-
-STREAMS = Kind(
-    StreamProblem,
-    {
-        **{name: _stream(name) for name in TABLES},
-        **{
-            f"{loss}, {name}": _stream("weighted", loss, intercept=s)
-            for loss in LOSSES
-            for name, s in INTERCEPTS.items()
-        },
-        "hinge of ties": _stream("ugly", "hinge"),
-        "hinge of many columns": _stream_of_many_columns("hinge"),
-        "squared hinge of many columns": _stream_of_many_columns("squared_hinge"),
-        "a piece": _piece,
-    },
-    _check_stream,
-    _compare,
-    _statuses,
-    oracle=_in_memory,
-    long=lambda: _streamed_noise(20_000, 300, loss="hinge", tol=1e-15, max_passes=10**9),
-    large=lambda: _streamed_noise(6000, 40, loss="hinge", tol=1e-4),
-    cut=lambda problem: replace(problem, max_passes=1),
-    twins=_stream_twins,
-    learners={
-        "LinearSVC.fit_stream": _stream_learner(margrove.LinearSVC(loss="hinge"), "codes"),
-        "LinearSVR.fit_stream": _stream_learner(margrove.LinearSVR(), "z"),
-    },
-)
-
-KINDS = (LINEAR, PATHS, JOINT, STREAMS)
+KINDS = (LINEAR, PATHS, JOINT)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from tests.engine import linear_problems, linear_svm_problems, svm_problems, tree_problems
+from tests.engine import (
+    linear_problems,
+    linear_svm_problems,
+    search_problems,
+    stream_problems,
+    svm_problems,
+    tree_problems,
+)
 from tests.engine.kind import Kind
 
-KINDS: dict[str, Kind] = {
-    kind.problem.__name__: kind
-    for family in (svm_problems, linear_svm_problems, linear_problems, tree_problems)
-    for kind in family.KINDS
-}
+_MODULES = svm_problems, search_problems, linear_svm_problems, stream_problems, linear_problems, tree_problems
+
+KINDS: dict[str, Kind] = {kind.problem.__name__: kind for family in _MODULES for kind in family.KINDS}

@@ -22,7 +22,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from tests.engine.kind import Kind, assert_same
 from tests.engine.problems import KINDS
-from tests.engine.svm_problems import DUALS, SEARCHES
+from tests.engine.search_problems import SEARCHES
+from tests.engine.svm_problems import DUALS
 from tests.engine.tree_problems import TREES
 
 import margrove
