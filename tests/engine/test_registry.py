@@ -43,6 +43,8 @@ from margrove.engine.protocol import BaseEngine
 from margrove.engine.registry import named
 from margrove.errors import EngineError, MargroveError, ParameterError
 from margrove.problem import Problem
+from margrove.svm.kernels import Kernel
+from margrove.svm.problem import DualProblem, classification
 
 
 @pytest.fixture(autouse=True)
@@ -350,3 +352,56 @@ def test_a_fit_says_which_engine_was_chosen(points):
     assert SVC().fit(X, y).engine_ == "native"
     assert SVC(engine="reference").fit(X, y).engine_ == "reference"
     assert LinearSVC().fit_stream([(X, y)]).engine_ == "stream"
+
+
+@dataclass(frozen=True)
+class DualsOnly(BaseEngine):
+    """What a first GPU engine would be: it solves duals, and nothing else."""
+
+    name: ClassVar[str] = "duals"
+
+
+def test_an_engine_that_solves_duals_gets_paths_searches_and_leaving_one_out(points):
+    register("duals", DualProblem)(lambda engine, problem, effort: Native().solve(problem, effort))
+    X, y = points
+    model = SVC(engine=DualsOnly(), probability=True).fit(X, y)
+    assert model.engine_ == "duals"
+    assert np.array_equal(model.predict(X), SVC().fit(X, y).predict(X))
+    for ours, native in zip(model.path(X, y, [0.1, 1, 10]).models, SVC().path(X, y, [0.1, 1, 10]).models, strict=True):
+        assert ours.certificate_.holds
+        assert ours.certificate_["dual"] == pytest.approx(native.certificate_["dual"], rel=1e-3)
+    search = margrove.SVCCV(Cs=[0.1, 1], gammas=[0.1, 1], engine=DualsOnly()).fit(X, y)
+    assert search.engine_ == "duals"
+    assert search.best_params_ == margrove.SVCCV(Cs=[0.1, 1], gammas=[0.1, 1]).fit(X, y).best_params_
+    assert model.leave_one_out(X, y).error == SVC().fit(X, y).leave_one_out(X, y).error
+
+
+def test_auto_passes_over_engines_that_lack_what_the_effort_asks_for():
+    @dataclass(frozen=True)
+    class WithoutClock(BaseEngine):
+        name: ClassVar[str] = "hasty"
+
+        def seconds(self, problem: Problem[Any]) -> float:
+            return 1e-9
+
+    register("hasty", DualProblem)(lambda engine, problem, effort: Native().solve(problem, effort))
+    add(WithoutClock())
+    problem = DualProblem(np.eye(2), Kernel("linear"), (classification(np.array([1, -1], np.int8), np.ones(2)),))
+    assert choose("auto", problem).name == "hasty"
+    assert choose("auto", problem, Effort(time_limit=5.0)).name == "native"
+
+
+def test_a_solver_from_outside_stays_though_ours_is_registered_later():
+    outside = register("native", DualProblem)(lambda engine, problem, effort: "outside")
+
+    def inside(engine, problem, effort):
+        return "inside"
+
+    inside.__module__ = "margrove.engine.native.svm"
+    register("native", DualProblem)(inside)
+    assert protocol._solvers["native"][DualProblem] is outside
+
+
+def test_an_added_engine_has_no_class_among_ours(acme):
+    add(acme)
+    assert not hasattr(margrove.engine, "Acme")

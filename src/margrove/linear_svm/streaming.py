@@ -74,7 +74,7 @@ class Streaming(LinearSupportVectorMachine):
         )
 
     def _solve_chunked(self, problem: StreamProblem, effort: Effort) -> tuple[StreamSolution, ...]:
-        engine = choose(self.engine, problem, or_any=True)  # not every engine reads rows in chunks
+        engine = choose(self.engine, problem, effort, or_any=True)  # not every engine reads rows in chunks
         solutions = engine.solve(problem, effort)
         self.engine_ = engine.name
         return solutions
