@@ -60,20 +60,19 @@ class Claim:
 class Certificate:
     """What a model claims and whether it is so.
 
-        ``holds`` is True or False when ``source`` is ``"recomputed"``. With ``source="solver"`` the numbers are the
-        solver's own and ``holds`` is None: no solver vouches for itself.
+    ``holds`` is True or False when ``source`` is ``"recomputed"``. With ``source="solver"`` the numbers are the
+    solver's own and ``holds`` is None: no solver vouches for itself.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from numpy.typing import NDArray
-        >>> from margrove import Perceptron, certify
-        >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array(["low", "low", "high", "high"])
-        >>> certificate = certify(Perceptron(random_state=0).fit(X, y), X, y)
-        >>> certificate.holds
-        True
-        >>> certificate["rows on the wrong side"]
-        0.0
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import Perceptron, certify
+    >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array(["low", "low", "high", "high"])
+    >>> certificate = certify(Perceptron(random_state=0).fit(X, y), X, y)
+    >>> certificate.holds
+    True
+    >>> certificate["rows on the wrong side"]
+    0.0
     """
 
     learner: str
@@ -171,34 +170,33 @@ class Certificate:
 def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """Recompute, in float64 and from the data, everything a fitted model claims.
 
-        Parameters
-        ----------
-        model : a fitted estimator of Margrove's, a search that has refitted one, or a ``Pipeline`` ending in either
-            Of scikit-learn's: ``Perceptron``, ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``; ``LinearSVC`` and
-            ``LinearSVR`` of a squared loss, whose ``tol`` is taken for the gap that ours means by it.
-        X, y : the data the model was fitted on; a ``OneClassSVM`` has no y
-            For a `LinearSVC` or `LinearSVR`, X alone may be chunks as ``fit_stream`` takes them: then no more than a chunk
-            is in memory.
-        sample_weight : array of shape (n,), optional
-            The weights it was fitted with.
+    Parameters
+    ----------
+    model : a fitted estimator of Margrove's, a search that has refitted one, or a ``Pipeline`` ending in either
+        Of scikit-learn's: ``Perceptron``, ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``; ``LinearSVC`` and
+        ``LinearSVR`` of a squared loss, whose ``tol`` is taken for the gap that ours means by it.
+    X, y : the data the model was fitted on; a ``OneClassSVM`` has no y
+        For a `LinearSVC` or `LinearSVR`, X alone may be chunks as ``fit_stream`` takes them: then no more than a chunk
+        is in memory.
+    sample_weight : array of shape (n,), optional
+        The weights it was fitted with.
 
-        Returns
-        -------
-        Certificate
-            With ``source="recomputed"``; ``holds`` is a plain True or False.
+    Returns
+    -------
+    Certificate
+        With ``source="recomputed"``; ``holds`` is a plain True or False.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from numpy.typing import NDArray
-        >>> from margrove import BasicLinearClassifier, certify
-        >>> X, y = np.array([[0.0, 0.0], [1.0, 0.0], [4.0, 4.0], [5.0, 4.0]]), np.array([0, 0, 1, 1])
-        >>> model = BasicLinearClassifier().fit(X, y)
-        >>> certify(model, X, y).holds
-        True
-        >>> model.coef_[0, 0] += 0.1
-        >>> certify(model, X, y).holds
-        False
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import BasicLinearClassifier, certify
+    >>> X, y = np.array([[0.0, 0.0], [1.0, 0.0], [4.0, 4.0], [5.0, 4.0]]), np.array([0, 0, 1, 1])
+    >>> model = BasicLinearClassifier().fit(X, y)
+    >>> certify(model, X, y).holds
+    True
+    >>> model.coef_[0, 0] += 0.1
+    >>> certify(model, X, y).holds
+    False
     """
     check_is_fitted(model)
     model, X = at_the_end(model, X)

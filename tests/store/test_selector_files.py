@@ -37,7 +37,7 @@ NUMBERS = np.arange(60.0).reshape(20, 3) % 7
 def test_a_selector_comes_back_to_the_last_bit(selector, X, y, content, loaded):
     selector = clone(selector).fit(X, y)
     again = loaded(content(selector))
-    assert vars(selector).keys() == vars(again).keys()
+    assert vars(selector).keys() - {"_is_clone"} == vars(again).keys()
     for name in ("scores_", "p_values_", "gains_", "best_thresholds_", "support_"):
         assert getattr(again, name).dtype == getattr(selector, name).dtype
         assert getattr(again, name).tobytes() == getattr(selector, name).tobytes(), name

@@ -16,8 +16,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from margrove.engine import by_duals as _by_duals  # noqa: F401  (derives paths and searches)
 from margrove.engine.protocol import Capability, Engine, register
-from margrove.engine.registry import add, check_engine, choose, default, fitted_by, name_of, names, solve
+from margrove.engine.registry import add, check_engine, choose, default, fitted_by, folders, name_of, names, solve
 from margrove.run.effort import Effort
 
 __all__ = [
@@ -38,6 +39,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Return the class of an engine: ``margrove.engine.Native`` is that of the folder ``native``."""
-    if name.istitle() and name.lower() in names():
+    if name.istitle() and name.lower() in folders():
         return getattr(import_module(f"margrove.engine.{name.lower()}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -37,7 +37,8 @@ class RunsOnEngine(Interruptible, BaseEstimator):
 
     def _solve(self, problem: Problem[S]) -> S:
         """Solve the problem on the engine that is given or chosen; keep the engine's name as ``engine_``."""
-        engine = choose(self.engine, problem)
-        solution = engine.solve(problem, self._effort())
+        effort = self._effort()
+        engine = choose(self.engine, problem, effort)
+        solution = engine.solve(problem, effort)
         self.engine_ = engine.name
         return solution

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 P = TypeVar("P", bound=Problem[Any])
 E = TypeVar("E")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Capability(Enum):
     """What an engine can do beyond solving a problem in memory from beginning to end."""
 
     TIME_LIMIT = auto()  # stop at `Effort.time_limit`
-    CHECKPOINT = auto()  # call `Effort.look_around` between slices
+    CHECKPOINT = auto()  # call `Effort.look_around` between slices of a dual, a path or a search
     CHUNKED = auto()  # read rows that come in chunks
     PARTITIONED = auto()  # leave rows where they are, in partitions on workers
 
@@ -102,6 +103,7 @@ class Engine(Protocol):
 
 Solver = Callable[[E, P, Effort], Any]
 _solvers: dict[str, dict[type[Problem[Any]], Callable[..., Any]]] = {}
+_derived: dict[type[Problem[Any]], tuple[type[Problem[Any]], Callable[..., Any]]] = {}
 
 
 def register(engine: str | Engine, problem: type[P]) -> Callable[[Solver[E, P]], Solver[E, P]]:
@@ -126,19 +128,31 @@ def register(engine: str | Engine, problem: type[P]) -> Callable[[Solver[E, P]],
     3.0
     """
 
+    own = _solvers.setdefault(engine if isinstance(engine, str) else engine.name, {})
+
     def keep(solver: Solver[E, P]) -> Solver[E, P]:
-        _solvers.setdefault(engine if isinstance(engine, str) else engine.name, {})[problem] = solver
+        if problem not in own or not solver.__module__.startswith("margrove.engine."):
+            own[problem] = solver  # one from outside stays, though Margrove's own may be loaded later
         return solver
 
     return keep
 
 
-def check_effort(engine: Engine, effort: Effort) -> None:
-    """Raise `EngineError` if the effort asks for what the engine cannot do."""
+def derive(problem: type[Problem[Any]], by: type[Problem[Any]]) -> Callable[[F], F]:
+    """Return a decorator that makes a function the solver of a problem type on every engine that solves another type,
+    ``by``, and has none of its own for this one."""
+
+    def keep(solver: F) -> F:
+        _derived[problem] = by, solver
+        return solver
+
+    return keep
+
+
+def needs(effort: Effort) -> frozenset[Capability]:
+    """Return the capabilities that an effort asks for."""
     wanted = {Capability.TIME_LIMIT: effort.time_limit, Capability.CHECKPOINT: effort.look_around}
-    for capability, value in wanted.items():
-        if value is not None:
-            check_capability(engine, capability)
+    return frozenset(capability for capability, value in wanted.items() if value is not None)
 
 
 def check_capability(engine: Engine, capability: Capability) -> None:
@@ -164,7 +178,8 @@ class BaseEngine:
         if home in _READS and _READS[home] not in self.can:
             return None
         own = _solvers.get(self.name, {})
-        return next((own[kind] for kind in type(problem).__mro__ if kind in own), None)
+        solvers = {kind: solver for kind, (by, solver) in _derived.items() if by in own} | own
+        return next((solvers[kind] for kind in type(problem).__mro__ if kind in solvers), None)
 
     def solves(self, problem: Problem[Any]) -> bool:
         """Return whether a solver is registered for this type of problem, and the engine can read its rows."""
@@ -183,7 +198,8 @@ class BaseEngine:
         solver = self._solver(problem)
         if solver is None:
             raise EngineError(f"engine={self.name!r} cannot solve a {type(problem).__name__}. Use engine='auto'.")
-        check_effort(self, effort)
+        for capability in needs(effort):
+            check_capability(self, capability)
         solution: S = solver(self, problem, effort)
         return solution
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 import margrove.engine
-from margrove.engine.protocol import Capability, Engine, check_capability
+from margrove.engine.protocol import Capability, Engine, check_capability, needs
 from margrove.errors import EngineError, ParameterError, check_choice, shown
 from margrove.problem import Problem
 from margrove.run.effort import Effort
@@ -31,13 +31,14 @@ class Fitted(Protocol):
 
 
 @cache
-def _folders() -> tuple[str, ...]:
+def folders() -> tuple[str, ...]:
+    """Return the names of Margrove's own engines."""
     return tuple(sorted(found.name for found in pkgutil.iter_modules(margrove.engine.__path__) if found.ispkg))
 
 
 def names() -> tuple[str, ...]:
     """Return the names of all engines, those added from outside included."""
-    return (*_folders(), *_added)
+    return tuple(dict.fromkeys((*folders(), *_added)))  # one that is added may take the place of another
 
 
 def add(engine: Engine) -> None:
@@ -66,7 +67,7 @@ def named(name: str) -> Engine:
     """
     if name in _added:
         return _added[name]
-    if name in _folders():
+    if name in folders():
         return _load(name)
     if name in _ANNOUNCED:
         raise EngineError(f"engine={name!r}: {_ANNOUNCED[name]} is not part of this version. Use 'auto' or 'native'.")
@@ -92,8 +93,9 @@ def _given(given: str | Engine) -> Engine | None:
     return given
 
 
-def choose(given: str | Engine, problem: Problem[Any], *, or_any: bool = False) -> Engine:
-    """Return the engine that solves the problem: the one given, or for "auto" the fastest of those that can.
+def choose(given: str | Engine, problem: Problem[Any], effort: Effort | None = None, *, or_any: bool = False) -> Engine:
+    """Return the engine that solves the problem: the one given, or for "auto" the fastest of those that can, with what
+    the effort asks for.
 
     With ``or_any`` an engine that cannot solve the problem leaves it to one that can, as for "auto".
 
@@ -107,17 +109,23 @@ def choose(given: str | Engine, problem: Problem[Any], *, or_any: bool = False) 
         return engine
     if engine is not None and not or_any:
         raise EngineError(f"engine={engine.name!r} cannot solve a {kind}. Use engine='auto'.")
-    able = [found for name in names() if name != _LAST and (found := named(name)).solves(problem)]
+    wanted = frozenset() if effort is None else needs(effort)
+    able = [found for name in names() if name != _LAST and _is_able(found := named(name), problem, wanted)]
     if not able:
-        able = [found for found in (named(_LAST),) if found.solves(problem)]
+        able = [found for found in (named(_LAST),) if _is_able(found, problem, wanted)]
     if not able:
         raise EngineError(f"no engine solves a {kind}.")
     return able[0] if len(able) == 1 else min(able, key=lambda each: each.seconds(problem))
 
 
+def _is_able(engine: Engine, problem: Problem[Any], wanted: frozenset[Capability]) -> bool:
+    return wanted <= engine.can and engine.solves(problem)
+
+
 def solve(problem: Problem[S], engine: str | Engine = "auto", effort: Effort | None = None) -> S:
     """Solve the problem on the engine that is given or chosen."""
-    return choose(engine, problem).solve(problem, effort or Effort())
+    effort = effort or Effort()
+    return choose(engine, problem, effort).solve(problem, effort)
 
 
 def fitted_by(model: Fitted) -> Engine:

@@ -145,7 +145,7 @@ def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
         sample = read_chunked_sample(model, chunks, model.classes_, is_first=False)
     tally, evidence, start = None, None, 0
     penalty: Penalty = getattr(model, "penalty", "l2")
-    n, machines = sample.rows.n, sample.machines
+    n, machines = sample.rows.n, ("regression",) if is_regression else machine_names(sample.classes)
     for block in sample.rows.blocks():
         cost = list(block.cost)
         evidence = _evidence(model, block.X, block.target, cost, machines, penalty=penalty, epsilon=epsilon)

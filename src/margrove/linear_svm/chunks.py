@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from margrove.data.sample import (
 )
 from margrove.data.stream import Chunk, walker
 from margrove.errors import InputError, ParameterError, shown
-from margrove.linear.problem import machine_names, one_vs_rest_signs
+from margrove.linear.problem import one_vs_rest_signs
 from margrove.linear_svm.layout import check_prices, prices_by_class, scale_of_intercept
 from margrove.linear_svm.problem import Loss, is_within_tube, losses
 from margrove.linear_svm.stream_problem import Block
@@ -42,11 +42,10 @@ class ChunkedSample:
     """Chunks that were read once, ready for a problem."""
 
     rows: Chunked[Block]
-    machines: tuple[str, ...]
     primal_at_centre: NDArray[np.float64]  # (machines,)
     spread: NDArray[np.float64]  # (machines,)
-    classes: NDArray[Any]  # (K,), none for a regression
     centre: NDArray[np.float64] | None = None  # (machines, d + 1), where a solve begins; None is 0
+    classes: NDArray[Any] = field(default_factory=lambda: np.empty(0))  # (K,), none for a regression
 
 
 def read_chunked_sample(model: Any, chunks: Any, classes: Any = None, *, is_first: bool) -> ChunkedSample:
@@ -86,7 +85,7 @@ def read_chunked_sample(model: Any, chunks: Any, classes: Any = None, *, is_firs
 
     totals = np.array([prices.sum() for prices in prices_by_class(model, by_class, every, masses)])
     rows = extent.rows(start, block)
-    return ChunkedSample(rows, machine_names(found), totals, np.ones(len(totals)), found)
+    return ChunkedSample(rows, totals, np.ones(len(totals)), classes=found)
 
 
 def read_chunked_values(model: Any, chunks: Any, loss: Loss, epsilon: float, *, is_first: bool) -> ChunkedSample:
@@ -117,7 +116,7 @@ def read_chunked_values(model: Any, chunks: Any, loss: Loss, epsilon: float, *, 
             np.zeros((1, rows.d + 1)),
         )  # w = 0 and a b in the middle have no loss
         centre[0, -1] = (least + largest) / 2
-    return ChunkedSample(rows, ("regression",), np.array([at_centre]), np.array([spread]), np.empty(0), centre)
+    return ChunkedSample(rows, np.array([at_centre]), np.array([spread]), centre)
 
 
 def _looked_through(

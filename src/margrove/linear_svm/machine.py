@@ -229,13 +229,13 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         for name in ("dual_coef_", "dual_steps_", "n_seen_"):
             self.__dict__.pop(name, None)
 
-    def _keep_weights(self, coef: NDArray[np.float64], intercept: list[float]) -> None:
+    def _set_weights(self, coef: NDArray[np.float64], intercept: list[float]) -> None:
         self.coef_, self.intercept_ = coef, np.array(intercept)
 
     def _keep(self, solutions: tuple[LinearSvmSolution, ...]) -> None:
         """Keep the weights, and β where the gap cannot be proved without."""
         self._forget_rows()
-        self._keep_weights(np.array([each.w for each in solutions]), [each.b for each in solutions])
+        self._set_weights(np.array([each.w for each in solutions]), [each.b for each in solutions])
         # A free intercept requires Σ β = 0; the β that w implies violates this, and scaling it weakens the proof.
         is_proved = is_squared(self.loss) and all(each.is_proved_by_w for each in solutions)
         if not is_proved or math.isinf(scale_of_intercept(self)):

@@ -83,7 +83,7 @@ def fit_path(
 ) -> LinearPath:
     """Fit clones of ``reader``, which has read what was ``given``, along C. ``problem`` is at C = 1."""
     check_costs(problem, Cs)
-    engine = choose(reader.engine, problem)
+    engine = choose(reader.engine, problem, effort)
     with towards(problem.tol):
         if isinstance(problem, CrammerSingerProblem):
             found: tuple[Any, ...] = tuple(joint_path(problem, Cs, engine, effort))

@@ -152,7 +152,7 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
         effort, started = self._effort(), time.monotonic()
         for place, epsilon in enumerate(epsilons):
             asked = replace(problem, epsilon=epsilon)
-            engine = choose(self.engine, asked)
+            engine = choose(self.engine, asked, effort)
             self.engine_ = engine.name
             if self.verbose:
                 tell_problem(type(self).__name__, asked, engine)
@@ -169,7 +169,7 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
     ) -> None:
         """Solve Crammer and Singer's machine of each fold along C."""
         effort, started = self._effort(), time.monotonic()
-        engine = choose(self.engine, problems[0])
+        engine = choose(self.engine, problems[0], effort)
         self.engine_ = engine.name
         for fold, problem in enumerate(problems):
             for cell, solution in enumerate(joint_path(problem, Cs, engine, time_left(effort, started))):

@@ -44,9 +44,7 @@ class Streaming(LinearSupportVectorMachine):
 
     def _solve_stream(self, sample: ChunkedSample, max_passes: int, started: float) -> tuple[StreamSolution, ...]:
         """Solve over all chunks. The first walk over them counts: it began at ``started``."""
-        problem = self._stream_problem(
-            sample.rows, sample.primal_at_centre, sample.spread, sample.centre, max_passes=max_passes
-        )
+        problem = self._stream_problem(sample, max_passes)
         effort = time_left(self._effort(), started)
         if not self.verbose:
             return self._solve_chunked(problem, effort)
@@ -62,29 +60,21 @@ class Streaming(LinearSupportVectorMachine):
         tell_solutions(name, solutions, time.perf_counter() - start)
         return solutions
 
-    def _stream_problem(
-        self,
-        rows: Chunked[Block],
-        primal_at_centre: NDArray[np.float64],
-        spread: NDArray[np.float64],
-        centre: NDArray[np.float64] | None,
-        *,
-        max_passes: int,
-    ) -> StreamProblem:
+    def _stream_problem(self, sample: ChunkedSample, max_passes: int) -> StreamProblem:
         return StreamProblem(
-            rows,
-            primal_at_centre,
-            spread,
+            sample.rows,
+            sample.primal_at_centre,
+            sample.spread,
             loss=self.loss,
             intercept=scale_of_intercept(self),
             epsilon=float(self.epsilon),
             tol=float(self.tol),
             max_passes=max_passes,
-            centre=centre,
+            centre=sample.centre,
         )
 
     def _solve_chunked(self, problem: StreamProblem, effort: Effort) -> tuple[StreamSolution, ...]:
-        engine = choose(self.engine, problem, or_any=True)  # not every engine reads rows in chunks
+        engine = choose(self.engine, problem, effort, or_any=True)  # not every engine reads rows in chunks
         solutions = engine.solve(problem, effort)
         self.engine_ = engine.name
         return solutions
@@ -93,7 +83,7 @@ class Streaming(LinearSupportVectorMachine):
         """Keep the weights, the values and what gives β, so that the gap can be proved later: the steps that led to it,
         or β itself, or, of very many rows of very many columns, neither."""
         self._forget_rows()
-        self._keep_weights(np.array([each.w for each in solutions]), [each.b for each in solutions])
+        self._set_weights(np.array([each.w for each in solutions]), [each.b for each in solutions])
         steps = [each.steps for each in solutions if each.steps is not None]
         betas = [each.beta for each in solutions if each.beta is not None]
         if is_squared(self.loss):
@@ -139,10 +129,8 @@ class Streaming(LinearSupportVectorMachine):
         at_centre = (costs * losses(self.loss, targets, values, float(self.epsilon))).sum(axis=1)
         spread = np.ones(len(targets)) if is_of_signs(self.loss) else np.sqrt((targets**2).mean(axis=1))
         rows = Chunked(n, d, sp.issparse(X), lambda: iter([Block(X, targets, costs)]))
-        problem = self._stream_problem(
-            rows, at_centre, np.where(spread > 0, spread, 1.0), centre, max_passes=_MOST_PASSES_PER_PIECE
-        )
-        return self._solve_chunked(problem, self._effort())
+        sample = ChunkedSample(rows, at_centre, np.where(spread > 0, spread, 1.0), centre)
+        return self._solve_chunked(self._stream_problem(sample, _MOST_PASSES_PER_PIECE), self._effort())
 
     def _keep_piece(self, solutions: Sequence[StreamSolution], n: int) -> None:
         # w of a fit need not be the sum of any pulls whose dual value is known, so its rows cannot be counted.
@@ -150,7 +138,7 @@ class Streaming(LinearSupportVectorMachine):
         self._forget_rows()
         self.gap_ = self.primal_ = np.full(len(solutions), np.nan)  # of all rows seen nobody knows them
         self.n_seen_ = seen + n
-        self._keep_weights(np.array([each.w_dual for each in solutions]), [each.b_dual for each in solutions])
+        self._set_weights(np.array([each.w_dual for each in solutions]), [each.b_dual for each in solutions])
         self.dual_ = dual + np.array([each.dual for each in solutions])
         self.n_iter_ = max(each.n_iter for each in solutions)
         self.solver_ = ", ".join(dict.fromkeys(each.solver for each in solutions))

@@ -138,5 +138,5 @@ class LinearSVR(RegressorMixin, Streaming):
         problem = self._stated(values.X, [values.z], [check_prices(float(self.C) * own)])
         return self._warmed(problem, self._names)
 
-    def _keep_weights(self, coef: NDArray[np.float64], intercept: list[float]) -> None:
-        super()._keep_weights(coef[0], intercept)
+    def _set_weights(self, coef: NDArray[np.float64], intercept: list[float]) -> None:
+        super()._set_weights(coef[0], intercept)

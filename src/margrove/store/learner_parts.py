@@ -93,8 +93,8 @@ def put_learner_together(record: dict[str, Any], tensors: Tensors, prefix: str) 
         fitted["classes_"] = labels
     model = learner.estimator(**parameters)
     vars(model).update(fitted, n_features_in_=columns)
-    if hasattr(model, "_remember_weights"):
-        model._remember_weights()
+    if hasattr(model, "_cache_weights"):
+        model._cache_weights()
     return model
 
 

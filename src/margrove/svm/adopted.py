@@ -73,7 +73,7 @@ def adopt(model: Any, solution: Solution, classes: NDArray[Any] | None = None) -
         names, coefficients = machine_names(classes, code_of(model)), coefficients_of(model)
     model.norm_ = _norms(kernel_of(model), solution.support_vectors, coefficients)
     model._grades = _grades(model, solution, coefficients, classes)
-    model._remember_weights()
+    model._cache_weights()
     model.certificate_ = Certificate(type(model).__name__, str(solution.status), "solver", solution.n_rows, names)
     return model
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrove.data.sample import read_sample
-from margrove.engine import fitted_by
+from margrove.engine import choose, fitted_by
 from margrove.errors import ConvergenceWarning, InputError, level_of_caller
 from margrove.status import Status, worst
 from margrove.svm.kernels import Matrix
@@ -81,7 +81,8 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
         cache_bytes=model._cache_bytes(),
         precision=model.precision,
     )
-    found = fitted_by(model).solve(problem, model._effort())
+    effort = model._effort()
+    found = choose(fitted_by(model), problem, effort, or_any=True).solve(problem, effort)
     values = np.array(model.machine_decision(X))
     for k, (dual, left) in enumerate(zip(solved, found, strict=True)):
         carries = dual.alpha > 0

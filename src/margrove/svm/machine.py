@@ -164,9 +164,12 @@ class SupportVectorMachine(RunsOnEngine):
         self.gamma_ = data.kernel.gamma
         grades = [row_grades(each.machine, each.finding.grade, self.n_rows_) for each in solved]
         self._grades = np.stack(grades, axis=1)  # (n, machines)
+        self._cache_weights()
+
+    def _cache_weights(self) -> None:
+        """Keep w of a linear machine: predictions of single rows would otherwise compute it each time."""
         self.__dict__.pop("_known_weights", None)
         if self.kernel == "linear" and len(self.intercept_) * self.n_features_in_ <= _KEPT_WEIGHTS:
-            # Predictions of single rows would otherwise compute w each time.
             self._known_weights = _Weights(self.dual_coef_, self.support_vectors_, self.coef_)
 
     def _keep_certificate(self, given: tuple[Any, Any, Any], data: TrainingData, solved: list[Solved]) -> None:

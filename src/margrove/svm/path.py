@@ -63,9 +63,10 @@ def fit_path(
     uppers = [tuple(bounds(float(C), sample.weight, dual.point) for dual in machines.duals) for C in values]
     machines, first = dual_problem(reader, machines)
     problem = PathProblem(first, tuple(uppers[1:]))
-    engine = choose(model.engine, problem)
+    effort = model._effort()
+    engine = choose(model.engine, problem, effort)
     with towards(first.tol):
-        found = engine.solve(problem, model._effort())
+        found = engine.solve(problem, effort)
     models = []
     for C, upper, solutions in zip(values, uppers, found, strict=False):
         fitted = clone(model).set_params(C=float(C), probability=False)

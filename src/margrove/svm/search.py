@@ -142,13 +142,13 @@ class SupportVectorSearch(CrossValidatedSearch):
                 cache_bytes=template._cache_bytes(),
                 precision=self.precision,
             )
-            engine = choose(self.engine, problem)
-            self.engine_ = engine.name
             left = None if until is None else max(1e-3, until - time.monotonic())
+            effort = Effort(left, self.n_jobs, _keeper(record, table), self._on_interrupt)
+            engine = choose(self.engine, problem, effort)
+            self.engine_ = engine.name
             later = problem.n_cells * (len(folds) - 1 - numbers[-1])  # at most: cells are given up on the way
             if units:
                 with overheard(line.watch) if line else nullcontext(), part_of(done, later):
-                    effort = Effort(left, self.n_jobs, _keeper(record, table), self._on_interrupt)
                     self.status_ = engine.solve(problem, effort)
             done += problem.n_cells
             if self.status_ is not Status.CONVERGED:

@@ -40,7 +40,7 @@ def solve_machines(model: SupportVectorMachine, machines: Machines) -> list[Solv
         if model.verbose and started.duals is not machines.duals:
             print(f"[{type(model).__name__}] goes on from its checkpoint")
     started, problem = dual_problem(model, started)
-    engine = choose(model.engine, problem)
+    engine = choose(model.engine, problem, effort)
     start = time.perf_counter()
     if model.verbose:
         _print_problem(type(model).__name__, started, problem, engine)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.data.sample import Sample
-from margrove.engine import choose
+from margrove.engine import solve
 from margrove.errors import InfeasibleError, MargroveWarning, ParameterError, check_flag, check_number
 from margrove.estimator import estimator
 from margrove.run.effort import on_interrupt
@@ -230,7 +230,7 @@ class SVC(SupportVectorClassifier):
             cache_bytes=self._cache_bytes(),
             precision=self.precision,
         )
-        self._tell_folds(choose(self.engine, problem).solve(problem, self._effort()))
+        self._tell_folds(solve(problem, self.engine, self._effort()))
         return values
 
     def leave_one_out(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LeaveOneOut:

@@ -86,7 +86,7 @@ class DecisionTree(TreeParameters):
         self._draw_seed()
         sample, held_out = self._apart(self._read(X, y, sample_weight))
         problem = self._problem(sample)
-        grower = Grower(choose(self.engine, problem), self._effort())
+        grower = Grower(choose(self.engine, problem, self._effort()), self._effort())
         self.grown_ = grower.grow(problem)
         self._keep(problem, sample.classes, held_out, grower)
         return self

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from margrove.boost import reference as boost
 from margrove.boost.problem import BoostProblem
 from margrove.engine.protocol import BaseEngine, Engine, register
-from margrove.engine.search_by_duals import search_by_duals
 from margrove.linear import reference as linear
 from margrove.linear.problem import (
     CentroidProblem,
@@ -28,7 +27,6 @@ from margrove.run.effort import Effort
 from margrove.select import reference as select
 from margrove.select.problem import ColumnProblem
 from margrove.svm import reference as svm
-from margrove.svm.grid import SearchProblem
 from margrove.svm.problem import DualProblem, LeaveOneOutProblem, PathProblem
 from margrove.tree import reference as tree
 from margrove.tree.model import TreeSolution
@@ -62,7 +60,6 @@ _add(CrammerSingerProblem, linear_svm.crammer_singer)
 _add(DualProblem, svm.smo)
 _add(PathProblem, svm.smo_path)
 _add(LeaveOneOutProblem, svm.leave_one_out)
-register(NAME, SearchProblem)(search_by_duals)
 _add(TreeProblem, lambda problem: TreeSolution(tree.grow(problem)))
 _add(BoostProblem, boost.boost)
 _add(ColumnProblem, select.best_tests)

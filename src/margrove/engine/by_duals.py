@@ -1,4 +1,4 @@
-"""A search one dual at a time: for any engine that solves a `DualProblem`, and where the kernel matrix does not fit."""
+"""Paths and searches one dual at a time: for any engine that solves a `DualProblem`, and where K does not fit."""
 
 from __future__ import annotations
 
@@ -8,17 +8,34 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.engine.protocol import Engine
+from margrove.engine.protocol import Engine, derive
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.status import Status
 from margrove.svm.grid import Fold, SearchProblem, Unit, UnitSolution, rung
 from margrove.svm.kernels import Kernel
-from margrove.svm.problem import Dual, DualProblem, DualSolution, climbed, offset
+from margrove.svm.problem import Dual, DualProblem, DualSolution, PathProblem, climbed, offset
 
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
 
 
+@derive(PathProblem, DualProblem)
+def path_by_duals(engine: Engine, problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
+    """Solve each step of the path from the solution of the last; return the steps that were reached."""
+    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+    machines, steps = problem.first.machines, [engine.solve(problem.first, effort)]
+    for uppers in problem.uppers:
+        if any(solution.status in _ENDS_ALL for solution in steps[-1]):
+            break
+        machines = tuple(
+            replace(dual, upper=upper, alpha=climbed(dual, solution.alpha, solution.v, upper))
+            for dual, solution, upper in zip(machines, steps[-1], uppers, strict=True)
+        )
+        steps.append(engine.solve(replace(problem.first, machines=machines), _left(effort, until)))
+    return tuple(steps)
+
+
+@derive(SearchProblem, DualProblem)
 def search_by_duals(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
     """Solve each unit's machines at once, one C after another, each starting from the solution of the last."""
     until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
