@@ -253,7 +253,7 @@ class Newton final : public LinearSolver {
   // f is moved along with w, and keeps the rounding of its largest values, which the largest primal value tells:
   // whether that could be seen in a gap as small as asked for.
   bool is_stale(double primal) const {
-    const double rounding = kValueRounding * static_cast<double>(n_) * largest_primal_;
+    const double rounding = kValueRounding * n_ * largest_primal_;
     return is_moved_along_ && rounding > kUnseen * settings_.tol * primal;
   }
 

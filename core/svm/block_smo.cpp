@@ -67,7 +67,7 @@ void BlockSmo<T>::resume(std::vector<double> upper, std::vector<double> alpha, s
 
 template <class T>
 void BlockSmo<T>::mark(std::size_t t) {
-  flags_[t] = static_cast<std::uint8_t>((dual_.is_up(t) ? 1 : 0) | (dual_.is_low(t) ? 2 : 0));
+  flags_[t] = (dual_.is_up(t) ? 1 : 0) | (dual_.is_low(t) ? 2 : 0);
 }
 
 template <class T>
@@ -164,7 +164,7 @@ bool BlockSmo<T>::advance_pending(Clock::time_point until) {
     rooms.clear();
     for (const std::int64_t i : wanted) rooms.push_back(rows_->make(i));
     gram_->rows(wanted, pending_.change.data() + pending_.done, rooms.data(), pending_.sums.data(), settings_.threads);
-    rows_computed_ += static_cast<std::int64_t>(count);
+    rows_computed_ += count;
     pending_.done += count;
   }
   for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= pending_.sums[dual_.point[t]];
@@ -295,8 +295,7 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
   made_.resize(std::max(made_.size(), absent.size() * points.size()));
   if (!absent.empty()) gram_->block(absent, points, made_.data(), width_, settings_.threads);
   for (std::size_t r = 0; r < absent.size(); ++r)
-    std::copy_n(made_.data() + static_cast<std::int64_t>(r) * width_, width_,
-                block_.data() + absent_place[r] * stride_);
+    std::copy_n(made_.data() + r * width_, width_, block_.data() + absent_place[r] * stride_);
   parallel_for((length(there) + 31) / 32, settings_.threads, [&](std::int64_t piece) {
     for (std::size_t r = piece * 32; r < std::min(there.size(), static_cast<std::size_t>(piece + 1) * 32); ++r)
       gather_row(rows[r], index.data(), width_, block_.data() + there[r] * stride_);
@@ -326,7 +325,7 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
   std::vector<double> upper(width, 0.0), alpha(width, 0.0), own(width, 0.0);
   std::vector<T> up[2], low[2];
   std::vector<const T*> rows(width);
-  for (std::size_t k = 0; k < width; ++k) rows[k] = block_.data() + static_cast<std::int64_t>(k) * stride_;
+  for (std::size_t k = 0; k < width; ++k) rows[k] = block_.data() + k * stride_;
   PairProblem<T> pairs{groups_, {}, y.data(), upper.data(), own.data(), alpha.data()};
   for (std::int64_t g = 0; g < groups_; ++g) {
     up[g].assign(width, static_cast<T>(-kInfinity));
@@ -347,7 +346,7 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
       alpha[k] = before_[k] = dual_.alpha[t];
       own[k] = gram_->diagonal()[dual_.point[t]];
       diagonal[k] = static_cast<float>(measure * own[k]);
-      pairs.set(static_cast<std::int64_t>(k), v_[t] - middle[dual_.group_of(t)]);
+      pairs.set(k, v_[t] - middle[dual_.group_of(t)]);
     }
   const std::int64_t made = solve_pairs(pairs, tolerance, most_steps);
   for (std::size_t k = 0; k < width; ++k)

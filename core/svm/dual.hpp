@@ -101,7 +101,7 @@ inline double offset_of(const Dual& dual, const std::vector<double>& v) {
     if (dual.upper[t] > 0)
       found.include(0, dual.y[t] > 0 ? can_grow : can_fall, dual.y[t] > 0 ? can_fall : can_grow, v[t]);
   }
-  if (free > 0) return sum / static_cast<double>(free);
+  if (free > 0) return sum / free;
   if (found.up[0] == -Extremes::kInfinity && found.low[0] == Extremes::kInfinity) return 0;
   if (found.up[0] == -Extremes::kInfinity) return found.low[0];
   return found.low[0] == Extremes::kInfinity ? found.up[0] : (found.up[0] + found.low[0]) / 2;

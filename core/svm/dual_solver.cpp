@@ -182,7 +182,7 @@ void DualSolver<T>::choose_active() {
       is_active[dual_.point[t]] = 1;
     }
     const auto count = std::count(is_active.begin(), is_active.end(), 1);
-    if (static_cast<double>(count) > kNearlyAll * static_cast<double>(n_) || phases_ >= kMostPhases) {
+    if (static_cast<double>(count) > kNearlyAll * n_ || phases_ >= kMostPhases) {
       is_whole_ = true;
       std::fill(is_active.begin(), is_active.end(), 1);
     }
@@ -204,7 +204,7 @@ void DualSolver<T>::open_phase() {
   DualSettings settings = settings_;
   if (!is_whole_) settings.tol = std::max(kLastAccuracy * settings_.tol, accuracy_);
   std::vector<std::int64_t> place(n_, -1);
-  for (std::size_t k = 0; k < active_.size(); ++k) place[active_[k]] = static_cast<std::int64_t>(k);
+  for (std::size_t k = 0; k < active_.size(); ++k) place[active_[k]] = k;
   Dual part;
   part.by_sign = dual_.by_sign;
   part.hulls = dual_.hulls;
@@ -261,7 +261,7 @@ void DualSolver<T>::open_pass() {
 
 template <class T>
 bool DualSolver<T>::advance(Pass& pass, Clock::time_point until) {
-  const double each = std::max(1.0, static_cast<double>(pass.changed.size()) * (gram_->cost() + 16));
+  const double each = std::max(1.0, pass.changed.size() * (gram_->cost() + 16));
   const std::size_t batch = std::clamp(kPassWork / each, 512.0, 65536.0);
   while (pass.done < pass.points.size()) {
     if (pass.done > 0 && Clock::now() >= until) return false;
@@ -329,8 +329,7 @@ double DualSolver<T>::rounding_of(std::int64_t i) const {
 template <class T>
 bool DualSolver<T>::find_suspects() {
   suspects_.clear();
-  const double mean =
-      std::accumulate(moved_.begin(), moved_.end(), 0.0) / static_cast<double>(std::max<std::int64_t>(1, n_));
+  const double mean = std::accumulate(moved_.begin(), moved_.end(), 0.0) / std::max<std::int64_t>(1, n_);
   const double telling = kTellingShare * settings_.tol * unit(), far = kFarMove * mean;
   std::vector<std::int64_t> movers;
   std::vector<double> moves;
@@ -380,7 +379,7 @@ template <class T>
 void DualSolver<T>::conclude_check() {
   check_.is_open = false;
   std::vector<std::int64_t> place(n_, -1);
-  for (std::size_t k = 0; k < check_.points.size(); ++k) place[check_.points[k]] = static_cast<std::int64_t>(k);
+  for (std::size_t k = 0; k < check_.points.size(); ++k) place[check_.points[k]] = k;
   double error = 0;
   for (std::size_t t = 0; t < v_.size(); ++t) {
     const std::int64_t k = place[dual_.point[t]];
