@@ -12,8 +12,9 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kInnerShare = 0.1;  // the block is solved to this share of the present violation
-constexpr std::int64_t kMostInnerSteps = 100000;
+constexpr double kInnerShare = 0.1;               // the block is solved to this share of the present violation
+constexpr std::int64_t kMostInnerSteps = 100000;  // of a round: so long the clock is not looked at
+// Variables of a working set: at most one of kWorkingShare, but so many at any rate.
 constexpr std::int64_t kLeastWorkingSet = 256, kWorkingShare = 2;
 constexpr std::int64_t kStretch = 2048;     // columns of kept rows read at a time
 constexpr std::int64_t kBatch = 256;        // rows computed between two looks at the clock
@@ -232,16 +233,18 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
       }
   }
   // Old members stay where nobody needs their place.
+  constexpr char kStays = 2;
   std::size_t spare = room - fresh.size();
   for (std::size_t k = kept; k < last.size(); ++k) {
     const std::int64_t t = member_[last[k]];
     if (is_chosen[t])  // it is a violator again: it keeps its place
-      fresh.erase(std::find(fresh.begin(), fresh.end(), t));
+      is_chosen[t] = kStays;
     else if (spare > 0)
       --spare;
     else
       member_[last[k]] = -1;
   }
+  std::erase_if(fresh, [&](std::int64_t t) { return is_chosen[t] == kStays; });
   std::vector<std::int64_t> places;
   std::size_t place = 0;
   for (const std::int64_t t : fresh) {

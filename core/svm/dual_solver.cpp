@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "index.hpp"
+#include "svm/path_start.hpp"
 
 namespace margrove {
 namespace {
@@ -18,18 +19,19 @@ constexpr double kSlack = 0.1;           // of the mean |v - b|: who is so near 
 constexpr double kFirstAccuracy = 0.1;   // of the violation at the start: so far the first sample is solved,
 constexpr double kNextAccuracy = 0.125;  // each later set so many times further,
 constexpr double kLastAccuracy = 0.9;    // and none further than this share of tol
-constexpr double kTooDear = 200;         // a kernel value that costs this much is not computed twice for a smaller set
-constexpr std::int64_t kMostPhases = 8;
-constexpr double kPassWork = 2e9;         // multiplications between two looks at the clock
-constexpr double kSuspectWork = 2e10;     // and those that may be spent without a look
-constexpr std::int64_t kCheckAll = 512;   // points: below, every v is taken again
-constexpr std::int64_t kSample = 64;      // points, spread over all, of a check that is not of all
-constexpr std::int64_t kCandidates = 64;  // worst points of each side
-constexpr double kFarOut = 4;             // times the median magnitude: such points are always checked
-constexpr double kFarMove = 4;            // times the mean move: such a β is looked at by itself
-constexpr double kTellingShare = 0.3;     // of tol: an error this large by one β alone makes a point suspect
-constexpr double kErrorMargin = 4;        // how many times the error seen a point may be off
-constexpr std::int64_t kMostRefinements = 8;
+constexpr double kTooDear =
+    200;  // multiplications: a kernel value that costs more is not computed twice for a smaller set
+constexpr std::int64_t kMostPhases = 8;       // active sets; what has not settled by then is solved over everything
+constexpr double kPassWork = 2e9;             // multiplications between two looks at the clock
+constexpr double kSuspectWork = 2e10;         // and those that may be spent without a look
+constexpr std::int64_t kCheckAll = 512;       // points: below, every v is taken again
+constexpr std::int64_t kSample = 64;          // points, spread over all, of a check that is not of all
+constexpr std::int64_t kCandidates = 64;      // worst points of each side
+constexpr double kFarOut = 4;                 // times the median magnitude: such points are always checked
+constexpr double kFarMove = 4;                // times the mean move: such a β is looked at by itself
+constexpr double kTellingShare = 0.3;         // of tol: an error this large by one β alone makes a point suspect
+constexpr double kErrorMargin = 4;            // how many times the error seen a point may be off
+constexpr std::int64_t kMostRefinements = 8;  // each but the last has at least halved the violation
 
 }  // namespace
 
