@@ -14,6 +14,7 @@ namespace {
 // Between two looks at the clock a machine does about this many multiplications: some 20 microseconds.
 constexpr std::int64_t kWorkBetweenLooks = 1 << 17;
 
+// And in a turn, before another machine has its own: some 32 looks.
 constexpr std::int64_t kWorkOfATurn = 1 << 22;
 
 std::int64_t stretch_rows(std::int64_t d) { return std::max<std::int64_t>(1, kWorkBetweenLooks / (d + 16)); }

@@ -151,7 +151,7 @@ class GramHessian {
   static constexpr std::int64_t kOuterRows = 128;        // rows whose outer products are added by one call
   static constexpr std::int64_t kGramParts = 4;          // parts of a list of rows that are added at the same time
   static constexpr std::int64_t kWorkOfAPart = 1 << 26;  // multiplications between two looks at the clock
-  static constexpr int kMostRidges = 12;
+  static constexpr int kMostRidges = 12;                 // as in row_hessian.hpp
 
   std::size_t at(std::int64_t row, std::int64_t column) const { return static_cast<std::size_t>(row + column * size_); }
 

@@ -10,8 +10,10 @@ namespace {
 constexpr double kVarianceFloor = 1e-9;  // VARIANCE_FLOOR of problem.py
 constexpr double kRidge = 1e-3;          // RIDGE of thresholds.py
 constexpr double kNudge = 1e-9;          // NUDGE of thresholds.py
+// The numbers are standardised, so these are of 1: a gradient, or a step, from which nothing is to be gained any more;
+// the rounding of a loss.
 constexpr double kFlat = 1e-12, kRounding = 1e-14;
-constexpr int kNewtonSteps = 100;
+constexpr int kNewtonSteps = 100;  // at most (chosen, not measured)
 
 // The numbers standardised in place. `spread` is 0 where all are the same. All is in units of 2^power, so that no
 // difference of huge numbers overflows and no part of a tiny one vanishes.
