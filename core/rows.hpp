@@ -75,7 +75,7 @@ template <class T>
 MARGROVE_INLINE void add_scaled(double* w, double step, const T* x, std::int64_t d) {
   std::int64_t k = 0;
   for (; k + kLanes <= d; k += kLanes) store(w + k, load_wide(w + k) + step * load_wide(x + k));
-  for (; k < d; ++k) w[k] += step * static_cast<double>(x[k]);
+  for (; k < d; ++k) w[k] += step * x[k];
 }
 
 template <class T>
@@ -90,12 +90,12 @@ MARGROVE_INLINE double dot_row(const CsrRows<T>& rows, std::int64_t i, const dou
   std::int64_t k = rows.start[i];
   const std::int64_t end = rows.start[i + 1];
   for (; k + 4 <= end; k += 4) {
-    s0 += static_cast<double>(rows.data[k]) * w[rows.column[k]];
-    s1 += static_cast<double>(rows.data[k + 1]) * w[rows.column[k + 1]];
-    s2 += static_cast<double>(rows.data[k + 2]) * w[rows.column[k + 2]];
-    s3 += static_cast<double>(rows.data[k + 3]) * w[rows.column[k + 3]];
+    s0 += rows.data[k] * w[rows.column[k]];
+    s1 += rows.data[k + 1] * w[rows.column[k + 1]];
+    s2 += rows.data[k + 2] * w[rows.column[k + 2]];
+    s3 += rows.data[k + 3] * w[rows.column[k + 3]];
   }
-  for (; k < end; ++k) s0 += static_cast<double>(rows.data[k]) * w[rows.column[k]];
+  for (; k < end; ++k) s0 += rows.data[k] * w[rows.column[k]];
   return (s0 + s2) + (s1 + s3);
 }
 
@@ -106,8 +106,7 @@ MARGROVE_INLINE void add_row(const DenseRows<T>& rows, std::int64_t i, double st
 
 template <class T>
 MARGROVE_INLINE void add_row(const CsrRows<T>& rows, std::int64_t i, double step, double* w) {
-  for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
-    w[rows.column[k]] += step * static_cast<double>(rows.data[k]);
+  for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) w[rows.column[k]] += step * rows.data[k];
 }
 
 // Asks for the head of row i ahead of its use: in a random order the hardware sees no stream. The rest then is one.

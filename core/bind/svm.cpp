@@ -9,6 +9,7 @@
 #include "svm/dual_set.hpp"
 #include "svm/ladder_solver.hpp"
 #include "svm/leave_one_out.hpp"
+#include "svm/path_start.hpp"
 #include "svm/search.hpp"
 
 using namespace nanobind::literals;

@@ -107,13 +107,12 @@ void Booster::repeat_round(std::span<const std::int32_t> judged) {
 // The class that the tree gives each row.
 void Booster::judge(std::span<const tree::Node> tree) {
   const std::span<const std::uint32_t> tags = grower_->row_tags();
-  const tree::Tags how = tree::tags_for(label_, length(label_), static_cast<int>(n_classes_));
+  const tree::Tags how = tree::tags_for(label_, length(label_), n_classes_);
   for (const tree::Node& node : tree) {
     if (node.column >= 0) continue;
     const auto given =
         static_cast<std::int32_t>(std::max_element(node.value.begin(), node.value.end()) - node.value.begin());
-    for (const std::uint32_t tag : tags.subspan(node.first_row, static_cast<std::size_t>(node.rows)))
-      judged_[how.row(tag)] = given;
+    for (const std::uint32_t tag : tags.subspan(node.first_row, node.rows)) judged_[how.row(tag)] = given;
   }
 }
 
@@ -130,8 +129,7 @@ double Booster::cast_votes(double vote) {
     const double sum = of_row[given] += vote;
     if (leading_[i] == given || sum < of_row[leading_[i]] - 2 * equal) continue;
     const double largest = *std::max_element(of_row, of_row + n_classes_);
-    leading_[i] = static_cast<std::int32_t>(
-        std::find_if(of_row, of_row + n_classes_, [&](double v) { return v >= largest - equal; }) - of_row);
+    leading_[i] = std::find_if(of_row, of_row + n_classes_, [&](double v) { return v >= largest - equal; }) - of_row;
   }
   return weight_of_wrong(leading_.data(), label_.data(), first_weight_.data(), n);
 }

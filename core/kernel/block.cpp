@@ -103,8 +103,7 @@ template <class T>
 std::vector<double> alone_sums(const CsrRows<T>& rows, KernelKind kind) {
   std::vector<double> sums(rows.n);
   for (std::int64_t i = 0; i < rows.n; ++i)
-    for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
-      sums[i] += alone(kind, static_cast<double>(rows.data[k]));
+    for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) sums[i] += alone(kind, rows.data[k]);
   return sums;
 }
 
@@ -154,8 +153,7 @@ void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& 
 template <class T, class V>
 void kernel_row(const CsrRows<T>& points, std::int64_t i, double alone_i, const CsrRows<T>& others,
                 const std::vector<double>& alone_others, const KernelSpec& spec, std::vector<double>& buffer, V* out) {
-  for (std::int64_t k = points.start[i]; k < points.start[i + 1]; ++k)
-    buffer[points.column[k]] = static_cast<double>(points.data[k]);
+  for (std::int64_t k = points.start[i]; k < points.start[i + 1]; ++k) buffer[points.column[k]] = points.data[k];
   const bool is_distance =
       spec.kind == KernelKind::rbf || spec.kind == KernelKind::laplacian || spec.kind == KernelKind::chi2;
   for (std::int64_t j = 0; j < others.n; ++j) {

@@ -31,7 +31,7 @@ MARGROVE_INLINE void sparse_products_body(const U* data, const std::int32_t* col
     const std::int32_t at = place[column[k]];
     if (at < 0) continue;
     const T x = data[k];
-    const T* row = cells + static_cast<std::int64_t>(at) * kSparseWidth;
+    const T* row = cells + at * kSparseWidth;
 #pragma omp simd
     for (std::int64_t w = 0; w < kSparseWidth; ++w) sums[w] += x * row[w];
   }
@@ -75,8 +75,7 @@ void add_dense_products(const DenseRows<T>& points, const Selection& p, const De
   const bool is_gaussian = spec.kind == KernelKind::rbf;
   std::vector<double> mean(d);
   if (is_gaussian)
-    for (std::int64_t j = 0; j < size; ++j)
-      add_row(support, row_of(s, j), 1.0 / static_cast<double>(size), mean.data());
+    for (std::int64_t j = 0; j < size; ++j) add_row(support, row_of(s, j), 1.0 / size, mean.data());
   const double scale = is_gaussian ? std::sqrt(2 * spec.gamma) : 1.0;
   Packed packed;
   for (std::int64_t chunk = 0; chunk < size; chunk += kSupportChunk) {
@@ -89,8 +88,7 @@ void add_dense_products(const DenseRows<T>& points, const Selection& p, const De
       std::vector<double> kernel(kPointTile * kSupportTile);
       for (std::int64_t j = 0; j < length; j += kSupportTile) {
         const std::int64_t width = std::min(kSupportTile, length - j);
-        blas.products(mine.points.data(), packed.points.data() + j * d, static_cast<int>(count),
-                      static_cast<int>(width), static_cast<int>(d), kernel.data(), static_cast<int>(width));
+        blas.products(mine.points.data(), packed.points.data() + j * d, count, width, d, kernel.data(), width);
         for (std::int64_t r = 0; r < count; ++r) {
           double* row = kernel.data() + r * width;
           const double* b_half = packed.half.data() + j;

@@ -66,7 +66,7 @@ class DenseGram final : public PointGram<T> {
       std::vector<double> sums(pieces * d_);
       parallel_for(pieces, threads, [&](std::int64_t piece) {
         for (std::int64_t i = piece * kPiece; i < std::min(n_, (piece + 1) * kPiece); ++i)
-          add_row(rows, chosen_[i], 1.0 / static_cast<double>(n_), sums.data() + piece * d_);
+          add_row(rows, chosen_[i], 1.0 / n_, sums.data() + piece * d_);
       });
       for (std::int64_t piece = 0; piece < pieces; ++piece)
         for (std::int64_t k = 0; k < d_; ++k) mean[k] += sums[piece * d_ + k];
@@ -131,7 +131,7 @@ class DenseGram final : public PointGram<T> {
   }
 
   double cost() const override {
-    return static_cast<double>(d_) * (is_by_products(spec_.kind) ? 1 : 8);  // pairs are not made by GEMM
+    return d_ * (is_by_products(spec_.kind) ? 1.0 : 8.0);  // pairs are not made by GEMM
   }
 
   void rows(std::span<const std::int64_t> wanted, const double* change, T* const* out, double* sums,
@@ -145,7 +145,7 @@ class DenseGram final : public PointGram<T> {
              int threads) const override {
     std::vector<T> a_points, a_halves, b_points, b_halves;
     std::vector<T*> rows(a.size());
-    for (std::size_t r = 0; r < a.size(); ++r) rows[r] = out + static_cast<std::int64_t>(r) * stride;
+    for (std::size_t r = 0; r < a.size(); ++r) rows[r] = out + r * stride;
     fill(gather(a, a_points, a_halves), gather(b, b_points, b_halves), rows.data(), nullptr, nullptr, threads);
   }
 
@@ -166,7 +166,7 @@ class DenseGram final : public PointGram<T> {
     points.resize(rows.size() * d_);
     halves.resize(half_.empty() ? 0 : rows.size());
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      std::copy_n(data_.get() + rows[r] * d_, d_, points.data() + static_cast<std::int64_t>(r) * d_);
+      std::copy_n(data_.get() + rows[r] * d_, d_, points.data() + r * d_);
       if (!half_.empty()) halves[r] = half_[rows[r]];
     }
     return {points.data(), halves.empty() ? nullptr : halves.data(), rows.data(), 0, length(rows)};
@@ -188,9 +188,7 @@ class DenseGram final : public PointGram<T> {
   void tile(const Packed& a, const Packed& b, T* scratch, T* const* out, const double* change, double* sums,
             std::int64_t offset) const {
     const bool is_made_of_products = is_by_products(spec_.kind);
-    if (is_made_of_products)
-      blas_.products(a.points, b.points, static_cast<int>(a.count), static_cast<int>(b.count), static_cast<int>(d_),
-                     scratch, static_cast<int>(b.count));
+    if (is_made_of_products) blas_.products(a.points, b.points, a.count, b.count, d_, scratch, b.count);
     for (std::int64_t r = 0; r < a.count; ++r) {
       const T* products = scratch + r * b.count;
       T* row = out[r] + offset;

@@ -48,9 +48,7 @@ std::uint64_t hash_row(const CsrRows<T>& rows, std::int64_t i) {
                     hash_bytes(rows.data + rows.start[i], count * sizeof(T), 0));
 }
 
-bool are_equal(const void* a, const void* b, std::int64_t bytes) {
-  return bytes == 0 || std::memcmp(a, b, static_cast<std::size_t>(bytes)) == 0;
-}
+bool are_equal(const void* a, const void* b, std::int64_t bytes) { return bytes == 0 || std::memcmp(a, b, bytes) == 0; }
 template <class T>
 bool are_equal(const DenseRows<T>& rows, std::int64_t i, std::int64_t j) {
   return are_equal(rows.row(i), rows.row(j), rows.d * static_cast<std::int64_t>(sizeof(T)));

@@ -35,7 +35,7 @@ void finish_products(const T* products, std::int64_t width, const KernelSpec& sp
   switch (spec.kind) {
     case KernelKind::poly:
       for (std::int64_t j = 0; j < width; ++j) {
-        const double base = spec.gamma * static_cast<double>(products[j]) + spec.coef0;
+        const double base = spec.gamma * products[j] + spec.coef0;
         double power = 1;
         if (spec.degree <= kFewFactors)
           for (int k = 0; k < static_cast<int>(spec.degree); ++k) power *= base;
@@ -46,7 +46,7 @@ void finish_products(const T* products, std::int64_t width, const KernelSpec& sp
       return;
     case KernelKind::sigmoid:
       for (std::int64_t j = 0; j < width; ++j)
-        out[j] = static_cast<T>(std::tanh(spec.gamma * static_cast<double>(products[j]) + spec.coef0));
+        out[j] = static_cast<T>(std::tanh(spec.gamma * products[j] + spec.coef0));
       return;
     default:
       for (std::int64_t j = 0; j < width; ++j) out[j] = products[j];

@@ -49,7 +49,7 @@ MARGROVE_INLINE void rows_of_tile(const float* a, const float* a_half, std::int6
         } else {
           for (std::int64_t l = 0; l < count; ++l) {
             out[r][offset + from + l] = values[l];
-            if (change) sums[from + l] += change[r] * static_cast<double>(values[l]);
+            if (change) sums[from + l] += change[r] * values[l];
           }
         }
       }

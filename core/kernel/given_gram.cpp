@@ -57,7 +57,7 @@ class GivenGram final : public Gram<T> {
       const std::int64_t from = piece * kPiece, to = std::min(columns, from + kPiece);
       for (std::size_t r = 0; r < a.size(); ++r) {
         const T* given = row(a[r]);
-        for (std::int64_t c = from; c < to; ++c) sums[c] += change[r] * static_cast<double>(given[chosen_[b[c]]]);
+        for (std::int64_t c = from; c < to; ++c) sums[c] += change[r] * given[chosen_[b[c]]];
       }
     });
   }

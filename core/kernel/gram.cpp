@@ -13,7 +13,7 @@ namespace {
 template <class T>
 MARGROVE_INLINE void add_scaled_body(const T* row, double change, std::int64_t width, double* sums) {
 #pragma omp simd
-  for (std::int64_t j = 0; j < width; ++j) sums[j] += change * static_cast<double>(row[j]);
+  for (std::int64_t j = 0; j < width; ++j) sums[j] += change * row[j];
 }
 
 }  // namespace

@@ -50,9 +50,7 @@ class SparseGram final : public PointGram<T> {
       fill(a.subspan(from, std::min(kChunk, a.size() - from)), b, out.data(), change.data() + from, sums, threads);
   }
 
-  double cost() const override {
-    return 4.0 * static_cast<double>(rows_.start[rows_.n]) / static_cast<double>(std::max<std::int64_t>(1, rows_.n));
-  }
+  double cost() const override { return 4.0 * rows_.start[rows_.n] / std::max<std::int64_t>(1, rows_.n); }
 
   void rows(std::span<const std::int64_t> wanted, const double* change, T* const* out, double* sums,
             int threads) const override {
@@ -64,7 +62,7 @@ class SparseGram final : public PointGram<T> {
   void block(std::span<const std::int64_t> a, std::span<const std::int64_t> b, T* out, std::int64_t stride,
              int threads) const override {
     std::vector<T*> rows(a.size());
-    for (std::size_t r = 0; r < a.size(); ++r) rows[r] = out + static_cast<std::int64_t>(r) * stride;
+    for (std::size_t r = 0; r < a.size(); ++r) rows[r] = out + r * stride;
     fill(a, b, rows.data(), nullptr, nullptr, threads);
   }
 
@@ -109,7 +107,7 @@ class SparseGram final : public PointGram<T> {
             values[k] = exp_of_negative(static_cast<T>(-spec_.gamma * std::max(squared, 0.0)));
           }
         } else {
-          finish_products(values.data(), static_cast<std::int64_t>(width), spec_, values.data());
+          finish_products(values.data(), width, spec_, values.data());
         }
         for (std::size_t k = 0; k < width; ++k) out[r + k][c] = values[k];
       }

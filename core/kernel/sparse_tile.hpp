@@ -32,7 +32,7 @@ class SparseTile {
       for (std::int64_t k = rows.start[chosen[r]]; k < rows.start[chosen[r] + 1]; ++k) {
         std::int32_t& place = place_[rows.column[k]];
         if (place < 0) {
-          place = static_cast<std::int32_t>(cells_.size() / kSparseWidth);
+          place = cells_.size() / kSparseWidth;
           cells_.resize(cells_.size() + kSparseWidth);
         }
         cells_[place * kSparseWidth + r] = static_cast<T>(rows.data[k]);

@@ -24,12 +24,11 @@ constexpr std::int64_t kPatience = 5;                // looks without a gain: it
 template <class T, class Body>
 MARGROVE_INLINE void each_entry(const DenseRows<T>& rows, std::int64_t i, Body&& body) {
   const T* row = rows.row(i);
-  for (std::int64_t j = 0; j < rows.d; ++j) body(j, static_cast<double>(row[j]));
+  for (std::int64_t j = 0; j < rows.d; ++j) body(j, row[j]);
 }
 template <class T, class Body>
 MARGROVE_INLINE void each_entry(const CsrRows<T>& rows, std::int64_t i, Body&& body) {
-  for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k)
-    body(rows.column[k], static_cast<double>(rows.data[k]));
+  for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) body(rows.column[k], rows.data[k]);
 }
 
 // out (stride) = constant w_d + sum_j x_ij w_j, `Width` vectors of classes at a time so that their sums stay in
@@ -94,7 +93,7 @@ std::int64_t work_of(const CsrRows<T>& rows, std::int64_t i) {
 // is none (Michelot). `value` is reordered.
 double threshold(double* value, std::int64_t size, double offset, int slope) {
   while (true) {
-    const double t = (std::accumulate(value, value + size, 0.0) - offset) / static_cast<double>(size + slope);
+    const double t = (std::accumulate(value, value + size, 0.0) - offset) / (size + slope);
     const std::int64_t left = std::partition(value, value + size, [&](double v) { return v > t; }) - value;
     if (left == size || left + slope == 0) return t;
     size = left;
@@ -262,7 +261,7 @@ Resumable CrammerSinger::solve(const Rows& rows) {
       const std::int64_t i = active_[at];
       std::uint8_t& idle = idle_[i];
       idle = visit(rows, i) ? std::uint8_t{0} : static_cast<std::uint8_t>(std::min<int>(kIdle, idle + 1));
-      if (idle < kIdle) active_[kept++] = static_cast<std::uint32_t>(i);
+      if (idle < kIdle) active_[kept++] = i;
       if ((work += (work_of(rows, i) + 16) * stride_) < kWorkBetweenLooks) continue;
       work = 0;
       co_await clock_.pause();
@@ -272,9 +271,7 @@ Resumable CrammerSinger::solve(const Rows& rows) {
     passes_ = (visits + rows_in - 1) / rows_in;
     const bool is_over = passes_ >= settings_.max_passes || active_.empty();
     const double since = visits - looked_at;
-    if (!is_over &&
-        since < std::max(kLeastPasses * static_cast<double>(rows_in), kWorkShare * static_cast<double>(visits)))
-      continue;
+    if (!is_over && since < std::max(kLeastPasses * rows_in, kWorkShare * visits)) continue;
     looked_at = visits;
     std::vector<double> losses((n_ + kRowsOfALook - 1) / kRowsOfALook);
     std::atomic<std::int64_t> next{0};

@@ -33,10 +33,10 @@ MARGROVE_INLINE double sparse_dot_body(const T* value, const std::int32_t* row, 
   double s0 = 0, s1 = 0;  // two sums: one would wait for its own additions
   std::int64_t k = 0;
   for (; k + 2 <= size; k += 2) {
-    s0 += static_cast<double>(value[k]) * beta[row[k]];
-    s1 += static_cast<double>(value[k + 1]) * beta[row[k + 1]];
+    s0 += value[k] * beta[row[k]];
+    s1 += value[k + 1] * beta[row[k + 1]];
   }
-  if (k < size) s0 += static_cast<double>(value[k]) * beta[row[k]];
+  if (k < size) s0 += value[k] * beta[row[k]];
   return s0 + s1;
 }
 
@@ -92,7 +92,7 @@ class DenseDesign final : public Design {
     for (std::int64_t i = from; i < to; ++i) {
       if (weight[i] == 0) continue;
       for (std::int64_t j = 0; j < rows_.d; ++j)
-        squares[j] += weight[i] * static_cast<double>(rows_.row(i)[j]) * static_cast<double>(rows_.row(i)[j]);
+        squares[j] += weight[i] * rows_.row(i)[j] * static_cast<double>(rows_.row(i)[j]);
       if (constant() != 0) squares[rows_.d] += weight[i] * constant() * constant();
     }
   }
@@ -164,7 +164,7 @@ class ColumnDesign final : public Design {
     for (std::int64_t i = 0; i < rows.n; ++i)
       for (std::int64_t k = rows.start[i]; k < rows.start[i + 1]; ++k) {
         const std::size_t place = end[rows.column[k]]++;
-        row_[place] = static_cast<std::int32_t>(i);
+        row_[place] = i;
         value_[place] = rows.data[k];
       }
     // Pieces of about the same number of entries.
@@ -216,10 +216,9 @@ class ColumnDesign final : public Design {
     const auto each = [&](auto&& visit) {
       for (std::size_t place = 0; place < chosen.size() - has_constant; ++place) {
         const auto [first, size] = column(chosen[place]);
-        for (std::int64_t k = first; k < first + size; ++k) visit(row_[k], place, static_cast<double>(value_[k]));
+        for (std::int64_t k = first; k < first + size; ++k) visit(row_[k], place, value_[k]);
       }
-      for (std::int64_t i = 0; i < n() && has_constant; ++i)
-        visit(static_cast<std::int32_t>(i), chosen.size() - 1, constant());
+      for (std::int64_t i = 0; i < n() && has_constant; ++i) visit(i, chosen.size() - 1, constant());
     };
     each([&](std::int32_t i, std::size_t, double) { ++rows.start[static_cast<std::size_t>(i) + 1]; });
     for (std::size_t i = 1; i < rows.start.size(); ++i) rows.start[i] += rows.start[i - 1];
@@ -227,7 +226,7 @@ class ColumnDesign final : public Design {
     rows.value.resize(rows.place.size());
     each([&](std::int32_t i, std::size_t place, double value) {
       const std::size_t at = rows.start[i]++;
-      rows.place[at] = static_cast<std::int32_t>(place);
+      rows.place[at] = place;
       rows.value[at] = value;
     });
     std::move_backward(rows.start.begin(), rows.start.end() - 1, rows.start.end());
@@ -267,7 +266,7 @@ class ColumnDesign final : public Design {
     const auto [first, size] = column(j);
     for (std::int64_t k = first; k < first + size; ++k) {
       const std::int32_t i = row_[k];
-      sum += static_cast<double>(value_[k]) * weight[i] * values[i];
+      sum += value_[k] * weight[i] * values[i];
     }
     return sum;
   }
@@ -277,7 +276,7 @@ class ColumnDesign final : public Design {
       return;
     }
     const auto [first, size] = column(j);
-    for (std::int64_t k = first; k < first + size; ++k) values[row_[k]] += step * static_cast<double>(value_[k]);
+    for (std::int64_t k = first; k < first + size; ++k) values[row_[k]] += step * value_[k];
   }
 
  private:

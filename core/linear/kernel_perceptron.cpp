@@ -46,9 +46,9 @@ bool KernelPerceptron<T>::walk_pass(KernelPerceptronMachine& m, const std::int8_
     if (y == 0 || y * m.decision[i] > 0) continue;
     // A mistake costs a kernel row: look at the clock before each.
     if (std::chrono::steady_clock::now() >= until) return false;
-    const T* row = source_.row(static_cast<std::int64_t>(i));
+    const T* row = source_.row(i);
     if (row == nullptr) {
-      wanted = static_cast<std::int64_t>(i);
+      wanted = i;
       return false;
     }
     move_decisions(row, n, settings_.eta * weight * y, one, m.decision.data());
@@ -71,8 +71,7 @@ std::int64_t KernelPerceptron<T>::run(std::int64_t max_passes, double seconds) {
   std::int64_t wanted = -1;
   while (!std::all_of(machines_.begin(), machines_.end(), is_done)) {
     KernelPerceptronMachine& m = machines_[turn_];
-    if (!is_done(m) && !walk_pass(m, sign_.data() + static_cast<std::int64_t>(turn_) * source_.size(), until, wanted))
-      return wanted;
+    if (!is_done(m) && !walk_pass(m, sign_.data() + turn_ * source_.size(), until, wanted)) return wanted;
     turn_ = (turn_ + 1) % machines_.size();
   }
   return wanted;

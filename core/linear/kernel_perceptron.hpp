@@ -22,8 +22,7 @@
 namespace margrove {
 
 struct KernelPerceptronMachine {
-  KernelPerceptronMachine(std::int64_t n, std::uint64_t seed)
-      : alpha(static_cast<std::size_t>(n)), decision(static_cast<std::size_t>(n)), order(n, seed) {}
+  KernelPerceptronMachine(std::int64_t n, std::uint64_t seed) : alpha(n), decision(n), order(n, seed) {}
 
   std::vector<double> alpha;     // (n) mistakes made on each row
   std::vector<double> decision;  // (n) f(x_i)

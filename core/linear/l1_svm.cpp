@@ -386,7 +386,7 @@ Resumable L1Machine::build_gram() {
   }
   gram_mass_ = std::max(gram_mass_, mass);
   const std::span<const std::int32_t> listed = is_afresh ? present : changed;
-  const std::size_t block = (design_.gram_rows(static_cast<std::int64_t>(width)));
+  const std::size_t block = (design_.gram_rows(width));
   for (std::size_t from = 0; from < listed.size(); from += block) {
     design_.add_gram(chosen_, rows_, listed.subspan(from, std::min(block, listed.size() - from)), weight.data(),
                      gram_.data());

@@ -107,7 +107,7 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
     const Flags leaves = is_on & (slack > visit.limit);
     if (any(leaves)) {
       for (std::int64_t lane = 0; lane < kLanes; ++lane)
-        if (leaves[lane]) visit.bits[i] = static_cast<std::uint8_t>(visit.bits[i] & ~(1u << lane));
+        if (leaves[lane]) visit.bits[i] = visit.bits[i] & ~(1u << lane);
       if ((visit.bits[i] & visit.running) == 0) {
         std::swap(visit.active[visit.at], visit.active[--visit.size]);
         continue;
@@ -190,7 +190,7 @@ class Lanes final : public LaneDescent {
       lanes_.push_back({.task = task, .best = {rows.n, rows.d, loss, settings.tol}});
       for (std::size_t i = 0; i < norm_.size(); ++i) {
         cost_[i] = std::max(cost_[i], task.cost[i]);
-        if (task.cost[i] > 0) own_[i] = static_cast<std::uint8_t>(own_[i] | 1u << lane);
+        if (task.cost[i] > 0) own_[i] = own_[i] | 1u << lane;
         if (!beta[lane].empty()) alpha_[kMostLanes * i + lane] = task.target[i] * beta[lane][i];
       }
     }
@@ -315,7 +315,7 @@ class Lanes final : public LaneDescent {
   void note_running() {
     visit_.running = 0;
     for (std::size_t k = 0; k < lanes_.size(); ++k)
-      if (lanes_[k].ending == LinearEnding::going) visit_.running = static_cast<std::uint8_t>(visit_.running | 1u << k);
+      if (lanes_[k].ending == LinearEnding::going) visit_.running = visit_.running | 1u << k;
     is_over_ = visit_.running == 0;
   }
 
@@ -351,14 +351,14 @@ class Lanes final : public LaneDescent {
       if (is_last || ++lane.unchecked >= DescentPace::kMostPassesUnchecked ||
           seems_to_have_ended(seeming, lane.dual, lane.wanted, settings_.tol)) {
         lane.wanted = seeming / 2;
-        asked = static_cast<std::uint8_t>(asked | 1u << k);
+        asked = asked | 1u << k;
       }
       if (++lane.since_best > DescentPace::kPatience) lane.ending = LinearEnding::stalled;
     }
     if (asked) {
       check(asked);
       // In lanes that go on all rows again.
-      for (std::size_t i = 0; i < bits_.size(); ++i) bits_[i] = static_cast<std::uint8_t>(bits_[i] | (own_[i] & asked));
+      for (std::size_t i = 0; i < bits_.size(); ++i) bits_[i] = bits_[i] | (own_[i] & asked);
       for (std::size_t k = 0; k < lanes_.size(); ++k)
         if (asked >> k & 1) visit_.limit[static_cast<int>(k)] = kInfinity;
       list_active();

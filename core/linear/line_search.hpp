@@ -14,11 +14,17 @@ namespace margrove {
 // derivative is below 0 and above 0. 0 where there is no step.
 template <class SlopeAt>
 double step_length(double descent, SlopeAt slope_at) {
-  constexpr double kEnoughDescent = 0.05;  // of `descent`: a slope this flat is the minimum
-  constexpr double kHardlyChanged = 0.5;   // of `descent`: a whole step that leaves more of it was too short
-  constexpr double kLeap = 10;             // times t: how far it may go on where no end of the bracket is known
-  constexpr int kMostTrials = 12;          // then any t where the function has fallen will do, ...
-  constexpr int kLastTrial = 60;           // ... and here there is none
+  // "Measured" as in svm_newton.cpp: 1,803 steps with the constants as they are.
+  // Of `descent`: a slope this flat is the minimum. Measured: 1,791 steps with 0.01, at more trials each; 1,910 with
+  // 0.2.
+  constexpr double kEnoughDescent = 0.05;
+  // Of `descent`: a whole step that leaves more of it was too short. Measured: 1,921 steps with 0.1, 1,791 with 0.9.
+  constexpr double kHardlyChanged = 0.5;
+  // Times t: how far it may go on where no end of the bracket is known. Measured: 3 to 100 are the same.
+  constexpr double kLeap = 10;
+  // Trials after which any t will do where the function has fallen. Measured: 1,819 steps with 4; 12 and 40 are the
+  // same. Where it falls nowhere t goes on shrinking, ten times in each trial, until it is rounding.
+  constexpr int kMostTrials = 12, kLastTrial = 60;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (!(descent > 0)) return 0;
   double low = 0, high = kInfinity, t = 1, bend = 0;

@@ -40,7 +40,7 @@ double lift_beyond_margin(const Rows& rows, const LinearTask& task, const std::v
   for (std::size_t i = 0; i < f.size(); ++i) {
     const double loss = 1 - task.target[i] * f[i];
     if (task.cost[i] == 0 || std::abs(loss) >= kOnMargin) continue;
-    const double rounding = kRoundingOfAnySum * (absolute_value(rows, static_cast<std::int64_t>(i), w) + std::abs(b));
+    const double rounding = kRoundingOfAnySum * (absolute_value(rows, i, w) + std::abs(b));
     delta = std::max(delta, loss + rounding);
   }
   return delta;

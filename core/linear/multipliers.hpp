@@ -56,11 +56,19 @@ class Multipliers {
   }
 
  private:
-  static constexpr double kOfSigns = 0.5;     // at w = 0 it makes every beta half its bound: all rows begin free
-  static constexpr double kGrowth = 3;        // of kappa, from one round to the next
-  static constexpr double kWarm = 9;          // times the first kappa, where a start is given
-  static constexpr double kGuessed = 6;       // times the first kappa, where lambda is a guess
-  static constexpr double kNearMargin = 0.1;  // |1 - z f| up to which a guess lies between the bounds
+  // "Measured" as in svm_newton.cpp: 1,803 steps with the constants as they are.
+  // At w = 0 the first kappa makes every beta half its bound: all rows begin free. Measured: 2,107 steps with 0.1,
+  // 2,534 with 2.
+  static constexpr double kOfSigns = 0.5;
+  // Of kappa, from one round to the next. Measured: 1,876 steps with 2, 2,067 with 5, 2,235 with 10.
+  static constexpr double kGrowth = 3;
+  // Times the first kappa, where a start is given: that of the third round, as if two had been made.
+  static constexpr double kWarm = kGrowth * kGrowth;
+  // Times the first kappa, where lambda is a guess. Between that of the second round and that of the third: measured, 1
+  // to 30 are the same within 1 %.
+  static constexpr double kGuessed = 6;
+  // |1 - z f| up to which a guess lies between the bounds. Measured: 0.02 to 0.5 are the same within 1 %.
+  static constexpr double kNearMargin = 0.1;
 
   // For numbers the beta of a residual as large as the mean |z| is C.
   double first_kappa() const {

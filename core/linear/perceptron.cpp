@@ -14,6 +14,7 @@ namespace {
 // Between two looks at the clock a machine does about this many multiplications: some 20 microseconds.
 constexpr std::int64_t kWorkBetweenLooks = 1 << 17;
 
+// And in a turn, before another machine has its own: some 32 looks.
 constexpr std::int64_t kWorkOfATurn = 1 << 22;
 
 std::int64_t stretch_rows(std::int64_t d) { return std::max<std::int64_t>(1, kWorkBetweenLooks / (d + 16)); }
@@ -149,8 +150,8 @@ MARGROVE_INLINE std::int64_t visit_blindly_body(const DenseRows<T>& rows, Visit&
     b += step * one;
     step = unless_positive(margin, full);  // y, and so the step, is 0 for a row that is left out
     // Noted whether it is one or not, and kept if it is: again no branch.
-    visit.noted[mistakes] = static_cast<std::uint32_t>(i);
-    mistakes += static_cast<std::int64_t>(step != 0);
+    visit.noted[mistakes] = i;
+    mistakes += step != 0;
     before = now;
     now = as_double(next, slot1);
     std::swap(slot, slot1);  // slot: the newest copy; slot1: free to be written, once slot2 is no longer `before`
@@ -267,8 +268,7 @@ void run_machine(const Rows& rows, PerceptronMachine& m, const std::int8_t* sign
       ++m.passes;
       m.expects_mistakes = m.pass_mistakes * kManyMistakes > rows.n;
       m.separated = m.pass_mistakes == 0;
-      if (!m.separated && settings.patience > 0)
-        note_pass(m, settings.tolerance * static_cast<double>(rows.n), settings.patience);
+      if (!m.separated && settings.patience > 0) note_pass(m, settings.tolerance * rows.n, settings.patience);
     }
     if (std::chrono::steady_clock::now() >= until) return;
   }
@@ -277,7 +277,7 @@ void run_machine(const Rows& rows, PerceptronMachine& m, const std::int8_t* sign
 }  // namespace
 
 PerceptronMachine::PerceptronMachine(std::int64_t n, std::int64_t d, std::uint64_t seed)
-    : w(static_cast<std::size_t>(d)), alpha(static_cast<std::size_t>(n)), order(n, seed) {}
+    : w(d), alpha(n), order(n, seed) {}
 
 Perceptron::Perceptron(AnyRows rows, std::span<const std::int8_t> sign, std::span<const double> weight,
                        std::vector<std::uint64_t> seeds, PerceptronSettings settings)

@@ -39,7 +39,7 @@ void factorize(double* a, std::int64_t k, const Blas<double>& blas) {
   for (std::int64_t from = 0; from < k; from += kBlock) {
     const std::int64_t to = std::min(k, from + kBlock);
     factorize_columns(a, k, from, to, diagonal.data());
-    const int left = k - to, width = static_cast<int>(to - from), stride = static_cast<int>(k);
+    const int left = k - to, width = static_cast<int>(to - from), stride = k;
     if (left == 0) break;
     const double minus = -1, one = 1;
     const double* block = a + to * k + from;
@@ -73,7 +73,7 @@ void QuadraticL1::set(std::size_t j, double to) {
   const double step = to - x_[j];
   if (step == 0) return;
   x_[j] = to;
-  add_line(gradient_.data(), step, gram_.data() + j * width_, static_cast<std::int64_t>(width_));
+  add_line(gradient_.data(), step, gram_.data() + j * width_, width_);
   gradient_[j] += step * ridge_[j];
 }
 
@@ -116,8 +116,8 @@ bool QuadraticL1::step_in_face() {
     step[r] = -(gradient_[face[r]] + penalty_[face[r]] * sign_of(x_[face[r]]));
   }
   const std::vector<double> downhill = step;
-  factorize(a.data(), static_cast<std::int64_t>(k), blas_);
-  solve_factorized(a.data(), static_cast<std::int64_t>(k), step.data());
+  factorize(a.data(), k, blas_);
+  solve_factorized(a.data(), k, step.data());
   double length = 1, slope = 0;
   std::size_t first = k;  // the coordinate that comes to 0 first, if one does
   for (std::size_t r = 0; r < k; ++r) {

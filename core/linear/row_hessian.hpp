@@ -43,7 +43,7 @@ class RowHessian {
     known_ = members_.size();
     for (const std::uint32_t i : list_) {
       if (place_[i] >= 0) continue;
-      place_[i] = static_cast<std::int32_t>(members_.size());
+      place_[i] = members_.size();
       members_.push_back(i);
     }
     std::sort(list_.begin(), list_.end(), [&](std::uint32_t a, std::uint32_t b) { return place_[a] < place_[b]; });
@@ -74,7 +74,7 @@ class RowHessian {
     bool has_others = false;
     for (std::size_t i = 0; i < beta.size(); ++i) {
       if (is_free[i] || beta[i] == 0) continue;
-      add_rows(rows_, static_cast<std::int64_t>(i), &beta[i], 1, others.data());
+      add_rows(rows_, i, &beta[i], 1, others.data());
       total += beta[i];
       has_others = true;
     }
@@ -123,10 +123,10 @@ class RowHessian {
   }
 
  private:
-  static constexpr std::size_t kSpareRows = 256;  // that are kept though they are not free now
+  static constexpr std::size_t kSpareRows = 256;  // that are kept though they are not free now: they may come back
   static constexpr std::int64_t kBatch = 64;      // rows multiplied between two looks at the clock
   static constexpr std::int64_t kPanel = 256;     // columns multiplied at a time
-  static constexpr int kMostRidges = 12;
+  static constexpr int kMostRidges = 12;  // tried on a matrix without a factor: 0, then 1e-14 to 1e6, times 100 each
 
   // Products of member k with members 0 ... k lie from here on.
   static std::size_t offset(std::size_t k) { return k * (k + 1) / 2; }
@@ -143,11 +143,11 @@ class RowHessian {
     std::sort(kept.begin(), kept.end(), [&](std::uint32_t a, std::uint32_t b) { return place_[a] < place_[b]; });
     std::vector<double> products(offset(kept.size()));
     for (std::size_t k = 0; k < kept.size(); ++k) {
-      const double* row = products_.data() + offset(static_cast<std::size_t>(place_[kept[k]]));
+      const double* row = products_.data() + offset(place_[kept[k]]);
       for (std::size_t a = 0; a <= k; ++a) products[offset(k) + a] = row[place_[kept[a]]];
     }
     for (const std::uint32_t i : members_) place_[i] = -1;
-    for (std::size_t k = 0; k < kept.size(); ++k) place_[kept[k]] = static_cast<std::int32_t>(k);
+    for (std::size_t k = 0; k < kept.size(); ++k) place_[kept[k]] = k;
     members_ = std::move(kept);
     products_ = std::move(products);
   }
@@ -171,13 +171,13 @@ class RowHessian {
   // The products of members from ... to with all before them and with themselves.
   void multiply(std::size_t from, std::size_t to) {
     if constexpr (requires { rows_.row(0); }) {
-      const int count = to - from, others = static_cast<int>(to);
+      const int count = to - from, others = to;
       std::vector<double> found(to * (to - from)), panel(to * kPanel);
       for (std::int64_t begin = 0; begin < rows_.d; begin += kPanel) {
         const int width = std::min(kPanel, rows_.d - begin);
         for (std::size_t k = 0; k < to; ++k) {
           const auto* x = rows_.row(members_[k]) + begin;
-          for (int j = 0; j < width; ++j) panel[k * width + j] = static_cast<double>(x[j]);
+          for (int j = 0; j < width; ++j) panel[k * width + j] = x[j];
         }
         // found (count, others) += panel[from:] panel^T
         blas_.add_products(panel.data() + from * width, panel.data(), count, others, width, found.data());
@@ -206,12 +206,12 @@ class RowHessian {
     const std::size_t m = list_.size();
     factor_.resize(m * m);
     for (std::size_t b = 0; b < m; ++b) {
-      const double* row = products_.data() + offset(static_cast<std::size_t>(place_[list_[b]]));
+      const double* row = products_.data() + offset(place_[list_[b]]);
       double* out = factor_.data() + b * m;
       for (std::size_t a = 0; a <= b; ++a) out[a] = row[place_[list_[a]]];
       out[b] = (out[b] + 1 / (scale * task_.cost[list_[b]])) * (1 + ridge);
     }
-    return blas_.factor(factor_.data(), static_cast<int>(m));
+    return blas_.factor(factor_.data(), m);
   }
 
   struct Entry {

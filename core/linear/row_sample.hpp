@@ -27,7 +27,7 @@ struct RowSample {
     std::vector<std::int64_t> chosen;
     for (std::int64_t k = 0; k < count; ++k) {
       const std::int64_t from = all.n * k / count, to = all.n * (k + 1) / count;
-      chosen.push_back(from + random.below(static_cast<std::uint32_t>(std::max<std::int64_t>(1, to - from))));
+      chosen.push_back(from + random.below(std::max<std::int64_t>(1, to - from)));
     }
     double of_all = 0, of_some = 0;
     for (const double one : task.cost) of_all += one;

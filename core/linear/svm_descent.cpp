@@ -128,7 +128,7 @@ class Descent final : public LinearSolver {
     double mean = 0;
     for (std::int64_t i = 0; i < rows.n; ++i) {
       norm_[i] = squared_norm(rows, i);
-      mean += norm_[i] / static_cast<double>(rows.n);
+      mean += norm_[i] / rows.n;
     }
     is_free_intercept_ = task.has_intercept && task.rho == 0;
     spread_ = !task.has_intercept ? 0.0 : task.rho > 0 ? 1 / task.rho : (mean > 0 ? mean : 1.0);
@@ -204,8 +204,7 @@ class Descent final : public LinearSolver {
   }
 
   void begin_pass() {
-    for (std::size_t left = n_active_; left > 1; --left)
-      std::swap(active_[left - 1], active_[random_.below(static_cast<std::uint32_t>(left))]);
+    for (std::size_t left = n_active_; left > 1; --left) std::swap(active_[left - 1], active_[random_.below(left)]);
     visit_ = {.target = task_.target.data(),
               .cost = task_.cost.data(),
               .norm = norm_.data(),
@@ -227,10 +226,10 @@ class Descent final : public LinearSolver {
 
   void end_pass(std::int64_t most_steps) {
     is_under_way_ = false;
-    visits_ += static_cast<std::int64_t>(n_active_);
+    visits_ += n_active_;
     ++unchecked_;
     total_ = visit_.total;
-    n_active_ = static_cast<std::size_t>(visit_.size);
+    n_active_ = visit_.size;
     limit_ = visit_.worst > 0 ? visit_.worst : std::numeric_limits<double>::infinity();
     if (is_free_intercept_) centre_ += spread_ * total_;
     dual_now_ += visit_.gain;
@@ -292,7 +291,7 @@ class Descent final : public LinearSolver {
     take_excess(loss_, task_, beta_, [&](std::size_t i, double taken) {
       const double z = task_.target[i], C = task_.factor * task_.cost[i];
       brought += loss_.brought(z, beta_[i] - taken, C) - loss_.brought(z, beta_[i], C);
-      add_row(rows_, static_cast<std::int64_t>(i), -taken, v.data());
+      add_row(rows_, i, -taken, v.data());
       balanced[i] -= taken;
     });
     double squares = 0;

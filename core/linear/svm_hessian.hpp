@@ -133,9 +133,9 @@ class GramHessian {
         diagonal = (diagonal + own[j]) * (1 + ridge);
         if (j == rows_.d) diagonal = bent(diagonal, scale, task_);
       }
-      if (blas_.factor(factor_.data(), static_cast<int>(size_))) {
+      if (blas_.factor(factor_.data(), size_)) {
         std::vector<double> solution = p;
-        blas_.solve(factor_.data(), static_cast<int>(size_), solution.data());
+        blas_.solve(factor_.data(), size_, solution.data());
         const double slope = product(p, solution);
         if (std::isfinite(slope) && slope >= 0) {
           p = std::move(solution);
@@ -151,7 +151,7 @@ class GramHessian {
   static constexpr std::int64_t kOuterRows = 128;        // rows whose outer products are added by one call
   static constexpr std::int64_t kGramParts = 4;          // parts of a list of rows that are added at the same time
   static constexpr std::int64_t kWorkOfAPart = 1 << 26;  // multiplications between two looks at the clock
-  static constexpr int kMostRidges = 12;
+  static constexpr int kMostRidges = 12;                 // as in row_hessian.hpp
 
   std::size_t at(std::int64_t row, std::int64_t column) const { return static_cast<std::size_t>(row + column * size_); }
 
@@ -162,8 +162,7 @@ class GramHessian {
       std::int64_t filled[2] = {0, 0};  // of rows that leave, and of rows that come
       const auto flush = [&](int comes) {
         double* vectors = batch.data() + comes * kOuterRows * width;
-        blas_.add_outer_products(sums, vectors, static_cast<int>(width), static_cast<int>(filled[comes]),
-                                 comes ? 1.0 : -1.0);
+        blas_.add_outer_products(sums, vectors, width, filled[comes], comes ? 1.0 : -1.0);
         filled[comes] = 0;
       };
       for (std::int64_t k = from; k < to; ++k) {
@@ -172,7 +171,7 @@ class GramHessian {
         double* out = batch.data() + (comes * kOuterRows + filled[comes]) * width;
         const double root = std::sqrt(task_.cost[i]);
         const auto* x = rows_.row(i);
-        for (std::int64_t j = 0; j < rows_.d; ++j) out[j] = root * static_cast<double>(x[j]);
+        for (std::int64_t j = 0; j < rows_.d; ++j) out[j] = root * x[j];
         if (task_.has_intercept) out[rows_.d] = root;
         if (++filled[comes] == kOuterRows) flush(comes);
       }
@@ -186,7 +185,7 @@ class GramHessian {
         const double scale = is_free[i] ? cost : -cost;
         const std::int64_t start = rows_.start[i], end = rows_.start[i + 1];
         for (std::int64_t a = start; a < end; ++a) {
-          const double x = scale * static_cast<double>(rows_.data[a]);
+          const double x = scale * rows_.data[a];
           const std::int64_t col = rows_.column[a];
           for (std::int64_t c = start; c <= a; ++c) {
             const std::int64_t other = rows_.column[c];

@@ -62,7 +62,7 @@ void add_squares(const DenseRows<T>& rows, const std::uint32_t* list, std::int64
   for (std::int64_t k = 0; k < count; ++k) {
     const T* x = rows.row(list[k]);
     const double c = cost[list[k]];
-    for (std::int64_t j = 0; j < rows.d; ++j) out[j] += c * static_cast<double>(x[j]) * static_cast<double>(x[j]);
+    for (std::int64_t j = 0; j < rows.d; ++j) out[j] += c * x[j] * static_cast<double>(x[j]);
   }
 }
 template <class T>
@@ -71,7 +71,7 @@ void add_squares(const CsrRows<T>& rows, const std::uint32_t* list, std::int64_t
   for (std::int64_t k = 0; k < count; ++k) {
     const double c = cost[list[k]];
     for (std::int64_t at = rows.start[list[k]]; at < rows.start[list[k] + 1]; ++at)
-      out[rows.column[at]] += c * static_cast<double>(rows.data[at]) * static_cast<double>(rows.data[at]);
+      out[rows.column[at]] += c * rows.data[at] * static_cast<double>(rows.data[at]);
   }
 }
 

@@ -12,8 +12,9 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kInnerShare = 0.1;  // the block is solved to this share of the present violation
-constexpr std::int64_t kMostInnerSteps = 100000;
+constexpr double kInnerShare = 0.1;               // the block is solved to this share of the present violation
+constexpr std::int64_t kMostInnerSteps = 100000;  // of a round: so long the clock is not looked at
+// Variables of a working set: at most one of kWorkingShare, but so many at any rate.
 constexpr std::int64_t kLeastWorkingSet = 256, kWorkingShare = 2;
 constexpr std::int64_t kStretch = 2048;     // columns of kept rows read at a time
 constexpr std::int64_t kBatch = 256;        // rows computed between two looks at the clock
@@ -67,7 +68,7 @@ void BlockSmo<T>::resume(std::vector<double> upper, std::vector<double> alpha, s
 
 template <class T>
 void BlockSmo<T>::mark(std::size_t t) {
-  flags_[t] = static_cast<std::uint8_t>((dual_.is_up(t) ? 1 : 0) | (dual_.is_low(t) ? 2 : 0));
+  flags_[t] = (dual_.is_up(t) ? 1 : 0) | (dual_.is_low(t) ? 2 : 0);
 }
 
 template <class T>
@@ -164,7 +165,7 @@ bool BlockSmo<T>::advance_pending(Clock::time_point until) {
     rooms.clear();
     for (const std::int64_t i : wanted) rooms.push_back(rows_->make(i));
     gram_->rows(wanted, pending_.change.data() + pending_.done, rooms.data(), pending_.sums.data(), settings_.threads);
-    rows_computed_ += static_cast<std::int64_t>(count);
+    rows_computed_ += count;
     pending_.done += count;
   }
   for (std::size_t t = 0; t < v_.size(); ++t) v_[t] -= pending_.sums[dual_.point[t]];
@@ -232,16 +233,18 @@ void BlockSmo<T>::choose_working_set(const Extremes& found) {
       }
   }
   // Old members stay where nobody needs their place.
+  constexpr char kStays = 2;
   std::size_t spare = room - fresh.size();
   for (std::size_t k = kept; k < last.size(); ++k) {
     const std::int64_t t = member_[last[k]];
     if (is_chosen[t])  // it is a violator again: it keeps its place
-      fresh.erase(std::find(fresh.begin(), fresh.end(), t));
+      is_chosen[t] = kStays;
     else if (spare > 0)
       --spare;
     else
       member_[last[k]] = -1;
   }
+  std::erase_if(fresh, [&](std::int64_t t) { return is_chosen[t] == kStays; });
   std::vector<std::int64_t> places;
   std::size_t place = 0;
   for (const std::int64_t t : fresh) {
@@ -295,8 +298,7 @@ void BlockSmo<T>::read_block(const std::vector<std::int64_t>& fresh) {
   made_.resize(std::max(made_.size(), absent.size() * points.size()));
   if (!absent.empty()) gram_->block(absent, points, made_.data(), width_, settings_.threads);
   for (std::size_t r = 0; r < absent.size(); ++r)
-    std::copy_n(made_.data() + static_cast<std::int64_t>(r) * width_, width_,
-                block_.data() + absent_place[r] * stride_);
+    std::copy_n(made_.data() + r * width_, width_, block_.data() + absent_place[r] * stride_);
   parallel_for((length(there) + 31) / 32, settings_.threads, [&](std::int64_t piece) {
     for (std::size_t r = piece * 32; r < std::min(there.size(), static_cast<std::size_t>(piece + 1) * 32); ++r)
       gather_row(rows[r], index.data(), width_, block_.data() + there[r] * stride_);
@@ -326,7 +328,7 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
   std::vector<double> upper(width, 0.0), alpha(width, 0.0), own(width, 0.0);
   std::vector<T> up[2], low[2];
   std::vector<const T*> rows(width);
-  for (std::size_t k = 0; k < width; ++k) rows[k] = block_.data() + static_cast<std::int64_t>(k) * stride_;
+  for (std::size_t k = 0; k < width; ++k) rows[k] = block_.data() + k * stride_;
   PairProblem<T> pairs{groups_, {}, y.data(), upper.data(), own.data(), alpha.data()};
   for (std::int64_t g = 0; g < groups_; ++g) {
     up[g].assign(width, static_cast<T>(-kInfinity));
@@ -347,7 +349,7 @@ std::int64_t BlockSmo<T>::solve_block(std::int64_t most_steps, double tolerance)
       alpha[k] = before_[k] = dual_.alpha[t];
       own[k] = gram_->diagonal()[dual_.point[t]];
       diagonal[k] = static_cast<float>(measure * own[k]);
-      pairs.set(static_cast<std::int64_t>(k), v_[t] - middle[dual_.group_of(t)]);
+      pairs.set(k, v_[t] - middle[dual_.group_of(t)]);
     }
   const std::int64_t made = solve_pairs(pairs, tolerance, most_steps);
   for (std::size_t k = 0; k < width; ++k)

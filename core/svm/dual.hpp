@@ -57,37 +57,7 @@ inline double objective_of(const Dual& dual, const std::vector<double>& alpha, c
   return sum / 2;
 }
 
-constexpr double kMostOfThem = 0.7;  // of the variables with α > 0
-
-// Where a solve for bounds that are up to `most` times as large begins, as a multiple r of a solution α: where the
-// objective ½ r² αᵀQα + r pᵀα is least; but if most of those that carry it stand on their bounds they are likely to do
-// so again, and all grow with the bounds.
-inline double ray_for(const Dual& dual, const std::vector<double>& v, double most) {
-  double curve = 0, slope = 0, carriers = 0, bound = 0;
-  for (std::size_t t = 0; t < v.size(); ++t) {
-    if (dual.alpha[t] == 0) continue;
-    curve -= dual.alpha[t] * (dual.p[t] + dual.y[t] * v[t]);
-    slope += dual.alpha[t] * dual.p[t];
-    carriers += 1;
-    bound += dual.alpha[t] == dual.upper[t];
-  }
-  if (bound >= kMostOfThem * carriers || -slope >= most * curve) return most;
-  return std::max(0.0, -slope / curve);
-}
-
-// α becomes ray · α, below bounds `upper`, and v goes with it exactly: v_t + y_t p_t is linear in α. A variable that
-// stood on its bound, and stands on its new one, is put there.
-inline void on_ray(Dual& dual, std::vector<double>& v, const std::vector<double>& upper, double ray) {
-  for (std::size_t t = 0; t < v.size(); ++t) {
-    const double moved = ray * dual.alpha[t];
-    const bool is_bound = dual.alpha[t] == dual.upper[t] && moved >= upper[t] * (1 - 1e-12);
-    dual.alpha[t] = is_bound ? upper[t] : std::min(moved, upper[t]);
-    const double fixed = dual.y[t] * dual.p[t];
-    v[t] = ray * (v[t] + fixed) - fixed;
-  }
-}
-
-// α is at a bound but for rounding: a variable that rounding alone makes free would pin b (svm/examination.py).
+// α is at a bound but for rounding: a variable that rounding alone makes free would pin b (svm/kkt.py).
 constexpr double kAtUpper = 1e-10, kAtZero = 1e-13;
 
 // b: the mean of v over the free variables, or the middle of the interval that the others leave.
@@ -97,12 +67,13 @@ inline double offset_of(const Dual& dual, const std::vector<double>& v) {
   std::int64_t free = 0;
   Extremes found;
   for (std::size_t t = 0; t < v.size(); ++t) {
-    const bool can_grow = dual.alpha[t]<dual.upper[t] * (1 - kAtUpper), can_fall = dual.alpha[t]> kAtZero * largest;
+    const bool can_grow = dual.alpha[t] < dual.upper[t] * (1 - kAtUpper);
+    const bool can_fall = dual.alpha[t] > kAtZero * largest;
     if (can_grow && can_fall) sum += v[t], ++free;
     if (dual.upper[t] > 0)
       found.include(0, dual.y[t] > 0 ? can_grow : can_fall, dual.y[t] > 0 ? can_fall : can_grow, v[t]);
   }
-  if (free > 0) return sum / static_cast<double>(free);
+  if (free > 0) return sum / free;
   if (found.up[0] == -Extremes::kInfinity && found.low[0] == Extremes::kInfinity) return 0;
   if (found.up[0] == -Extremes::kInfinity) return found.low[0];
   return found.low[0] == Extremes::kInfinity ? found.up[0] : (found.up[0] + found.low[0]) / 2;

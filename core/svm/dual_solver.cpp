@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "index.hpp"
+#include "svm/path_start.hpp"
 
 namespace margrove {
 namespace {
@@ -18,18 +19,19 @@ constexpr double kSlack = 0.1;           // of the mean |v - b|: who is so near 
 constexpr double kFirstAccuracy = 0.1;   // of the violation at the start: so far the first sample is solved,
 constexpr double kNextAccuracy = 0.125;  // each later set so many times further,
 constexpr double kLastAccuracy = 0.9;    // and none further than this share of tol
-constexpr double kTooDear = 200;         // a kernel value that costs this much is not computed twice for a smaller set
-constexpr std::int64_t kMostPhases = 8;
-constexpr double kPassWork = 2e9;         // multiplications between two looks at the clock
-constexpr double kSuspectWork = 2e10;     // and those that may be spent without a look
-constexpr std::int64_t kCheckAll = 512;   // points: below, every v is taken again
-constexpr std::int64_t kSample = 64;      // points, spread over all, of a check that is not of all
-constexpr std::int64_t kCandidates = 64;  // worst points of each side
-constexpr double kFarOut = 4;             // times the median magnitude: such points are always checked
-constexpr double kFarMove = 4;            // times the mean move: such a β is looked at by itself
-constexpr double kTellingShare = 0.3;     // of tol: an error this large by one β alone makes a point suspect
-constexpr double kErrorMargin = 4;        // how many times the error seen a point may be off
-constexpr std::int64_t kMostRefinements = 8;
+constexpr double kTooDear =
+    200;  // multiplications: a kernel value that costs more is not computed twice for a smaller set
+constexpr std::int64_t kMostPhases = 8;       // active sets; what has not settled by then is solved over everything
+constexpr double kPassWork = 2e9;             // multiplications between two looks at the clock
+constexpr double kSuspectWork = 2e10;         // and those that may be spent without a look
+constexpr std::int64_t kCheckAll = 512;       // points: below, every v is taken again
+constexpr std::int64_t kSample = 64;          // points, spread over all, of a check that is not of all
+constexpr std::int64_t kCandidates = 64;      // worst points of each side
+constexpr double kFarOut = 4;                 // times the median magnitude: such points are always checked
+constexpr double kFarMove = 4;                // times the mean move: such a β is looked at by itself
+constexpr double kTellingShare = 0.3;         // of tol: an error this large by one β alone makes a point suspect
+constexpr double kErrorMargin = 4;            // how many times the error seen a point may be off
+constexpr std::int64_t kMostRefinements = 8;  // each but the last has at least halved the violation
 
 }  // namespace
 
@@ -182,7 +184,7 @@ void DualSolver<T>::choose_active() {
       is_active[dual_.point[t]] = 1;
     }
     const auto count = std::count(is_active.begin(), is_active.end(), 1);
-    if (static_cast<double>(count) > kNearlyAll * static_cast<double>(n_) || phases_ >= kMostPhases) {
+    if (static_cast<double>(count) > kNearlyAll * n_ || phases_ >= kMostPhases) {
       is_whole_ = true;
       std::fill(is_active.begin(), is_active.end(), 1);
     }
@@ -204,7 +206,7 @@ void DualSolver<T>::open_phase() {
   DualSettings settings = settings_;
   if (!is_whole_) settings.tol = std::max(kLastAccuracy * settings_.tol, accuracy_);
   std::vector<std::int64_t> place(n_, -1);
-  for (std::size_t k = 0; k < active_.size(); ++k) place[active_[k]] = static_cast<std::int64_t>(k);
+  for (std::size_t k = 0; k < active_.size(); ++k) place[active_[k]] = k;
   Dual part;
   part.by_sign = dual_.by_sign;
   part.hulls = dual_.hulls;
@@ -261,7 +263,7 @@ void DualSolver<T>::open_pass() {
 
 template <class T>
 bool DualSolver<T>::advance(Pass& pass, Clock::time_point until) {
-  const double each = std::max(1.0, static_cast<double>(pass.changed.size()) * (gram_->cost() + 16));
+  const double each = std::max(1.0, pass.changed.size() * (gram_->cost() + 16));
   const std::size_t batch = std::clamp(kPassWork / each, 512.0, 65536.0);
   while (pass.done < pass.points.size()) {
     if (pass.done > 0 && Clock::now() >= until) return false;
@@ -329,8 +331,7 @@ double DualSolver<T>::rounding_of(std::int64_t i) const {
 template <class T>
 bool DualSolver<T>::find_suspects() {
   suspects_.clear();
-  const double mean =
-      std::accumulate(moved_.begin(), moved_.end(), 0.0) / static_cast<double>(std::max<std::int64_t>(1, n_));
+  const double mean = std::accumulate(moved_.begin(), moved_.end(), 0.0) / std::max<std::int64_t>(1, n_);
   const double telling = kTellingShare * settings_.tol * unit(), far = kFarMove * mean;
   std::vector<std::int64_t> movers;
   std::vector<double> moves;
@@ -380,7 +381,7 @@ template <class T>
 void DualSolver<T>::conclude_check() {
   check_.is_open = false;
   std::vector<std::int64_t> place(n_, -1);
-  for (std::size_t k = 0; k < check_.points.size(); ++k) place[check_.points[k]] = static_cast<std::int64_t>(k);
+  for (std::size_t k = 0; k < check_.points.size(); ++k) place[check_.points[k]] = k;
   double error = 0;
   for (std::size_t t = 0; t < v_.size(); ++t) {
     const std::int64_t k = place[dual_.point[t]];

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "index.hpp"
+#include "svm/path_start.hpp"
 #include "svm/search.hpp"
 #include "svm/tile_smo.hpp"
 
@@ -85,9 +86,9 @@ class LadderSolver {
   static constexpr std::int64_t kTile = 4096;  // variables of a machine that is solved in one tile
 
  private:
-  static constexpr std::int64_t kManySteps =
-      512;  // variables: beyond, the products that a start on the bounds takes are dearer than steps
-  static constexpr double kRounding = 1e-10;
+  // Variables beyond which the products that a start on the bounds takes cost more than the steps it saves.
+  static constexpr std::int64_t kManySteps = 512;
+  static constexpr double kRounding = 1e-10;  // of a bound; the certificate's own tolerance (kAtUpper of dual.hpp)
   static constexpr std::int64_t kTileSteps = 20000;  // between two looks at the clock
 
   void begin(double C) {

@@ -54,7 +54,7 @@ bool LeaveOneOut<T>::advance(Worker& worker, Clock::time_point until) {
   const std::size_t t = carriers_[worker.at];
   if (!worker.is_busy) {
     worker.state = whole_;
-    worker.smo.push_out(worker.state, static_cast<std::int64_t>(t));
+    worker.smo.push_out(worker.state, t);
     worker.state.dual.alpha[t] = worker.state.dual.upper[t] = 0;
     worker.smo.begin(tol_);
     worker.is_busy = true;

@@ -235,15 +235,13 @@ MARGROVE_INLINE void add_rows_body(const T* const* rows, const double* change, s
     const T *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
     const double ca = change[r], cb = change[r + 1], cc = change[r + 2], cd = change[r + 3];
 #pragma omp simd
-    for (std::int64_t t = from; t < to; ++t)
-      sums[t] += (ca * static_cast<double>(a[t]) + cb * static_cast<double>(b[t])) +
-                 (cc * static_cast<double>(c[t]) + cd * static_cast<double>(d[t]));
+    for (std::int64_t t = from; t < to; ++t) sums[t] += (ca * a[t] + cb * b[t]) + (cc * c[t] + cd * d[t]);
   }
   for (; r < count; ++r) {
     const T* a = rows[r];
     const double ca = change[r];
 #pragma omp simd
-    for (std::int64_t t = from; t < to; ++t) sums[t] += ca * static_cast<double>(a[t]);
+    for (std::int64_t t = from; t < to; ++t) sums[t] += ca * a[t];
   }
 }
 

@@ -90,7 +90,9 @@ class RowStore {
   }
 
  private:
-  static constexpr std::int64_t kPad = 16, kStart = 64 << 20, kGrowth = 2;
+  static constexpr std::int64_t kPad = 16;          // values: rows begin on cache lines
+  static constexpr std::int64_t kStart = 64 << 20;  // bytes of rows that are kept before any has been asked for again
+  static constexpr std::int64_t kGrowth = 2;        // rows of room more, for each that is made a second time
   std::int64_t bytes_per_row() const { return stride_ * static_cast<std::int64_t>(sizeof(T)); }
   T* at(std::int64_t slot) const { return reinterpret_cast<T*>(arena_->data()) + slot * stride_; }
 

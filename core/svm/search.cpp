@@ -153,7 +153,7 @@ struct Search<T>::Worker {
       for (std::size_t c = 0; c < columns; ++c) {
         const std::size_t at = (first + c) * machines + machine;
         const double offset = result.cells[at].offset;
-        const T* from = out.data() + static_cast<std::int64_t>(c) * stride;
+        const T* from = out.data() + c * stride;
         double* to = result.values.data() + at * count;
         for (std::int64_t h = 0; h < count; ++h) to[h] = static_cast<double>(from[h]) + offset;
       }
@@ -191,7 +191,7 @@ UnitResult Search<T>::take(std::int64_t unit) {
 template <class T>
 LargeMemory<T> Search<T>::memory() {
   const std::lock_guard<std::mutex> held(matrices_lock_);
-  if (spare_.empty()) return large_memory<T>(static_cast<std::size_t>(n_ * n_));
+  if (spare_.empty()) return large_memory<T>(n_ * n_);
   LargeMemory<T> values = std::move(spare_.back());
   spare_.pop_back();
   return values;

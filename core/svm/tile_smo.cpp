@@ -99,7 +99,7 @@ void TileSmo<T>::add_products(const std::vector<double>& change, std::vector<dou
   changes_.clear();
   for (std::size_t t = 0; t < change.size(); ++t)
     if (change[t] != 0) {
-      rows_.push_back(tile_->row(static_cast<std::int64_t>(t)));
+      rows_.push_back(tile_->row(t));
       changes_.push_back(change[t]);
     }
   add_rows(rows_.data(), changes_.data(), length(rows_), 0, tile_->size(), sums.data());
@@ -145,7 +145,7 @@ bool TileSmo<T>::choose_active(const DualState& state, const Extremes& extremes)
     if ((state.dual.is_up(t) && state.v[t] > extremes.low[0] - gap) ||
         (state.dual.is_low(t) && state.v[t] < extremes.up[0] + gap))
       active_.push_back(t);
-  return static_cast<double>(active_.size()) <= kFew * static_cast<double>(state.v.size());
+  return static_cast<double>(active_.size()) <= kFew * state.v.size();
 }
 
 template <class T>
@@ -213,7 +213,7 @@ void TileSmo<T>::push_out(DualState& state, std::int64_t out) {
     const double room = grows ? dual.upper[taker] - dual.alpha[taker] : dual.alpha[taker];
     dual.alpha[taker] = size == room ? (grows ? dual.upper[taker] : 0.0) : dual.alpha[taker] + (grows ? size : -size);
     dual.alpha[t] = size == dual.alpha[t] ? 0.0 : dual.alpha[t] - size;
-    const T* other = tile_->row(static_cast<std::int64_t>(taker));
+    const T* other = tile_->row(taker);
     const double moved = falls ? size : -size;
     for (std::size_t i = 0; i < left.size(); ++i)
       left[i] -= moved * (static_cast<double>(other[i]) - static_cast<double>(row[i]));

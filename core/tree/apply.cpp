@@ -124,7 +124,7 @@ std::int32_t leaf_of(const TreeView& tree, std::span<const Column> columns, std:
   while (tree.feature[node] >= 0) {
     const std::size_t j = tree.feature[node];
     const std::int32_t branch = branch_of(tree, node, columns[j], i);
-    node = static_cast<std::size_t>(tree.child[tree.child_start[node] + branch]);
+    node = tree.child[tree.child_start[node] + branch];
   }
   return static_cast<std::int32_t>(node);
 }
@@ -176,7 +176,7 @@ void vote_rows(const GroveView& grove, const AnyRows& rows, int threads, double*
         using T = typename std::decay_t<decltype(view)>::value_type;
         const std::vector<Step<T>> steps = steps_of<T>(grove.trees);
         cast_votes(grove, view.n, threads, votes, [&](std::int64_t root, auto begin, auto end, std::int32_t* leaf) {
-          go_down(steps, view, begin, end, static_cast<std::int32_t>(root), leaf);
+          go_down(steps, view, begin, end, root, leaf);
         });
       },
       rows);

@@ -94,7 +94,7 @@ std::vector<std::uint8_t> BinnedGrower<Amount>::bin_column(std::size_t j, std::s
   const auto rank = [&](std::size_t i) { return static_cast<std::uint32_t>(ranked[i] >> 32); };
   for (std::size_t i = 0, begin = 0; i < n && rank(i) != kMissing; ++i) {
     if (i + 1 < n && rank(i + 1) == rank(i)) continue;
-    binning.add(static_cast<std::uint32_t>(ranked[i]), static_cast<std::uint32_t>(i + 1 - begin));
+    binning.add(ranked[i], i + 1 - begin);
     begin = i + 1;
   }
   binning.finish(column, growth_.n_bins);
@@ -176,7 +176,7 @@ void BinnedGrower<Amount>::bundle(std::vector<std::vector<std::uint8_t>>& tracks
     }
     place_[j].track = kept.size() + b;
     place_[j].value = ++values[b];
-    for (const std::uint32_t row : rows) bundles[b][row] = static_cast<std::uint8_t>(values[b]);
+    for (const std::uint32_t row : rows) bundles[b][row] = values[b];
   }
   rare_rows_.clear();
   for (std::size_t b = 0; b < bundles.size(); ++b) {
@@ -188,7 +188,7 @@ void BinnedGrower<Amount>::bundle(std::vector<std::vector<std::uint8_t>>& tracks
 
 template <class Amount>
 void BinnedGrower<Amount>::prepare() {
-  rules_.tags = tags_for(label_, n_, static_cast<int>(n_classes_));
+  rules_.tags = tags_for(label_, n_, n_classes_);
   rules_.prepare(n_);
   rows_.resize(n_);
   spare_.resize(n_);
@@ -199,7 +199,7 @@ template <class Amount>
 void BinnedGrower<Amount>::plant() {
   if constexpr (kIsWeighted) weigh();
   Open root;
-  root.size = static_cast<std::uint32_t>(n_);
+  root.size = n_;
   root.path = mixed(growth_.seed);
   root.sums.rows = n_;
   root.sums.seen.assign(n_classes_, 0);
@@ -340,7 +340,7 @@ void BinnedGrower<Amount>::count(const Open& node, Counts& counts) const {
 template <class Amount>
 double BinnedGrower<Amount>::excess_of(const NodeSums& node, const Amount* left, std::int64_t all_left,
                                        std::size_t heaviest) const {
-  const auto l = static_cast<double>(all_left), r = static_cast<double>(node.whole_weight - all_left);
+  const double l = all_left, r = node.whole_weight - all_left;
   const std::span<const Amount> all = amounts(node);
   switch (rules_.measure.criterion) {
     case Criterion::gini: {
@@ -441,7 +441,7 @@ void BinnedGrower<Amount>::scan_column(std::uint32_t column, const NodeSums& nod
       if (found.found() ? excess <= best + node.tolerance : excess <= best) continue;
       best = found.excess = excess;
       best_left = all_left;
-      found.cut_key = static_cast<std::uint32_t>(b);
+      found.cut_key = b;
       found.is_present_test = is_last;
       found.is_missing_left = is_missing_left;
     }

@@ -39,7 +39,7 @@ Coarse::Coarse(const Lists& lists, std::int64_t n, std::span<const std::int32_t>
       std::uint32_t boundaries = 0;
       for (std::size_t run = 0, i = 0; i < rows; ++run)
         for (const std::size_t end = std::min(i + length_, rows); i < end; ++i) {
-          bytes[lists.tags().row(list.tag[i]) * kTogether + (c - first)] = static_cast<std::uint8_t>(run);
+          bytes[lists.tags().row(list.tag[i]) * kTogether + (c - first)] = run;
           boundaries += i > 0 && list.key[i] != list.key[i - 1];
         }
       n_tests_[c] = boundaries;
@@ -68,7 +68,7 @@ void Coarse::add_up(const std::int64_t* weight, int threads) {
                                                     add_rows<5>, add_rows<6>, add_rows<7>, add_rows<8>};
   const std::size_t size = kRuns * n_classes_;
   std::fill(weights_.begin(), weights_.end(), 0);
-  parallel_for(static_cast<std::int64_t>((n_covered_ + kTogether - 1) / kTogether), threads, [&](std::int64_t g) {
+  parallel_for((n_covered_ + kTogether - 1) / kTogether, threads, [&](std::int64_t g) {
     const std::size_t first = g * kTogether, count = std::min(kTogether, n_covered_ - first);
     kAdd[count - 1](runs_.get() + static_cast<std::size_t>(g * n_), weight, label_, n_classes_, size,
                     weights_.data() + first * size);
@@ -89,7 +89,7 @@ void Coarse::find(Kernel&& kernel, std::size_t column, const Piece& piece, Candi
   double between = -1;
   for (std::size_t run = 0; run + 1 < runs; ++run) {
     if (!is_boundary(end_of(run))) continue;
-    kernel.begin(at(run + 1), static_cast<std::int64_t>(end_of(run)));
+    kernel.begin(at(run + 1), end_of(run));
     if (kernel.is_allowed()) between = std::max(between, kernel.score());
   }
   if (between > 0) kernel.bar = std::max(kernel.bar, std::nextafter(between, 0.0));
@@ -97,11 +97,10 @@ void Coarse::find(Kernel&& kernel, std::size_t column, const Piece& piece, Candi
   for (std::size_t run = 0; run < runs; ++run) {
     const std::size_t begin = run * length_, end = end_of(run);
     if (kernel.limit(at(run), at(run + 1)) > kernel.bar * kNearly) {
-      kernel.begin(at(run), static_cast<std::int64_t>(begin));
-      walk_through(kernel, tags, piece, static_cast<std::uint32_t>(begin),
-                   static_cast<std::uint32_t>(std::min(end, rows - 1)));
+      kernel.begin(at(run), begin);
+      walk_through(kernel, tags, piece, begin, std::min(end, rows - 1));
     } else {
-      kernel.begin(at(run + 1), static_cast<std::int64_t>(end));
+      kernel.begin(at(run + 1), end);
       if (is_boundary(end))
         kernel.consider(piece.key[end - 1], tags.row(piece.tag[end - 1]), piece.key[end], tags.row(piece.tag[end]));
     }

@@ -19,7 +19,7 @@ NodeSums sums_of_all(const ScanRules& rules, std::int64_t n, std::span<const std
   sums.sum.assign(n_classes, 0.0);
   sums.seen.assign(n_classes, 0);
   for (std::size_t i = 0; i < label.size(); ++i) {
-    const double w = rules.weight_of(static_cast<std::uint32_t>(i));
+    const double w = rules.weight_of(i);
     sums.sum[label[i]] += w;
     sums.weight += w;
     ++sums.seen[label[i]];

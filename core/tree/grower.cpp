@@ -180,7 +180,7 @@ void Grower::plant() {
   } else {
     for (const std::int32_t k : label_) ++root.sums.seen[k];
     std::copy(root.sums.seen.begin(), root.sums.seen.end(), root.sums.sum.begin());
-    root.sums.weight = static_cast<double>(n_);
+    root.sums.weight = n_;
   }
   summarise(root);
   weight_ = root.sums.weight;
@@ -347,7 +347,7 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
                                              part.key)
                 : static_cast<std::uint32_t>(std::lower_bound(part.key + i, part.key + part.size, kMissing) - part.key);
     } else {
-      end = static_cast<std::uint32_t>(std::upper_bound(part.key + i, part.key + part.size, part.key[i]) - part.key);
+      end = std::upper_bound(part.key + i, part.key + part.size, part.key[i]) - part.key;
     }
     space.runs.push_back({b, i, end});
     rows[b] += end - i;
@@ -355,7 +355,7 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
   }
   branches.column = node.column;
   branches.is_in_place = column.test == Test::threshold && !(test.has_missing && test.is_missing_left);
-  branches.left = static_cast<std::uint32_t>(rows[0]);
+  branches.left = rows[0];
   children.assign(branches.count, Open{});
   if (has_rest) rows[rest] += node.sums.rows - std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
 

@@ -23,19 +23,19 @@ Node OpenNode::as_leaf() const {
 
 Node OpenNode::as_inner(std::span<const double> weights, std::int64_t n_codes, double threshold) const {
   Node node = as_leaf();
-  node.column = static_cast<std::int32_t>(column);
-  node.n_branches = static_cast<std::uint32_t>(weights.size());
+  node.column = column;
+  node.n_branches = weights.size();
   node.gain = test.excess / sums.weight;
   node.n_tests = test.n_tests;
   node.n_candidates = n_candidates;
   node.levels = test.levels;
   node.threshold = threshold;
   const auto heaviest = std::max_element(weights.begin(), weights.end()) - weights.begin();
-  node.default_branch = node.missing_branch = static_cast<std::int32_t>(heaviest);
-  if (test.has_missing) node.missing_branch = static_cast<std::int32_t>(branch_of(test, kMissing));
+  node.default_branch = node.missing_branch = heaviest;
+  if (test.has_missing) node.missing_branch = branch_of(test, kMissing);
   node.level_branch.assign(n_codes, -1);
   for (std::size_t i = 0; i < test.keys.size(); ++i)
-    if (test.keys[i] != kMissing) node.level_branch[test.keys[i]] = static_cast<std::int32_t>(test.branch[i]);
+    if (test.keys[i] != kMissing) node.level_branch[test.keys[i]] = test.branch[i];
   return node;
 }
 
@@ -117,7 +117,7 @@ double Chooser::floor() const {
 
 bool Chooser::decide(double weight) {
   double mean = 0, best_score = 0;
-  for (const Charged& charged : all_) mean += charged.excess / static_cast<double>(all_.size());
+  for (const Charged& charged : all_) mean += charged.excess / all_.size();
   for (auto& [column, excess, candidate] : all_) {
     // Of a branch so light that its weight is lost in rounding nothing is known, but it may be all there is.
     const double information = std::max(candidate.split_information, std::numeric_limits<double>::epsilon());

@@ -97,10 +97,10 @@ bool Lists::sort(std::chrono::steady_clock::time_point until) {
   constexpr std::size_t kTogether = 8;  // columns whose bits are fetched in one go
   const std::size_t groups = (columns_.size() + kTogether - 1) / kTogether;
   if (!spaces_) spaces_ = std::make_unique<SortSpaces>(static_cast<std::size_t>(n_), threads_);
-  is_sorted_ = go_on(next_, static_cast<std::int64_t>(groups), threads_, until, [&](std::int64_t g) {
+  is_sorted_ = go_on(next_, groups, threads_, until, [&](std::int64_t g) {
     SortSpace& space = spaces_->own();
     const std::size_t first = g * kTogether, last = std::min(first + kTogether, columns_.size());
-    const auto bits = space.fetch(columns_.subspan(first, last - first), static_cast<std::size_t>(n_));
+    const auto bits = space.fetch(columns_.subspan(first, last - first), n_);
     for (std::size_t j = first; j < last; ++j) {
       if (is_sparse(columns_[j].cells))
         sort_sparse(j);
@@ -122,21 +122,21 @@ void Lists::sort_numbers(std::size_t j, std::span<const std::uint32_t> bits, Sor
   if (n_bins_ == 0 && may_leave_out_ && !bits.empty() && space.few.find(bits) && list_few(j, space.few)) return;
   const std::uint64_t* pairs = ranked_rows(column, n, bits, space);
   for (std::size_t i = 0; i < n; ++i) {
-    list.key[i] = static_cast<std::uint32_t>(pairs[i] >> 32);
-    list.tag[i] = static_cast<std::uint32_t>(pairs[i]);
+    list.key[i] = pairs[i] >> 32;
+    list.tag[i] = pairs[i];
   }
   if (n_bins_ > 0) {
     Binning binning;
     for (std::size_t i = 0, begin = 0; i < n && list.key[i] != kMissing; ++i) {
       if (i + 1 < n && list.key[i + 1] == list.key[i]) continue;
-      binning.add(list.tag[i], static_cast<std::uint32_t>(i + 1 - begin));
+      binning.add(list.tag[i], i + 1 - begin);
       begin = i + 1;
     }
     binning.finish(column, n_bins_);
     for (std::size_t i = 0; i < n && list.key[i] != kMissing; ++i) list.key[i] = binning.bin(list.key[i]);
     cuts_[j] = binning.cuts();
   }
-  settle(j, static_cast<std::uint32_t>(n));
+  settle(j, n);
 }
 
 // A column of few values, one of which most rows have, is listed without touching these rows' memory.
@@ -178,7 +178,7 @@ void Lists::sort_codes(std::size_t j, SortSpace& scratch) {
           static_cast<const std::int32_t*>(column.data)[static_cast<std::int64_t>(i) * column.stride];
       return code < 0 ? kMissing : static_cast<std::uint32_t>(code);
     }
-    const double x = column.number(static_cast<std::int64_t>(i));
+    const double x = column.number(i);
     if (std::isnan(x)) return kMissing;
     // An interval begins with its cut: c ≤ x.
     const auto at = std::upper_bound(column.cuts.begin(), column.cuts.end(), x);
@@ -192,9 +192,9 @@ void Lists::sort_codes(std::size_t j, SortSpace& scratch) {
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint32_t at = place[std::min<std::size_t>(key[i], n_keys)]++;
     list.key[at] = key[i];
-    list.tag[at] = static_cast<std::uint32_t>(i);
+    list.tag[at] = i;
   }
-  settle(j, static_cast<std::uint32_t>(n));
+  settle(j, n);
 }
 
 // Stored numbers of a sparse column; all other cells are zero, the mode.
@@ -219,10 +219,10 @@ void Lists::sort_sparse(std::size_t j) {
     if ((i || list.mode == key) && x != before) ++key;
     before = x;
     list.key[i] = std::isnan(x) ? kMissing : key;
-    list.tag[i] = tag_of(static_cast<std::uint32_t>(column.row[order[i]]));
+    list.tag[i] = tag_of(column.row[order[i]]);
   }
   if (has_zeros && list.mode == kNoMode) list.mode = order.empty() ? 0 : ++key;
-  list.size = static_cast<std::uint32_t>(order.size());
+  list.size = order.size();
   mode_value_[j] = 0;
   if (n_bins_ > 0) bin_sparse(j, has_zeros ? n_ - length(order) : 0);
 }
@@ -230,7 +230,7 @@ void Lists::sort_sparse(std::size_t j) {
 void Lists::bin_sparse(std::size_t j, std::int64_t zeros) {
   List& list = lists_[j];
   Binning binning;
-  const auto add_zeros = [&] { binning.add(kModeRow, static_cast<std::uint32_t>(zeros)); };
+  const auto add_zeros = [&] { binning.add(kModeRow, zeros); };
   bool is_added = zeros == 0;
   for (std::uint32_t i = 0, begin = 0; i < list.size && list.key[i] != kMissing; ++i) {
     if (i + 1 < list.size && list.key[i + 1] == list.key[i]) continue;

@@ -117,7 +117,7 @@ void walk(Kernel& kernel, const Tags& tags, const Piece& piece, const Parts& par
 template <class Kernel>
 void keep(const Kernel& kernel, const Parts& parts, Candidate& found) {
   // With missing cells every threshold was tried twice, and "present or missing" once.
-  found.n_tests = static_cast<double>(parts.missing_rows ? (kernel.boundaries + 1) / 2 : kernel.boundaries);
+  found.n_tests = parts.missing_rows ? (kernel.boundaries + 1) / 2 : kernel.boundaries;
   if (kernel.place.left_rows == 0) return;
   const Place& place = kernel.place;
   found.excess = kernel.excess();

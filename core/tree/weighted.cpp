@@ -14,11 +14,11 @@ MARGROVE_CLONES Sight look_at_weighted_two(const Tags& tags, const std::int64_t*
   }
   left = sum;
   left_ones = sum_ones;
-  const auto whole = static_cast<double>(w), t = static_cast<double>(t1);
+  const double whole = w, t = t1;
   const double rounding = kRoundingOfProducts * whole * whole;
   std::int32_t wins = 0, boundaries = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
-    const auto l = static_cast<double>(all[i]), r = static_cast<double>(w - all[i]);
+    const double l = all[i], r = w - all[i];
     const double d = std::abs(static_cast<double>(ones[i]) * whole - l * t) + rounding;
     const std::int32_t is_boundary = key[i] != key[i + 1];
     wins |= static_cast<std::int32_t>(d * d > bar * l * r) & is_boundary;

@@ -79,7 +79,7 @@ struct WeightedTwo : Walk {
     double most = 0;
     for (const std::int64_t zeros : {less[0], more[0]})
       for (const std::int64_t ones : {less[1], more[1]}) {
-        const auto l = static_cast<double>(zeros + ones), r = static_cast<double>(w - zeros - ones);
+        const double l = zeros + ones, r = w - zeros - ones;
         const double d = static_cast<double>(ones) * static_cast<double>(w) - l * static_cast<double>(t1);
         const double high = std::abs(d) + kRoundingOfProducts * static_cast<double>(w) * static_cast<double>(w);
         if (l > 0 && r > 0) most = std::max(most, high * high / (l * r));
@@ -116,7 +116,7 @@ inline double gini_score(const std::int64_t* left, const std::int64_t* all, std:
   for (std::size_t k = 0; k < n_classes; ++k) {
     if (k == heaviest) continue;
     const std::int64_t here = is_left ? left[k] : all[k] - left[k];
-    const double d = static_cast<double>(here) - part * static_cast<double>(all[k]);
+    const double d = static_cast<double>(here) - part * all[k];
     sum += d * d;
     others += d;
   }
@@ -137,7 +137,7 @@ struct WeightedMany : Walk {
 
   WeightedMany(const ScanRules& r, const NodeSums& s, ScanSpace& own, double floor)
       : Walk(r, s), space(own), weight(r.whole_weight), w(s.whole_weight) {
-    heaviest = static_cast<std::size_t>(std::max_element(s.whole_sum.begin(), s.whole_sum.end()) - s.whole_sum.begin());
+    heaviest = std::max_element(s.whole_sum.begin(), s.whole_sum.end()) - s.whole_sum.begin();
     for (const std::int64_t t : s.whole_sum) t2 += static_cast<double>(t) * static_cast<double>(t);
     bar = std::max(-1.0, floor / s.unit);
     space.squares.resize(kChunk);
@@ -161,10 +161,10 @@ struct WeightedMany : Walk {
     nl += rows;
   }
   MARGROVE_INLINE void put(std::uint32_t k, std::int64_t x) {
-    const auto l = static_cast<double>(space.whole_left[k]), more = static_cast<double>(x);
+    const double l = space.whole_left[k], more = x;
     space.whole_left[k] += x;
     squares += more * (2 * l + more);
-    products += more * static_cast<double>(node.whole_sum[k]);
+    products += more * node.whole_sum[k];
     wl += x;
   }
   void add(std::uint32_t tag) {
@@ -192,11 +192,11 @@ struct WeightedMany : Walk {
     const double all = w;
     double least = 0, most = 0, sum = 0;
     for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
-      least += static_cast<double>(less[k]);
-      most += static_cast<double>(more[k]);
+      least += less[k];
+      most += more[k];
     }
     for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
-      const auto l = static_cast<double>(less[k]), step = static_cast<double>(more[k]) - l;
+      const double l = less[k], step = static_cast<double>(more[k]) - l;
       const double share = static_cast<double>(node.whole_sum[k]) / all, d = l - least * share;
       const double up = d + step * (1 - share), down = d - (most - least - step) * share;
       const double high = std::max(std::abs(up), std::abs(down)) + kRoundingOfProducts * all;
