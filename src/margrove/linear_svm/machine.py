@@ -216,7 +216,7 @@ class LinearSupportVectorMachine(LinearSvmParameters):
     def _solve(self, problem: Problem[S]) -> S:
         name, start = type(self).__name__, time.perf_counter()
         if self.verbose:
-            tell_problem(name, problem, choose(self.engine, problem))
+            tell_problem(name, problem, choose(self.engine, problem, self._effort()))
         with towards(float(self.tol)):
             found = super()._solve(problem)
         if self.verbose:
