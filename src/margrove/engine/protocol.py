@@ -46,6 +46,7 @@ _LACKS = {
 _READS = {Home.CHUNKS: Capability.CHUNKED, Home.PARTITIONS: Capability.PARTITIONED}
 
 _MOST_CACHE = 4 << 30  # bytes that are taken without being asked for
+_SMALL_CACHE = 1 << 26  # bytes: 64 MiB are always there; finding out what is free takes a millisecond
 
 
 @runtime_checkable
@@ -162,9 +163,12 @@ def check_capability(engine: Engine, capability: Capability) -> None:
         raise EngineError(f"engine={engine.name!r} {lack}. Leave {parameter} out, or use engine='native'.")
 
 
-def cache_bytes(engine: Engine, asked: int | None) -> int:
-    """Return the bytes for kernel values: those asked for, or half of what is free, at most 4 GiB."""
-    return min(engine.memory() // 2, _MOST_CACHE) if asked is None else asked
+def cache_bytes(engine: Engine, asked: int | None, n: int) -> int:
+    """Return the bytes for kernel values of n points: those asked for, or half of what is free, at most 4 GiB. Where
+    all values are few, nobody asks how much is free."""
+    if asked is not None:
+        return asked
+    return _SMALL_CACHE if 8 * n**2 <= _SMALL_CACHE else min(engine.memory() // 2, _MOST_CACHE)
 
 
 class BaseEngine:

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import safetensors
@@ -104,8 +104,12 @@ class Checkpoint:
 CheckpointLike: TypeAlias = str | os.PathLike[str] | Checkpoint
 
 
-def settle_checkpoint(given: Any) -> Checkpoint | None:
-    """The parameter ``checkpoint`` of an estimator: a path, a `Checkpoint` or None; told before any work."""
+@overload
+def settle_checkpoint(given: CheckpointLike) -> Checkpoint: ...
+@overload
+def settle_checkpoint(given: CheckpointLike | None) -> Checkpoint | None: ...
+def settle_checkpoint(given: object) -> Checkpoint | None:
+    """Return the parameter ``checkpoint`` of an estimator, a path, a `Checkpoint` or None, as a `Checkpoint`."""
     if given is None:
         return None
     if not isinstance(given, Checkpoint | str | os.PathLike):

@@ -185,9 +185,7 @@ class SupportVectorMachine(RunsOnEngine):
             certificate = solver_certificate(self, data.X.shape[0], machines, findings, self._form)
         keep_certificate(self, certificate)
         if self.checkpoint is not None and self.status_ in (Status.CONVERGED, Status.NONFINITE):
-            checkpoint = settle_checkpoint(self.checkpoint)
-            assert checkpoint is not None
-            checkpoint.remove()
+            settle_checkpoint(self.checkpoint).remove()
 
     def _read_points(self, X: ArrayLike) -> Matrix:
         check_is_fitted(self)

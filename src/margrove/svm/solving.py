@@ -32,9 +32,9 @@ def solve_machines(model: SupportVectorMachine, machines: Machines) -> list[Solv
     """Solve all duals; set ``engine_`` and ``status_`` of the model, and warn if a solve ended early."""
     effort, started = model._effort(), machines
     record = None
-    if (checkpoint := settle_checkpoint(model.checkpoint)) is not None:
-        data = machines.data
-        record = Record(checkpoint, solve_fingerprint(data.points, data.solver_kernel, machines.duals))
+    if model.checkpoint is not None:
+        fingerprint = solve_fingerprint(machines.data.points, machines.data.solver_kernel, machines.duals)
+        record = Record(settle_checkpoint(model.checkpoint), fingerprint)
         started = replace(machines, duals=resumed(machines.duals, record))
         effort = replace(effort, look_around=keeper(record))
         if model.verbose and started.duals is not machines.duals:
@@ -128,7 +128,7 @@ def _print_problem(name: str, machines: Machines, problem: DualProblem, engine: 
     count = f"{len(problem.machines)} machine{'s' if len(problem.machines) > 1 else ''}"
     print(
         f"[{name}] {n} rows, {d} columns, kernel {kernel.name}{gamma}, {count}, precision {problem.precision}, "
-        f"kernel rows in at most {cache_bytes(engine, problem.cache_bytes) / _MIB:.0f} MiB"
+        f"kernel rows in at most {cache_bytes(engine, problem.cache_bytes, n) / _MIB:.0f} MiB"
     )
 
 

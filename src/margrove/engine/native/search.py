@@ -34,7 +34,8 @@ _MOST_ROUNDING = 1e-3  # of an exponent γ‖x − z‖², where it comes from i
 def _(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
     threads = threads_for(effort.n_jobs)
     is_double = _is_double(problem)
-    if not has_room(problem, threads, 8 if is_double else 4, cache_bytes(engine, problem.cache_bytes)):
+    room = cache_bytes(engine, problem.cache_bytes, 10 * problem.X.shape[0])  # several kernels at once
+    if not has_room(problem, threads, 8 if is_double else 4, room):
         return search_by_duals(engine, problem, effort)
     search = _search(problem, threads, is_double)
     for ladder in problem.ladders:
@@ -74,7 +75,7 @@ def _(engine: Engine, problem: LeaveOneOutProblem, effort: Effort) -> tuple[Left
     is_double = _needs_double(problem.X, (problem.kernel,), problem.precision, bounds)
     widest = max((len(machine.y) for machine in problem.machines), default=0)
     needed = (8 if is_double else 4) * (problem.X.shape[0] ** 2 + widest**2)
-    room = cache_bytes(engine, problem.cache_bytes)
+    room = cache_bytes(engine, problem.cache_bytes, 2 * problem.X.shape[0])
     if needed > room:
         raise EngineError(
             f"leaving one out needs all kernel values, {needed / 2**30:.1f} GiB for {problem.X.shape[0]} rows, and "
