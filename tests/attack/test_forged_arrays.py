@@ -90,15 +90,15 @@ def arrays_in(value, path=()):
     if isinstance(value, np.ndarray):
         if value.size and not any(name in INFORMATIONAL for name in path):
             yield path, value
-    elif dataclasses.is_dataclass(value):
-        for part in dataclasses.fields(value):
-            yield from arrays_in(getattr(value, part.name), (*path, part.name))
     elif isinstance(value, list) and value and hasattr(value[0], "get_params"):
         yield from arrays_in(value[0], (*path, 0))
     elif hasattr(value, "get_params"):
         names = {name for name in (*vars(value), *dir(type(value))) if name.endswith("_") and not name.startswith("_")}
         for name in sorted(names - {"certificate_"}):
             yield from arrays_in(getattr(value, name, None), (*path, name))
+    elif dataclasses.is_dataclass(value):
+        for part in dataclasses.fields(value):
+            yield from arrays_in(getattr(value, part.name), (*path, part.name))
 
 
 def followed(value, path):
@@ -133,7 +133,7 @@ def forged(model, path, array):
     forgery = copy.deepcopy(model)
     owner = followed(forgery, path[:-1])
     try:
-        if dataclasses.is_dataclass(owner):
+        if dataclasses.is_dataclass(owner) and not hasattr(owner, "get_params"):
             object.__setattr__(owner, path[-1], array)
         else:
             setattr(owner, path[-1], array)
