@@ -23,7 +23,7 @@ using LargeMemory = std::unique_ptr<T[], Freed>;
 // Room for `count` numbers, not set to anything, on a cache line.
 template <class T>
 LargeMemory<T> large_memory(std::size_t count) {
-  constexpr std::size_t kLine = 64, kPage = std::size_t{1} << 21;
+  constexpr std::size_t kLine = 64, kPage = std::size_t{1} << 21;  // bytes: a cache line, a large page
   const std::size_t bytes = count * sizeof(T), unit = bytes < kPage ? kLine : kPage;
   const std::size_t rounded = (bytes / unit + 1) * unit;
   void* memory = std::aligned_alloc(unit, rounded);

@@ -38,7 +38,7 @@ std::int64_t stored(const CsrRows<T>& rows) {
 
 using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float>, CsrRows<double>>;
 
-constexpr std::int64_t kLanes = 4;
+constexpr std::int64_t kLanes = 4;  // doubles of a vector of AVX2
 using Wide = Simd<double, kLanes>;
 
 // kLanes numbers of any type, as doubles.
@@ -112,7 +112,7 @@ MARGROVE_INLINE void add_row(const CsrRows<T>& rows, std::int64_t i, double step
 // Asks for the head of row i ahead of its use: in a random order the hardware sees no stream. The rest then is one.
 template <class T>
 MARGROVE_INLINE void fetch(const DenseRows<T>& rows, std::int64_t i) {
-  constexpr std::int64_t kMostLines = 8;
+  constexpr std::int64_t kMostLines = 8;  // 512 bytes. Chosen, not measured: by then the hardware has seen the stream
   const char* row = reinterpret_cast<const char*>(rows.row(i));
   const std::int64_t bytes = std::min<std::int64_t>(rows.d * sizeof(T), kMostLines * kCacheLine);
   for (std::int64_t offset = 0; offset < bytes; offset += kCacheLine) prefetch(row + offset);

@@ -28,7 +28,7 @@ template <class T, std::int64_t lanes>
 using Simd = typename SimdOf<T, lanes>::type;
 
 template <class V>
-constexpr std::int64_t kLanesOf = sizeof(V) / sizeof(V{}[0]);
+constexpr std::int64_t kLanesOf = sizeof(V) / sizeof(V{}[0]);  // numbers in a vector
 
 // From and to anywhere, aligned or not.
 template <class V, class T>
@@ -70,7 +70,7 @@ MARGROVE_INLINE V turned(const V& values) {
                                    13 ^ apart, 14 ^ apart, 15 ^ apart);
 }
 
-constexpr std::int64_t kCacheLine = 64;  // bytes
+constexpr std::int64_t kCacheLine = 64;  // bytes, of x86-64 and most ARM processors
 
 // Asks for the cache line that `address` lies in, ahead of its use.
 MARGROVE_INLINE void prefetch(const void* address) { __builtin_prefetch(address); }

@@ -12,7 +12,7 @@
 namespace margrove::boost {
 namespace {
 
-constexpr double kRoundingOfChance = 1e-12;  // of an error
+constexpr double kRoundingOfChance = 1e-12;  // of an error: some 5,000 eps, the rounding of a sum of weights
 
 // Sums are kept in eight parts, by the place of the row: the same on every machine, and all in flight at a time.
 constexpr std::size_t kParts = 8;

@@ -141,7 +141,7 @@ double pair_sum(const CsrRows<T>& points, std::int64_t i, const CsrRows<T>& othe
 template <class T, class V>
 void kernel_row(const DenseRows<T>& points, std::int64_t i, const DenseRows<T>& others, const KernelSpec& spec,
                 V* out) {
-  constexpr std::int64_t kTile = 512;  // pair sums kept on the stack
+  constexpr std::int64_t kTile = 512;  // pair sums kept on the stack: 4 KiB
   double sums[kTile];
   for (std::int64_t from = 0; from < others.n; from += kTile) {
     const std::int64_t count = std::min(kTile, others.n - from);

@@ -7,7 +7,8 @@
 
 namespace margrove {
 
-constexpr double kClose = 1e-6;  // of the sizes that are subtracted: below, ten digits of a distance are gone
+// Of the sizes that are subtracted: below, six of the sixteen digits of a distance are gone.
+constexpr double kClose = 1e-6;
 
 // Where the distance a + b_j - p_j, of halved squared norms a, b_j and products p_j, has lost ten digits or more.
 std::vector<std::int64_t> lost_digits(const double* products, const double* b_half, double a_half, std::int64_t width);

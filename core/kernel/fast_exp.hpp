@@ -13,6 +13,8 @@ namespace margrove {
 // V is float and I int32_t, or both are vectors of them.
 template <class V, class I>
 MARGROVE_INLINE V exp_of_negative_floats(const V& x) {
+  // ln 2 in two parts, the first with so few digits that k times it is exact; exp(kLowest) is nearly the least normal
+  // float.
   constexpr float kLog2e = 1.44269504f, kLn2High = 0.693145752f, kLn2Low = 1.42860677e-6f, kLowest = -87.0f;
   const V clipped = x < kLowest ? V{} + kLowest : x;
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
@@ -34,6 +36,7 @@ MARGROVE_INLINE V exp_of_negative_floats(const V& x) {
 MARGROVE_INLINE float exp_of_negative(float x) { return exp_of_negative_floats<float, std::int32_t>(x); }
 
 MARGROVE_INLINE double exp_of_negative(double x) {
+  // As above; kRound is 1.5 * 2^52.
   constexpr double kLog2e = 1.4426950408889634, kLn2High = 0.693147180369123816490,
                    kLn2Low = 1.90821492927058770002e-10, kLowest = -708.0, kRound = 6755399441055744.0;
   const double clipped = x < kLowest ? kLowest : x;

@@ -13,7 +13,7 @@
 
 namespace margrove {
 
-constexpr double kFewFactors = 16;  // of a power that is multiplied out
+constexpr double kFewFactors = 16;  // of a power that is multiplied out; beyond, pow is called. Chosen, not measured
 
 inline bool is_by_products(KernelKind kind) {
   return kind != KernelKind::laplacian && kind != KernelKind::chi2 && kind != KernelKind::intersection;

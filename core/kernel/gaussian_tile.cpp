@@ -8,7 +8,7 @@
 namespace margrove {
 namespace {
 
-constexpr std::int64_t kLanesOfFloat = 16;
+constexpr std::int64_t kLanesOfFloat = 16;  // a vector of AVX-512
 using Floats = Simd<float, kLanesOfFloat>;
 using Ints = Simd<std::int32_t, kLanesOfFloat>;
 using HalfFloats = Simd<float, kLanesOfFloat / 2>;
@@ -60,7 +60,7 @@ MARGROVE_INLINE void rows_of_tile(const float* a, const float* a_half, std::int6
 MARGROVE_CLONES void all_rows_of_tile(const float* a, const float* a_half, std::int64_t rows, std::int64_t d,
                                       const TransposedTile& b, float* const* out, std::int64_t offset,
                                       const double* change, double* sums) {
-  constexpr std::int64_t kRows = 6;
+  constexpr std::int64_t kRows = 6;  // 12 vectors of sums, within the 32 registers of AVX-512
   std::int64_t r = 0;
   for (; r + kRows <= rows; r += kRows)
     rows_of_tile<kRows>(a + r * d, a_half + r, d, b, out + r, offset, change ? change + r : nullptr, sums);

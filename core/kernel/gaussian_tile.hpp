@@ -6,8 +6,9 @@
 
 namespace margrove {
 
-constexpr std::int64_t kGaussianColumns = 256;  // of a tile
-constexpr std::int64_t kGaussianWidest = 64;    // columns of the points: beyond, a matrix product is faster
+constexpr std::int64_t kGaussianColumns = 256;  // points of a tile: 64 KiB at most, in L2
+// Columns of the points: beyond, a matrix product is faster. No measurement recorded.
+constexpr std::int64_t kGaussianWidest = 64;
 
 // The points of a tile, transposed: (d, kGaussianColumns), and their halved squared norms, zeros behind the last.
 struct TransposedTile {

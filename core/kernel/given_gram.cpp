@@ -8,7 +8,7 @@
 namespace margrove {
 namespace {
 
-constexpr std::int64_t kPiece = 1024;  // columns
+constexpr std::int64_t kPiece = 1024;  // columns: 8 KiB of sums, in L1
 
 template <class T>
 class GivenGram final : public Gram<T> {

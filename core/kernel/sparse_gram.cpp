@@ -42,7 +42,7 @@ class SparseGram final : public PointGram<T> {
 
   void add_sums(std::span<const std::int64_t> a, std::span<const double> change, std::span<const std::int64_t> b,
                 double* sums, int threads) const override {
-    constexpr std::size_t kChunk = 64;
+    constexpr std::size_t kChunk = 64;  // rows: a tile of them (kSparseWidth)
     std::vector<T> values(kChunk * b.size());
     std::vector<T*> out(kChunk);
     for (std::size_t r = 0; r < kChunk; ++r) out[r] = values.data() + r * b.size();

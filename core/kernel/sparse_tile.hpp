@@ -11,7 +11,8 @@
 
 namespace margrove {
 
-constexpr std::int64_t kSparseWidth = 64;  // rows side by side
+// Rows side by side: their sums are 4 (float) or 8 (double) of the 32 registers of AVX-512.
+constexpr std::int64_t kSparseWidth = 64;
 
 // out_w = sum over the non-zeros k of the row whose column has a place: x_k cells[place][w].
 void sparse_products(const float*, const std::int32_t*, std::int64_t, const std::int32_t*, const float*, float*);

@@ -31,7 +31,7 @@ MARGROVE_CENTROID(CsrRows<double>)
 
 // Rows of a piece: enough that adding its (classes, d) sums costs little beside its rows, and that the sums
 // of all pieces together stay within kPartialCells.
-constexpr std::int64_t kPartialCells = 1 << 23;
+constexpr std::int64_t kPartialCells = 1 << 23;  // 64 MiB of doubles; chosen, not measured
 std::int64_t piece_rows(std::int64_t n, std::int64_t sums_size) {
   const std::int64_t pieces = std::clamp<std::int64_t>(kPartialCells / std::max<std::int64_t>(1, sums_size), 1, 64);
   return std::max<std::int64_t>(4096, (n + pieces - 1) / pieces);

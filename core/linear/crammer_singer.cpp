@@ -10,16 +10,23 @@
 namespace margrove {
 namespace {
 
-constexpr std::uint8_t kIdle = 2;                    // visits without a change after which a row is left out
-constexpr std::int64_t kRowsOfALook = 1024;          // pieces of the look at the gap
-constexpr std::int64_t kWorkBetweenLooks = 1 << 16;  // multiplications between two looks at the clock
-constexpr double kLeastPasses = 3;                   // over all rows, at least, between two looks at the gap
-constexpr double kWorkShare = 0.3;                   // of all visits so far: the least between two looks at the gap
-constexpr double kAtItsBest = 1e-13;                 // decisions that differ by less are equal
-constexpr double kNoStep = 1e-14;                    // of beta: rounding, and no change
-constexpr double kNoGain = 1e-15;                    // of the dual value: rounding
-constexpr double kBarren = 0.99;                     // of the gap: no gain
-constexpr std::int64_t kPatience = 5;                // looks without a gain: it has stalled
+// Visits without a change after which a row is left out. Chosen, not measured: after one it may only have waited for
+// others.
+constexpr std::uint8_t kIdle = 2;
+// Rows of a piece of the look at the gap, fixed so that sums do not depend on threads. Chosen, not measured.
+constexpr std::int64_t kRowsOfALook = 1024;
+// Multiplications between two looks at the clock. Chosen, not measured: well below a millisecond.
+constexpr std::int64_t kWorkBetweenLooks = 1 << 16;
+// Passes between two looks at the gap, at least. A look costs about a pass: a quarter of the time at most.
+constexpr double kLeastPasses = 3;
+// Of all visits so far: the least between two looks at the gap. 0.15 at first; no measurement recorded.
+constexpr double kWorkShare = 0.3;
+// Decisions that differ by less are equal: some 500 eps, as they are about 1 at the margin.
+constexpr double kAtItsBest = 1e-13;
+constexpr double kNoStep = 1e-14;      // of beta: some 50 eps, rounding and no change
+constexpr double kNoGain = 1e-15;      // of the dual value: some 5 eps, rounding
+constexpr double kBarren = 0.99;       // of the least gap so far: less is no progress. Chosen, not measured
+constexpr std::int64_t kPatience = 5;  // looks at the gap without progress: it has stalled. Chosen, not measured
 
 template <class T, class Body>
 MARGROVE_INLINE void each_entry(const DenseRows<T>& rows, std::int64_t i, Body&& body) {

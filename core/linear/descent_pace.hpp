@@ -9,11 +9,19 @@
 namespace margrove {
 
 struct DescentPace {
-  static constexpr std::int64_t kAhead = 8;                 // visits ahead for which a row is fetched
-  static constexpr std::int64_t kMostPassesUnchecked = 20;  // before the gap is computed, whatever it seems to be
-  static constexpr double kSoonEnough = 1.5;                // times the limit, of the gap as it seems
-  static constexpr double kRounding = 1e-15;                // of a value
-  static constexpr std::int64_t kPatience = 2000;           // passes without a better gap before a solve has stalled
+  // Visits ahead for which a row is fetched. Chosen, not measured: later it is not there in time, earlier it takes the
+  // place of rows still needed.
+  static constexpr std::int64_t kAhead = 8;
+  // Passes before the gap is computed, however large it seems. Chosen, not measured: it reads all rows.
+  static constexpr std::int64_t kMostPassesUnchecked = 20;
+  // Times the limit: an estimated gap that small is computed exactly. Chosen, not measured: less may miss the end, more
+  // computes it in vain.
+  static constexpr double kSoonEnough = 1.5;
+  // Of |f| + |z|: a violation this small is rounding, some 5 eps.
+  static constexpr double kRounding = 1e-15;
+  // Passes without a better gap before a solve has stalled. Chosen, not measured: a slow solve must not count as
+  // stalled.
+  static constexpr std::int64_t kPatience = 2000;
 };
 
 // Whether the gap, as it seemed row by row during a pass that ended at this dual value, is small enough to be computed;

@@ -13,34 +13,58 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr std::int64_t kAllColumns = 256;   // so few are all in the working set
-constexpr std::size_t kFirstColumns = 128;  // that the working set is given at once, at least
-constexpr std::size_t kGramColumns = 2048;  // beyond, the products of columns are not held (32 MiB)
-constexpr double kModelPrecision = 0.01;    // of the violation: a model is solved so far
-constexpr double kFinePrecision = 1e-6;     // after a step that brought nothing
-constexpr double kModelShare = 0.1;         // of tol, and no further
-constexpr std::int64_t kFacePasses = 6;     // a step in a face of k columns costs about as much as k / 6 passes
-constexpr std::int64_t kChain = 16;         // such steps in a row, at most
-constexpr std::int64_t kMostFaces = 500;    // and in all
-constexpr double kColumnPrecision = 1e-4;   // of the fall: a pass that brings less ends such a model
-constexpr int kColumnPasses = 30;           // over a model whose products are not held
-constexpr double kOutsideShare = 0.05;      // of tol: a column left out may be as far beyond its bound
-constexpr double kFirstSharpness = 0.5;     // sigma / C times the mean residual, for a loss that is smoothed
-constexpr double kLeastRidge = 1e-9;        // of a column's size: what keeps the model of a smoothed loss bounded
+// Columns: so few are all in the working set. Their products take 512 KiB, in L2.
+constexpr std::int64_t kAllColumns = 256;
+// Columns that come into the working set at once, at least. Chosen, not measured: fewer need more rounds, more a larger
+// model.
+constexpr std::size_t kFirstColumns = 128;
+constexpr std::size_t kGramColumns = 2048;  // columns: products of more are not held (32 MiB)
+// Of the violation: how far a model is solved. 0.01 needs fewer steps than 0.03 (numbers not recorded).
+constexpr double kModelPrecision = 0.01;
+// The same after a step that brought nothing: the model may have been solved too roughly. Chosen, not measured.
+constexpr double kFinePrecision = 1e-6;
+constexpr double kModelShare = 0.1;  // of tol: no model is solved further, as a tenth of tol does not decide the end
+// A step in a face of k columns, k^3 / 6 multiplications, costs about as much as k / 6 passes of k^2.
+constexpr std::int64_t kFacePasses = 6;
+// Such steps in a row, at most, before passes go on. Chosen, not measured: each is cut where a sign changes.
+constexpr std::int64_t kChain = 16;
+// Such steps of a model, at most. Chosen, not measured: a bound on the time of a degenerate one.
+constexpr std::int64_t kMostFaces = 500;
+// Of the fall so far: a pass that brings less ends a model whose products are not held. Chosen, not measured.
+constexpr double kColumnPrecision = 1e-4;
+// Passes over such a model, at most. 10 at first; no measurement recorded.
+constexpr int kColumnPasses = 30;
+// Of tol: how far beyond its bound a column outside may be. Chosen, not measured: it must not keep the gap open.
+constexpr double kOutsideShare = 0.05;
+// sigma / C at first, times the mean residual: there beta is half its bound.
+constexpr double kFirstSharpness = 0.5;
+// Of a column's size: the ridge that keeps the model of a smoothed loss bounded, at least and at first. Chosen, not
+// measured.
+constexpr double kLeastRidge = 1e-9;
 constexpr double kFirstRidge = 1e-3;
-constexpr std::int64_t kShortSteps = 3;           // after so many a squared loss is smoothed as well
-constexpr std::int64_t kBarrenRounds = 10;        // sharpenings in a row that bring nothing: it has stalled
-constexpr double kRidgeFactor = 4;                // it grows where the model has promised too much, and falls where not
-constexpr double kShortStep = 0.25;               // of the way to the model's least: it has promised too much
-constexpr double kSharpening = 4;                 // sigma grows by this
-constexpr double kMostSharpness = 1e4;            // and no further: beta loses as many digits of f
-constexpr double kSlow = 0.25;                    // of the gap: a round that leaves less needs no larger sigma
-constexpr double kInnerShare = 0.2;               // of the true gap: the smoothed problem is solved so far
-constexpr std::int64_t kFailures = 3;             // steps in a row that bring nothing: it has stalled
-constexpr double kNoFall = 1e-15;                 // of the value: rounding
-constexpr double kBarren = 0.99;                  // of the gap: a sharpening that leaves more brings nothing
-constexpr std::int64_t kStepsBetweenValues = 16;  // f is updated, and computed anew after so many steps
-constexpr double kTurn = 0.01;                    // seconds: machines take turns
+// Short steps after which a squared loss is smoothed as well. Chosen, not measured.
+constexpr std::int64_t kShortSteps = 3;
+// Sharpenings in a row that bring nothing: it has stalled. By then sigma has long reached its limit (4^7 > 1e4).
+constexpr std::int64_t kBarrenRounds = 10;
+// The ridge grows by this after a short step, and falls by it after a whole one. Chosen, not measured.
+constexpr double kRidgeFactor = 4;
+// Of the way to the model's minimum: a shorter step shows that the model was too bold. Chosen, not measured.
+constexpr double kShortStep = 0.25;
+// Factor by which sigma grows. Chosen, not measured: less needs more rounds, more makes each harder.
+constexpr double kSharpening = 4;
+constexpr double kMostSharpness = 1e4;  // times the first sigma: beta loses as many digits of f, four
+// Of the gap: a round that leaves less needs no larger sigma. Chosen, not measured.
+constexpr double kSlow = 0.25;
+// Of the true gap: how far the smoothed problem is solved before sigma grows. Chosen, not measured.
+constexpr double kInnerShare = 0.2;
+// Steps in a row that bring nothing: it has stalled. Chosen, not measured.
+constexpr std::int64_t kFailures = 3;
+constexpr double kNoFall = 1e-15;  // of the value: some 5 eps, rounding
+constexpr double kBarren = 0.99;   // of the least gap so far: less is no progress. Chosen, not measured
+// Steps after which f is computed from w again. Chosen, not measured: updates add up rounding, and this costs a pass.
+constexpr std::int64_t kStepsBetweenValues = 16;
+// Seconds of a machine's turn. Chosen, not measured: long beside the change of machines.
+constexpr double kTurn = 0.01;
 
 double shrink(double value, double by) { return value > by ? value - by : value < -by ? value + by : 0.0; }
 

@@ -16,8 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kLanes = kMostLanes;
-constexpr std::int64_t kWorkBetweenLooks = 1 << 18;  // numbers multiplied between two looks at the clock
+constexpr std::int64_t kLanes = kMostLanes;  // of a vector; those without a machine are switched off
+// Cells visited between two looks at the clock, eight multiplications each. Chosen, not measured: some milliseconds.
+constexpr std::int64_t kWorkBetweenLooks = 1 << 18;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using Values = Simd<double, kLanes>;
@@ -25,7 +26,7 @@ using Flags = Simd<std::int64_t, kLanes>;
 
 MARGROVE_INLINE Values load(const double* from) { return margrove::load<Values>(from); }
 MARGROVE_INLINE Flags flags_of(std::uint8_t bits) {
-  constexpr Flags kBit = {1, 2, 4, 8, 16, 32, 64, 128};
+  constexpr Flags kBit = {1, 2, 4, 8, 16, 32, 64, 128};  // of each lane
   return ((Flags{} + static_cast<std::int64_t>(bits)) & kBit) != 0;
 }
 MARGROVE_INLINE bool any(const Flags& flags) {

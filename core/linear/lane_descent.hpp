@@ -17,7 +17,7 @@
 
 namespace margrove {
 
-constexpr std::size_t kMostLanes = 8;
+constexpr std::size_t kMostLanes = 8;  // doubles of a vector of AVX-512, and of a cache line
 
 class LaneDescent {
  public:

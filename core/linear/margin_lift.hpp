@@ -13,7 +13,8 @@
 
 namespace margrove {
 
-constexpr double kOnMargin = 1e-9;  // a loss below it may be rounding
+// Of 1 - z f: a smaller loss may be rounding. Chosen, not measured: far above eps, far below a loss that counts.
+constexpr double kOnMargin = 1e-9;
 
 // sum |w_j x_ij|, which the rounding of w·x_i is a share of.
 template <class T>
@@ -35,6 +36,7 @@ double absolute_value(const CsrRows<T>& rows, std::int64_t i, const std::vector<
 template <class Rows>
 double lift_beyond_margin(const Rows& rows, const LinearTask& task, const std::vector<double>& w, double b,
                           const std::vector<double>& f) {
+  // Of sum |w_j x_ij|. Chosen, not measured: the errors of additions partly cancel, whatever their order.
   constexpr double kRoundingOfAnySum = 8 * std::numeric_limits<double>::epsilon();
   double delta = 0;
   for (std::size_t i = 0; i < f.size(); ++i) {
@@ -52,7 +54,8 @@ double lift_beyond_margin(const Rows& rows, const LinearTask& task, const std::v
 template <class Rows, class Loss>
 double lengthened(const Rows& rows, const LinearTask& task, const Loss& loss, double whole_cost,
                   const std::vector<double>& w, double b, const std::vector<double>& f, double tol, double& primal) {
-  constexpr double kUnseen = 1e-2;  // of the gap that is asked for
+  // Of the gap asked for: what is smaller does not decide whether a solve has converged.
+  constexpr double kUnseen = 1e-2;
   if constexpr (!Loss::kIsSquared && Loss::kIsOfSigns) {
     if (kOnMargin * task.factor * whole_cost <= kUnseen * tol * primal) return 1;
     const double delta = lift_beyond_margin(rows, task, w, b, f);

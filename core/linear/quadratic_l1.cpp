@@ -9,8 +9,8 @@
 namespace margrove {
 namespace {
 
-// A pivot this small beside its diagonal is rounding: the column says what those before it have said, and exchanging it
-// for them changes the penalty alone. This much curvature makes that exchange a very long step, cut where a sign
+// Of the diagonal. A smaller pivot is rounding (some 5,000 eps): the column depends on those before it, and exchanging
+// it for them changes the penalty alone. This much curvature makes that exchange a very long step, cut where a sign
 // changes.
 constexpr double kLeastPivot = 1e-12;
 
@@ -18,7 +18,8 @@ MARGROVE_CLONES void add_line(double* to, double step, const double* line, std::
   add_scaled(to, step, line, size);
 }
 
-constexpr std::int64_t kBlock = 64;  // columns of the factor whose products are taken from the rest together
+// Columns of the factor subtracted by one matrix product: a square of 32 KiB, in L1.
+constexpr std::int64_t kBlock = 64;
 
 // Columns [from, to) of the lower factor of `a` (k, k), those before having been taken account of.
 MARGROVE_CLONES void factorize_columns(double* a, std::int64_t k, std::int64_t from, std::int64_t to,

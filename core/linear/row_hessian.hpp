@@ -123,9 +123,12 @@ class RowHessian {
   }
 
  private:
-  static constexpr std::size_t kSpareRows = 256;  // that are kept though they are not free now: they may come back
-  static constexpr std::int64_t kBatch = 64;      // rows multiplied between two looks at the clock
-  static constexpr std::int64_t kPanel = 256;     // columns multiplied at a time
+  // Rows kept though they are not free now: they may come back. Chosen, not measured: each takes memory for its
+  // products.
+  static constexpr std::size_t kSpareRows = 256;
+  // Rows multiplied between two looks at the clock. Chosen, not measured: fewer make small matrix products.
+  static constexpr std::int64_t kBatch = 64;
+  static constexpr std::int64_t kPanel = 256;  // columns multiplied at a time: of a batch 128 KiB, in L2
   static constexpr int kMostRidges = 12;  // tried on a matrix without a factor: 0, then 1e-14 to 1e6, times 100 each
 
   // Products of member k with members 0 ... k lie from here on.

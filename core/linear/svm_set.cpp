@@ -8,12 +8,18 @@
 namespace margrove {
 
 namespace {
-constexpr double kOfUse = 0.1;     // of the gap of a method that another takes over from
-constexpr double kLaneCost = 1.5;  // of a pass in lanes, however many, over one of a machine alone
-// Fewer machines gain nothing: their weights lie farther apart, and a row is visited that any of them wants.
+// Relative gap up to which another method takes over the weights. Chosen, not measured: beyond it most dual variables
+// are at the wrong bounds.
+constexpr double kOfUse = 0.1;
+// Times a pass of one machine: what a pass in lanes costs, however many. No measurement recorded.
+constexpr double kLaneCost = 1.5;
+// Machines of a group. Fewer gain nothing: their weights lie farther apart, and a row is visited that any of them
+// needs.
 constexpr std::size_t kFewestLanes = 4;
-constexpr double kNoticeable = 0.2;  // times the patience with a group: passes of a rung that others are foreseen from
-constexpr std::size_t kForesight = 2;  // rungs that are foreseen: where C parts all rows, passes grow no more
+// Of the patience with a group: a path step with fewer passes starts no forecast. Chosen, not measured.
+constexpr double kNoticeable = 0.2;
+// Path steps that are forecast: not more, since passes stop growing where C is large enough to separate all rows.
+constexpr std::size_t kForesight = 2;
 }  // namespace
 
 void LinearSet::add(const LinearTask& task, std::span<const double> w, double b, std::span<const double> beta,

@@ -57,7 +57,8 @@ inline double objective_of(const Dual& dual, const std::vector<double>& alpha, c
   return sum / 2;
 }
 
-// α is at a bound but for rounding: a variable that rounding alone makes free would pin b (svm/kkt.py).
+// α is at a bound but for rounding: a variable that rounding alone makes free would pin b. The first is of the bound,
+// as scaled models (ν) are no closer; the second, some 500 eps, of the largest α (both as in svm/kkt.py).
 constexpr double kAtUpper = 1e-10, kAtZero = 1e-13;
 
 // b: the mean of v over the free variables, or the middle of the interval that the others leave.

@@ -13,7 +13,9 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kDear = 100;  // what a kernel value costs where it is better kept than made again (row_store.hpp)
+// Multiplications: a more expensive kernel value is better kept than computed again (row_store.hpp). Measured on a
+// prototype: first use of memory takes 1.7 ns a float, 100 multiplications 2 ns.
+constexpr double kDear = 100;
 
 }  // namespace
 

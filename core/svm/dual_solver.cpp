@@ -12,26 +12,44 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::int64_t kSmall = 4096;    // variables: below, everything is active from the beginning
-constexpr std::int64_t kFirstShare = 8;  // the first active set is this part of the rows
-constexpr double kNearlyAll = 0.6;       // an active set of this share is as well everything
-constexpr double kSlack = 0.1;           // of the mean |v - b|: who is so near to violating is active too
-constexpr double kFirstAccuracy = 0.1;   // of the violation at the start: so far the first sample is solved,
-constexpr double kNextAccuracy = 0.125;  // each later set so many times further,
-constexpr double kLastAccuracy = 0.9;    // and none further than this share of tol
-constexpr double kTooDear =
-    200;  // multiplications: a kernel value that costs more is not computed twice for a smaller set
-constexpr std::int64_t kMostPhases = 8;       // active sets; what has not settled by then is solved over everything
-constexpr double kPassWork = 2e9;             // multiplications between two looks at the clock
-constexpr double kSuspectWork = 2e10;         // and those that may be spent without a look
-constexpr std::int64_t kCheckAll = 512;       // points: below, every v is taken again
-constexpr std::int64_t kSample = 64;          // points, spread over all, of a check that is not of all
-constexpr std::int64_t kCandidates = 64;      // worst points of each side
-constexpr double kFarOut = 4;                 // times the median magnitude: such points are always checked
-constexpr double kFarMove = 4;                // times the mean move: such a β is looked at by itself
-constexpr double kTellingShare = 0.3;         // of tol: an error this large by one β alone makes a point suspect
-constexpr double kErrorMargin = 4;            // how many times the error seen a point may be off
-constexpr std::int64_t kMostRefinements = 8;  // each but the last has at least halved the violation
+// Variables: below, all are active from the beginning. Chosen, not measured: 64 MiB of kernel values in float.
+constexpr std::int64_t kSmall = 4096;
+// The first active set is one of so many rows. Chosen, not measured: a smaller one misses more support vectors.
+constexpr std::int64_t kFirstShare = 8;
+// Share of the points: a larger active set saves too little. Chosen, not measured.
+constexpr double kNearlyAll = 0.6;
+// Of the mean |v - b|: variables so close to violating are active too. Chosen, not measured: less misses violators.
+constexpr double kSlack = 0.1;
+// Of the violation at the start: how far the first sample is solved. Chosen, not measured.
+constexpr double kFirstAccuracy = 0.1;
+// Of the accuracy of the last set: how far the next one is solved. Chosen, not measured.
+constexpr double kNextAccuracy = 0.125;
+// Of tol, and no further. Chosen, not measured: below 1, as v is rounded.
+constexpr double kLastAccuracy = 0.9;
+// Multiplications: more expensive kernel values are not computed again for a smaller set. Active sets gained with 22
+// columns and lost with 784 (measured on a prototype); the limit between is chosen.
+constexpr double kTooDear = 200;
+// Active sets; what has not settled by then is solved over everything. Chosen, not measured.
+constexpr std::int64_t kMostPhases = 8;
+// Multiplications between two looks at the clock: some 50 ms of matrix products in float on one core.
+constexpr double kPassWork = 2e9;
+// Multiplications that may be spent without a look at the clock: some 0.5 s, likewise.
+constexpr double kSuspectWork = 2e10;
+// Points: below, every v is computed again. Chosen, not measured: a sample would save little.
+constexpr std::int64_t kCheckAll = 512;
+// Points, spread over all, of a check that is not of all. 256 at first; no measurement recorded.
+constexpr std::int64_t kSample = 64;
+// Worst points of each side, in such a check. 128 at first; no measurement recorded.
+constexpr std::int64_t kCandidates = 64;
+// Times the median magnitude: such points are always checked. Chosen, not measured.
+constexpr double kFarOut = 4;
+// Times the mean move: such a β is looked at by itself. Chosen, not measured.
+constexpr double kFarMove = 4;
+// Of tol: an error this large by one β alone makes a point suspect. Chosen, not measured: three of them may matter.
+constexpr double kTellingShare = 0.3;
+// Times the largest error in a sample: how far another point may be off. Chosen, not measured.
+constexpr double kErrorMargin = 4;
+constexpr std::int64_t kMostRefinements = 8;  // each but the last has at least halved the violation: 2^7 in all
 
 }  // namespace
 

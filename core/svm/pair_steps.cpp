@@ -10,7 +10,8 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLeastCurvature = 1e-12;  // of the largest K(x, x): duplicates have none, and the box cuts the step
+// Of the largest K(x, x), as TAU of LIBSVM: duplicates have no curvature, and the box cuts the step.
+constexpr double kLeastCurvature = 1e-12;
 // Differences of v whose squares, times a curvature and its least, a float holds.
 constexpr double kSmallFall = 1e-12, kLargeFall = 1e15;
 

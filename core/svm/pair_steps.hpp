@@ -11,7 +11,7 @@
 
 namespace margrove {
 
-constexpr std::int64_t kPadding = 32;  // two vectors of the narrower kind
+constexpr std::int64_t kPadding = 32;  // variables: two vectors of 16 floats, four of 8 doubles
 
 // Where a row that is not there yet comes from.
 template <class T>

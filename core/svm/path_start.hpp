@@ -14,7 +14,8 @@
 
 namespace margrove {
 
-constexpr double kMostOfThem = 0.7;        // share of the support vectors; MOST_OF_THEM of problem.py
+// Share of the support vectors, measured (docs/theory/search.md); MOST_OF_THEM of problem.py.
+constexpr double kMostOfThem = 0.7;
 constexpr double kOnNewBound = 1 - 1e-12;  // of the bound: r C differs from C' by the rounding of r
 
 // r for a solution α and its v.

@@ -27,7 +27,7 @@ class Arena {
   void note_touched(std::int64_t bytes) { touched_ = std::max(touched_, bytes); }
 
  private:
-  static constexpr std::size_t kAlign = 64;
+  static constexpr std::size_t kAlign = 64;  // bytes: a cache line
   std::int64_t bytes_, touched_ = 0;
   std::unique_ptr<std::byte[]> memory_;
   std::byte* start_;
@@ -53,7 +53,7 @@ class RowStore {
   static std::int64_t bytes_for(std::int64_t n, std::int64_t rows) {
     return (n + kPad - 1) / kPad * kPad * static_cast<std::int64_t>(sizeof(T)) * rows;
   }
-  static constexpr std::int64_t kLeastRows = 256;  // a batch must fit
+  static constexpr std::int64_t kLeastRows = 256;  // rows: a batch of BlockSmo must fit
 
   // Rows that may be made before the first of them is given up.
   std::int64_t capacity() const { return capacity_; }
@@ -90,9 +90,11 @@ class RowStore {
   }
 
  private:
-  static constexpr std::int64_t kPad = 16;          // values: rows begin on cache lines
-  static constexpr std::int64_t kStart = 64 << 20;  // bytes of rows that are kept before any has been asked for again
-  static constexpr std::int64_t kGrowth = 2;        // rows of room more, for each that is made a second time
+  static constexpr std::int64_t kPad = 16;  // values: a cache line of floats, on which rows begin
+  // Bytes of rows kept before any is asked for again. Chosen, not measured: first use of so much takes some 30 ms.
+  static constexpr std::int64_t kStart = 64 << 20;
+  // Rows of room more, for each that is computed again. Chosen, not measured.
+  static constexpr std::int64_t kGrowth = 2;
   std::int64_t bytes_per_row() const { return stride_ * static_cast<std::int64_t>(sizeof(T)); }
   T* at(std::int64_t slot) const { return reinterpret_cast<T*>(arena_->data()) + slot * stride_; }
 

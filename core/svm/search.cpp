@@ -14,12 +14,16 @@
 namespace margrove {
 namespace {
 
-constexpr std::int64_t kJoint = 1024;   // variables of a machine whose folds are solved one after another, on one copy
-constexpr std::size_t kPieces = 16;     // of the machines of such folds: enough that no worker is left waiting for long
-constexpr std::int64_t kProducts = -1;  // the matrix that is no kernel's own
-constexpr std::int64_t kBatchCells = 1 << 20;  // kernel values computed between two looks at the clock
-constexpr std::int64_t kColumns = 8;           // values of C that are multiplied out together
-constexpr std::int64_t kHeldLanes = 16;        // rows held out, likewise
+// Variables: folds of a machine up to this size are solved one after another, on one copy of its kernel.
+// Chosen, not measured: 4 MiB in float.
+constexpr std::int64_t kJoint = 1024;
+// Of the machines of such folds: enough that no worker waits for long. Chosen, not measured.
+constexpr std::size_t kPieces = 16;
+constexpr std::int64_t kProducts = -1;  // in place of a kernel's number: the matrix of inner products
+// Kernel values computed between two looks at the clock: about a millisecond with few columns. Chosen, not measured.
+constexpr std::int64_t kBatchCells = 1 << 20;
+constexpr std::int64_t kColumns = 8;     // values of C multiplied out together: 8 vectors of sums, in registers
+constexpr std::int64_t kHeldLanes = 16;  // rows held out: to so many they are padded, a cache line of floats
 
 // out[c, h] = sum over r of weight[r, c] row_r[h] for kColumns values of c and h < count; rows of out are padded.
 template <class T>

@@ -11,13 +11,18 @@ namespace margrove {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kInnerShare = 0.9;       // of tol: what is asked of SMO in T at first,
-constexpr double kLeastShare = 1.0 / 16;  // and in the end
-constexpr std::int64_t kLarge = 768;      // variables: below, all are looked at in every step
-constexpr std::int64_t kWholeSteps = 8;   // variables to each step over all of them, before it goes on over a part
-constexpr double kFew = 0.6;              // of all: so many are worth a tile of their own
-constexpr double kPartShare = 0.1;        // of the violation: so far a part is solved
-constexpr std::int64_t kShortestRun = 8;  // columns: pieces shorter than this on average are gathered one by one
+// Of tol: what SMO in T has to reach at first; below 1, as v in double may violate more. Chosen, not measured.
+constexpr double kInnerShare = 0.9;
+constexpr double kLeastShare = 1.0 / 16;  // of tol: the same in the end, after four halvings. Chosen, not measured
+// Variables: below, all are looked at in every step. Their tile is 2.25 MiB in float. Chosen, not measured.
+constexpr std::int64_t kLarge = 768;
+// Variables to each step over all of them, before it goes on over a part. No measurement recorded.
+constexpr std::int64_t kWholeSteps = 8;
+// Of all variables: no more are worth a tile of their own. Chosen, not measured: copying it must pay.
+constexpr double kFew = 0.6;
+constexpr double kPartShare = 0.1;  // of the violation: how far a part is solved, as kInnerShare of block_smo.cpp
+// Columns: runs shorter than this on average are gathered one by one. Chosen, not measured.
+constexpr std::int64_t kShortestRun = 8;
 
 }  // namespace
 

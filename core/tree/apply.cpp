@@ -10,8 +10,9 @@
 namespace margrove::tree {
 namespace {
 
-constexpr std::int64_t kRowsAtOnce = 4096;  // of one thread's turn
-constexpr int kSideBySide = 12;             // rows on their way at a time: one's wait for memory is another's step
+constexpr std::int64_t kRowsAtOnce = 4096;  // rows of one thread's turn: their leaves are 16 KiB, in L1
+// Rows on their way at a time: one's wait for memory is another's step. 16 at first; no measurement recorded.
+constexpr int kSideBySide = 12;
 
 // A threshold test packed for the way down, with the threshold in the type of the cells.
 template <class T>

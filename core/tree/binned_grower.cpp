@@ -13,13 +13,17 @@
 namespace margrove::tree {
 namespace {
 
-constexpr std::size_t kTogether = 8;             // tracks whose bytes are one word
-constexpr std::size_t kReadTogether = 16;        // columns that are read in one go: a line of floats
-constexpr std::size_t kRare = 4;                 // a value of less than this part of all rows is rare
-constexpr int kMostBins = 255;                   // and one more for missing cells
-constexpr double kSharedWork = 200000;           // cells of a node; with fewer, threads cost more than they bring
-constexpr double kMostRelativeWeight = 1 << 24;  // of all rows to the lightest, if weights are to be counted
-constexpr std::size_t kKeptBytes = std::size_t{64} << 20;  // of counts that wait to be subtracted from
+constexpr std::size_t kTogether = 8;       // tracks whose bytes are one word
+constexpr std::size_t kReadTogether = 16;  // columns that are read in one go: a line of floats
+// A value of at most this part of all rows is rare: 4 bytes for each need no more than a byte a row.
+constexpr std::size_t kRare = 4;
+constexpr int kMostBins = 255;  // a byte's values, but one for missing cells
+// Cells of a node: with fewer, threads cost more than they bring. No measurement recorded.
+constexpr double kSharedWork = 200000;
+// Of all rows to the lightest, if weights are to be counted: at least 37 of 61 bits are left to it.
+constexpr double kMostRelativeWeight = 1 << 24;
+// Bytes of counts that wait to be subtracted from. Chosen, not measured.
+constexpr std::size_t kKeptBytes = std::size_t{64} << 20;
 
 }  // namespace
 

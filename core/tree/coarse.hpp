@@ -27,6 +27,7 @@ class Coarse {
               ScanSpace& space, Candidate& found) const;
 
  private:
+  // Runs of a column, and columns of a word, a byte each: with two classes their weights are 16 KiB, in L1.
   static constexpr std::size_t kRuns = 128, kTogether = 8, kNone = ~std::size_t{0};
   template <class Kernel>
   void find(Kernel&& kernel, std::size_t column, const Piece& piece, Candidate& found) const;

@@ -6,6 +6,7 @@
 
 namespace margrove::tree {
 
+// Keys that no rank reaches: of a missing cell, and of a list that leaves no rows out. In place of a row: one left out.
 constexpr std::uint32_t kMissing = 0xFFFFFFFFu, kNoMode = 0xFFFFFFFEu, kModeRow = 0xFFFFFFFFu;
 
 enum class Test : std::uint8_t { threshold, intervals, multiway, subset, one_vs_rest };

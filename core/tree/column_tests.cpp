@@ -10,8 +10,9 @@
 namespace margrove::tree {
 namespace {
 
-constexpr std::size_t kBatch = 64;      // columns that are sorted at a time: all at once may need much memory
-constexpr std::int64_t kAlone = 40000;  // cells; with fewer, threads cost more than they bring
+constexpr std::size_t kBatch = 64;  // columns sorted at a time: all at once may need much memory. Chosen, not measured
+// Cells: with fewer, threads cost more than they bring (kSharedWork of grower.cpp).
+constexpr std::int64_t kAlone = 40000;
 
 NodeSums sums_of_all(const ScanRules& rules, std::int64_t n, std::span<const std::int32_t> label, int n_classes) {
   NodeSums sums;

@@ -6,9 +6,12 @@
 
 namespace margrove::tree {
 
-constexpr double kVarianceFloor = 1e-9;  // of a standardised column: the least variance of a class
-constexpr double kRidge = 1e-3;          // on the slope of a standardised column
-constexpr double kNudge = 1e-9;          // of the column's deviation: a cut that falls on a value lies above it
+// Of a standardised column: the least variance of a class, which keeps its density finite. Chosen, not measured.
+constexpr double kVarianceFloor = 1e-9;
+// On the slope of a standardised column: its regression stays finite where classes are separable. Chosen, not measured.
+constexpr double kRidge = 1e-3;
+// Of the column's deviation: a cut that falls on a value lies above it, far beyond rounding. Chosen, not measured.
+constexpr double kNudge = 1e-9;
 
 // Present cells of a node: a number, its class, its weight.
 struct Dot {

@@ -11,8 +11,9 @@
 
 namespace margrove::tree {
 
-constexpr double kEqualGain = 1e-12;  // gains that differ by less, relative to the impurity, are equal
-constexpr double kNoFloor = -std::numeric_limits<double>::infinity();
+// Gains that differ by less, relative to the impurity, are equal: some 5,000 eps, rounding.
+constexpr double kEqualGain = 1e-12;
+constexpr double kNoFloor = -std::numeric_limits<double>::infinity();  // any gain is above it
 
 enum class SplitScore { gain, gain_ratio, skew_adjusted };
 

@@ -94,7 +94,8 @@ bool Lists::can_serve(std::int64_t n, std::size_t columns, int n_bins, bool may_
 
 bool Lists::sort(std::chrono::steady_clock::time_point until) {
   if (is_sorted_) return true;
-  constexpr std::size_t kTogether = 8;  // columns whose bits are fetched in one go
+  // Columns fetched in one go, half a line of floats. Chosen, not measured: more need more memory.
+  constexpr std::size_t kTogether = 8;
   const std::size_t groups = (columns_.size() + kTogether - 1) / kTogether;
   if (!spaces_) spaces_ = std::make_unique<SortSpaces>(static_cast<std::size_t>(n_), threads_);
   is_sorted_ = go_on(next_, groups, threads_, until, [&](std::int64_t g) {

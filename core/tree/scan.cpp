@@ -498,7 +498,7 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
   const bool is_plain = rules.weight.empty() && column.monotone == 0 && rules.min_weight <= 0;
   const Criterion criterion = rules.measure.criterion;
   const bool is_packed = !rules.tags.label;
-  constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // n² is a whole double
+  constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // rows: n² < 2^52 is exact in a double
   if (is_plain && criterion == Criterion::gini && width == 2 && node.rows < kExactSquares) {
     is_packed ? go(TwoClasses<true>(rules, node, space, floor)) : go(TwoClasses<false>(rules, node, space, floor));
   } else if (is_plain && criterion == Criterion::gini) {

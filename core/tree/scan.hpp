@@ -33,7 +33,7 @@ struct NodeSums {
   double most = std::numeric_limits<double>::infinity();
 };
 
-// Of the weight of a node, what a level is taken to weigh at least.
+// Of the weight of a node, what a level is taken to weigh at least: less is rounding.
 constexpr double kLeastLevel = std::numeric_limits<double>::epsilon();
 
 // Of a subset test: what all levels that occur in the node tell, whichever subset was chosen (tree/association.py).

@@ -40,6 +40,7 @@ class FewValues {
   void write(std::uint64_t* out) const;
 
  private:
+  // Slots numbered by a byte; at most half of them full, so that searches stay short.
   static constexpr std::size_t kSlots = 256, kMost = 128;
   int slot_of(std::uint32_t bits, std::uint32_t row);
 

@@ -16,8 +16,10 @@ namespace margrove::tree {
 inline double rounded_score(double score) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(score) & ~((std::uint64_t{1} << 12) - 1));
 }
-constexpr double kRoundingOfProducts = 0x1p-51;  // of D, of w²: what a difference of two products may be off by
-constexpr double kNearly = 1 - 1e-10;            // a chunk with a score this near to the best is looked at one by one
+// Of D, of w²: a difference of two products may be off by four roundings.
+constexpr double kRoundingOfProducts = 0x1p-51;
+// A chunk with a score this near to the best is looked at one by one: 1e-10 covers the rounding of its sums.
+constexpr double kNearly = 1 - 1e-10;
 
 // ---- Two classes.
 // With weights l_1 of class 1 on the left, t_1 in all:  excess = 2 D² / (w w_l w_r),  D = l_1 w − w_l t_1.
