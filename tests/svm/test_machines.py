@@ -340,7 +340,7 @@ def test_a_callable_must_be_a_kernel(machine, table, monkeypatch):
         clone(machine).set_params(kernel=lambda a, b: np.ones(3)).fit(X, y)
     with pytest.raises(InputError, match="must be symmetric"):
         clone(machine).set_params(kernel=lambda a, b: a[:, :1] + 0 * b[:, 0]).fit(X, y)
-    monkeypatch.setattr("margrove.svm.machine.free_memory", lambda: 1000)
+    monkeypatch.setattr("margrove.svm.training.free_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"needs its whole Gram matrix.*a kernel by name, or fewer rows"):
         clone(machine).set_params(kernel=gauss).fit(X, y)
 

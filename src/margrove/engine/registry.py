@@ -131,8 +131,9 @@ def solve(problem: Problem[S], engine: str | Engine = "auto", effort: Effort | N
 def fitted_by(model: Fitted) -> Engine:
     """Return the engine that a fitted model predicts with: the one that fitted it if it is here, the native one
     otherwise. All give the same predictions."""
-    if not isinstance(model.engine, str) and model.engine.name == model.engine_:
-        return model.engine
+    given = model.engine
+    if not isinstance(given, str) and isinstance(given, Engine) and given.name == model.engine_:
+        return given
     return named(model.engine_) if model.engine_ in names() else named(_DEFAULT)
 
 

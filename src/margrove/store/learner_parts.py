@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.engine import name_of
+from margrove.engine import Engine
 from margrove.store.check import (
     check_certificate,
     check_entries,
@@ -116,8 +116,8 @@ def parameters_to_json(model: Any, taken: Taken, skipped: tuple[str, ...] = ()) 
         elif name == "random_state" and isinstance(value, np.random.RandomState):
             taken.left_out.append(f"{owner}: random_state is a generator, whose state is not kept; saved as None.")
             value = None
-        if name == "engine" and not isinstance(value, str):
-            value = name_of(value)  # where it was fitted says nothing about where it is loaded
+        if name == "engine" and isinstance(value, Engine):
+            value = value.name  # where it was fitted says nothing about where it is loaded
         if name == "checkpoint":
             value = None  # of the fit, not of the model
         if callable(value):
