@@ -55,8 +55,9 @@ def check_parameters(
             raise FaultError(f"{name} is {shown(parameters[name])}; it must be one of {', '.join(map(str, allowed))}")
     for name, bounds in ranges.items():
         value, least, most = parameters[name], bounds.least, bounds.most
-        is_of_type = isinstance(value, bounds.types)
-        if not is_of_type or not (value is None or least <= value <= most):
+        is_of_type = isinstance(value, bounds.types) and not isinstance(value, bool)
+        is_inside = value is None or (is_of_type and least <= value <= most and (bounds.has_zero or value != 0))
+        if not is_of_type or not is_inside:
             wanted = "nothing" if bounds.types == (NoneType,) else f"a number from {least:g} to {most:g}"
             raise FaultError(f"{name} is {shown(value)}; {wanted} was expected")
     return parameters

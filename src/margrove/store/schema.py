@@ -93,10 +93,11 @@ class Range:
     least: float = -sys.float_info.max
     most: float = sys.float_info.max
     types: tuple[type, ...] = (int, float)
+    has_zero: bool = True
 
 
 # A prediction starts as many threads as n_jobs says, and a system that cannot have them may end the process.
-_THREADS = Range(-1024, 1024, (int, NoneType))
+_THREADS = Range(-1024, 1024, (int, NoneType), has_zero=False)
 _NUMBER = Range()
 
 
