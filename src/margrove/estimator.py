@@ -1,9 +1,9 @@
 """Estimators as dataclasses: each constructor parameter is stated once, as a field with its type and default.
 
 scikit-learn reads the parameters from the signature of ``__init__``, which the dataclass writes. What `fit` leaves is
-declared with `fitted`: it is no parameter, and is not there before the fit. A parameter of a base class that a subclass
-does not take is declared with `fixed`. A parameter that may be given by position is
-``field(default=…, kw_only=False)``.
+declared with `fitted`: it is not a parameter, and does not exist before the fit. A parameter of a base class that a
+subclass does not take is declared with `fixed`. A parameter that may be given by position is ``field(default=…,
+kw_only=False)``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ import inspect
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, dataclass_transform
 
+from sklearn.base import BaseEstimator
+
 C = TypeVar("C", bound=type)
+M = TypeVar("M", bound=BaseEstimator)
 
 
 def fitted(*, init: Literal[False] = False) -> Any:  # type checkers read the default of ``init``
@@ -23,6 +26,12 @@ def fitted(*, init: Literal[False] = False) -> Any:  # type checkers read the de
 def fixed(value: Any, *, init: Literal[False] = False) -> Any:
     """Declare an attribute that always has this value, where another class of the family has a parameter."""
     return field(init=init, default=value)
+
+
+def with_parameters(model: M, **changes: Any) -> M:
+    """Return an unfitted estimator of the same class and parameters, but for the ``changes``."""
+    made: M = type(model)(**(model.get_params(deep=False) | changes))
+    return made
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(fitted, fixed, field))
@@ -46,6 +55,8 @@ def estimator(cls: C) -> C:
     init: Any = vars(cls)["__init__"]
     signature = inspect.signature(init)
     first, *parameters = signature.parameters.values()
-    parameters.sort(key=lambda each: (each.kind, each.name not in cls.__annotations__))  # its own before inherited ones
+    own = inspect.get_annotations(cls)
+    # Its own keywords before inherited ones; parameters by position stay in the order in which they are bound.
+    parameters.sort(key=lambda each: (each.kind, each.kind is each.KEYWORD_ONLY and each.name not in own))
     init.__signature__ = signature.replace(parameters=[first, *parameters])
     return cls

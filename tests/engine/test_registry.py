@@ -41,7 +41,8 @@ from margrove.engine import (
 )
 from margrove.engine.protocol import BaseEngine
 from margrove.engine.registry import named
-from margrove.errors import EngineError, MargroveError, ParameterError
+from margrove.errors import EngineError, MargroveError, MissingExtraError, ParameterError
+from margrove.linear_svm.problem import LinearSvmProblem
 from margrove.problem import Problem
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import DualProblem, classification
@@ -361,7 +362,7 @@ class DualsOnly(BaseEngine):
     name: ClassVar[str] = "duals"
 
 
-def test_an_engine_that_solves_duals_gets_paths_searches_and_leaving_one_out(points):
+def test_an_engine_that_solves_duals_gets_paths_and_searches(points):
     register("duals", DualProblem)(lambda engine, problem, effort: Native().solve(problem, effort))
     X, y = points
     model = SVC(engine=DualsOnly(), probability=True).fit(X, y)
@@ -373,7 +374,52 @@ def test_an_engine_that_solves_duals_gets_paths_searches_and_leaving_one_out(poi
     search = margrove.SVCCV(Cs=[0.1, 1], gammas=[0.1, 1], engine=DualsOnly()).fit(X, y)
     assert search.engine_ == "duals"
     assert search.best_params_ == margrove.SVCCV(Cs=[0.1, 1], gammas=[0.1, 1]).fit(X, y).best_params_
-    assert model.leave_one_out(X, y).error == SVC().fit(X, y).leave_one_out(X, y).error
+    with pytest.raises(EngineError, match="engine='duals' cannot solve a LeaveOneOutProblem"):
+        model.leave_one_out(X, y)
+
+
+def test_an_engine_that_solves_linear_svms_gets_paths_and_searches(points):
+    register("lines", LinearSvmProblem)(lambda engine, problem, effort: Native().solve(problem, effort))
+
+    @dataclass(frozen=True)
+    class Lines(BaseEngine):
+        name: ClassVar[str] = "lines"
+
+    X, y = points
+    path = LinearSVC(engine=Lines()).path(X, y, [0.1, 1, 10])
+    assert all(model.certificate_.holds and model.engine_ == "lines" for model in path.models)
+    search = margrove.LinearSVCCV(Cs=[0.1, 1, 10], engine=Lines()).fit(X, y)
+    assert search.best_params_ == margrove.LinearSVCCV(Cs=[0.1, 1, 10]).fit(X, y).best_params_
+
+
+def test_an_engine_whose_package_is_missing_stands_in_nobodys_way(points, monkeypatch):
+    X, y = points
+    model = SVC().fit(X, y)
+    named_before = registry.named
+
+    def named(name):
+        if name == "stream":
+            raise MissingExtraError("pip install margrove[stream]")
+        return named_before(name)
+
+    monkeypatch.setattr(registry, "named", named)
+    assert SVC().fit(X, y).engine_ == "native"
+    model.engine_ = "stream"
+    assert np.array_equal(model.predict(X), SVC().fit(X, y).predict(X))
+    with pytest.raises(MissingExtraError):
+        SVC(engine="stream").fit(X, y)
+
+
+def test_an_engine_given_must_have_what_the_effort_asks_for(points):
+    register("duals", DualProblem)(lambda engine, problem, effort: Native().solve(problem, effort))
+    with pytest.raises(EngineError, match="engine='duals' keeps no clock"):
+        SVC(engine=DualsOnly(), time_limit=5.0).fit(*points)
+
+
+@pytest.mark.parametrize("engine", ["native", Native, 3])
+def test_only_engines_are_added(engine):
+    with pytest.raises(ParameterError):
+        add(engine)
 
 
 def test_auto_passes_over_engines_that_lack_what_the_effort_asks_for():

@@ -7,6 +7,7 @@ errors, status, problem, run, visible, data ← family/problem ← family/refere
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -130,3 +131,24 @@ def test_every_public_name_exists():
     for name in margrove.__all__:
         assert getattr(margrove, name) is not None
     assert set(margrove.__all__) <= set(dir(margrove))
+
+
+def test_parameters_by_position_are_published_in_the_order_in_which_they_are_bound():
+    from dataclasses import field
+
+    from sklearn.base import BaseEstimator
+
+    from margrove.estimator import estimator
+
+    @estimator
+    class Base(BaseEstimator):
+        a: int = field(default=1, kw_only=False)
+        c: int = 3
+
+    @estimator
+    class Derived(Base):
+        b: int = field(default=2, kw_only=False)
+        d: int = 4
+
+    assert list(inspect.signature(Derived).parameters) == ["a", "b", "d", "c"]
+    assert (Derived(10).a, Derived(10).b) == (10, 2)

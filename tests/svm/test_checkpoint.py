@@ -779,3 +779,11 @@ def test_a_search_that_is_killed_again_and_again(tmp_path, seed):
             now = {tuple(unit) for unit in run["kept"]}
             assert done | safe <= now
             done = now
+
+
+def test_a_path_leaves_the_checkpoint_of_a_fit_alone(noise, path):
+    X, y = noise
+    break_off(SVC(C=100.0, gamma=0.3, checkpoint=path), X, y)
+    written = path.read_bytes()
+    SVC(gamma=0.3, checkpoint=path).path(X, y, [0.1, 1])
+    assert path.read_bytes() == written

@@ -67,7 +67,7 @@ def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, bef
         if t < len(before):
             fitted = before[t]
         else:
-            with on_interrupt("raise"):  # half a learner is no round
+            with on_interrupt("raise"):  # an interrupted learner is discarded
                 fitted.fit(X_rows, label, sample_weight=weight * scale)
         held_out = None if X_held_out is None else codes_of(fitted, X_held_out, classes)
         return Learned(fitted, codes_of(fitted, X_rows, classes), held_out)

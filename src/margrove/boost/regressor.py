@@ -270,10 +270,10 @@ class _TreeBoosting(_Boosting[Cells]):
 
     def learn(self, weight: NDArray[np.float64]) -> tuple[TreeModel, NDArray[np.float64]]:
         problem = _drawn_problem(self.learner, self.given, self.target, drawn_rows(weight, self.generator))
-        engine = choose(self.owner.engine, problem)
-        self.owner.engine_ = engine.name
-        # The time limit is of all rounds together, and half a tree is no round.
+        # The time limit is of all rounds together; an interrupted tree is discarded.
         effort = replace(self.owner._effort(), time_limit=None, on_interrupt="raise")
+        engine = choose(self.owner.engine, problem, effort)
+        self.owner.engine_ = engine.name
         tree = engine.solve(problem, effort).model
         return tree, tree.value[engine.apply_trees(tree, self.given, effort), 0]
 
@@ -284,7 +284,7 @@ class _LearnerBoosting(_Boosting[Any]):
     def learn(self, weight: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
         learned = Seeds(self.generator).give(clone(self.learner))  # of the same generator as the rows, and before them
         drawn = drawn_rows(weight, self.generator)
-        with on_interrupt("raise"):  # half a learner is no round
+        with on_interrupt("raise"):  # an interrupted learner is discarded
             learned.fit(taken_rows(self.given, drawn), self.target[drawn])
         return learned, np.asarray(learned.predict(self.given), dtype=np.float64)
 

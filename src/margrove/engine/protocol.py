@@ -45,8 +45,8 @@ _LACKS = {
 # What an engine needs to read rows that are not in memory.
 _READS = {Home.CHUNKS: Capability.CHUNKED, Home.PARTITIONS: Capability.PARTITIONED}
 
-_MOST_CACHE = 4 << 30  # bytes that are taken without being asked for
-_SMALL_CACHE = 1 << 26  # bytes: 64 MiB are always there; finding out what is free takes a millisecond
+_MOST_CACHE = 4 << 30  # bytes: default upper limit of the kernel cache
+_SMALL_CACHE = 1 << 26  # bytes: assumed to be free; a query takes about a millisecond
 
 
 @runtime_checkable
@@ -133,7 +133,7 @@ def register(engine: str | Engine, problem: type[P]) -> Callable[[Solver[E, P]],
 
     def keep(solver: Solver[E, P]) -> Solver[E, P]:
         if problem not in own or not solver.__module__.startswith("margrove.engine."):
-            own[problem] = solver  # one from outside stays, though Margrove's own may be loaded later
+            own[problem] = solver  # a user's solver is not replaced when Margrove's own is loaded later
         return solver
 
     return keep
@@ -159,20 +159,21 @@ def needs(effort: Effort) -> frozenset[Capability]:
 def check_capability(engine: Engine, capability: Capability) -> None:
     """Raise `EngineError` if the engine lacks the capability."""
     if capability not in engine.can:
-        lack, parameter = _LACKS[capability]
+        name = capability.name.lower()
+        lack, parameter = _LACKS.get(capability, (f"lacks the capability {name}", "it"))
         raise EngineError(f"engine={engine.name!r} {lack}. Leave {parameter} out, or use engine='native'.")
 
 
-def cache_bytes(engine: Engine, asked: int | None, n: int) -> int:
-    """Return the bytes for kernel values of n points: those asked for, or half of what is free, at most 4 GiB. Where
-    all values are few, nobody asks how much is free."""
+def cache_bytes(engine: Engine, asked: int | None, needed: int) -> int:
+    """Return the bytes for kernel values: those asked for, or half of what is free, at most 4 GiB. If few are needed,
+    the free memory is not queried."""
     if asked is not None:
         return asked
-    return _SMALL_CACHE if 8 * n**2 <= _SMALL_CACHE else min(engine.memory() // 2, _MOST_CACHE)
+    return _SMALL_CACHE if needed <= _SMALL_CACHE else min(engine.memory() // 2, _MOST_CACHE)
 
 
 class BaseEngine:
-    """An engine whose solvers are registered, and which evaluates models in NumPy unless it knows better."""
+    """An engine whose solvers are registered, and which evaluates models in NumPy unless a subclass overrides it."""
 
     name: ClassVar[str]
     can: ClassVar[frozenset[Capability]] = frozenset()

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import margrove.engine
 from margrove.engine.protocol import Capability, Engine, check_capability, needs
-from margrove.errors import EngineError, ParameterError, check_choice, shown
+from margrove.errors import EngineError, MissingExtraError, ParameterError, check_choice, shown
 from margrove.problem import Problem
 from margrove.run.effort import Effort
 
@@ -42,10 +42,10 @@ def names() -> tuple[str, ...]:
 
 
 def add(engine: Engine) -> None:
-    """Make an engine of one's own known by its name.
-
-    Only needed for ``engine="name"`` and ``engine="auto"``: an estimator also takes the object itself.
-    """
+    """Register an engine under its name, for ``engine="name"`` and ``engine="auto"``; an estimator also takes the
+    object itself."""
+    if _given(engine) is None or isinstance(engine, str) or engine.name == "auto":
+        raise ParameterError(f"engine is {shown(engine)}; an Engine with a name of its own is needed.")
     _added[engine.name] = engine
 
 
@@ -105,21 +105,28 @@ def choose(given: str | Engine, problem: Problem[Any], effort: Effort | None = N
         If the engine that is given cannot solve the problem, or none can.
     """
     engine, kind = _given(given), type(problem).__name__
+    wanted = frozenset() if effort is None else needs(effort)
     if engine is not None and engine.solves(problem):
+        for capability in wanted:
+            check_capability(engine, capability)
         return engine
     if engine is not None and not or_any:
         raise EngineError(f"engine={engine.name!r} cannot solve a {kind}. Use engine='auto'.")
-    wanted = frozenset() if effort is None else needs(effort)
-    able = [found for name in names() if name != _LAST and _is_able(found := named(name), problem, wanted)]
+    engines = [found for name in names() if (found := _present(name)) is not None and found.solves(problem)]
+    able = [found for found in engines if wanted <= found.can]
+    able = [found for found in able if found.name != _LAST] or able
     if not able:
-        able = [found for found in (named(_LAST),) if _is_able(found, problem, wanted)]
-    if not able:
-        raise EngineError(f"no engine solves a {kind}.")
+        lack = " with " + " and ".join(each.name.lower() for each in wanted) if engines else ""
+        raise EngineError(f"no engine solves a {kind}{lack}.")
     return able[0] if len(able) == 1 else min(able, key=lambda each: each.seconds(problem))
 
 
-def _is_able(engine: Engine, problem: Problem[Any], wanted: frozenset[Capability]) -> bool:
-    return wanted <= engine.can and engine.solves(problem)
+def _present(name: str) -> Engine | None:
+    """Return the engine of this name, None if a package that it needs is not installed."""
+    try:
+        return named(name)
+    except MissingExtraError:
+        return None
 
 
 def solve(problem: Problem[S], engine: str | Engine = "auto", effort: Effort | None = None) -> S:
@@ -134,7 +141,8 @@ def fitted_by(model: Fitted) -> Engine:
     given = model.engine
     if not isinstance(given, str) and isinstance(given, Engine) and given.name == model.engine_:
         return given
-    return named(model.engine_) if model.engine_ in names() else named(_DEFAULT)
+    name = model.engine_
+    return (_present(name) if name in folders() or name in _added else None) or named(_DEFAULT)
 
 
 def name_of(given: str | Engine) -> str:

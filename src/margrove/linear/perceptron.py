@@ -85,7 +85,8 @@ class Perceptron(MistakeDriven):
 
     Notes
     -----
-    Ctrl-C during ``fit`` ends this fit with status ``interrupted`` and keeps the w it has.
+    Ctrl-C during ``fit`` ends this fit with status ``interrupted`` and keeps w; in a clone, which a search fits, it is
+    a KeyboardInterrupt (see `margrove.run.effort.on_interrupt`).
 
     Examples
     --------

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from margrove.engine import Effort, Engine, choose
+from margrove.estimator import with_parameters
 from margrove.linear_svm.layout import check_prices, weights_of
 from margrove.linear_svm.machine import LinearProblem, LinearSupportVectorMachine
 from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem
@@ -81,20 +81,20 @@ def fit_path(
     given: tuple[Any, Any, Any],
     effort: Effort,
 ) -> LinearPath:
-    """Fit clones of ``reader``, which has read what was ``given``, along C. ``problem`` is at C = 1."""
+    """Fit models like ``reader``, which has read what was ``given``, along C. ``problem`` is at C = 1."""
     check_costs(problem, Cs)
-    engine = choose(reader.engine, problem, effort)
     with towards(problem.tol):
         if isinstance(problem, CrammerSingerProblem):
+            engine = choose(reader.engine, problem, effort)
             found: tuple[Any, ...] = tuple(joint_path(problem, Cs, engine, effort))
         else:
-            found = engine.solve(LinearPathProblem(problem, Cs), effort)
+            path = LinearPathProblem(problem, Cs)
+            engine = choose(reader.engine, path, effort)
+            found = engine.solve(path, effort)
     models = []
     for C, solution in zip(Cs, found, strict=False):
-        model = clone(reader).set_params(C=float(C))
-        vars(model).update(
-            {name: value for name, value in vars(reader).items() if name.endswith("_")}
-        )  # as it was read
+        model = with_parameters(reader, C=float(C))
+        model.__dict__.update({name: value for name, value in vars(reader).items() if name.endswith("_")})
         model.engine_ = engine.name
         model._keep(solution)
         model._keep_certificate(problem.X, *given)

@@ -152,15 +152,16 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
         effort, started = self._effort(), time.monotonic()
         for place, epsilon in enumerate(epsilons):
             asked = replace(problem, epsilon=epsilon)
-            engine = choose(self.engine, asked, effort)
-            self.engine_ = engine.name
-            if self.verbose:
-                tell_problem(type(self).__name__, asked, engine)
 
             def take(step: int, number: int, solution: LinearSvmSolution, place: int = place) -> None:
                 table.enter(step * len(epsilons) + place, *divmod(number, table.machines), solution)
 
-            engine.solve(LinearPathProblem(asked, Cs, take), time_left(effort, started))
+            path = LinearPathProblem(asked, Cs, take)
+            engine = choose(self.engine, path, effort)
+            self.engine_ = engine.name
+            if self.verbose:
+                tell_problem(type(self).__name__, asked, engine)
+            engine.solve(path, time_left(effort, started))
             if table.status is not Status.CONVERGED:
                 return
 

@@ -47,6 +47,7 @@ class StreamProblem(RowsProblem["tuple[StreamSolution, ...]"]):
     centre: NDArray[np.float64] | None = None  # (machines, d + 1), (w₀, b₀); None is 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if is_of_signs(self.loss):
             object.__setattr__(self, "epsilon", 0.0)  # the hinges have none
 

@@ -1,4 +1,4 @@
-"""Word of how far a long piece of work has come, from whoever does it to whoever watches.
+"""Progress reports from solvers to watchers.
 
 A solver calls `report`; nothing happens unless somebody up the stack watches through `watched`. The command line draws
 a bar from it, a notebook may print it, a test may count it. `Pace` judges from it how long the rest takes, `Course`

@@ -1,8 +1,5 @@
-"""A solve is a resumable object: it is run for slices of time, with the GIL released, and Python looks around in
-between.
-
-That is all there is to progress reports, time limits and Ctrl-C.
-"""
+"""A solve runs in slices of time, with the GIL released; between slices Python reports progress and checks the time
+limit and Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a solved support vector machine comes to: KKT, feasibility and the duality gap, for every form in the same way.
+"""KKT conditions, feasibility and duality gap of a solved support vector machine, for every form in the same way.
 
 Given a `Dual` (see `margrove.svm.problem`), an α, an offset b (and the ρ of the forms ``by_sign``; 0 for others), and
 f_t = Σ_s y_s α_s K(x_s, x_t):
@@ -66,7 +66,7 @@ NU_REGRESSION = Form("½‖w‖² + ε ν ΣC + Σ C (ξ + ξ*)", "Σ z (α − 
 
 @dataclass(frozen=True)
 class Machine:
-    """One machine: what it was asked and what it answers."""
+    """A dual problem with its solution α, b, ρ."""
 
     name: str
     dual: Dual
@@ -79,7 +79,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one machine comes to."""
+    """The numbers of one machine."""
 
     grade: NDArray[np.int8]  # (m,): EASY, MARGINAL or HARD
     slack: NDArray[np.float64]  # (m,): ξ_t = max(0, −g_t)

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrove.data.sample import read_sample
-from margrove.engine import choose, fitted_by
+from margrove.engine import solve
 from margrove.errors import ConvergenceWarning, InputError, level_of_caller
+from margrove.estimator import with_parameters
 from margrove.status import Status, worst
 from margrove.svm.kernels import Matrix
 from margrove.svm.kkt import AT_UPPER, HARD
@@ -62,7 +63,7 @@ class LeaveOneOut:
 def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> LeaveOneOut:
     """Compute `SVC.leave_one_out`."""
     model._check()
-    reader = type(model)(**model.get_params(deep=False))
+    reader = with_parameters(model)
     if isinstance(model.kernel, str):
         reader.set_params(gamma=model.gamma_, sigma=None)  # as it was fitted, whatever was set since
     sample = read_sample(reader, X, y, sample_weight, model.class_weight)
@@ -82,7 +83,7 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
         precision=model.precision,
     )
     effort = model._effort()
-    found = choose(fitted_by(model), problem, effort, or_any=True).solve(problem, effort)
+    found = solve(problem, model.engine, effort)
     values = np.array(model.machine_decision(X))
     for k, (dual, left) in enumerate(zip(solved, found, strict=True)):
         carries = dual.alpha > 0

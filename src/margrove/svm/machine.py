@@ -1,7 +1,7 @@
 """What the five support vector machines share: parameters, the model that is kept, and its sums Σ β K(x_i, x).
 
-problem → solver → model → certificate, for each of them: `fit` reads the data and states its `Dual`s on a `Machines`;
-`solve_machines` solves them all in one call; a `Solved` is one solution as the model keeps it.
+`fit` of each reads the data and states its duals (`Machines`); `solve_machines` solves them all in one call; a `Solved`
+is one solution as the model keeps it.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from margrove.data.sample import read_sample, take_columns_of
 from margrove.engine import choose
+from margrove.estimator import with_parameters
 from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.grid import prices
@@ -57,7 +57,7 @@ def fit_path(
     """Fit the models of `SVC.path`."""
     model._check()
     values = _DEFAULT.copy() if Cs is None else prices(Cs)
-    reader = clone(model).set_params(C=float(values[0]))
+    reader = with_parameters(model, C=float(values[0]))
     sample = read_sample(reader, X, y, sample_weight, model.class_weight)
     machines = reader._machines(sample)
     uppers = [tuple(bounds(float(C), sample.weight, dual.point) for dual in machines.duals) for C in values]
@@ -69,7 +69,7 @@ def fit_path(
         found = engine.solve(problem, effort)
     models = []
     for C, upper, solutions in zip(values, uppers, found, strict=False):
-        fitted = clone(model).set_params(C=float(C), probability=False)
+        fitted = with_parameters(model, C=float(C), probability=False, checkpoint=None)
         take_columns_of(fitted, reader)
         duals = [replace(dual, upper=bound) for dual, bound in zip(machines.duals, upper, strict=True)]
         solved = settle_solutions(fitted, replace(machines, duals=duals), solutions, engine)

@@ -128,7 +128,7 @@ def _print_problem(name: str, machines: Machines, problem: DualProblem, engine: 
     count = f"{len(problem.machines)} machine{'s' if len(problem.machines) > 1 else ''}"
     print(
         f"[{name}] {n} rows, {d} columns, kernel {kernel.name}{gamma}, {count}, precision {problem.precision}, "
-        f"kernel rows in at most {cache_bytes(engine, problem.cache_bytes, n) / _MIB:.0f} MiB"
+        f"kernel rows in at most {cache_bytes(engine, problem.cache_bytes, 8 * n**2) / _MIB:.0f} MiB"
     )
 
 

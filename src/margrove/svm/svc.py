@@ -135,8 +135,8 @@ class SVC(SupportVectorClassifier):
 
     Notes
     -----
-    Ctrl-C during ``fit`` ends this fit with status ``interrupted`` and keeps the model it has. Rows of weight 0 take no
-    part.
+    Ctrl-C during ``fit`` ends this fit with status ``interrupted`` and keeps the model; in a clone, which a search
+    fits, it is a KeyboardInterrupt (see `margrove.run.effort.on_interrupt`). Rows with weight 0 are ignored.
 
     Examples
     --------

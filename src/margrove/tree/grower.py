@@ -15,7 +15,7 @@ from margrove.tree.problem import Cells, TreeProblem
 
 
 class Grower:
-    """An engine, and what is left of the time for all trees of a fit. ``status`` says why growing ended."""
+    """Grows the trees of one fit on one engine within one time limit. ``status`` says why growing ended."""
 
     def __init__(self, engine: Engine, effort: Effort) -> None:
         self.engine, self.effort, self.status = engine, effort, Status.CONVERGED

@@ -15,8 +15,8 @@ from margrove.engine.native import (  # noqa: F401  (each registers its solvers)
     linear_svm,
     search,
     svm,
-    tree,
 )
+from margrove.engine.native import tree as trees
 from margrove.engine.native.core import NAME, kernel_sums
 from margrove.engine.protocol import BaseEngine, Capability
 from margrove.problem import Problem
@@ -45,9 +45,9 @@ class Native(BaseEngine):
             return super().kernel_sums(kernel, points, support, beta, effort)
         return kernel_sums(kernel, points, support, beta, effort.n_jobs)
 
-    def apply_trees(self, tree_model: TreeModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
+    def apply_trees(self, tree: TreeModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
         """Return the leaf that each row reaches."""
-        return tree.apply(tree_model, cells, effort.n_jobs)
+        return trees.apply(tree, cells, effort.n_jobs)
 
     def sum_votes(self, model: BoostModel, cells: Cells, effort: Effort) -> NDArray[np.float64]:
         """Return the sum of the trees' votes for each class."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove.engine.by_steps import linear_path_by_steps
 from margrove.engine.native.core import NAME, core, points_of, threads_for
 from margrove.engine.native.linear_l1 import ENDINGS, given_or_nothing, solve_l1
 from margrove.engine.protocol import Engine, register
@@ -105,7 +105,7 @@ def _(engine: Engine, problem: LinearSvmProblem, effort: Effort) -> tuple[Linear
 @register(NAME, LinearPathProblem)
 def _(engine: Engine, problem: LinearPathProblem, effort: Effort) -> tuple[tuple[LinearSvmSolution, ...], ...]:
     if problem.problem.penalty == "l1":
-        return _climb_by_rungs(problem, effort)
+        return linear_path_by_steps(engine, problem, effort)
     machines = climb(problem.problem, problem.factors.tolist(), effort, keeps_pulls=problem.take is None)
     if problem.take is not None:
         for number, rungs in enumerate(machines):
@@ -114,27 +114,6 @@ def _(engine: Engine, problem: LinearPathProblem, effort: Effort) -> tuple[tuple
         return ()
     reached = min(len(rungs) for rungs in machines)
     return tuple(tuple(rungs[k] for rungs in machines) for k in range(reached))
-
-
-def _climb_by_rungs(problem: LinearPathProblem, effort: Effort) -> tuple[tuple[LinearSvmSolution, ...], ...]:
-    """All machines at one price, then at the next: w begins where it was."""
-    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
-    machines, found = problem.problem.machines, []
-    for rung, factor in enumerate(problem.factors.tolist()):
-        left = None if until is None else max(1e-3, until - time.monotonic())
-        priced = tuple(replace(machine, cost=factor * machine.cost, beta=None) for machine in machines)
-        solutions = solve_l1(replace(problem.problem, machines=priced), replace(effort, time_limit=left))
-        machines = tuple(
-            replace(m, w=solution.w, b=solution.b) for m, solution in zip(machines, solutions, strict=True)
-        )
-        if problem.take is None:
-            found.append(solutions)
-        else:
-            for number, solution in enumerate(solutions):
-                problem.take(rung, number, solution)
-        if any(solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) for solution in solutions):
-            break
-    return tuple(found)
 
 
 def climb(

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.data.sample import squared_norms
-from margrove.engine.by_duals import search_by_duals
+from margrove.engine.by_steps import search_by_duals
 from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
 from margrove.engine.native.svm import WORKING_SET
 from margrove.engine.protocol import Engine, cache_bytes, register
@@ -34,8 +34,8 @@ _MOST_ROUNDING = 1e-3  # of an exponent γ‖x − z‖², where it comes from i
 def _(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
     threads = threads_for(effort.n_jobs)
     is_double = _is_double(problem)
-    room = cache_bytes(engine, problem.cache_bytes, 10 * problem.X.shape[0])  # several kernels at once
-    if not has_room(problem, threads, 8 if is_double else 4, room):
+    needed = (8 if is_double else 4) * values_at_once(problem, threads)
+    if needed > cache_bytes(engine, problem.cache_bytes, needed):
         return search_by_duals(engine, problem, effort)
     search = _search(problem, threads, is_double)
     for ladder in problem.ladders:
@@ -75,7 +75,7 @@ def _(engine: Engine, problem: LeaveOneOutProblem, effort: Effort) -> tuple[Left
     is_double = _needs_double(problem.X, (problem.kernel,), problem.precision, bounds)
     widest = max((len(machine.y) for machine in problem.machines), default=0)
     needed = (8 if is_double else 4) * (problem.X.shape[0] ** 2 + widest**2)
-    room = cache_bytes(engine, problem.cache_bytes, 2 * problem.X.shape[0])
+    room = cache_bytes(engine, problem.cache_bytes, needed)
     if needed > room:
         raise EngineError(
             f"leaving one out needs all kernel values, {needed / 2**30:.1f} GiB for {problem.X.shape[0]} rows, and "
@@ -127,13 +127,13 @@ def _left_out(problem: LeaveOneOutProblem, machine: Dual, gram: Any, effort: Eff
     return LeftOut(values, bool(solver.is_converged().all()), status)
 
 
-def has_room(problem: SearchProblem, threads: int, itemsize: int, room: int) -> bool:
-    """Return whether all values of the kernels that are in use at once fit into ``room`` bytes."""
+def values_at_once(problem: SearchProblem, threads: int) -> int:
+    """Return how many kernel values a search holds at once."""
     at_once = min(threads, len(problem.kernels)) + 1  # and the products that they are made of
     held = max((len(fold.held_out) for fold in problem.folds), default=0)
     tile = min(core.TILE, max((len(ladder.y) for ladder in problem.ladders), default=0))
     n = int(problem.X.shape[0])
-    return itemsize * (n * n * at_once + threads * (n * held + tile * tile)) <= room
+    return n * n * at_once + threads * (n * held + tile * tile)
 
 
 def _is_double(problem: SearchProblem) -> bool:

@@ -52,7 +52,9 @@ def _run(
     engine: Engine, problem: DualProblem, uppers: Sequence[Sequence[NDArray[np.float64]]], effort: Effort
 ) -> tuple[core.Duals, Status]:
     """Solve all machines, each along its ``uppers``, and return them with the reason why the solve ended."""
-    duals = _duals(problem, cache_bytes(engine, problem.cache_bytes, problem.X.shape[0]), threads_for(effort.n_jobs))
+    duals = _duals(
+        problem, cache_bytes(engine, problem.cache_bytes, 8 * problem.X.shape[0] ** 2), threads_for(effort.n_jobs)
+    )
     for k, machine in enumerate(problem.machines):
         duals.add(
             y=machine.y,

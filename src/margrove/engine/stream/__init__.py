@@ -1,8 +1,8 @@
 """The stream engine: linear SVMs over rows that come in chunks, pass by pass, in the memory of one block of rows.
 
 Newton's method (`newton`) while a Hessian fits; dual descent block by block (`descent`) for more columns. A solve ends
-on a relative gap ≤ tol, on max_passes, on the time limit or on Ctrl-C; each machine then is the best that it was at the
-end of a whole pass.
+on a relative gap ≤ tol, on max_passes, on the time limit or on Ctrl-C; each machine keeps its best iterate at the
+end of a pass.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Passes(Protocol):
     n_passes: int
 
     def work(self) -> Iterator[None]:
-        """Go on until every machine has converged or no pass is left; yield now and then."""
+        """Run passes until all machines have converged or max_passes is reached; yield between blocks."""
         ...
 
     def gap(self) -> float:

@@ -1,4 +1,5 @@
-"""Paths and searches one dual at a time: for any engine that solves a `DualProblem`, and where K does not fit."""
+"""Paths and searches solved step by step: for engines that solve a `DualProblem` or a `LinearSvmProblem`, but no path
+or search as a whole, and where the kernel matrix does not fit."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.engine.protocol import Engine, derive
+from margrove.linear_svm.problem import LinearPathProblem, LinearSvmProblem, LinearSvmSolution
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.status import Status
@@ -17,6 +19,29 @@ from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, DualProblem, DualSolution, PathProblem, climbed, offset
 
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
+
+
+@derive(LinearPathProblem, LinearSvmProblem)
+def linear_path_by_steps(
+    engine: Engine, problem: LinearPathProblem, effort: Effort
+) -> tuple[tuple[LinearSvmSolution, ...], ...]:
+    """Solve all machines at one C, then at the next, each from the w of the last; return the steps reached."""
+    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+    machines, found = problem.problem.machines, []
+    for step, factor in enumerate(problem.factors.tolist()):
+        scaled = tuple(replace(machine, cost=factor * machine.cost, beta=None) for machine in machines)
+        solutions = engine.solve(replace(problem.problem, machines=scaled), _left(effort, until))
+        machines = tuple(
+            replace(machine, w=solution.w, b=solution.b) for machine, solution in zip(machines, solutions, strict=True)
+        )
+        if problem.take is None:
+            found.append(solutions)
+        else:
+            for number, solution in enumerate(solutions):
+                problem.take(step, number, solution)
+        if any(solution.status in _ENDS_ALL for solution in solutions):
+            break
+    return tuple(found)
 
 
 @derive(PathProblem, DualProblem)
