@@ -26,11 +26,10 @@ def linear_path_by_steps(
     engine: Engine, problem: LinearPathProblem, effort: Effort
 ) -> tuple[tuple[LinearSvmSolution, ...], ...]:
     """Solve all machines at one C, then at the next, each from the w of the last; return the steps reached."""
-    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
-    machines, found = problem.problem.machines, []
+    started, machines, found = time.monotonic(), problem.problem.machines, []
     for step, factor in enumerate(problem.factors.tolist()):
         scaled = tuple(replace(machine, cost=factor * machine.cost, beta=None) for machine in machines)
-        solutions = engine.solve(replace(problem.problem, machines=scaled), _left(effort, until))
+        solutions = engine.solve(replace(problem.problem, machines=scaled), effort.left(started))
         machines = tuple(
             replace(machine, w=solution.w, b=solution.b) for machine, solution in zip(machines, solutions, strict=True)
         )
@@ -47,7 +46,7 @@ def linear_path_by_steps(
 @derive(PathProblem, DualProblem)
 def path_by_duals(engine: Engine, problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
     """Solve each step of the path from the solution of the last; return the steps that were reached."""
-    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+    started = time.monotonic()
     machines, steps = problem.first.machines, [engine.solve(problem.first, effort)]
     for uppers in problem.uppers:
         if any(solution.status in _ENDS_ALL for solution in steps[-1]):
@@ -56,17 +55,17 @@ def path_by_duals(engine: Engine, problem: PathProblem, effort: Effort) -> tuple
             replace(dual, upper=upper, alpha=climbed(dual, solution.alpha, solution.v, upper))
             for dual, solution, upper in zip(machines, steps[-1], uppers, strict=True)
         )
-        steps.append(engine.solve(replace(problem.first, machines=machines), _left(effort, until)))
+        steps.append(engine.solve(replace(problem.first, machines=machines), effort.left(started)))
     return tuple(steps)
 
 
 @derive(SearchProblem, DualProblem)
 def search_by_duals(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
     """Solve each unit's machines at once, one C after another, each starting from the solution of the last."""
-    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+    started = time.monotonic()
     done = 0
     for number, unit in enumerate(problem.units):
-        solution = _solve_unit(engine, problem, unit, effort, until)
+        solution = _solve_unit(engine, problem, unit, effort, started)
         if isinstance(solution, Status):
             return solution
         problem.take(number, solution)
@@ -76,7 +75,7 @@ def search_by_duals(engine: Engine, problem: SearchProblem, effort: Effort) -> S
 
 
 def _solve_unit(
-    engine: Engine, problem: SearchProblem, unit: Unit, effort: Effort, until: float | None
+    engine: Engine, problem: SearchProblem, unit: Unit, effort: Effort, started: float
 ) -> UnitSolution | Status:
     fold, kernel = problem.folds[unit.fold], problem.kernels[unit.kernel]
     shape = len(unit.Cs), len(problem.ladders)
@@ -90,7 +89,7 @@ def _solve_unit(
         for k in there:
             duals[k] = _next(duals[k], solutions.get(k), problem, unit, k, float(C))
         start = time.perf_counter()
-        found = engine.solve(_dual_problem(problem, kernel, [duals[k] for k in there]), _left(effort, until))
+        found = engine.solve(_dual_problem(problem, kernel, [duals[k] for k in there]), effort.left(started))
         elapsed = time.perf_counter() - start
         for k, solution in zip(there, found, strict=True):
             if solution.status in _ENDS_ALL:
@@ -113,12 +112,6 @@ def _dual_problem(problem: SearchProblem, kernel: Kernel, duals: list[Dual]) -> 
         cache_bytes=problem.cache_bytes,
         precision=problem.precision,
     )
-
-
-def _left(effort: Effort, until: float | None) -> Effort:
-    """The effort with what is left of its time limit."""
-    left = None if until is None else max(1e-3, until - time.monotonic())
-    return replace(effort, time_limit=left)
 
 
 def _held_out_values(

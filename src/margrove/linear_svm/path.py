@@ -20,7 +20,6 @@ from margrove.status import Status, worst
 from margrove.svm.grid import prices
 
 _DEFAULT = 10.0 ** np.linspace(-3, 2, 20)
-_LEAST_SECONDS = 1e-9  # of a solve whose time is over
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
 
 
@@ -115,15 +114,8 @@ def joint_path(
     """Solve Crammer and Singer's machine for each C. β of one C, times what C has grown by, begins the next."""
     started, beta = time.monotonic(), problem.beta
     for C, following in zip(Cs, (*Cs[1:], Cs[-1]), strict=True):
-        solution = engine.solve(replace(problem, cost=C * problem.cost, beta=beta), time_left(effort, started))
+        solution = engine.solve(replace(problem, cost=C * problem.cost, beta=beta), effort.left(started))
         yield solution
         if solution.status in _ENDS_ALL:
             return
         beta = solution.beta * (following / C)
-
-
-def time_left(effort: Effort, started: float) -> Effort:
-    """Return the effort with what is left of its time limit since ``started``, a time of `time.monotonic`."""
-    if effort.time_limit is None:
-        return effort
-    return replace(effort, time_limit=max(_LEAST_SECONDS, effort.time_limit - (time.monotonic() - started)))

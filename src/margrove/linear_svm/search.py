@@ -17,7 +17,7 @@ from margrove.engine import choose
 from margrove.errors import ConvergenceWarning, DataWarning, check_flag, level_of_caller
 from margrove.estimator import estimator
 from margrove.linear_svm.machine import LinearSvmParameters, tell_problem
-from margrove.linear_svm.path import check_costs, joint_path, time_left
+from margrove.linear_svm.path import check_costs, joint_path
 from margrove.linear_svm.problem import (
     CrammerSingerProblem,
     CrammerSingerSolution,
@@ -161,7 +161,7 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
             self.engine_ = engine.name
             if self.verbose:
                 tell_problem(type(self).__name__, asked, engine)
-            engine.solve(path, time_left(effort, started))
+            engine.solve(path, effort.left(started))
             if table.status is not Status.CONVERGED:
                 return
 
@@ -173,7 +173,7 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
         engine = choose(self.engine, problems[0], effort)
         self.engine_ = engine.name
         for fold, problem in enumerate(problems):
-            for cell, solution in enumerate(joint_path(problem, Cs, engine, time_left(effort, started))):
+            for cell, solution in enumerate(joint_path(problem, Cs, engine, effort.left(started))):
                 table.enter(cell, fold, 0, solution)
             if table.status is not Status.CONVERGED:
                 return

@@ -20,7 +20,6 @@ from margrove.linear_svm.certificate import solver_certificate
 from margrove.linear_svm.chunks import ChunkedSample
 from margrove.linear_svm.layout import is_joint, scale_of_intercept, weights_of
 from margrove.linear_svm.machine import LinearSupportVectorMachine, tell_solutions
-from margrove.linear_svm.path import time_left
 from margrove.linear_svm.problem import is_of_signs, is_squared, losses
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
 from margrove.run.progress import Progress, overheard
@@ -45,7 +44,7 @@ class Streaming(LinearSupportVectorMachine):
     def _solve_stream(self, sample: ChunkedSample, max_passes: int, started: float) -> tuple[StreamSolution, ...]:
         """Solve over all chunks. The first walk over them counts: it began at ``started``."""
         problem = self._stream_problem(sample, max_passes)
-        effort = time_left(self._effort(), started)
+        effort = self._effort().left(started)
         if not self.verbose:
             return self._solve_chunked(problem, effort)
         name, start = type(self).__name__, time.perf_counter()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from margrove.errors import ParameterError, check_choice, check_number, check_whole
 
 OnInterrupt = Literal["keep", "raise"]
 _POLICIES = ("keep", "raise")
+_LEAST_SECONDS = 1e-9  # of a solve whose time is over: it ends at once, with what it has
 _policy: ContextVar[OnInterrupt | None] = ContextVar("on_interrupt", default=None)
 
 
@@ -68,6 +70,12 @@ class Effort:
             raise ParameterError("n_jobs is 0; it must be a number of threads, -1 for all of them, or None.")
         if self.on_interrupt not in _POLICIES:
             check_choice("on_interrupt", self.on_interrupt, _POLICIES)
+
+    def left(self, started: float) -> Effort:
+        """Return the effort with what is left of its time limit since ``started``, a time of `time.monotonic`."""
+        if self.time_limit is None:
+            return self
+        return replace(self, time_limit=max(_LEAST_SECONDS, self.time_limit - (time.monotonic() - started)))
 
 
 class Interruptible:

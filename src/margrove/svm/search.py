@@ -6,13 +6,14 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrove.engine import Effort, choose
+from margrove.engine import choose
 from margrove.errors import (
     ConvergenceWarning,
     DataWarning,
@@ -110,7 +111,7 @@ class SupportVectorSearch(CrossValidatedSearch):
         self._forget()
         table = ScoreTable(grid, len(folds))
         record = self._record(table, (points, kernels, ladders, folds), weight)
-        until = None if self.time_limit is None else time.monotonic() + self.time_limit
+        started = time.monotonic()
         every_fold = range(len(folds))
         self.status_ = Status.CONVERGED
         line = LiveLine(type(self).__name__, table) if self.verbose else None
@@ -142,8 +143,7 @@ class SupportVectorSearch(CrossValidatedSearch):
                 cache_bytes=template._cache_bytes(),
                 precision=self.precision,
             )
-            left = None if until is None else max(1e-3, until - time.monotonic())
-            effort = Effort(left, self.n_jobs, _keeper(record, table), self._on_interrupt)
+            effort = replace(self._effort().left(started), look_around=_keeper(record, table))
             engine = choose(self.engine, problem, effort)
             self.engine_ = engine.name
             later = problem.n_cells * (len(folds) - 1 - numbers[-1])  # at most: cells are given up on the way

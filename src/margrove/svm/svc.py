@@ -315,7 +315,7 @@ probability, checkpoint
         code = code_matrix(self.multiclass, len(sample.classes))
         values = np.full((len(sample.codes), code.shape[1]), np.nan)
         is_given = data.kernel.name == "precomputed"
-        until = None if self.time_limit is None else time.monotonic() + self.time_limit
+        effort, started = self._effort(), time.monotonic()
         status = Status.CONVERGED
         for train, test in splits:
             # A fold's sides are not quite as heavy as all rows': what they allow may be a little less.
@@ -323,8 +323,7 @@ probability, checkpoint
             sides = code[sample.codes[train]].T
             largest = min(largest_nu(side[side != 0], weight[side != 0]) for side in sides)
             model = clone(self).set_params(probability=False, gamma=self.gamma_, sigma=None, checkpoint=None)
-            left = None if until is None else max(1e-3, until - time.monotonic())
-            model.set_params(nu=min(self.nu, largest), time_limit=left)
+            model.set_params(nu=min(self.nu, largest), time_limit=effort.left(started).time_limit)
             rows = data.X[np.ix_(train, train)] if is_given else data.X[train]
             with on_interrupt(self._on_interrupt), warnings.catch_warnings():
                 warnings.simplefilter("ignore", MargroveWarning)  # of the data the fit has told, of the folds see below

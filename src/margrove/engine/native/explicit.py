@@ -64,14 +64,13 @@ def continued(problem: DualProblem, found: tuple[DualSolution, ...]) -> DualProb
 
 def solve_by_weights(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
     """Return the machines' α, found by way of w; `has_ended` says whether another method must go on."""
-    until = None if effort.time_limit is None else time.monotonic() + effort.time_limit
+    started = time.monotonic()
     found: list[DualSolution] = []
     for machine in problem.machines:
         is_interrupted = any(solution.status is Status.INTERRUPTED for solution in found)
-        if is_interrupted:  # the machines that are left end at once, with what they have
-            until = time.monotonic()
-        left = None if until is None else max(1e-3, until - time.monotonic())
-        solution = _solved(problem, machine, replace(effort, time_limit=left))
+        # After Ctrl-C the machines that are left end at once, with what they have.
+        left = replace(effort, time_limit=1e-3) if is_interrupted else effort.left(started)
+        solution = _solved(problem, machine, left)
         if is_interrupted and solution.status is Status.TIME_LIMIT:
             solution = replace(solution, status=Status.INTERRUPTED)
         found.append(solution)

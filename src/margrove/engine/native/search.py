@@ -88,17 +88,14 @@ def _(engine: Engine, problem: LeaveOneOutProblem, effort: Effort) -> tuple[Left
         gram = np.ascontiguousarray(gram)
         found: list[LeftOut] = []
         total = sum(int((machine.alpha > 0).sum()) for machine in problem.machines)
-        left = effort
+        started = time.monotonic()
         for machine in problem.machines:
-            start = time.monotonic()
-            found.append(_left_out(problem, machine, gram, left, total))
+            found.append(_left_out(problem, machine, gram, effort.left(started), total))
             if found[-1].status is not Status.CONVERGED:
                 nothing = LeftOut(np.empty(0), False, found[-1].status)
                 rest = problem.machines[len(found) :]
                 found += [replace(nothing, values=np.full(len(other.y), np.nan)) for other in rest]
                 break
-            if left.time_limit is not None:
-                left = replace(left, time_limit=max(1e-3, left.time_limit - (time.monotonic() - start)))
     return tuple(found)
 
 
