@@ -12,6 +12,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named
+from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import DataWarning, InputError, UnseenCategoryWarning, level_of_caller
 
@@ -107,7 +108,7 @@ def tell_unseen(table: Table, columns: Sequence[Column], how: str, consequence: 
     warnings.warn(f"{message}; {consequence}.", UnseenCategoryWarning, stacklevel=level_of_caller())
 
 
-def sparse_as_trained(table: Table, names: Sequence[str]) -> Any:
+def sparse_as_trained(table: Table, names: Sequence[str]) -> Matrix:
     """The CSR matrix of a sparse table with exactly these columns, in this order; absent ones are zero."""
     if table.names == tuple(names):
         return table.sparse

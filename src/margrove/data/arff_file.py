@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -15,6 +16,11 @@ from margrove.data.objects import column_from_objects
 from margrove.data.source import Content, as_utf8, bad_byte, damage_refused
 from margrove.data.table import Table, duplicate_names
 from margrove.errors import InputError
+
+if TYPE_CHECKING:
+    import arff
+
+AttributeType: TypeAlias = str | list[str]  # the name of a type, or the levels of a nominal attribute
 
 _NUMERIC = ("NUMERIC", "REAL", "INTEGER")
 
@@ -59,7 +65,7 @@ def read_arff(content: Content, *, encoding: str) -> Table:
     return table
 
 
-def _malformed(error: Any, text: str, file: str) -> InputError:
+def _malformed(error: arff.ArffException, text: str, file: str) -> InputError:
     """liac-arff's complaint, with the line as a number, not in words, and with what stands there."""
     # str(error) would format the message, and fail where the file's own text in it has a percent sign.
     words = clip(error.message.replace("%d", str(error.line)), 160).rstrip(". ")
@@ -85,11 +91,11 @@ def _text(content: Content, encoding: str) -> str:
     return content.data.decode()
 
 
-def _is_numeric(kind: Any) -> bool:
+def _is_numeric(kind: AttributeType) -> bool:
     return isinstance(kind, str) and kind.upper() in _NUMERIC
 
 
-def _csr(rows: list[dict[int, float | None]], d: int) -> Any:
+def _csr(rows: list[dict[int, float | None]], d: int) -> scipy.sparse.csr_matrix:
     """The rows of a sparse file, each a dict from column to number, as a CSR matrix of shape (n, d)."""
     indptr = np.cumsum([0, *(len(row) for row in rows)])
     indices = np.array([column for row in rows for column in sorted(row)], dtype=np.int32)
@@ -98,13 +104,13 @@ def _csr(rows: list[dict[int, float | None]], d: int) -> Any:
     return scipy.sparse.csr_matrix((data, indices, indptr), shape=(len(rows), d))
 
 
-def _dense_cells(rows: list[dict[int, Any]], attributes: list[tuple[str, Any]]) -> list[list[Any]]:
+def _dense_cells(rows: list[dict[int, Any]], attributes: list[tuple[str, AttributeType]]) -> list[list[Any]]:
     """The columns of a sparse file; a cell left out is 0, or the first level declared."""
     left_out = [kind[0] if isinstance(kind, list) else 0 for _, kind in attributes]
     return [[row.get(j, left_out[j]) for row in rows] for j in range(len(attributes))]
 
 
-def _column(name: str, kind: Any, values: Any, source: str) -> Column:
+def _column(name: str, kind: AttributeType, values: Sequence[Any], source: str) -> Column:
     if isinstance(kind, list):
         code = {level: place for place, level in enumerate(kind)}
         codes = np.array([MISSING if value is None else code[value] for value in values], dtype=np.int32)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.columns import MISSING, Column, boolean_column, category_column
+from margrove.data.columns import MISSING, Column, Level, boolean_column, category_column
 from margrove.data.source import damage_refused
 from margrove.data.table import Table, duplicate_names
 from margrove.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 EPOCH = "1970-01-01"
 DAY_IN_SECONDS = 86_400
 
 
-def table_from_arrow(arrow: Any, *, source: str, notes: Sequence[str] = (), line: int | None = None) -> Table:
+def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = (), line: int | None = None) -> Table:
     """A pyarrow Table as a `Table` without a target.
 
     Columns that are all numeric and of one float type are laid side by side in one block.
@@ -59,7 +62,7 @@ def table_from_arrow(arrow: Any, *, source: str, notes: Sequence[str] = (), line
     return Table(columns, source=source, notes=(*notes, *said))
 
 
-def _validate(name: str, chunks: Any, source: str) -> None:
+def _validate(name: str, chunks: pa.ChunkedArray, source: str) -> None:
     """Raise `InputError` unless the column is valid. pyarrow does not check offsets and codes when it reads a file, and
     would read outside the buffers."""
     import pyarrow as pa
@@ -76,7 +79,7 @@ def _validate(name: str, chunks: Any, source: str) -> None:
         start += len(chunk)
 
 
-def _row_of(fault: str, chunk: Any) -> int | None:
+def _row_of(fault: str, chunk: pa.Array) -> int | None:
     """Return the row of the chunk that pyarrow's message names, or None."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -88,7 +91,7 @@ def _row_of(fault: str, chunk: Any) -> int | None:
     return None if row < 0 else int(row)
 
 
-def column_from_arrow(name: str, chunks: Any, *, source: str | None = None) -> Column:
+def column_from_arrow(name: str, chunks: pa.ChunkedArray, *, source: str | None = None) -> Column:
     """A pyarrow ChunkedArray as a `Column`."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -118,7 +121,7 @@ def column_from_arrow(name: str, chunks: Any, *, source: str | None = None) -> C
     raise _unreadable(name, kind, source)
 
 
-def _cleared(chunk: Any) -> Any:
+def _cleared(chunk: pa.Array) -> pa.Array:
     """Return a dictionary array, or one of string views, with zeros in its null cells. The format allows any value in a
     null cell; pyarrow would follow it outside the buffers."""
     import pyarrow as pa
@@ -135,7 +138,7 @@ def _cleared(chunk: Any) -> Any:
     return pa.Array.from_buffers(chunk.type, len(chunk), [validity, pa.py_buffer(cells), *texts], offset=chunk.offset)
 
 
-def _float_type(kind: Any) -> Any:
+def _float_type(kind: pa.DataType) -> type[np.float32 | np.float64] | None:
     """The NumPy float type that a numeric pyarrow type is kept in; None for every other type."""
     import pyarrow.types as kinds
 
@@ -145,7 +148,7 @@ def _float_type(kind: Any) -> Any:
     return np.float64 if is_number else None
 
 
-def _copy_numbers(chunks: Any, cells: NDArray[Any]) -> None:
+def _copy_numbers(chunks: pa.ChunkedArray, cells: NDArray[Any]) -> None:
     """Copy a chunked numeric column into `cells` of shape (n,), nulls as NaN."""
     import pyarrow as pa
     import pyarrow.types as kinds
@@ -162,7 +165,7 @@ def _copy_numbers(chunks: Any, cells: NDArray[Any]) -> None:
         start += len(chunk)
 
 
-def _days(chunks: Any) -> NDArray[np.float64]:
+def _days(chunks: pa.ChunkedArray) -> NDArray[np.float64]:
     """Dates, times and durations as days: since 1970-01-01, since midnight, or in all."""
     import pyarrow as pa
     import pyarrow.types as kinds
@@ -179,7 +182,7 @@ def _days(chunks: Any) -> NDArray[np.float64]:
     return ticks / per_day
 
 
-def _category(name: str, unified: Any) -> Column:
+def _category(name: str, unified: pa.ChunkedArray) -> Column:
     """A ChunkedArray whose chunks share a dictionary as a category; one of booleans as a boolean column."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -202,7 +205,7 @@ def _category(name: str, unified: Any) -> Column:
     return Column(name, "category", codes, tuple(trimmed.dictionary.take(pa.array(order)).to_pylist()))
 
 
-def _codes(unified: Any, recode: NDArray[Any]) -> NDArray[np.int32]:
+def _codes(unified: pa.ChunkedArray, recode: NDArray[Any]) -> NDArray[np.int32]:
     """The codes of a column whose chunks share a dictionary, each code c as recode[c], null as -1."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -220,18 +223,18 @@ def _codes(unified: Any, recode: NDArray[Any]) -> NDArray[np.int32]:
     return codes
 
 
-def _readable(level: Any) -> Any:
+def _readable(level: object) -> Level:
     """A dictionary's value as a level: numbers as they are, dates and the rest as text."""
     return level if isinstance(level, (str, int, float)) else str(level)
 
 
-def _is_binary(kind: Any) -> bool:
+def _is_binary(kind: pa.DataType) -> bool:
     import pyarrow.types as kinds
 
     return bool(kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_fixed_size_binary(kind))
 
 
-def _unreadable(name: str, kind: Any, source: str | None) -> InputError:
+def _unreadable(name: str, kind: pa.DataType, source: str | None) -> InputError:
     if _is_binary(kind):
         return InputError(
             "the cells are raw bytes",

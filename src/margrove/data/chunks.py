@@ -10,11 +10,13 @@ import codecs
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from margrove.data.arrow import table_from_arrow
 from margrove.data.columnar import columnar_batches, table_from_batches
@@ -23,12 +25,18 @@ from margrove.data.dialect import Dialect, sniff, squeezed
 from margrove.data.fault import LineIndex
 from margrove.data.frames import check_finite, first_infinite, infinite_cell
 from margrove.data.parsed_blocks import ParsedBlocks
+from margrove.data.rows import Matrix
 from margrove.data.source import Content, Format, byte_order_mark, compression_of, damage_refused, open_file, recognise
 from margrove.data.svmlight import check_label, first_index, parse_svmlight, svmlight_table
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
 from margrove.errors import InputError, ParameterError, check_whole
 from margrove.run.progress import Progress, report
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from margrove.data.encoder import TableEncoder
 
 HEAD = 1 << 22  # bytes that are looked at to recognise the format and the dialect
 LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 26  # bytes of text read at a time
@@ -83,7 +91,7 @@ class TableChunks(ABC):
     def _tables(self) -> Iterator[Table]:
         """Tables of about so many rows, with their targets."""
 
-    def _with_target(self, table: Table, line_of: Any = None) -> Table | None:
+    def _with_target(self, table: Table, line_of: Callable[[int], int] | None = None) -> Table | None:
         """The table with its target; None where no row has one and such rows are left out."""
         if self._target is False:
             return table.with_target(None)
@@ -97,7 +105,7 @@ class TableChunks(ABC):
         table = table.take(~table.target.is_missing)
         return table if table.n_rows else None
 
-    def encoded(self, encoder: Any = None, *, text: str | Sequence[str] | None = None) -> EncodedChunks:
+    def encoded(self, encoder: TableEncoder | None = None, *, text: str | Sequence[str] | None = None) -> EncodedChunks:
         """The same rows as numbers, in pairs (X, y), through a `TableEncoder`.
 
         Parameters
@@ -124,14 +132,14 @@ class TableChunks(ABC):
 class EncodedChunks:
     """Chunks as numbers: pairs (X, y); each iteration reads the file anew. Made by `TableChunks.encoded`."""
 
-    def __init__(self, chunks: TableChunks, encoder: Any) -> None:
+    def __init__(self, chunks: TableChunks, encoder: TableEncoder) -> None:
         self.chunks, self.encoder = chunks, encoder
 
     def __repr__(self) -> str:
         columns = len(self.encoder.get_feature_names_out())
         return f"EncodedChunks({self.chunks.source!r}: {self.chunks.n_rows:,} rows of {columns:,} numbers)"
 
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+    def __iter__(self) -> Iterator[tuple[Matrix, NDArray[Any]]]:
         """The chunks, from the first row on."""
         for table in self.chunks:
             yield self.encoder.transform(table.with_target(None)), table.labels()
@@ -456,7 +464,7 @@ class DelimitedChunks(TableChunks):
             self._blocks = blocks
 
 
-def _wider(first: Any, second: Any) -> Any:
+def _wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
     """The type that cells of both types are read as: what pyarrow would have guessed for all of them."""
     import pyarrow as pa
     import pyarrow.types as kinds
@@ -492,7 +500,7 @@ class SvmlightChunks(TableChunks):
         if self.n_rows == 0:
             raise InputError("the file has no rows", file=self.source, cure="Each line is a label and its features.")
 
-    def _parsed(self, width: int | None) -> Iterator[tuple[int, Content, Any, Any]]:
+    def _parsed(self, width: int | None) -> Iterator[tuple[int, Content, csr_matrix, NDArray[np.float64]]]:
         for line, block in self._file.blocks(self._size, 0, None):
             try:
                 matrix, y = parse_svmlight(block, width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from margrove.data.arrow import table_from_arrow
 from margrove.data.frames import check_finite
@@ -11,6 +11,9 @@ from margrove.data.memory import check_memory
 from margrove.data.source import Content, Format, damage_refused
 from margrove.data.table import Table
 from margrove.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PANDAS_INDEX = "__index_level_0__"  # what pandas calls an index that it writes as a column
 BATCH = 1 << 16  # rows of a Parquet file read at a time
@@ -36,7 +39,7 @@ def read_columnar(content: Content, form: Format) -> Table:
     return table_from_batches(batches, content.name, form)
 
 
-def columnar_batches(content: Content, form: Format, rows: int = BATCH) -> Iterator[Any]:
+def columnar_batches(content: Content, form: Format, rows: int = BATCH) -> Iterator[pa.RecordBatch]:
     """Yield the record batches of a file, not yet validated; those of a Parquet file have at most so many rows."""
     import pyarrow as pa
 
@@ -53,7 +56,7 @@ def columnar_batches(content: Content, form: Format, rows: int = BATCH) -> Itera
             yield from pa.ipc.open_stream(buffer)
 
 
-def table_from_batches(batches: list[Any], source: str, form: Format) -> Table:
+def table_from_batches(batches: list[pa.RecordBatch], source: str, form: Format) -> Table:
     """Return record batches of a file as a table without a target, and without the index that pandas wrote."""
     import pyarrow as pa
 

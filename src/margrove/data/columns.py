@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from margrove.errors import InputError
 
 Kind = Literal["numeric", "category", "boolean"]
 Level = str | int | float
+RowIndex: TypeAlias = slice | NDArray[np.integer[Any]] | NDArray[np.bool_]  # which rows: a slice, indices or a mask
 
 MISSING = -1  # the code of a missing cell in a category or boolean column
 _WRITTEN_OUT = 1e15  # larger numbers are shown with an exponent
@@ -86,7 +87,7 @@ class Column:
             return np.flatnonzero(np.bincount(self.values[self.values >= 0], minlength=1))
         return np.unique(self.values[~self.is_missing])
 
-    def take(self, rows: Any) -> Column:
+    def take(self, rows: RowIndex) -> Column:
         """The same column with only these rows (indices, mask or slice)."""
         return replace(self, values=self.values[rows])
 
@@ -181,7 +182,7 @@ def category_column(name: str, codes: NDArray[Any], levels: Sequence[Any]) -> Co
     return Column(name, "category", recode[codes], tuple(ordered))
 
 
-def _plain(level: Any) -> Level:
+def _plain(level: object) -> Level:
     """A level as plain Python, for JSON: NumPy scalars are unwrapped, anything unusual is its text."""
     value = level.item() if isinstance(level, np.generic) else level
     return value if isinstance(value, (str, int, float)) and not isinstance(value, bool) else str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from margrove.data.memory import CELL, check_memory
 from margrove.data.source import Content, as_utf8, bad_byte, has_text
 from margrove.data.table import Table, duplicate_names
 from margrove.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DEFAULT_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 
@@ -101,7 +104,7 @@ def column_names(dialect: Dialect, file: str) -> list[str]:
     return names
 
 
-def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[str, ...]) -> Any:
+def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[str, ...]) -> pa.Table:
     """The rows as a pyarrow Table, or an `InputError` that names the line of the fault."""
     import pyarrow as pa
 
@@ -135,8 +138,8 @@ def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[
 
 
 def parse_block(
-    content: Content, dialect: Dialect, names: list[str], missing: tuple[str, ...], types: dict[str, Any] | None
-) -> Any:
+    content: Content, dialect: Dialect, names: list[str], missing: tuple[str, ...], types: dict[str, pa.DataType] | None
+) -> pa.Table:
     """Whole rows from the midst of a file as a pyarrow Table; ``types`` are those of its columns, None to guess them.
 
     Raises
@@ -170,15 +173,15 @@ def _no_rows(content: Content, dialect: Dialect) -> InputError:
 
 
 def _read_csv(
-    body: Any,
+    body: pa.NativeFile,
     dialect: Dialect,
     names: list[str],
     missing: tuple[str, ...],
     block: int,
     *,
     newlines_in_values: bool = False,
-    types: dict[str, Any] | None = None,
-) -> Any:
+    types: dict[str, pa.DataType] | None = None,
+) -> pa.Table:
     import pyarrow.csv
 
     return pyarrow.csv.read_csv(
@@ -199,7 +202,7 @@ def _read_csv(
     )
 
 
-def _check_texts(arrow: Any, content: Content, dialect: Dialect, lines: LineIndex) -> None:
+def _check_texts(arrow: pa.Table, content: Content, dialect: Dialect, lines: LineIndex) -> None:
     """Refuse text that is not UTF-8, is too long, or was swallowed by a quote that is never closed."""
     import pyarrow.compute as pc
     import pyarrow.types as kinds

@@ -13,6 +13,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.data.alignment import as_trained, check_names, tell_unseen
@@ -29,6 +30,7 @@ from margrove.data.encoding import (
     width,
 )
 from margrove.data.inspection import is_constant, is_identifier
+from margrove.data.rows import Matrix
 from margrove.data.sample import read_features
 from margrove.data.sparse_encoding import learn_sparse, scale_sparse
 from margrove.data.table import Table
@@ -152,7 +154,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.min_df = min_df
         self.max_features = max_features
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Learn levels, fills, means and scales.
 
         Parameters
@@ -179,7 +181,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._tell_dropped(table.source)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Matrix:
         """The table as numbers, by what `fit` learned; the object is not changed.
 
         Parameters
@@ -231,7 +233,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return origins(self.columns_)
 
-    def remember_deviations(self, encoded: Any) -> Self:
+    def remember_deviations(self, encoded: Matrix) -> Self:
         """Keep the standard deviation of each output column; ``encoded`` is what `transform` made of the training rows,
         sparse or not."""
         n = encoded.shape[0]
@@ -269,7 +271,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             encoder.feature_names_in_ = np.array([column["name"] for column in everything], dtype=object)
         return encoder
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
@@ -381,7 +383,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         out[rows, columns] = ((fill - mean) / scale)[columns]
         return out
 
-    def _encode(self, columns: list[Column], n: int) -> Any:
+    def _encode(self, columns: list[Column], n: int) -> Matrix:
         numeric = [column.values.dtype for column in columns if column.kind == "numeric"]
         dtype = np.result_type(*numeric) if numeric else np.dtype(np.float64)
         widths = [width(description) for description in self.columns_]

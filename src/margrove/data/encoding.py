@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from margrove.data.columns import MISSING, Column, Level
 from margrove.data.text import encode_text, word_of
@@ -156,7 +156,7 @@ def encode_dense(column: Column, description: Mapping[str, Any], out: NDArray[An
         out[:, 1] = is_absent
 
 
-def encode_sparse(column: Column, description: Mapping[str, Any], dtype: Any) -> Any:
+def encode_sparse(column: Column, description: Mapping[str, Any], dtype: DTypeLike) -> scipy.sparse.csr_matrix:
     """A column, encoded, as a CSR matrix of shape (n, width)."""
     n, d = len(column), width(description)
     if description["kind"] == "text":

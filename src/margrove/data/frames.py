@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 
 from margrove.data.columns import Column, as_float, boolean_column, text_column
 from margrove.data.objects import column_from_objects
+from margrove.data.rows import Matrix
 from margrove.data.table import Table, duplicate_names
 from margrove.data.target import Target, choose_target
 from margrove.errors import InputError, ParameterError
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 
 def as_table(X: Any, target: Target = None) -> Table:
@@ -69,14 +73,14 @@ def as_features(X: Any) -> Table:
     return _from_array(as_array(X), source="array" if isinstance(X, np.ndarray) else type(X).__name__)
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> bool:
     """Whether `X` is a data frame: a table whose columns have names. A single column (a Series) is none."""
     has_names = any(hasattr(type(X), names) for names in ("columns", "column_names", "schema"))
     marks = ("__dataframe__", "__narwhals_dataframe__", "__arrow_c_stream__")
     return has_names and any(hasattr(X, mark) for mark in marks)
 
 
-def check_sparse(X: Any) -> None:
+def check_sparse(X: sp.sparray | sp.spmatrix) -> None:
     """Raise InputError if the arrays of a sparse matrix are inconsistent: SciPy would access memory outside them."""
     if X.format in ("csr", "csc"):
         outer, inner = X.shape if X.format == "csr" else X.shape[::-1]
@@ -96,7 +100,7 @@ def check_sparse(X: Any) -> None:
         )
 
 
-def as_array(X: Any) -> Any:
+def as_array(X: Any) -> Matrix:
     """Anything array-like as an array; rows of numbers and words mixed keep both, as objects. A sparse matrix is
     checked and stays as it is."""
     if sp.issparse(X):
@@ -155,7 +159,7 @@ def _days(instants: NDArray[np.datetime64]) -> NDArray[np.float64]:
     return days
 
 
-def _from_sparse(X: Any, names: Sequence[str] | None = None) -> Table:
+def _from_sparse(X: sp.sparray | sp.spmatrix, names: Sequence[str] | None = None) -> Table:
     if X.ndim != 2:
         raise InputError(f"the sparse array is {X.ndim}-dimensional; a table has rows and columns")
     if X.dtype.kind not in "fiub":
@@ -191,7 +195,7 @@ def _from_frame(X: Any) -> Table:
     return _from_series(frame, names, source)
 
 
-def _from_series(frame: Any, names: list[str], source: str) -> Table:
+def _from_series(frame: nw.DataFrame[Any], names: list[str], source: str) -> Table:
     import narwhals as nw
     import pyarrow as pa
 

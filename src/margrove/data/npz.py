@@ -100,7 +100,7 @@ def _read_arrays(arrays: _Arrays, content: Content, target: Target) -> Table:
     )
 
 
-def _csr(arrays: _Arrays, name: str, content: Content) -> Any:
+def _csr(arrays: _Arrays, name: str, content: Content) -> scipy.sparse.csr_matrix:
     cells, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in _CSR_PARTS)
     try:
         matrix = scipy.sparse.csr_matrix((cells, indices, indptr), shape=tuple(shape))

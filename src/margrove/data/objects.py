@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrove.data.columns import MISSING, Column, boolean_column, category_column, clip
 from margrove.errors import InputError
@@ -57,7 +58,7 @@ def column_from_objects(name: str, values: Sequence[Any], *, source: str | None 
     return _text(name, present, missing)
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a Python object stands for a missing cell: None, NaN, NaT, pandas.NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
@@ -73,7 +74,7 @@ def _utc(value: Any) -> np.datetime64:
     return np.datetime64(value, "us")
 
 
-def _text(name: str, present: list[Any], missing: Any) -> Column:
+def _text(name: str, present: list[Any], missing: NDArray[np.bool_]) -> Column:
     texts = [str(value) for value in present]
     levels = sorted(set(texts))
     code = {level: place for place, level in enumerate(levels)}

@@ -14,9 +14,12 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from margrove.errors import DataWarning, level_of_caller
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FREE_SHARE = 0.5  # of the free disk that may be used at most
 _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -33,7 +36,7 @@ class ParsedBlocks:
 
     def __init__(self, most_bytes: int) -> None:
         self._ends = [0]
-        self._types: list[dict[str, Any]] = []  # of the columns of each block
+        self._types: list[dict[str, pa.DataType]] = []  # of the columns of each block
         self.is_given_up = most_bytes == 0
         self._file: Any = None
         if self.is_given_up:
@@ -51,7 +54,7 @@ class ParsedBlocks:
         """What it takes on disk."""
         return self._ends[-1]
 
-    def add(self, arrow: Any) -> None:
+    def add(self, arrow: pa.Table) -> None:
         """Write one more block, a pyarrow Table; nothing more once it has been given up."""
         import pyarrow as pa
 
@@ -85,13 +88,13 @@ class ParsedBlocks:
             message = f"{why}: every walk over the file parses its text again."
             warnings.warn(message, DataWarning, stacklevel=level_of_caller())
 
-    def can_become(self, types: Mapping[str, Any]) -> bool:
+    def can_become(self, types: Mapping[str, pa.DataType]) -> bool:
         """Whether every block can be given these types as if its text had been parsed with them."""
         return not self.is_given_up and all(
             _is_like(block[name], kind) for block in self._types for name, kind in types.items()
         )
 
-    def read(self, types: Mapping[str, Any]) -> Iterator[Any]:
+    def read(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.Table]:
         """The blocks as pyarrow Tables of these types, from the first on."""
         import pyarrow as pa
 
@@ -111,7 +114,7 @@ def roomy_folder() -> str:
     return "/var/tmp"
 
 
-def _is_like(found: Any, wanted: Any) -> bool:
+def _is_like(found: pa.DataType, wanted: pa.DataType) -> bool:
     import pyarrow.types as kinds
 
     if found == wanted or kinds.is_null(found):
@@ -121,7 +124,7 @@ def _is_like(found: Any, wanted: Any) -> bool:
     return bool(kinds.is_integer(found) and kinds.is_floating(wanted))
 
 
-def _as_type(column: Any, kind: Any) -> Any:
+def _as_type(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.types as kinds
 

@@ -9,7 +9,7 @@ from margrove.data.arff_file import read_arff
 from margrove.data.columnar import read_columnar
 from margrove.data.delimited import DEFAULT_MISSING, read_delimited, written_cells
 from margrove.data.npz import read_npy, read_npz
-from margrove.data.source import Content, open_content, recognise
+from margrove.data.source import Content, Source, open_content, recognise
 from margrove.data.svmlight import check_label, read_svmlight
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
@@ -83,7 +83,7 @@ def read_table(
 
 
 def read_with_cells(
-    source: Any,
+    source: Source,
     columns: Sequence[str] | None,
     *,
     header: bool | str = "auto",

@@ -7,17 +7,21 @@ import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from margrove.data.frames import as_array, as_features, as_table, check_sparse, is_frame
+from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, as_input_error, check_number, listed, shown
+
+ClassWeight: TypeAlias = Mapping[Any, float] | str | None  # by label, or "balanced"
 
 FLOATS = (np.float64, np.float32)  # what may stay as it is; anything else becomes the first
 
@@ -26,7 +30,7 @@ FLOATS = (np.float64, np.float32)  # what may stay as it is; anything else becom
 class Sample:
     """Points and labels, ready for a problem."""
 
-    X: Any  # (n, d) dense with contiguous rows, or CSR; float32 or float64 as it came
+    X: Matrix  # (n, d) dense with contiguous rows, or CSR; float32 or float64 as it came
     classes: NDArray[Any]  # (K,), sorted
     codes: NDArray[np.int32]  # (n,), positions in classes
     weight: NDArray[np.float64] | None  # (n,), None where all are one
@@ -36,12 +40,12 @@ class Sample:
 class Values:
     """Points and numbers to predict, ready for a problem."""
 
-    X: Any  # (n, d), as in `Sample`
+    X: Matrix  # (n, d), as in `Sample`
     z: NDArray[np.float64]  # (n,)
     weight: NDArray[np.float64] | None  # (n,), None where all are one
 
 
-def take_columns_of(fitted: Any, reader: Any) -> None:
+def take_columns_of(fitted: BaseEstimator, reader: BaseEstimator) -> None:
     """``fitted`` takes note of the columns that ``reader`` has read, as if it had read them itself."""
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(reader, name):
@@ -49,7 +53,7 @@ def take_columns_of(fitted: Any, reader: Any) -> None:
 
 
 @as_input_error
-def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
+def read_points(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> Matrix:
     """X for prediction or certification: checked against what the estimator was fitted on."""
     refuse_tables(estimator, X)
     return merged(_validated(estimator, X, reset=reset))
@@ -57,7 +61,7 @@ def read_points(estimator: Any, X: Any, *, reset: bool = False) -> Any:
 
 @as_input_error
 def read_features(
-    estimator: Any, X: Any, *, names: Sequence[str] | None = None, may_be_infinite: bool = False
+    estimator: BaseEstimator, X: Any, *, names: Sequence[str] | None = None, may_be_infinite: bool = False
 ) -> Table:
     """X as a table, for estimators that take columns of any kind: a frame or `Table` as it is, anything else through
     scikit-learn's checks. ``names`` are those that training gave; None in training itself, which takes note of X's.
@@ -85,7 +89,9 @@ def read_features(
 
 
 @as_input_error
-def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Sample:
+def read_sample(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+) -> Sample:
     """X, y and weights for a fit. float32 stays float32, nothing is copied that need not be, sparse stays sparse."""
     refuse_tables(estimator, X)
     X, y = _validated(estimator, X, y)
@@ -99,14 +105,16 @@ def read_sample(estimator: Any, X: Any, y: Any, sample_weight: Any = None, class
     return Sample(X, classes, codes.astype(np.int32), weight)
 
 
-def read_values(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Values:
+def read_values(estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Values:
     """X, y and weights for a regression, as `read_sample` reads them for a classifier."""
     X, z = read_chunk(estimator, X, y, reset=True, y_numeric=True)
     return Values(X, z, settle_weights(X, z, sample_weight, None))
 
 
 @as_input_error
-def read_chunk(estimator: Any, X: Any, y: Any, *, reset: bool, y_numeric: bool = False) -> tuple[Any, NDArray[Any]]:
+def read_chunk(
+    estimator: BaseEstimator, X: Any, y: Any, *, reset: bool, y_numeric: bool = False
+) -> tuple[Matrix, NDArray[Any]]:
     """Some of the rows of a fit, checked; ``reset`` takes note of the columns, otherwise they must be those before."""
     refuse_tables(estimator, X)
     X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
@@ -129,7 +137,7 @@ def _as_values(learner: str, y: NDArray[Any]) -> NDArray[np.float64]:
     return values
 
 
-def _validated(estimator: Any, *given: Any, **how: Any) -> Any:
+def _validated(estimator: BaseEstimator, *given: Any, **how: Any) -> Any:
     """scikit-learn's checks; a cell that is NaN or infinite is told with its place."""
     if sp.issparse(given[0]):
         check_sparse(given[0])
@@ -164,7 +172,7 @@ def _no_number(learner: str, X: Any, y: Any = None) -> InputError | None:
     return None
 
 
-def _as_objects(values: Any, ndim: int) -> NDArray[Any]:
+def _as_objects(values: object, ndim: int) -> NDArray[Any]:
     """An array whose cells may be text or dates, of so many dimensions; an empty one for all others."""
     nothing = np.empty((0,) * ndim, dtype=object)
     if values is None or sp.issparse(values):
@@ -173,7 +181,7 @@ def _as_objects(values: Any, ndim: int) -> NDArray[Any]:
     return cells if cells.dtype.kind in "OUS" and cells.ndim == ndim else nothing
 
 
-def _what_is(cell: Any) -> str | None:
+def _what_is(cell: object) -> str | None:
     """Text, or a date, that no number can be read from."""
     if isinstance(cell, datetime.date | np.datetime64):
         return "a date"
@@ -216,13 +224,13 @@ def _not_a_number(learner: str, name: str, values: Any) -> InputError:
     return InputError(f"Input X contains {what}, first in row {row}, {where}", cure=cure)
 
 
-def _is_missing(label: Any) -> bool:
+def _is_missing(label: object) -> bool:
     if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas has its own
         return True
     return isinstance(label, (float, np.floating)) and math.isnan(label)
 
 
-def merged(X: Any) -> Any:
+def merged(X: Matrix) -> Matrix:
     """A sparse matrix that holds some cells in several parts, with the parts added up, in a copy."""
     if not sp.issparse(X) or X.has_canonical_format:
         return X
@@ -273,11 +281,11 @@ def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 @as_input_error
 def read_piece(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: Any,
     y: Any,
     classes: NDArray[Any],
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     class_weight: Any = None,
     *,
     is_first: bool,
@@ -304,7 +312,7 @@ def read_piece(
     return Sample(X, classes, codes.astype(np.int32), weight)
 
 
-def check_class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
+def check_class_weight(class_weight: Mapping[Any, Any], label: object) -> float:
     """The weight of one class, 1 where none is given."""
     value = class_weight.get(label.item() if hasattr(label, "item") else label, 1.0)
     check_number(f"class_weight[{shown(label)}]", value, least=0)
@@ -312,7 +320,10 @@ def check_class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
 
 
 def class_weights(
-    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.integer[Any]], own: NDArray[np.float64] | None = None
+    class_weight: ClassWeight,
+    classes: NDArray[Any],
+    codes: NDArray[np.integer[Any]],
+    own: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """The weight of each class, shape (K,). "balanced" brings every class that has rows to the same mass."""
     if class_weight is None:
@@ -324,7 +335,7 @@ def class_weights(
     return np.asarray(np.divide(mass.sum(), has_rows.sum() * mass, out=np.zeros(len(classes)), where=has_rows))
 
 
-def check_class_weights(class_weight: Any, classes: NDArray[Any] | None = None) -> None:
+def check_class_weights(class_weight: ClassWeight, classes: NDArray[Any] | None = None) -> None:
     """Refuse what are no weights of classes, and those of which none belongs to ``classes``; None leaves that open."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return
@@ -343,7 +354,9 @@ def check_class_weights(class_weight: Any, classes: NDArray[Any] | None = None) 
 
 
 @as_input_error
-def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDArray[np.float64] | None:
+def settle_weights(
+    X: Matrix, y: ArrayLike | None, sample_weight: ArrayLike | None, class_weight: ClassWeight
+) -> NDArray[np.float64] | None:
     """The weight of each row: its own times its class's. None where all are one."""
     weight = None
     if sample_weight is not None:
@@ -364,7 +377,7 @@ def settle_weights(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> NDA
     return weight
 
 
-def _as_numbers(sample_weight: Any, n: int) -> NDArray[np.float64]:
+def _as_numbers(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
     """A list of weights as an array; one number for all rows is refused, and so is what is no number."""
     cure = f"Give a list of {n} numbers, or leave it out."
     try:
@@ -376,7 +389,7 @@ def _as_numbers(sample_weight: Any, n: int) -> NDArray[np.float64]:
     return weight
 
 
-def refuse_tables(estimator: Any, X: Any) -> None:
+def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
     """A `Table`, or a data frame with text among its columns, needs an encoder before a margin-based learner."""
     name = type(estimator).__name__
     cure = f"Put an encoder in front: make_pipeline(TableEncoder(), {name}())."
@@ -410,19 +423,19 @@ def check_classes(classes: NDArray[Any], mass: NDArray[Any]) -> None:
         )
 
 
-def float64_block(X: Any, rows: slice | NDArray[np.int64]) -> Any:
+def float64_block(X: Matrix, rows: slice | NDArray[np.int64]) -> Matrix:
     """Some rows in float64, dense or sparse as they are: for work that goes block by block."""
     return X[rows].astype(np.float64, copy=False)
 
 
-def squared_norms(X: Any) -> NDArray[np.float64]:
+def squared_norms(X: Matrix) -> NDArray[np.float64]:
     """‖x_i‖² of each row, dense or sparse."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
 
 
-def codes_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
     """Labels as positions in ``classes``; a label that is not there is an error."""
     labels = np.asarray(y).ravel()
     try:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,19 @@ from margrove.data.columns import clip
 from margrove.data.memory import check_memory
 from margrove.errors import InputError, MargroveError, ParameterError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Readable(Protocol):
+    """A file object, binary or of text."""
+
+    def read(self) -> bytes | str:
+        """Return all of it."""
+        ...
+
+
+Source: TypeAlias = str | os.PathLike[str] | Readable  # "-" is standard input
 Format = Literal["delimited", "arff", "svmlight", "npz", "npy", "parquet", "arrow", "arrow stream"]
 
 LINE_END = ord("\n")
@@ -130,7 +143,7 @@ class Content:
                 last = int(piece[n - 1])
         return lines + (last != LINE_END)
 
-    def open(self, start: int) -> Any:
+    def open(self, start: int) -> pa.NativeFile:
         """A pyarrow stream of it from byte `start` on."""
         import pyarrow as pa
 
@@ -145,7 +158,7 @@ class Content:
         return Content(self.name, self.extension, held=data)
 
 
-def open_content(source: Any) -> Content:
+def open_content(source: Source) -> Content:
     """Open a path, ``"-"`` (standard input) or a binary file object, and decompress it.
 
     Raises
@@ -199,7 +212,7 @@ def open_file(path: Path) -> Content:
         raise InputError(problem, file=name, cure="Check its permissions.") from None
 
 
-def _read_stream(source: Any) -> tuple[str, bytes]:
+def _read_stream(source: Source) -> tuple[str, bytes]:
     if source == "-":
         return "standard input", sys.stdin.buffer.read()
     if not hasattr(source, "read"):

@@ -8,13 +8,14 @@ centred, since that would turn every zero into a number; a zero stays a zero and
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csc_matrix
 
 from margrove.data.alignment import sparse_as_trained
 from margrove.data.columns import Column
 from margrove.data.encoding import Description, describe_numeric
+from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import InputError
 
@@ -48,7 +49,7 @@ def learn_sparse(table: Table, *, impute: str, standardise: bool) -> tuple[list[
     return descriptions, [_is_constant(matrix, index, largest) for index in range(d)]
 
 
-def scale_sparse(table: Table, descriptions: list[Description]) -> Any:
+def scale_sparse(table: Table, descriptions: list[Description]) -> Matrix:
     """The sparse table, encoded, as a CSR matrix of its own.
 
     Raises
@@ -70,12 +71,12 @@ def scale_sparse(table: Table, descriptions: list[Description]) -> Any:
     return type(matrix)(parts, shape=matrix.shape)
 
 
-def _column_of(matrix: Any) -> Any:
+def _column_of(matrix: csc_array | csc_matrix) -> NDArray[np.intp]:
     """The column of each stored cell of a CSC matrix."""
     return np.repeat(np.arange(matrix.shape[1]), np.diff(matrix.indptr))
 
 
-def _fill(matrix: Any, impute: str) -> dict[int, float]:
+def _fill(matrix: csc_array | csc_matrix, impute: str) -> dict[int, float]:
     """Impute a CSC matrix in place; what fills the columns that had missing cells."""
     fills = {}
     column_of, is_absent = _column_of(matrix), np.isnan(matrix.data)
@@ -87,7 +88,7 @@ def _fill(matrix: Any, impute: str) -> dict[int, float]:
     return fills
 
 
-def _is_constant(matrix: Any, index: int, largest: Any) -> bool:
+def _is_constant(matrix: csc_array | csc_matrix, index: int, largest: NDArray[np.float64]) -> bool:
     """Whether a column is zero throughout, or the same number in every row."""
     own = matrix.data[matrix.indptr[index] : matrix.indptr[index + 1]]
     return bool(largest[index] == 0 or (own.size == matrix.shape[0] and np.all(own == own[0])))

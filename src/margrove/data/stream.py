@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from margrove.data.columns import named
 from margrove.data.encoding import numbers_of
 from margrove.data.frames import as_array
+from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError
 
@@ -53,11 +54,11 @@ def walker(chunks: Any) -> Callable[[], Iterator[Chunk]]:
     return lambda: _parts_of(chunks)
 
 
-def _is_matrix(part: Any) -> bool:
+def _is_matrix(part: object) -> bool:
     return getattr(part, "ndim", 0) == 2
 
 
-def _slices(X: Any, y: Any, weight: Any = None) -> Iterator[Chunk]:
+def _slices(X: Matrix, y: Any, weight: Any = None) -> Iterator[Chunk]:
     n = X.shape[0]
     for name, part in (("y", y), ("sample_weight", weight)):
         if part is not None and len(part) != n:
@@ -83,7 +84,7 @@ def _parts_of(chunks: Any) -> Iterator[Chunk]:
             )
 
 
-def numbers_of_table(table: Table) -> Any:
+def numbers_of_table(table: Table) -> Matrix:
     """A table of numbers and truth values as one array, or its sparse matrix.
 
     Raises

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from margrove.data.columns import Column, clip
 from margrove.data.frames import first_infinite, infinite_cell
@@ -46,7 +46,9 @@ def check_label(target: Target, file: str) -> None:
         raise InputError(problem, file=file, cure="Leave target out.")
 
 
-def parse_svmlight(content: Content, n_features: int | None = None) -> tuple[Any, Any]:
+def parse_svmlight(
+    content: Content, n_features: int | None = None
+) -> tuple[scipy.sparse.csr_matrix, NDArray[np.float64]]:
     """A CSR matrix, whose first column is that of the index 0, and the labels."""
     from sklearn.datasets import load_svmlight_file
 
@@ -63,12 +65,12 @@ def parse_svmlight(content: Content, n_features: int | None = None) -> tuple[Any
     return matrix, y
 
 
-def first_index(matrix: Any) -> int:
+def first_index(matrix: scipy.sparse.csr_matrix) -> int:
     """0 where a row names it, otherwise 1."""
     return 0 if np.any(matrix.indices == 0) else 1
 
 
-def svmlight_table(content: Content, matrix: Any, y: Any, *, first: int) -> Table:
+def svmlight_table(content: Content, matrix: scipy.sparse.csr_matrix, y: NDArray[np.float64], *, first: int) -> Table:
     """Rows that `parse_svmlight` gave as a table, whose columns begin with index ``first``."""
     check_memory(200 * matrix.shape[1], content.name)  # the names of the columns, as measured
     table = Table(

@@ -15,12 +15,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import islice
+from types import EllipsisType
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.columns import Column, named
+from margrove.data.columns import Column, RowIndex, named
+from margrove.data.rows import Matrix
 from margrove.errors import InputError
 
 MOST_SHOWN = 30  # columns in a notebook: more would fill the page, and a sparse column is made dense to be summed up
@@ -64,7 +66,7 @@ class Table:
         self,
         columns: Sequence[Column] = (),
         *,
-        block: Any = None,
+        block: Matrix | None = None,
         names: Sequence[str] = (),
         target: Column | None = None,
         source: str = "table",
@@ -158,7 +160,7 @@ class Table:
     @overload
     def __getitem__(self, name: str) -> Column: ...
     @overload
-    def __getitem__(self, name: Any) -> Table: ...
+    def __getitem__(self, name: RowIndex | tuple[RowIndex, EllipsisType]) -> Table: ...
     def __getitem__(self, name: Any) -> Column | Table:
         """The column of this name; or, given row indices, a mask or a slice, these rows.
 
@@ -174,7 +176,7 @@ class Table:
         """Where the column of this name stands, counted from 0."""
         return self._place[name]
 
-    def take(self, rows: Any) -> Table:
+    def take(self, rows: RowIndex) -> Table:
         """The same table with only these rows (indices, mask or slice)."""
         target = None if self.target is None else self.target.take(rows)
         if self._block is not None:
@@ -208,7 +210,7 @@ class Table:
         return self._with(target=target, notes=(*self.notes, *notes))
 
     def _with(self, **changes: Any) -> Table:
-        parts = {
+        parts: dict[str, Any] = {
             "columns": self._columns,
             "block": self._block,
             "names": self.names,

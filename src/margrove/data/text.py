@@ -18,13 +18,18 @@ What is learned is a plain dict, as in `encoding`:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from margrove.data.columns import MISSING, Column, named
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError
+
+if TYPE_CHECKING:
+    import scipy.sparse
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 
 TEXT_FEATURES = ("tfidf", "hashing")
 # 1 MiB of weights for each machine. Of the 130,000 words in 11,314 letters to newsgroups 56,000 are in two or more.
@@ -144,7 +149,7 @@ def hashed_text(name: str, index: int, width: int) -> dict[str, Any]:
     }
 
 
-def encode_text(column: Column, description: Mapping[str, Any], dtype: Any) -> Any:
+def encode_text(column: Column, description: Mapping[str, Any], dtype: DTypeLike) -> scipy.sparse.csr_matrix:
     """A column of text, encoded, as a CSR matrix of shape (n, n_columns)."""
     # Each distinct text once; a table of some rows may know the levels of many more.
     occurs, places = np.unique(column.values, return_inverse=True)
@@ -161,7 +166,7 @@ def _texts(column: Column) -> list[str]:
     return ["" if code == MISSING else str(column.levels[code]) for code in column.values.tolist()]
 
 
-def _vectoriser(description: Mapping[str, Any]) -> Any:
+def _vectoriser(description: Mapping[str, Any]) -> HashingVectorizer | TfidfVectorizer:
     """scikit-learn's, as if it had been fitted."""
     from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 
