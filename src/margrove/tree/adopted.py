@@ -33,7 +33,7 @@ def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, is_classifier: b
     goes_right = (np.asarray(tree.missing_go_to_left)[inner] == 0).astype(np.int32)
     value = np.asarray(tree.value, dtype=np.float64)[:, 0, :]
 
-    def where_inner(numbers: NDArray[Any], blank: Any) -> NDArray[Any]:
+    def where_inner(numbers: NDArray[Any], blank: float) -> NDArray[Any]:
         spread = np.full(len(order), blank, dtype=numbers.dtype)
         spread[~is_leaf] = numbers
         return spread

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ def comment(model: TreeModel, labels: list[str | int | float | bool] | None) -> 
     return [*lines, " */"]
 
 
-def _in_comment(value: Any) -> str:
+def _in_comment(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
     # Neither "*/" nor "/*", no backslash at the end of a line and no trigraph can be left.
     escaped = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text

@@ -22,7 +22,7 @@ from math import inf, isfinite
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
 from margrove.errors import InputError
@@ -59,7 +59,7 @@ class FittedTree(Protocol):
     def _settled_criterion(self) -> Criterion: ...
 
 
-def certify_tree(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
     """T1 – T11: of a fitted tree or stump."""
     if not hasattr(model, "_problem_of"):
         raise InputError(

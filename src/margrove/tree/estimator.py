@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch, Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
@@ -121,7 +121,7 @@ class DecisionTree(TreeParameters):
     def _settled_criterion(self) -> Criterion:
         return settle_criterion(self.criterion, self._criteria)
 
-    def _learn(self, X: Any, owner: Any = None) -> Cells:
+    def _learn(self, X: Any, owner: BaseEstimator | None = None) -> Cells:
         """The cells of the training table, as this tree sees them; it, or the owner it learns for, takes note of the
         columns."""
         owner = self if owner is None else owner
@@ -375,7 +375,7 @@ class DecisionTree(TreeParameters):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tree_")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.criterion != "absolute_error"

@@ -30,7 +30,7 @@ class Parts:
     impurity: Floats
     value: Floats  # (…, K): weight of each class; (…, 1): the mean or median
 
-    def __getitem__(self, index: Any) -> Parts:
+    def __getitem__(self, index: int | slice | tuple[slice | None, ...] | NDArray[np.integer[Any]]) -> Parts:
         return Parts(self.n_rows[index], self.weight[index], self.impurity[index], self.value[index])
 
 

@@ -58,7 +58,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array, csc_matrix
 
+from margrove.data.columns import RowIndex
 from margrove.problem import Problem
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ class Cells:
     columns: tuple[TreeColumn, ...]
     n_rows: int
     values: tuple[NDArray[Any], ...] = ()  # each (n,): float32, float64 or int32, of any stride
-    sparse: Any = None  # or all columns as one CSC matrix of numbers
+    sparse: csc_array | csc_matrix | None = None  # or all columns as one CSC matrix of numbers
     block: NDArray[Any] | None = None  # the (n, d) array with contiguous rows whose columns `values` are, if so
     # A dictionary where several trees are grown of these cells: an engine keeps in it what it need not do again.
     kept: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
@@ -123,7 +125,7 @@ class Cells:
         codes[np.isnan(values)] = MISSING
         return codes
 
-    def take(self, rows: Any) -> Cells:
+    def take(self, rows: RowIndex) -> Cells:
         """The same columns with only these rows."""
         n_rows = len(np.arange(self.n_rows)[rows])
         if self.sparse is not None:

@@ -183,7 +183,7 @@ def pessimistic(model: TreeModel, confidence: float = 0.25, *, criterion: Criter
 
 def upper_error_rate(
     errors: NDArray[np.float64] | float, n: NDArray[np.float64] | float, confidence: float = 0.25
-) -> Any:
+) -> NDArray[np.float64]:
     """The rate q at which as few errors as these, or fewer, of n rows have this probability: P(E ≤ errors; n, q).
 
     Clopper and Pearson's exact upper limit, by the inverse of the incomplete beta function, for fractions of rows as

@@ -6,7 +6,6 @@ A comparison with NaN is False and one with None an error, so that a condition m
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 from margrove.tree.model import TreeModel
 from margrove.tree.words import Allowed, anything, branch_of_codes, branches_in_code, narrowed, plain, stretch
@@ -14,7 +13,7 @@ from margrove.tree.words import Allowed, anything, branch_of_codes, branches_in_
 _INDENT = "    "
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     value = plain(value) if not (isinstance(value, float) and abs(value) == inf) else value
     return f"float({str(value)!r})" if isinstance(value, float) and abs(value) == inf else repr(value)
 

@@ -51,9 +51,9 @@ class ColumnWishes:
     """What the user said of single columns, by name or position."""
 
     categorical: Test  # how categories are tested
-    categorical_features: Any  # which numbers are categories
+    categorical_features: ArrayLike | None  # which numbers are categories
     split_values: Mapping[Any, Sequence[float]] | None
-    monotone: Any
+    monotone: ArrayLike | Mapping[Any, int] | None
     thin: Test | None = None  # how thin categories are tested; None: like the others
     is_priced: bool = False  # bits of a test are charged: then only a category that names the rows is thin
 
@@ -198,7 +198,7 @@ def read_numbers(
     return _sample(cells, numbers, None, _weights(cells, numbers, sample_weight, None))
 
 
-def check_same_classes(model: Any, sample: TreeSample) -> None:
+def check_same_classes(model: BaseEstimator, sample: TreeSample) -> None:
     """Raise `InputError` unless the classes of a classifier are those of the labels it is certified on."""
     if sample.classes is not None and not np.array_equal(model.classes_, sample.classes):
         raise InputError(
@@ -215,7 +215,7 @@ def _check_finite(y: NDArray[Any]) -> None:
 
 
 def _weights(
-    cells: Cells, y: Any, sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None
+    cells: Cells, y: NDArray[Any], sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None
 ) -> NDArray[np.float64] | None:
     weight = settle_weights(np.empty((cells.n_rows, 0)), y, sample_weight, class_weight)
     if weight is None:
@@ -249,7 +249,7 @@ def _check_length(cells: Cells, y: NDArray[Any]) -> None:
 # ---------------------------------------------------------------------------------------------------- single columns
 
 
-def _position(parameter: str, key: Any, table: Table) -> int:
+def _position(parameter: str, key: object, table: Table) -> int:
     """Where the column of this name or number stands."""
     if isinstance(key, str):
         if key in table:
@@ -262,7 +262,7 @@ def _position(parameter: str, key: Any, table: Table) -> int:
     raise ParameterError(f"{parameter} names a column by {shown(key)}; use its name or its number.")
 
 
-def _positions(parameter: str, given: Any, table: Table) -> set[int]:
+def _positions(parameter: str, given: ArrayLike | None, table: Table) -> set[int]:
     """Columns named by position, by name, or by a mask."""
     if given is None or (isinstance(given, str) and given == "from_dtype"):
         return set()
@@ -295,7 +295,7 @@ def _cut_points(given: Mapping[Any, Sequence[float]] | None, table: Table) -> di
     return found
 
 
-def _directions(given: Any, table: Table) -> list[int]:
+def _directions(given: ArrayLike | Mapping[Any, int] | None, table: Table) -> list[int]:
     """The monotone constraint of each column: 1, 0 or -1."""
     signs = [0] * table.n_columns
     if given is None:

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from margrove.engine.estimator import RunsOnEngine
@@ -66,7 +67,7 @@ class TreeParameters(DrawnSeed, RunsOnEngine):
     split_score: SplitScore = "gain"
     thresholds: Thresholds = "exact"
     categorical: Categorical = "auto"
-    categorical_features: Any = "from_dtype"
+    categorical_features: ArrayLike | None = "from_dtype"
     split_values: Mapping[Any, Sequence[float]] | None = None
     max_depth: int | None = None
     min_samples_split: int | float = 2
@@ -84,7 +85,7 @@ class TreeParameters(DrawnSeed, RunsOnEngine):
     prune_level: float | None = None
     validation_fraction: float = 0.25
     ccp_alpha: float | str = 0.0
-    monotonic_cst: Any = None
+    monotonic_cst: ArrayLike | Mapping[Any, int] | None = None
     n_bins: int = 255
     time_limit: float | None = None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Literal
+from typing import Literal
 
 from margrove.errors import InputError
 from margrove.tree.model import TreeModel
@@ -34,7 +34,7 @@ class Writer:
         _refuse_nul(name)
         return f"{self.opening}{name.replace(self.closing, 2 * self.closing)}{self.closing}"
 
-    def literal(self, value: Any) -> str:
+    def literal(self, value: object) -> str:
         """A label, level or number."""
         value = plain(value)
         if isinstance(value, bool):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 
 from margrove.estimator import estimator, fixed
 from margrove.tree.classifier import TreeClassifier
@@ -47,11 +51,11 @@ min_weight_fraction_leaf, class_weight, smoothing, random_state, n_jobs, engine
     prune_level: float | None = fixed(None)
     validation_fraction: float = fixed(0.25)
     ccp_alpha: float | str = fixed(0.0)
-    monotonic_cst: Any = fixed(None)
+    monotonic_cst: ArrayLike | Mapping[Any, int] | None = fixed(None)
     n_bins: int = fixed(255)
     time_limit: float | None = fixed(None)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # one test does not tell three classes apart
         return tags

@@ -158,7 +158,7 @@ def exact(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-def level_text(level: Any) -> str:
+def level_text(level: object) -> str:
     """A level as it is written in a list: quoted where it would not be told from its neighbours."""
     text = exact(level) if isinstance(level, float) else str(level)
     is_plain = text and text == text.strip() and text.isprintable() and not set(text) & set(",{}")
@@ -256,7 +256,7 @@ def labels_of(model: TreeModel, classes: ArrayLike | None) -> list[str | int | f
     return labels
 
 
-def plain(value: Any) -> str | int | float | bool:
+def plain(value: object) -> str | int | float | bool:
     """A label or level as Python has it; only text, numbers and booleans can be written in rules and code."""
     if isinstance(value, np.generic):
         value = value.item()
