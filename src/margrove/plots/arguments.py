@@ -16,7 +16,7 @@ from margrove.errors import InputError, ParameterError, shown
 _MOST_SHOWN = 40  # letters of a value in a message
 
 
-def found(name: str, value: Any) -> str:
+def found(name: str, value: object) -> str:
     """The beginning of a message: ``ax is 'here'``, ``model is the class SVC``, ``course is of type SVC``."""
     if isinstance(value, type):
         return f"{name} is the class {value.__name__}"
@@ -32,7 +32,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
         return (len(value), 0)
 
 
-def check_model(name: str, model: Any, *, wanted: str = "a fitted model", attribute: str | None = None) -> None:
+def check_model(name: str, model: object, *, wanted: str = "a fitted model", attribute: str | None = None) -> None:
     """Raise `InputError` unless this is an estimator, and scikit-learn's NotFittedError unless it is fitted."""
     if isinstance(model, type) or not hasattr(model, "fit"):
         cure = f"Make one, and fit it: {model.__name__}(...).fit(X, y)." if isinstance(model, type) else ""
@@ -40,7 +40,7 @@ def check_model(name: str, model: Any, *, wanted: str = "a fitted model", attrib
     check_is_fitted(model, attribute)
 
 
-def check_rows(X: Any) -> None:
+def check_rows(X: object) -> None:
     """Raise `InputError` where rows are plainly none."""
     if X is None or isinstance(X, (str, bytes, Real, Mapping)):
         cure = "Give the rows as an array, a data frame or a Table."
@@ -49,7 +49,7 @@ def check_rows(X: Any) -> None:
         raise InputError("X has no row: there is nothing to draw")
 
 
-def check_columns(model: Any, X: Any) -> None:
+def check_columns(model: object, X: Any) -> None:
     """Raise `InputError` where an array has not the columns that the model was fitted on."""
     if not isinstance(X, np.ndarray) and not sp.issparse(X):
         return
@@ -60,7 +60,7 @@ def check_columns(model: Any, X: Any) -> None:
         raise InputError(f"{type(model).__name__} was fitted on {n} columns, and X has {X.shape[1]}")
 
 
-def check_labels(y: Any, *, wanted: str = "labels") -> None:
+def check_labels(y: object, *, wanted: str = "labels") -> None:
     """Raise `InputError` unless y may be one label for each row."""
     shape = shape_of(y)
     if not shape or any(width != 1 for width in shape[1:]):
@@ -68,7 +68,7 @@ def check_labels(y: Any, *, wanted: str = "labels") -> None:
         raise InputError(f"{said}; the {wanted} of the rows were wanted", cure=f"Give {wanted} of shape (n,).")
 
 
-def check_axes(name: str, ax: Any) -> None:
+def check_axes(name: str, ax: object) -> None:
     """Raise `ParameterError` unless ax is None or can be drawn on."""
     if ax is None or _is_axes(ax):
         return
@@ -76,7 +76,7 @@ def check_axes(name: str, ax: Any) -> None:
     raise ParameterError(f"{found(name, ax)}; matplotlib Axes were wanted. {cure}")
 
 
-def check_panels(name: str, axes: Any, panels: str) -> NDArray[Any] | None:
+def check_panels(name: str, axes: object, panels: str) -> NDArray[Any] | None:
     """The axes in a row, or None where a figure is to be made; `ParameterError` if one of them is none."""
     if axes is None:
         return None
@@ -89,20 +89,20 @@ def check_panels(name: str, axes: Any, panels: str) -> NDArray[Any] | None:
     return places
 
 
-def _is_axes(ax: Any) -> bool:
+def _is_axes(ax: object) -> bool:
     from matplotlib.axes import Axes
 
     return isinstance(ax, Axes)
 
 
-def check_mapping(name: str, value: Any, wanted: str) -> dict[str, Any]:
+def check_mapping(name: str, value: object, wanted: str) -> dict[str, Any]:
     """A mapping as a dict, or `ParameterError`."""
     if not isinstance(value, Mapping):
         raise ParameterError(f"{found(name, value)}; it must be a mapping, {wanted}.")
     return dict(value)
 
 
-def as_list(name: str, values: Any, wanted: str) -> list[Any]:
+def as_list(name: str, values: object, wanted: str) -> list[Any]:
     """Several values as a list, or `ParameterError`: a word is not a list of letters."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable) or not shape_of(values):
         raise ParameterError(f"{found(name, values)}; it must be a list of {wanted}.")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from margrove.errors import InputError, ParameterError, check_flag, check_number, check_whole
 from margrove.plots.arguments import check_axes, check_mapping, check_model, check_rows
 from margrove.plots.components import component_plane
-from margrove.plots.judgement import Judgement, class_scores, judge, learner_of
+from margrove.plots.judgement import Judgement, Predictor, class_scores, judge, learner_of
 from margrove.plots.plane import Plane, check_names, plane_for
 from margrove.plots.slices import slice_plane
 from margrove.plots.style import (
@@ -41,7 +41,7 @@ _FAINTEST = 0.1  # their opacity, at least
 
 @as_typed
 def plot_boundary(
-    model: Any,
+    model: Predictor,
     X: Any,
     y: Any = None,
     *,
@@ -152,7 +152,7 @@ def plot_boundary(
     return ax
 
 
-def _check_options(margins: Any, regions: Any, legend: Any, resolution: Any) -> None:
+def _check_options(margins: bool | float, regions: bool, legend: bool, resolution: int) -> None:
     if not isinstance(margins, (bool, np.bool_)):
         check_number("margins", margins, above=0, cure="True finds the level itself, False draws no lines.")
     check_flag("regions", regions)
@@ -162,7 +162,7 @@ def _check_options(margins: Any, regions: Any, legend: Any, resolution: Any) -> 
         raise ParameterError(f"resolution is {resolution:,}; it must be {_MOST_ALONG:,} grid points at most.")
 
 
-def _beside(model: Any, plane: Plane) -> str:
+def _beside(model: Predictor, plane: Plane) -> str:
     """How many points of a slice do not lie in it as far as the model can tell, for the title."""
     if not plane.words:
         return ""
@@ -173,7 +173,9 @@ def _beside(model: Any, plane: Plane) -> str:
     return f"\n{n:,} {'is' if n == 1 else 'are'} judged otherwise than this slice shows" if n else ""
 
 
-def _plane_of(model: Any, X: Any, features: Any, at: Mapping[str, Any]) -> Plane:
+def _plane_of(
+    model: Predictor, X: Any, features: Sequence[str | int] | Literal["pca"] | None, at: Mapping[str, Any]
+) -> Plane:
     """The plane of two columns, of two out of more, or of two principal components."""
     if getattr(learner_of(model), "kernel", None) == "precomputed":
         raise InputError("a model with kernel='precomputed' knows no points", cure="Fit it with a kernel by name.")
@@ -205,7 +207,7 @@ def draw_points(ax: Axes, plane: Plane, judgement: Judgement) -> None:
 
 def draw_model(
     ax: Axes,
-    model: Any,
+    model: Predictor,
     plane: Plane,
     judgement: Judgement,
     *,
@@ -249,7 +251,7 @@ def _draw_levels(
     up: NDArray[np.float64],
     score: NDArray[np.float64],
     levels: list[float],
-    **look: Any,
+    **look: float | str,
 ) -> None:
     """Level lines; those that do not cross the plane are left out, of which matplotlib would warn."""
     present = [level for level in levels if score.min() < level < score.max()]
@@ -282,7 +284,7 @@ def _opacity(n_marks: int) -> float:
     return max(_FAINTEST, min(1.0, _CROWD / max(1, n_marks)))
 
 
-def draw_frame(ax: Axes, model: Any, plane: Plane, title: str) -> None:
+def draw_frame(ax: Axes, model: object, plane: Plane, title: str) -> None:
     """Limits, scale, names of the axes and title."""
     ax.set_xlim(*plane.limits[0])
     ax.set_ylim(*plane.limits[1])

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from margrove.errors import InputError, ParameterError
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
 from margrove.plots.arguments import as_list, check_axes, check_model, found, shape_of
 from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from margrove.multiclass.coded import CodedClassifier
 
 _COLOURS = {1: OKABE_ITO[0], -1: OKABE_ITO[1], 0: "#EEEEEE"}
 _SIGNS = {1: "+", -1: "\N{MINUS SIGN}", 0: ""}
@@ -20,7 +25,9 @@ _MOST_SIGNS = 600  # cells; in more of them no sign can be read
 
 
 @as_typed
-def plot_code(code: Any, labels: Sequence[Any] | None = None, *, ax: Any = None) -> Any:
+def plot_code(
+    code: CodedClassifier | ArrayLike, labels: Sequence[Any] | None = None, *, ax: Axes | None = None
+) -> Axes:
     """Draw a code matrix: a row for each class, a column for each machine.
 
     Parameters
@@ -94,7 +101,7 @@ def _read(code: Any, labels: Sequence[Any] | None) -> tuple[NDArray[np.int8], Se
     return check_code(matrix, np.asarray(names)), names
 
 
-def _numbers(code: Any) -> NDArray[np.float64]:
+def _numbers(code: ArrayLike) -> NDArray[np.float64]:
     """An array of numbers; of what is none, an empty one."""
     try:
         return np.asarray(code, dtype=np.float64)

@@ -15,7 +15,7 @@ import margrove
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.plots.arguments import check_labels, check_mapping, check_panels, check_rows, found, shape_of
 from margrove.plots.boundary import RINGS, draw_frame, draw_marks, draw_model, draw_points
-from margrove.plots.judgement import Judgement, judge, learner_of
+from margrove.plots.judgement import Judgement, Predictor, judge, learner_of
 from margrove.plots.plane import Plane, plane_for
 from margrove.plots.style import as_typed
 from margrove.plots.words import MEANINGS
@@ -100,7 +100,7 @@ def compare_linear(
     return places
 
 
-def _checked(models: Any) -> dict[str, Any]:
+def _checked(models: object) -> dict[str, Any]:
     """Names and classifiers, or an error that says which is none."""
     named = check_mapping("models", models, "names to classifiers")
     if not named:
@@ -111,7 +111,7 @@ def _checked(models: Any) -> dict[str, Any]:
     return named
 
 
-def _fitted(model: Any, plane: Plane, y: Any) -> tuple[Any, Judgement]:
+def _fitted(model: Any, plane: Plane, y: Any) -> tuple[Predictor, Judgement]:
     """A copy of the model, fitted to the points, and what it says of them."""
     model, n, n_labels = clone(model), len(plane.points), shape_of(y)[0]
     if n != n_labels:
@@ -122,14 +122,14 @@ def _fitted(model: Any, plane: Plane, y: Any) -> tuple[Any, Judgement]:
     return model, judge(model, plane.rows, y)
 
 
-def _draw_one(ax: Axes, name: str, model: Any, plane: Plane, judgement: Judgement) -> None:
+def _draw_one(ax: Axes, name: str, model: Predictor, plane: Plane, judgement: Judgement) -> None:
     draw_points(ax, plane, judgement)
     draw_model(ax, model, plane, judgement)
     draw_marks(ax, plane, judgement)
     draw_frame(ax, model, plane, f"{name}\n{judgement.in_words()}{_ending(model)}")
 
 
-def _ending(model: Any) -> str:
+def _ending(model: Predictor) -> str:
     """Why a solve stopped short, if it did."""
     status = getattr(learner_of(model), "status_", Status.CONVERGED)
     return "" if status == Status.CONVERGED else f"\nstopped short: {status}"

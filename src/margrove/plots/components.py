@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from margrove.data.frames import as_table
+from margrove.data.rows import Matrix
 from margrove.errors import InputError
-from margrove.plots.judgement import last_step
+from margrove.plots.judgement import Predictor, last_step
 from margrove.plots.plane import Plane
 
 _MOST_NAMED = 3  # columns that an axis names: those along which it runs most
@@ -24,7 +25,7 @@ _LITTLE = 0.1  # of a component's largest share in a column: less is not named
 _PROJECTED = "\nslice through the mean, points projected onto it"
 
 
-def component_plane(model: Any, X: Any) -> Plane:
+def component_plane(model: Predictor, X: Any) -> Plane:
     """The plane; new points of it are rows for the model's last step."""
     encoded = _numbers(last_step(model, X)[1])
     if min(encoded.shape) < 2:
@@ -40,7 +41,7 @@ def component_plane(model: Any, X: Any) -> Plane:
     return Plane(points, (first, second), X, found.inverse_transform, **look)
 
 
-def _numbers(rows: Any) -> Any:
+def _numbers(rows: Any) -> Matrix:
     """Rows as a matrix of finite numbers, or an error that says why they are none."""
     if sp.issparse(rows):
         return rows.tocsr().astype(np.float64)

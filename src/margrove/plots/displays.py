@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from margrove.errors import ParameterError
 from margrove.plots.boundary import plot_boundary
@@ -36,6 +36,11 @@ from margrove.plots.vote_margins import plot_vote_margins
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from margrove.multiclass.coded import CodedClassifier
+    from margrove.run.progress import Course
+    from margrove.svm.path import SupportVectorPath
+    from margrove.tree.problem import Criterion
 
 
 class Display:
@@ -64,7 +69,7 @@ class Display:
     axes_: NDArray[Any]
     figure_: Figure
 
-    def __init__(self, *drawn_from: Any, **options: Any) -> None:
+    def __init__(self, *drawn_from: object, **options: object) -> None:
         self._check_options(options)
         self.drawn_from = drawn_from
         self.options = options
@@ -72,7 +77,7 @@ class Display:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(type(each).__name__ for each in self.drawn_from)})"
 
-    def plot(self, *, ax: Axes | Sequence[Axes] | NDArray[Any] | None = None, **options: Any) -> Self:
+    def plot(self, *, ax: Axes | Sequence[Axes] | NDArray[Any] | None = None, **options: object) -> Self:
         """Draw it, on axes of one's own or on a new figure.
 
         Parameters
@@ -108,12 +113,12 @@ class _EstimatorDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: object,
         X: Any = None,
         y: Any = None,
         *,
         ax: Axes | Sequence[Axes] | NDArray[Any] | None = None,
-        **options: Any,
+        **options: object,
     ) -> Self:
         """Draw a fitted estimator, and give the display.
 
@@ -287,7 +292,9 @@ class CodeDisplay(_EstimatorDisplay):
     _picture = staticmethod(plot_code)
 
     @classmethod
-    def from_code(cls, code: Any, labels: Sequence[Any] | None = None, *, ax: Axes | None = None) -> Self:
+    def from_code(
+        cls, code: CodedClassifier | ArrayLike, labels: Sequence[Any] | None = None, *, ax: Axes | None = None
+    ) -> Self:
         """Draw a matrix of +1, −1 and 0."""
         return cls(code, labels).plot(ax=ax)
 
@@ -309,7 +316,9 @@ class PathDisplay(Display):
     _place = "axes"
 
     @classmethod
-    def from_path(cls, path: Any, *, ax: Sequence[Axes] | NDArray[Any] | None = None, **options: Any) -> Self:
+    def from_path(
+        cls, path: SupportVectorPath, *, ax: Sequence[Axes] | NDArray[Any] | None = None, **options: object
+    ) -> Self:
         """Draw what ``SVC.path`` gave."""
         return cls(path, **options).plot(ax=ax)
 
@@ -328,7 +337,9 @@ class ConvergenceDisplay(Display):
     _picture = staticmethod(plot_convergence)
 
     @classmethod
-    def from_course(cls, course: Any, *, ax: Axes | None = None, **options: Any) -> Self:
+    def from_course(
+        cls, course: Course | Sequence[Mapping[str, Any]], *, ax: Axes | None = None, **options: object
+    ) -> Self:
         """Draw what a `margrove.run.progress.Course` heard, or its points."""
         return cls(course, **options).plot(ax=ax)
 
@@ -348,7 +359,7 @@ class ImpuritiesDisplay(Display):
 
     @classmethod
     def from_criteria(
-        cls, criteria: Any = ("entropy", "gini", "error"), *, ax: Axes | None = None, **options: Any
+        cls, criteria: Sequence[Criterion] = ("entropy", "gini", "error"), *, ax: Axes | None = None, **options: object
     ) -> Self:
         """Draw these impurities."""
         return cls(criteria, **options).plot(ax=ax)
@@ -370,6 +381,6 @@ class LinearComparisonDisplay(Display):
     _place = "axes"
 
     @classmethod
-    def from_points(cls, X: Any, y: Any, *, ax: Sequence[Axes] | NDArray[Any] | None = None, **options: Any) -> Self:
+    def from_points(cls, X: Any, y: Any, *, ax: Sequence[Axes] | NDArray[Any] | None = None, **options: object) -> Self:
         """Fit and draw each."""
         return cls(X, y, **options).plot(ax=ax)

@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrove.errors import InputError
 from margrove.plots.style import as_typed, in_print
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.pipeline import Pipeline
+
     from margrove.transfer.features import ConvFeatures
     from margrove.transfer.maps import Response
+    from margrove.transfer.pictures import Picture
 
 _CELL = 1.5  # inches of a picture
 _HEAT = "inferno"  # from dark to bright, alike to all eyes
@@ -22,14 +27,14 @@ _MOST_MAPS = 6  # of a tree, unless more are named
 
 @as_typed
 def plot_feature_maps(
-    model: Any,
+    model: ConvFeatures | Pipeline,
     X: Any,
     y: Any = None,
     *,
     which: int | str | Sequence[int | str] | None = None,
     n_pictures: int = 4,
-    axes: Any = None,
-) -> Any:
+    axes: Sequence[Axes] | NDArray[Any] | None = None,
+) -> NDArray[Any]:
     """For each of some maps, the pictures that fire it most, with a veil of heat where they do.
 
     The number above a picture is how strongly it fires the map: what the tree compares with its threshold. One scale
@@ -93,7 +98,7 @@ def plot_feature_maps(
     return axes
 
 
-def _asked(model: Any, which: Any) -> tuple[ConvFeatures, list[int]]:
+def _asked(model: Any, which: int | str | Sequence[int | str] | None) -> tuple[ConvFeatures, list[int]]:
     """What makes the maps, and the numbers of those to draw."""
     from margrove.transfer.features import ConvFeatures
     from margrove.transfer.maps import map_number, used_maps
@@ -115,7 +120,13 @@ def _asked(model: Any, which: Any) -> tuple[ConvFeatures, list[int]]:
     return first, numbers
 
 
-def _draw_row(row: Any, response: Response, features: ConvFeatures, pictures: Any, labels: Any) -> None:
+def _draw_row(
+    row: NDArray[Any],
+    response: Response,
+    features: ConvFeatures,
+    pictures: Sequence[Picture],
+    labels: NDArray[Any] | None,
+) -> None:
     largest = float(response.heat.max()) or 1.0  # one scale for the whole row: its pictures can be compared
     for ax, place, code, heat in zip(row, response.rows, response.codes, response.heat, strict=True):
         seen = features.preparation_.fitted(pictures[place].in_mode("RGB"))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,12 @@ from margrove.plots.words import words_of
 _SVMS = ("SVC", "LinearSVC", "NuSVC")  # their problems put the margin at f = ±1
 _OUTSIDE = 1  # the code of rows outside
 _TIE = 1e-9  # relative: points this little farther away than the nearest are as near
+
+
+class Predictor(Protocol):
+    """A fitted model, or a pipeline that ends in one; Margrove's, scikit-learn's or another library's."""
+
+    def predict(self, X: Any, /) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ def _counted(n: int) -> str:
     return f"{n:,}" if n else "no"
 
 
-def judge(model: Any, rows: Any, y: Any) -> Judgement:
+def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
     """Predict, compare, and measure margins where the model has them."""
     learner, encoded = last_step(model, rows)
     if is_one_class(learner):
@@ -104,12 +110,12 @@ def judge(model: Any, rows: Any, y: Any) -> Judgement:
     return Judgement(model.classes_, codes, is_wrong, functional, geometric, level, words_of(learner, encoded))
 
 
-def is_one_class(learner: Any) -> bool:
+def is_one_class(learner: object) -> bool:
     """Whether it knows one class only and tells its rows from all others."""
     return hasattr(learner, "offset_") and not hasattr(learner, "classes_")
 
 
-def _judge_one_class(model: Any, rows: Any, words: NDArray[np.str_] | None) -> Judgement:
+def _judge_one_class(model: Predictor, rows: Any, words: NDArray[np.str_] | None) -> Judgement:
     # A marginal point is on the boundary: only rounding decides on which side of it.
     is_outside = np.asarray(model.predict(rows)) < 0 if words is None else words == "hard"
     codes = np.where(is_outside, _OUTSIDE, 1 - _OUTSIDE)
@@ -129,7 +135,7 @@ def last_step(model: Any, rows: Any) -> tuple[Any, Any]:
     return learner_of(model), rows
 
 
-def has_margins(model: Any) -> bool:
+def has_margins(model: object) -> bool:
     """Whether f/‖w‖ exists: for linear and kernel machines, but not for votes, nor for trees."""
     learner = learner_of(model)
     if not hasattr(learner, "decision_function") or getattr(learner, "variant", None) == "voted":
@@ -156,7 +162,7 @@ def class_scores(model: Any, blocks: Iterable[Any]) -> NDArray[np.float64]:
     return np.where(predicted[:, None] == model.classes_[None, :], 1.0, -1.0)
 
 
-def _margin_level(learner: Any, smallest: float) -> float | None:
+def _margin_level(learner: object, smallest: float) -> float | None:
     if type(learner).__name__ in _SVMS:
         return 1.0
     return smallest if smallest > 0 else None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_whole
 from margrove.plots.arguments import check_axes, check_columns, check_model, check_rows
-from margrove.plots.judgement import Judgement, has_margins, judge, learner_of
+from margrove.plots.judgement import Judgement, Predictor, has_margins, judge, learner_of
 from margrove.plots.style import WORD_COLOURS, as_typed, colour_of, in_print, ink, legend_outside, new_axes
 from margrove.plots.words import MEANINGS
 
@@ -24,7 +24,7 @@ _RUG_ROWS = 300  # up to so many points each gets a tick of its own below the ba
 
 @as_typed
 def plot_margins(
-    model: Any, X: Any, y: Any, *, ax: Axes | None = None, bins: int | str = "auto", legend: bool = True
+    model: Predictor, X: Any, y: Any, *, ax: Axes | None = None, bins: int | str = "auto", legend: bool = True
 ) -> Axes:
     """Draw the distribution of the margins y f(x)/‖w‖ of labelled points, the smallest marked.
 
@@ -100,7 +100,7 @@ def plot_margins(
     return ax
 
 
-def _check_bins(bins: Any) -> None:
+def _check_bins(bins: int | str) -> None:
     if isinstance(bins, str):
         check_choice("bins", bins, _RULES)
     else:

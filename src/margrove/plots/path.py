@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.rows import Matrix
 from margrove.errors import InputError, ParameterError
 from margrove.plots.arguments import as_list, check_panels
 from margrove.plots.style import OKABE_ITO, as_typed, colour_of, ink, write_plainly
@@ -15,6 +16,8 @@ from margrove.status import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from margrove.svm.path import SupportVectorPath
 
 _WIDTH, _HEIGHT = 7.0, 2.1  # inches of the figure, and of one panel
 _TALLER = 1.6  # a panel of coefficients, as a multiple of the others: its lines cross
@@ -28,7 +31,10 @@ _LINES = ("solid", "dashed", "dashdot")  # beside the colours, for machines
 
 @as_typed
 def plot_path(
-    path: Any, *, axes: Sequence[Axes] | NDArray[Any] | None = None, names: Sequence[str] | None = None
+    path: SupportVectorPath,
+    *,
+    axes: Sequence[Axes] | NDArray[Any] | None = None,
+    names: Sequence[str] | None = None,
 ) -> NDArray[Any]:
     """Draw what becomes of a support vector classifier as C grows: margin, support vectors, coefficients.
 
@@ -91,7 +97,7 @@ def plot_path(
     return places
 
 
-def _title(path: Any, n_machines: int, n_panels: int) -> str:
+def _title(path: SupportVectorPath, n_machines: int, n_panels: int) -> str:
     model = path.models[-1]
     title = f"{type(model).__name__}, kernel {model.kernel}, along C"
     if 0 < n_panels < n_machines:
@@ -111,7 +117,7 @@ def _new_axes(n_panels: int) -> NDArray[Any]:
     return np.asarray(places, dtype=object)
 
 
-def _draw_margins(ax: Axes, path: Any, machines: Sequence[str]) -> None:
+def _draw_margins(ax: Axes, path: SupportVectorPath, machines: Sequence[str]) -> None:
     is_named = 1 < len(machines) <= _MOST_NAMED
     for k, (name, widths) in enumerate(zip(machines, path.margins.T, strict=True)):
         look: dict[str, Any] = {"color": colour_of(k), "linestyle": _LINES[k % len(_LINES)], "linewidth": 1.6}
@@ -125,7 +131,7 @@ def _draw_margins(ax: Axes, path: Any, machines: Sequence[str]) -> None:
         ax.legend(frameon=False, fontsize="small")
 
 
-def _draw_support(ax: Axes, path: Any) -> None:
+def _draw_support(ax: Axes, path: SupportVectorPath) -> None:
     from matplotlib.ticker import MaxNLocator
 
     ax.plot(path.Cs, path.n_support, color=colour_of(0), linewidth=1.6, marker="o", markersize=3)
@@ -138,7 +144,7 @@ def _draw_support(ax: Axes, path: Any) -> None:
     ax.set_ylabel("support vectors")
 
 
-def _column_names(path: Any, names: Sequence[str] | None) -> list[str]:
+def _column_names(path: SupportVectorPath, names: Sequence[str] | None) -> list[str]:
     model = path.models[-1]
     d = int(model.n_features_in_)
     if names is None:
@@ -149,7 +155,9 @@ def _column_names(path: Any, names: Sequence[str] | None) -> list[str]:
     return [str(name) for name in names]
 
 
-def _draw_coefficients(ax: Axes, path: Any, machine: int, names: list[str], colours: dict[int, str]) -> None:
+def _draw_coefficients(
+    ax: Axes, path: SupportVectorPath, machine: int, names: list[str], colours: dict[int, str]
+) -> None:
     """The lines of one machine. A column keeps the colour that a machine before gave it."""
     coefficients = np.array([_dense(model.coef_)[machine] for model in path.models])  # (k, d)
     order = np.argsort(-np.abs(coefficients).max(axis=0), kind="stable")
@@ -195,5 +203,5 @@ def _apart(wanted: NDArray[np.float64]) -> NDArray[np.float64]:
     return placed
 
 
-def _dense(coefficients: Any) -> NDArray[np.float64]:
+def _dense(coefficients: Matrix) -> NDArray[np.float64]:
     return np.asarray(coefficients.toarray() if hasattr(coefficients, "toarray") else coefficients)

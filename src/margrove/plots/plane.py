@@ -60,7 +60,7 @@ class Plane:
         return 1 / _ONE_SCALE <= self.height_to_width <= _ONE_SCALE
 
 
-def plane_for(model: Any, X: Any, features: Sequence[str | int] | None) -> Plane:
+def plane_for(model: object, X: Any, features: Sequence[str | int] | None) -> Plane:
     """The plane, its rows as this model takes them: only a pipeline has an encoder that takes a `Table`."""
     plane = read_plane(X, features)
     if isinstance(X, Table) and not hasattr(model, "steps"):
@@ -81,7 +81,7 @@ def read_plane(X: Any, features: Sequence[str | int] | None) -> Plane:
     return plane
 
 
-def check_names(model: Any, names: Sequence[str]) -> None:
+def check_names(model: object, names: Sequence[str]) -> None:
     """Refuse a model of two other columns than these."""
     fitted_on = [str(name) for name in getattr(model, "feature_names_in_", names)]
     if sorted(fitted_on) != sorted(names) and not set(names) <= set(array_names(2)):

@@ -25,6 +25,9 @@ from margrove.tree.words import branch_of_codes, level_text, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.typing import ColorType
+
+    from margrove.tree.estimator import DecisionTree
 
 _COLOURS = "viridis"  # of values; readable without colours too
 
@@ -33,7 +36,7 @@ Rectangle = tuple[int, tuple[float, float], tuple[float, float]]  # leaf, from a
 
 @as_typed
 def plot_regions(
-    model: Any,
+    model: DecisionTree,
     X: Any,
     y: Any,
     *,
@@ -223,7 +226,7 @@ def _in_words(tree: TreeModel, held: dict[int, Cells]) -> str:
 
 
 def _shade(
-    ax: Axes, plane: Plane, across: tuple[float, float], up: tuple[float, float], colour: Any, **look: Any
+    ax: Axes, plane: Plane, across: tuple[float, float], up: tuple[float, float], colour: ColorType, alpha: float
 ) -> None:
     """A rectangle, as far as it can be seen."""
     from matplotlib.patches import Rectangle as Patch
@@ -233,7 +236,7 @@ def _shade(
     width, height = min(across[1], right) - x, min(up[1], top) - y
     if width > 0 and height > 0:
         line = {"edgecolor": ink(), "linewidth": 0.0}
-        ax.add_patch(Patch((x, y), width, height, facecolor=colour, zorder=0, **line, **look))
+        ax.add_patch(Patch((x, y), width, height, facecolor=colour, alpha=alpha, zorder=0, **line))
         outline: dict[str, Any] = {"facecolor": "none", "edgecolor": ink(), "linewidth": 0.8, "zorder": 1}
         ax.add_patch(Patch((x, y), width, height, **outline))
 
@@ -259,5 +262,4 @@ def _draw_values(
     look: dict[str, Any] = {"edgecolors": ink(), "linewidths": 0.5, "zorder": 2, "norm": scale, "cmap": _COLOURS}
     ax.scatter(x[:, 0], x[:, 1], c=y[plane.is_complete], s=marker_area(len(x)), **look)
     if legend:
-        figure: Any = ax.get_figure()
-        figure.colorbar(colours, ax=ax, label="value")
+        ax.figure.colorbar(colours, ax=ax, label="value")

@@ -15,7 +15,9 @@ from margrove.plots.style import as_typed, colour_of, ink, legend_outside, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from sklearn.pipeline import Pipeline
 
+    from margrove.boost.classifier import AdaBoostClassifier
     from margrove.boost.model import Rounds
 
 _WIDTH = 8.6
@@ -26,7 +28,9 @@ _TRAINING, _HELD_OUT, _LOSS, _LEARNER = colour_of(0), colour_of(5), colour_of(2)
 
 
 @as_typed
-def plot_rounds(model: Any, *, axes: Sequence[Axes] | NDArray[Any] | None = None) -> NDArray[Any]:
+def plot_rounds(
+    model: AdaBoostClassifier | Pipeline, *, axes: Sequence[Axes] | NDArray[Any] | None = None
+) -> NDArray[Any]:
     """Draw how boosting went, round by round.
 
     Above, by logarithms, what the vote of the learners so far gets wrong: the training error, the error on rows held
@@ -102,7 +106,7 @@ def _new_axes() -> NDArray[Any]:
     return np.asarray(places, dtype=object)
 
 
-def _title(learner: Any, rounds: Rounds) -> str:
+def _title(learner: AdaBoostClassifier, rounds: Rounds) -> str:
     counted = f"{rounds.n_rounds:,} round{'' if rounds.n_rounds == 1 else 's'}"
     return f"{type(learner).__name__} of {type(learner.estimator_).__name__}\n{counted}, {learner.status_}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,11 @@ from margrove.plots.style import as_typed, colour_of, in_print, ink, legend_outs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import Pipeline
+
+    from margrove.svm.cross_validation import CrossValidatedSearch
 
 _COLOURS = "cividis"  # made so that colour-blind people see the same order of brightness
 _MOST_NUMBERS = 120  # cells that a picture bears with their scores written in them
@@ -27,7 +33,7 @@ _DARK = 0.5  # brightness below which letters must be white
 
 
 @as_typed
-def plot_search(search: Any, ax: Axes | None = None) -> Axes:
+def plot_search(search: CrossValidatedSearch | GridSearchCV | Pipeline, ax: Axes | None = None) -> Axes:
     """Draw the scores of a search for C and γ as a map, the best cell marked.
 
     Each cell is one pair of C and γ, its colour and number the mean score over the folds. Cells that were not scored,
@@ -92,11 +98,11 @@ class _Scores:
         at = ", ".join(f"{_SIGNS[name]} = {in_print(float(v[i]))}" for (name, v), i in self._places())
         return f"best {in_print(float(self.mean[self.best]))} at {at}{self.fixed}"
 
-    def _places(self) -> Any:
+    def _places(self) -> Iterable[tuple[tuple[str, NDArray[np.float64]], int]]:
         return zip(self.axes.items(), self.best, strict=False)
 
 
-def _scores_of(search: Any) -> _Scores:
+def _scores_of(search: CrossValidatedSearch | GridSearchCV) -> _Scores:
     results = search.cv_results_
     name = type(search).__name__
     if "param_C" not in results:
@@ -125,7 +131,7 @@ def _scores_of(search: Any) -> _Scores:
     return _Scores(axes, table, deviation, (chosen[0], chosen[1]), fixed)
 
 
-def _title(search: Any, scores: _Scores) -> str:
+def _title(search: CrossValidatedSearch | GridSearchCV, scores: _Scores) -> str:
     folds = getattr(search, "n_splits_", 0)
     return f"{type(search).__name__}, mean score of {folds} folds\n{scores.best_words}"
 
@@ -219,7 +225,7 @@ def _edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.exp([2 * logs[0] - between[0], *between, 2 * logs[-1] - between[-1]]))
 
 
-def _tick_values(axis: Any, values: NDArray[np.float64]) -> None:
+def _tick_values(axis: Axis, values: NDArray[np.float64]) -> None:
     """The values that were tried, instead of powers of ten; of very many, every other one or fewer."""
     from matplotlib.ticker import FixedLocator, NullLocator
 

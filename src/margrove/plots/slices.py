@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.columns import Column
+from margrove.data.columns import Column, Level
 from margrove.data.frames import as_table, is_frame
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, check_number
@@ -44,7 +44,7 @@ def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Ma
     return Plane(points, names, rows, like_rows, words=held_in_words(words), width=table.n_columns)
 
 
-def typical_cell(cells: Column) -> Any:
+def typical_cell(cells: Column) -> Level | None:
     """The median, or the most frequent level, the first of equals; None if no cell is there."""
     present = cells.take(~cells.is_missing)
     if not len(present):
@@ -52,10 +52,11 @@ def typical_cell(cells: Column) -> Any:
     if cells.kind == "numeric":
         return float(np.median(present.values))
     labels, counts = np.unique(np.asarray(present.labels()), return_counts=True)
-    return labels[counts.argmax()].item()
+    level: Level = labels[counts.argmax()].item()
+    return level
 
 
-def held_number(name: str, cell: Any) -> float:
+def held_number(name: str, cell: Level) -> float:
     """The number at which a column is held, or `ParameterError`."""
     check_number(f"at[{name!r}]", cell, cure="The column has numbers; None means a missing cell.")
     return float(cell)
@@ -86,7 +87,7 @@ def _columns_of(model: Any, table: Table) -> Table:
 
 
 def _forms(
-    model: Any, X: Any, table: Table, names: tuple[str, str], held: dict[str, Any]
+    model: object, X: Any, table: Table, names: tuple[str, str], held: dict[str, Any]
 ) -> tuple[Any, Callable[[NDArray[np.float64]], Any]]:
     """The rows as the model takes them, and what makes rows of that form from points of the plane."""
     if isinstance(X, Table) and (hasattr(model, "steps") or hasattr(model, "feature_names_in_")):
@@ -120,7 +121,7 @@ def _column(cells: Column, grid: NDArray[np.float64], names: tuple[str, str], he
     return cells.take(np.full(len(grid), row, np.intp))
 
 
-def _row_with(cells: Column, cell: Any) -> int:
+def _row_with(cells: Column, cell: Level | None) -> int:
     """A row that has this cell: taken from it, the cell is what the model was fitted on, in kind and type."""
     if _is_missing(cell):
         is_it = cells.is_missing
@@ -156,9 +157,9 @@ def _frame_forms(
     return frame.to_native(), like_rows
 
 
-def _is_missing(cell: Any) -> bool:
+def _is_missing(cell: object) -> bool:
     return cell is None or bool(cell != cell)  # only NaN is not itself
 
 
-def _in_print(cell: Any) -> str:
+def _in_print(cell: Level) -> str:
     return rounded(float(cell)) if isinstance(cell, (int, float)) and not isinstance(cell, bool) else level_text(cell)

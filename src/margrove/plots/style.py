@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.typing import ColorType
 
 # Okabe and Ito (2008), "Color Universal Design": seven hues that colour-blind people can tell apart, without
 # black, which is for lines. Neighbours in the list differ most.
@@ -64,21 +69,22 @@ def line_share(area: float) -> float:
     return float((area / _LARGE) ** 0.5)
 
 
-def ink() -> Any:
+def ink() -> ColorType:
     """The colour of lines and letters: black on white, or whatever the style in force has."""
     import matplotlib as mpl
 
     return mpl.rcParams["text.color"]
 
 
-def new_axes(width: float, height: float) -> Any:
+def new_axes(width: float, height: float) -> Axes:
     """Axes on a figure of their own that makes room for what stands outside them."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    ax: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return ax
 
 
-def legend_outside(ax: Any) -> None:
+def legend_outside(ax: Axes) -> None:
     """The legend to the right of the data, never over it; in smaller letters and several columns where it is long."""
     n = len(ax.get_legend_handles_labels()[1])
     look = {"ncols": -(-n // _TALL), "fontsize": "small", "columnspacing": 1.0} if n > _TALL else {}
@@ -90,7 +96,7 @@ def in_print(number: float) -> str:
     return f"{number:.3g}".replace("-", "\N{MINUS SIGN}")
 
 
-def write_plainly(axis: Any) -> None:
+def write_plainly(axis: Axis) -> None:
     """Of an axis of logarithms: 1, 2, 5 and their tens as numbers, as it seldom spans many powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from margrove.errors import InputError, ParameterError, check_flag, check_whole
 from margrove.plots.arguments import as_list, check_axes, check_model, found, shape_of
@@ -32,6 +32,10 @@ from margrove.tree.words import labels_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from sklearn.pipeline import Pipeline
+
+    from margrove.tree.estimator import DecisionTree
 
 # In points, as all lengths here: see `tree_boxes`.
 _TITLE = 11.0  # letters
@@ -42,11 +46,11 @@ _MOST_IN_LEGEND = 12  # classes; the colours begin anew after seven
 
 @as_typed
 def plot_tree(
-    model: Any,
+    model: DecisionTree | TreeModel | Pipeline,
     *,
     ax: Axes | None = None,
     max_depth: int | None = 5,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     p_values: NDArray[np.float64] | bool | None = True,
     legend: bool = True,
     max_levels: int | None = LISTED,
@@ -134,7 +138,9 @@ def plot_tree(
     return ax
 
 
-def _shown_p_values(model: Any, tree: TreeModel, wanted: Any) -> NDArray[np.float64] | None:
+def _shown_p_values(
+    model: object, tree: TreeModel, wanted: NDArray[np.float64] | bool | None
+) -> NDArray[np.float64] | None:
     """The p-value of each node, or None where none is to be shown."""
     if wanted is None or isinstance(wanted, (bool, np.bool_)):
         own = getattr(learner_of(model), "p_values", None)
@@ -152,7 +158,7 @@ def _shown_p_values(model: Any, tree: TreeModel, wanted: Any) -> NDArray[np.floa
     return values
 
 
-def tree_of(model: Any, classes: Any = None) -> tuple[TreeModel, Any]:
+def tree_of(model: object, classes: ArrayLike | None = None) -> tuple[TreeModel, ArrayLike | None]:
     """The arrays of a fitted tree and its class labels; None for regression."""
     learner = learner_of(model)
     if isinstance(learner, TreeModel):
@@ -190,7 +196,7 @@ def _axes(ax: Axes | None, width: float, height: float) -> tuple[Axes, float]:
         ax = plt.figure(figsize=(max(width, 260.0) / 72, (height + title) / 72)).add_axes(
             (0.0, 0.0, 1.0, height / (height + title))
         )
-    figure: Any = ax.get_figure(root=True)
+    figure: Figure = ax.get_figure(root=True)  # type: ignore[assignment]  # axes that are drawn on have one
     paper = ax.get_window_extent().transformed(figure.dpi_scale_trans.inverted())  # in inches
     scale = float(min(72 * paper.width / width, 72 * paper.height / height))
     ax.set_xlim(-_MARGIN, width - _MARGIN)

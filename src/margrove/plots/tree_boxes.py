@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from margrove.errors import ParameterError
 from margrove.tree.model import TreeModel
 from margrove.tree.rules import p_words
 from margrove.tree.words import Allowed, places, shares
+
+if TYPE_CHECKING:
+    from matplotlib.textpath import TextToPath
 
 # Lengths are in points, 1/72 inch, of a figure made to need; on axes that are given, all shrink or grow together.
 HEAD, SMALL = 9.0, 8.0  # letters
@@ -214,7 +217,7 @@ def clipped(text: str, most: int = _LONGEST_NAME) -> str:
 
 
 @cache
-def _text_to_path() -> Any:
+def _text_to_path() -> TextToPath:
     from matplotlib.textpath import TextToPath
 
     return TextToPath()

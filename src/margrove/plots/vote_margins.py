@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from margrove.data.sample import codes_of
 from margrove.errors import InputError, ParameterError, check_whole
 from margrove.plots.arguments import check_axes, check_columns, check_labels, check_model, check_rows
-from margrove.plots.judgement import last_step
+from margrove.plots.judgement import Predictor, last_step
 from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _COLOURS = OKABE_ITO[:-1]  # all but yellow, which is hard to see as a line
 
 @as_typed
 def plot_vote_margins(
-    model: Any, X: Any, y: Any, *, rounds: Sequence[int | None] = (5, 20, None), ax: Axes | None = None
+    model: Predictor, X: Any, y: Any, *, rounds: Sequence[int | None] = (5, 20, None), ax: Axes | None = None
 ) -> Axes:
     """Draw the cumulative distribution of the margins of a vote, after some of its rounds.
 

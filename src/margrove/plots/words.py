@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.rows import Matrix
 from margrove.data.sample import read_points
+
+if TYPE_CHECKING:
+    from margrove.svm.machine import SupportVectorMachine
 
 #: From the points that do not matter to those that matter most, with what α says of them.
 MEANINGS = {"easy": "α = 0", "marginal": "0 < α < C", "hard": "α = C"}
@@ -23,7 +27,7 @@ def words_of(learner: Any, rows: Any) -> NDArray[np.str_] | None:
     return hardest_words(learner)
 
 
-def hardest_words(learner: Any) -> NDArray[np.str_]:
+def hardest_words(learner: SupportVectorMachine) -> NDArray[np.str_]:
     """The word of each row that a support vector machine was fitted on, the hardest of all machines."""
     words = learner.kkt_
     if words.ndim == 1:
@@ -34,7 +38,7 @@ def hardest_words(learner: Any) -> NDArray[np.str_]:
     return hardest
 
 
-def _are_its_own(learner: Any, rows: Any) -> bool:
+def _are_its_own(learner: SupportVectorMachine, rows: Matrix) -> bool:
     if rows.shape[0] != learner.n_rows_:
         return False
     if learner.kernel == "precomputed":
