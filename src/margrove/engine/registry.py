@@ -112,7 +112,8 @@ def choose(given: str | Engine, problem: Problem[Any], effort: Effort | None = N
         return engine
     if engine is not None and not or_any:
         raise EngineError(f"engine={engine.name!r} cannot solve a {kind}. Use engine='auto'.")
-    engines = [found for name in names() if (found := _present(name)) is not None and found.solves(problem)]
+    present = [found for name in names() if (found := _present(name)) is not None]
+    engines = [each for each in present if each.solves(problem)]
     able = [found for found in engines if wanted <= found.can]
     able = [found for found in able if found.name != _LAST] or able
     if not able:
