@@ -153,7 +153,7 @@ def as_input_error(read: Callable[P, R]) -> Callable[P, R]:
             raise InputTypeError(str(error)) from error
         except ValueError as error:
             raise InputError(str(error)) from error
-        except (ArithmeticError, LookupError) as error:
+        except (ArithmeticError, LookupError, RuntimeError) as error:
             problem = (
                 f"a value in X, y or sample_weight cannot be converted to a number ({type(error).__name__}: {error})"
             )
