@@ -14,7 +14,7 @@ from margrove.linear_svm.problem import LinearPathProblem, LinearSvmProblem, Lin
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.status import Status
-from margrove.svm.grid import Fold, SearchProblem, Unit, UnitSolution, rung
+from margrove.svm.grid import SearchProblem, Unit, UnitSolution, rung
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, DualProblem, DualSolution, PathProblem, climbed, offset
 
@@ -84,6 +84,7 @@ def _solve_unit(
     is_converged = np.ones(shape, np.bool_)
     duals = [rung(ladder, fold, float(unit.Cs[0]), unit.epsilon) for ladder in problem.ladders]
     there = [k for k, dual in enumerate(duals) if len(dual.y)]  # a fold may leave a machine no rows
+    held_out = None if kernel.name == "precomputed" else problem.rows.take(fold.held_out)
     solutions: dict[int, DualSolution] = {}
     for c, C in enumerate(unit.Cs):
         for k in there:
@@ -98,7 +99,12 @@ def _solve_unit(
             reached[c, k], seconds[c, k] = solution.violation, elapsed / len(there)
             support[c, k] = np.count_nonzero(solution.alpha)
             is_converged[c, k] = solution.status is Status.CONVERGED
-            values[c, k] = _held_out_values(engine, problem, kernel, fold, duals[k], solution, effort)
+            support_rows, beta = _dual_coef(duals[k], solution)
+            if held_out is None:
+                sums = problem.X[np.ix_(fold.held_out, support_rows)] @ beta
+            else:
+                sums = engine.kernel_sums(kernel, held_out, problem.rows.take(support_rows), beta[None], effort)[:, 0]
+            values[c, k] = sums + offset(solution.v, solution.alpha, duals[k].upper, duals[k].y)
     return UnitSolution(values, reached, support, seconds, is_converged)
 
 
@@ -114,25 +120,10 @@ def _dual_problem(problem: SearchProblem, kernel: Kernel, duals: list[Dual]) -> 
     )
 
 
-def _held_out_values(
-    engine: Engine,
-    problem: SearchProblem,
-    kernel: Kernel,
-    fold: Fold,
-    dual: Dual,
-    solution: DualSolution,
-    effort: Effort,
-) -> NDArray[np.float64]:
-    """Return f of the held-out rows."""
+def _dual_coef(dual: Dual, solution: DualSolution) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the rows of the support vectors and their y α."""
     support = np.flatnonzero(solution.alpha)
-    rows, beta = dual.point[support], (dual.y * solution.alpha)[support]
-    if kernel.name == "precomputed":
-        sums = problem.X[np.ix_(fold.held_out, rows)] @ beta
-    else:
-        sums = engine.kernel_sums(
-            kernel, problem.rows.take(fold.held_out), problem.rows.take(rows), beta[None], effort
-        )[:, 0]
-    return np.asarray(sums + offset(solution.v, solution.alpha, dual.upper, dual.y))
+    return dual.point[support], (dual.y * solution.alpha)[support]
 
 
 def _next(

@@ -183,8 +183,12 @@ class BaseEngine:
         if home in _READS and _READS[home] not in self.can:
             return None
         own = _solvers.get(self.name, {})
-        solvers = {kind: solver for kind, (by, solver) in _derived.items() if by in own} | own
-        return next((solvers[kind] for kind in type(problem).__mro__ if kind in solvers), None)
+        for kind in type(problem).__mro__:
+            if kind in own:
+                return own[kind]
+            if kind in _derived and _derived[kind][0] in own:
+                return _derived[kind][1]
+        return None
 
     def solves(self, problem: Problem[Any]) -> bool:
         """Return whether a solver is registered for this type of problem, and the engine can read its rows."""

@@ -112,14 +112,16 @@ def choose(given: str | Engine, problem: Problem[Any], effort: Effort | None = N
         return engine
     if engine is not None and not or_any:
         raise EngineError(f"engine={engine.name!r} cannot solve a {kind}. Use engine='auto'.")
-    present = [found for name in names() if (found := _present(name)) is not None]
-    engines = [each for each in present if each.solves(problem)]
-    able = [found for found in engines if wanted <= found.can]
-    able = [found for found in able if found.name != _LAST] or able
-    if not able:
-        lack = " with " + " and ".join(each.name.lower() for each in wanted) if engines else ""
-        raise EngineError(f"no engine solves a {kind}{lack}.")
-    return able[0] if len(able) == 1 else min(able, key=lambda each: each.seconds(problem))
+    is_known = False
+    for group in ([name for name in names() if name != _LAST], [_LAST]):  # the reference is loaded if no other can
+        present = [found for name in group if (found := _present(name)) is not None]
+        engines = [each for each in present if each.solves(problem)]
+        able = [each for each in engines if wanted <= each.can]
+        if able:
+            return able[0] if len(able) == 1 else min(able, key=lambda each: each.seconds(problem))
+        is_known |= bool(engines)
+    lack = " with " + " and ".join(each.name.lower() for each in wanted) if is_known else ""
+    raise EngineError(f"no engine solves a {kind}{lack}.")
 
 
 def _present(name: str) -> Engine | None:

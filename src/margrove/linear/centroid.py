@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import Sample, read_sample
-from margrove.engine.estimator import RunsOnEngine
 from margrove.estimator import estimator
-from margrove.linear.certificate import certify_centroid, is_recomputation_cheap, solver_certificate
-from margrove.linear.classifier import LinearClassifier
+from margrove.linear.certificate import certify_centroid
+from margrove.linear.classifier import ClosedForm
 from margrove.linear.problem import CentroidProblem, normalised
 
 
 @estimator
-class BasicLinearClassifier(RunsOnEngine, LinearClassifier):
+class BasicLinearClassifier(ClosedForm):
     """The basic linear classifier (THEORY L1): w is the difference of the class means, the boundary runs halfway
     between them.
 
@@ -50,6 +47,8 @@ class BasicLinearClassifier(RunsOnEngine, LinearClassifier):
     array(['b'], dtype='<U1')
     """
 
+    _certify = certify_centroid
+
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Take the means of the classes."""
         self._check()
@@ -57,15 +56,9 @@ class BasicLinearClassifier(RunsOnEngine, LinearClassifier):
         solution = self._solve(self._problem(sample))
         self._keep_linear(sample, solution)
         self._warn_unless_converged("the means are too large for their products")
-        keep_certificate(self, self._certificate(sample, X, y, sample_weight))
+        self._keep_certificate(sample.X.shape, X, y, sample_weight)
         return self
 
     def _problem(self, sample: Sample) -> CentroidProblem:
         weight = None if sample.weight is None else normalised(sample.weight)
         return CentroidProblem(sample.X, sample.codes, len(sample.classes), weight)
-
-    def _certificate(self, sample: Sample, *given: Any) -> Certificate:
-        n, d = sample.X.shape
-        if is_recomputation_cheap(n * d, passes=1):
-            return certify_centroid(self, *given)
-        return solver_certificate(self, n, {"‖w‖": np.linalg.norm(self.coef_, axis=1)})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.certificate import Certificate
+from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import Sample, read_points
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ConvergenceWarning, check_flag, check_number, check_whole, level_of_caller
 from margrove.estimator import estimator, fitted
+from margrove.linear.certificate import is_recomputation_cheap, solver_certificate
 from margrove.linear.margins import Margins, margins
 from margrove.linear.problem import LinearSolution, one_vs_rest_signs
 from margrove.status import Status
@@ -65,6 +66,22 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+@estimator
+class ClosedForm(RunsOnEngine, LinearClassifier):
+    """A linear classifier whose weights are computed at once, without passes over the rows. Base class."""
+
+    _certify: ClassVar[Callable[..., Certificate]]
+
+    def _keep_certificate(self, shape: tuple[int, int], *given: Any) -> None:
+        """Recompute the certificate from what was ``given`` if that is cheap; otherwise keep the solver's numbers."""
+        n, d = shape
+        if is_recomputation_cheap(n * d, passes=1):
+            certificate = self._certify(*given)
+        else:
+            certificate = solver_certificate(self, n, {"‖w‖": np.linalg.norm(self.coef_, axis=1)})
+        keep_certificate(self, certificate)
 
 
 @estimator

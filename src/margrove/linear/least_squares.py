@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import Sample, read_sample
-from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import check_flag
 from margrove.estimator import estimator
-from margrove.linear.certificate import certify_least_squares, is_recomputation_cheap, solver_certificate
-from margrove.linear.classifier import LinearClassifier
+from margrove.linear.certificate import certify_least_squares
+from margrove.linear.classifier import ClosedForm
 from margrove.linear.problem import LeastSquaresProblem, one_vs_rest_signs
 
 
 @estimator
-class LeastSquaresClassifier(RunsOnEngine, LinearClassifier):
+class LeastSquaresClassifier(ClosedForm):
     """Least squares on labels of ±1, for comparison (THEORY L5): min Σ s_i (w·x_i + b − y_i)².
 
     Parameters
@@ -41,6 +38,8 @@ class LeastSquaresClassifier(RunsOnEngine, LinearClassifier):
     (array([[0.8]]), array([-1.2]))
     """
 
+    _certify = certify_least_squares
+
     fit_intercept: bool = True
     class_weight: Mapping[Any, float] | str | None = None
 
@@ -51,7 +50,7 @@ class LeastSquaresClassifier(RunsOnEngine, LinearClassifier):
         solution = self._solve(self._problem(sample))
         self._keep_linear(sample, solution)
         self._warn_unless_converged("the normal equations are not solved to 1e-10")
-        keep_certificate(self, self._certificate(sample, X, y, sample_weight))
+        self._keep_certificate(sample.X.shape, X, y, sample_weight)
         return self
 
     def _check(self) -> None:
@@ -61,9 +60,3 @@ class LeastSquaresClassifier(RunsOnEngine, LinearClassifier):
     def _problem(self, sample: Sample) -> LeastSquaresProblem:
         sign = one_vs_rest_signs(sample.codes, len(sample.classes))
         return LeastSquaresProblem(sample.X, sign, sample.weight, bool(self.fit_intercept))
-
-    def _certificate(self, sample: Sample, *given: Any) -> Certificate:
-        n, d = sample.X.shape
-        if is_recomputation_cheap(n * d, passes=1):
-            return certify_least_squares(self, *given)
-        return solver_certificate(self, n, {"‖w‖": np.linalg.norm(self.coef_, axis=1)})
