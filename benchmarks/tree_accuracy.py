@@ -164,7 +164,7 @@ def c45_filled(folds: Folds) -> list[Fold]:
 
 def as_the_command_line(folds: Folds) -> list[Fold]:
     """What `margrove train --model tree` sets."""
-    from margrove.surface.learners import learner_named
+    from margrove.app.options.menu import learner_named
 
     return ours(**learner_named("tree").defaults)(folds)
 

@@ -185,7 +185,7 @@ def command_line() -> str:
     """A page with every command: the words of ``margrove COMMAND --help``, set as tables."""
     import typer.main
 
-    from margrove.surface.cli import app
+    from margrove.app.cli import app
 
     group: Any = typer.main.get_command(app)
     parts = [

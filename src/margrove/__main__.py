@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from margrove.surface import interrupts
+from margrove.app.screen import interrupts
 
 
 def main() -> None:
     """Run the command line; nothing is imported before Ctrl-C is handled."""
     interrupts.begin()
-    from margrove.surface.cli import main as run
+    from margrove.app.cli import main as run
 
     try:
         run()

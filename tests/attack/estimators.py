@@ -422,7 +422,7 @@ def main() -> int:
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.child:
-        import margrove.surface.models  # noqa: F401 imports most of the library before the first case
+        import margrove.app.models  # noqa: F401 imports most of the library before the first case
 
         warnings.simplefilter("ignore")
         children.serve(lambda number, tell: attack(asked.seed, number, tell))

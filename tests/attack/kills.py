@@ -49,7 +49,7 @@ def save(folder: Path, is_new: bool) -> None:
 
 def train(folder: Path, is_new: bool) -> None:
     """`margrove train` over an earlier model and its report."""
-    from margrove.surface.cli import app
+    from margrove.app.cli import app
 
     rng = np.random.default_rng(int(is_new))
     rows = [f"{a:.3f},{b:.3f},{'pq'[i % 2]}" for i, (a, b) in enumerate(rng.normal(size=(40, 2)))]
@@ -265,8 +265,8 @@ def main() -> int:
     parser.add_argument("--only", choices=sorted(WORKS))
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    import margrove.surface.report
-    import margrove.surface.train  # noqa: F401
+    import margrove.app.report
+    import margrove.app.train  # noqa: F401
 
     found = [
         attack(name, seed=asked.seed, n_random=asked.random, few=asked.few)

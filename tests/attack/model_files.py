@@ -283,7 +283,7 @@ def _shown(raw: bytes) -> None:
     """`margrove show`; an error that the command does not tell escapes."""
     from typer.testing import CliRunner
 
-    from margrove.surface.cli import app
+    from margrove.app.cli import app
 
     with tempfile.NamedTemporaryFile(suffix=".margrove") as file:
         file.write(raw)
@@ -325,7 +325,7 @@ def main() -> int:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     if asked.child:
-        import margrove.surface.show  # noqa: F401 imports most of the library before the first case
+        import margrove.app.show  # noqa: F401 imports most of the library before the first case
 
         children.serve(lambda number, tell: attack(asked.seed, number, tell))
         return 0

@@ -27,7 +27,7 @@ import typer.main
 from typer.testing import CliRunner
 
 import margrove
-from margrove.surface.cli import app
+from margrove.app.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -98,7 +98,7 @@ def test_results_of_other_shapes_do_no_harm(generate, repository):
 def test_every_command_is_on_its_page(generate):
     import typer.main
 
-    from margrove.surface.cli import app
+    from margrove.app.cli import app
 
     page = generate.command_line()
     for name in typer.main.get_command(app).commands:

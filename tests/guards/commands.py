@@ -18,7 +18,7 @@ from tests.guards.state import masked
 from threadpoolctl import threadpool_limits
 from typer.testing import CliRunner
 
-from margrove.surface.cli import app
+from margrove.app.cli import app
 
 _NOT_RECORDED = re.compile(r".*seconds.*|bytes")  # keys whose values are the machine's
 

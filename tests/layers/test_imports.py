@@ -1,7 +1,7 @@
 """The direction of imports (DESIGN, Layout), held by walking the sources.
 
 errors, status, problem, run, visible, data ← family/problem ← family/reference, engine ← family/certificate
-(problem only) ← family/estimators ← store, plots ← surface
+(problem only) ← family/estimators ← store, plots ← app
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def layer(module: str) -> int:
             "description": 3,
         }
         return {**stages, "certificate": 4}.get(stage, 5)
-    return {"engine": 4, "store": 6, "plots": 6, "surface": 7}.get(room, 8)
+    return {"engine": 4, "store": 6, "plots": 6, "app": 7}.get(room, 8)
 
 
 def imports_of(path: Path) -> set[str]:

@@ -1,6 +1,6 @@
 """The training record in a model file: optional, plain JSON of a modest size, data of a stranger.
 
-What its keys mean is for `margrove.surface.record`; here it is only made sure that it is what it says: an object of
+What its keys mean is for `margrove.app.provenance`; here it is only made sure that it is what it says: an object of
 JSON values, all of whose numbers are finite. A long one lies in a tensor, as other long parts do.
 """
 

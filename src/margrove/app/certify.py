@@ -1,0 +1,52 @@
+"""``margrove certify``: recompute, from the model file and the data, everything the model claims."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+from margrove.app.images.models import pictures_for, refuse_unlabelled
+from margrove.app.models import features_of, is_classifier, learner_of, read_model, target_of
+from margrove.app.options.table import STANDARD_STREAM, Reading
+from margrove.app.screen.console import Screen
+from margrove.app.screen.cures import warnings_in_shell
+from margrove.app.screen.display import tell_certificate
+from margrove.app.screen.progress import metered
+from margrove.certificate import certify as recompute
+from margrove.data import Table
+from margrove.errors import ParameterError
+
+
+def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
+    """Recompute and print the certificate; the answer is whether it holds."""
+    if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
+        raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
+    model = read_model(model_path)
+    pictures = pictures_for(model, model_path, reading.file)
+    if pictures is not None:
+        refuse_unlabelled(model, pictures)
+    if reading.target is None:
+        reading = replace(reading, target=target_of(model))
+    with metered(screen, "recomputing the certificate"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if pictures is None:
+            table, answers = _rows_for(model, reading)
+            source, certificate = table.source, recompute(model, features_of(model, table), answers)
+        else:
+            source, certificate = str(pictures.root), recompute(model, pictures, pictures.labels)
+    for message in warnings_in_shell(caught):
+        screen.warn(message)
+    screen.say(f"{model_path} on {source}")
+    tell_certificate(screen, certificate)
+    screen.document({"command": "certify", "model": model_path, "table": source, **certificate.to_dict()})
+    return certificate.holds is True
+
+
+def _rows_for(model: Any, reading: Reading) -> tuple[Table, Any]:
+    """The table, and what this kind of model was asked about its rows: classes, numbers or nothing."""
+    learner = learner_of(model)
+    if is_classifier(learner):
+        table = reading.labelled()
+        return table, table.labels()
+    return (reading.unlabelled(), None) if hasattr(learner, "offset_") else reading.valued()

@@ -1,0 +1,1 @@
+"""Choose a learner and its settings: searches, and ``--model auto``."""

@@ -1,0 +1,299 @@
+"""``--model auto``: candidates meet on the same folds, and the time goes to the most promising.
+
+A contest on a table: every candidate is scored on all rows, or on a sample of very many; there the best of them then
+meet again on all rows, in the order of their scores, as far as the time allows. The one that is taken has the best
+score; or (``--prefer simple``) it is the simplest whose score is within one standard error of the best.
+
+The scores choose, and so flatter: what the choice is worth is asked of rows that no contest has seen
+(`margrove.app.choose.held_out`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.choose.candidates import CLASSIFIERS, REGRESSORS, Candidate
+from margrove.app.choose.search import sample_rows
+from margrove.app.choose.trial import NO_SCORE, Field, InterruptedTrialError, Trial, tried
+from margrove.app.estimate.classes import Folds, stratified_folds
+from margrove.app.estimate.numbers import plain_folds
+from margrove.app.options.budget import Budget
+from margrove.app.options.preparation import AS_USUAL, Preparation
+from margrove.app.screen.countdown import Countdown
+from margrove.data import Table
+
+PREFERENCES = ("best", "simple")
+# All candidates meet on at most so many rows first; those of a wide table are fewer, so that they are as quickly read.
+FIRST_ROWS = 6_000
+FIRST_CELLS = 1_000_000
+LEAST_FIRST_ROWS = 1_000
+# More rows than these a contest does not see: scores hardly move any more, and five folds are in memory at once.
+MOST_ROWS = 50_000
+_MORE = 1.5  # so many times the rows of a sample are not worth a second meeting
+_FIRST_SHARE = 0.6  # of the time, for the first meeting
+_SHARE = 0.6  # of the time left for trying that one candidate may take
+_SPARE = 1.3  # a prediction of time may be off by so much
+_NO_ERROR = 1e-9  # of R²
+_MOST_FINISH = 0.7  # of the time left that may be kept for judging, fitting and certifying the best
+_OVERRUN = 0.2  # of the budget, that the best may take longer than it
+_TOO_SLOW = "too slow to be fitted and certified on all rows within the budget"
+_HOPELESS = 0.02  # so far behind the best, and two standard errors, more rows would not help
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options say about a contest."""
+
+    is_estimated: bool  # whether the target is a number
+    folds: int = 5
+    seed: int = 0
+    time_limit: float | None = None
+    prefer: str = "best"
+    preparation: Preparation = AS_USUAL
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Those for such a target."""
+        return REGRESSORS if self.is_estimated else CLASSIFIERS
+
+    def folds_of(self, table: Table) -> Folds:
+        """The parts of the rows that take turns in being asked."""
+        return (plain_folds if self.is_estimated else stratified_folds)(table, self.folds, self.seed)
+
+    def sample(self, labels: NDArray[Any], most: int) -> NDArray[np.int64]:
+        """About so many of the rows, of each class in its proportion."""
+        if not self.is_estimated:
+            return sample_rows(labels, most, self.seed)
+        if len(labels) <= most:
+            return np.arange(len(labels))
+        return np.sort(np.random.default_rng(self.seed).choice(len(labels), most, replace=False))
+
+    def field(self, table: Table) -> Field:
+        """These rows, to meet on."""
+        return Field(table, self.folds_of(table), self.is_estimated, self.seed, self.time_limit, self.preparation)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a contest came to: the trials, the best first, and the one that is taken."""
+
+    trials: tuple[Trial, ...]
+    prefer: str
+    n_rows: int  # of the table
+    n_first: int  # rows that all candidates met on
+    n_last: int  # rows that the best met on
+    is_whole: bool  # nothing was left to try
+    is_interrupted: bool = False
+    n_folds: int = 0  # that each was to be scored on; fewer were, where the time was over
+
+    @property
+    def best(self) -> Trial | None:
+        """The best score, of equals the simplest; None where nothing was scored."""
+        return next((trial for trial in self.trials if trial.is_scored), None)
+
+    @property
+    def rivals(self) -> tuple[Trial, ...]:
+        """Those within one standard error of the best, itself among them."""
+        best = self.best
+        if best is None:
+            return ()
+        floor = best.mean - max(best.error, _tie(best))
+        return tuple(t for t in self.trials if _meets(t, best) and t.mean >= floor)
+
+    @property
+    def chosen(self) -> Trial | None:
+        """The best, or the simplest of its rivals."""
+        if self.prefer == "best":
+            return self.best
+        return min(self.rivals, key=lambda trial: (trial.candidate.complexity, -trial.mean), default=None)
+
+
+def first_rows(n_rows: int, n_columns: int) -> int:
+    """On how many rows of so many all candidates meet first: on all, unless a sample is much less work.
+
+    Examples
+    --------
+    >>> from margrove.app.choose.contest import first_rows
+    >>> first_rows(8_000, 20), first_rows(20_000, 20), first_rows(20_000, 500)
+    (8000, 6000, 2000)
+    """
+    most = min(FIRST_ROWS, max(LEAST_FIRST_ROWS, FIRST_CELLS // max(1, n_columns)))
+    return most if min(n_rows, MOST_ROWS) > _MORE * most else n_rows
+
+
+def _meets(trial: Trial, best: Trial) -> bool:
+    """Whether the two can be compared."""
+    return trial.is_scored and trial.is_too_slow == best.is_too_slow
+
+
+def _tie(trial: Trial) -> float:
+    """Scores within half a row are equal."""
+    return 0.5 / max(1, trial.n_rows)
+
+
+def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+    """The best first, of equal scores the simplest; then those that take too long, at the end those without a score.
+
+    A score on a sample stands beside those on all rows: with more rows it would hardly be less.
+    """
+
+    def place(trial: Trial) -> tuple[bool, bool, float, int]:
+        step = _tie(trial)
+        score = -round(trial.mean / step) * step if trial.is_scored else 0.0
+        return (not trial.is_scored, trial.is_too_slow, score, trial.candidate.complexity)
+
+    return tuple(sorted(trials, key=place))
+
+
+class Contest:
+    """The candidates on the rows of one table, within a time.
+
+    Parameters
+    ----------
+    asked : Asked
+    table : Table
+    budget : Budget
+        Of the whole run. What the best so far still needs to be judged, fitted and certified on ``n_final`` rows is
+        left over.
+    n_final : int
+    meter : Countdown
+    """
+
+    def __init__(self, asked: Asked, table: Table, budget: Budget, n_final: int, meter: Countdown) -> None:
+        self._asked, self._table, self._budget, self._n_final = asked, table, budget, n_final
+        self._meter = meter
+        self._least_reserve = self._reserve = 0.1 * budget.left
+        self._trials: dict[str, Trial] = {}
+        self._is_whole = True
+
+    def run(self) -> Result:
+        """Try what can be tried; Ctrl-C keeps what there is."""
+        labels = self._table.labels()
+        last = self._asked.sample(labels, MOST_ROWS)
+        most = first_rows(len(labels), self._table.n_columns)
+        first = self._asked.sample(labels, most) if most < len(labels) else last
+        is_interrupted, n_folds = False, 0
+        try:
+            is_sample = len(last) > len(first)
+            field = replace(self._field(first), is_sample=is_sample)
+            n_folds = len(field.folds.tests)
+            if n_folds:
+                self._try_all(field, _FIRST_SHARE if is_sample else 1.0)
+                if is_sample:
+                    self._try_again(last)
+        except (InterruptedTrialError, KeyboardInterrupt):  # in a trial, or between two
+            is_interrupted = True
+        left = self._budget.left + _OVERRUN * self._budget.seconds
+        for trial in [trial for trial in self._trials.values() if trial.is_scored]:
+            if trial.finish_seconds(self._n_final) > left:
+                self._trials[trial.candidate.name] = replace(trial, is_too_slow=True, note=_TOO_SLOW)
+        return Result(
+            ranked(list(self._trials.values())),
+            self._asked.prefer,
+            n_rows=len(labels),
+            n_first=len(first),
+            n_last=len(last),
+            is_whole=self._is_whole and not is_interrupted,
+            is_interrupted=is_interrupted,
+            n_folds=n_folds,
+        )
+
+    def _field(self, rows: NDArray[np.int64]) -> Field:
+        return self._asked.field(self._table if len(rows) == self._table.n_rows else self._table.take(rows))
+
+    def _try_all(self, field: Field, part: float) -> None:
+        """Each in turn, within a part of the time."""
+        stage = Budget(part * self._spendable())
+        for candidate in self._asked.candidates:
+            why_not = self._why_not(candidate)
+            if why_not:
+                self._trials[candidate.name] = Trial(candidate, note=why_not)
+                continue
+            share = _SHARE * min(stage.left, self._spendable())
+            if share <= 0:
+                self._is_whole = False
+                self._trials[candidate.name] = Trial(candidate, note="the budget was spent")
+                continue
+            self._keep(tried(field, candidate, share, self._meter, rival=self._best()))
+
+    def _try_again(self, rows: NDArray[np.int64]) -> None:
+        """On more rows, in the order of the scores on fewer; who is far behind there need not come."""
+        before = [trial for trial in ranked(list(self._trials.values())) if trial.is_scored]
+        able = [trial for trial in before if self._finish(trial) <= self._budget.left] or before
+        near = [trial for trial in before if trial.mean + 2 * trial.error + _HOPELESS >= able[0].mean]
+        for trial in (trial for trial in before if trial not in near):
+            self._note(trial, "too far behind on the sample to go on")
+        if len(near) == 1 and not near[0].candidate.rounds:
+            return  # who wins is clear; a vote may still grow
+        field = self._field(rows)
+        for trial in near:
+            times = (field.table.n_rows / trial.n_rows) ** trial.growth
+            needed = _SPARE * times * trial.fit_seconds * len(field.folds.tests)
+            if needed + max(self._finish(trial), self._reserve) > self._budget.left:
+                self._is_whole = False
+                self._note(trial, "no time was left to try more rows")
+                continue
+            best = self._best(field.table.n_rows)
+            left = self._budget.left - max(self._finish(trial), self._reserve)
+            again = tried(field, trial.candidate, left, self._meter, trial, best)
+            if again.is_scored:
+                self._keep(replace(again, seconds=trial.seconds + again.seconds))
+            else:
+                self._is_whole = False
+                self._note(trial, again.note)
+
+    def _keep(self, trial: Trial) -> None:
+        self._trials[trial.candidate.name] = trial
+        self._is_whole = self._is_whole and trial.status != "time_limit"
+        best = self._best()
+        if best is not None:
+            self._meter.best(best.title, best.mean, is_share=not self._asked.is_estimated)
+        # What cannot be finished anyway is not what time is kept for.
+        able = [t for t in ranked(list(self._trials.values())) if self._finish(t) <= _MOST_FINISH * self._budget.left]
+        self._reserve = max(self._least_reserve, self._finish(able[0]) if able else 0.0)
+
+    def _note(self, trial: Trial, note: str) -> None:
+        self._trials[trial.candidate.name] = replace(trial, note=note)
+
+    def _best(self, n_rows: int | None = None) -> Trial | None:
+        trials = [t for t in self._trials.values() if t.is_scored and (n_rows is None or t.n_rows == n_rows)]
+        return next(iter(ranked(trials)), None)
+
+    def _finish(self, trial: Trial) -> float:
+        return _SPARE * trial.finish_seconds(self._n_final)
+
+    def _spendable(self) -> float:
+        return self._budget.left - self._reserve
+
+    def _why_not(self, candidate: Candidate) -> str:
+        """Why a candidate need not, or cannot, be tried; empty if it should be."""
+        best = self._best()
+        if best is not None and best.mean >= 1 - (_NO_ERROR if self._asked.is_estimated else _tie(best)):
+            return "a simpler one makes no mistakes"
+        if self._asked.preparation.text and candidate.learner.takes_tables:
+            return "it does not take text"
+        if candidate.most_rows is not None and self._table.n_rows > candidate.most_rows:
+            return f"not with more than {candidate.most_rows:,} rows"
+        if candidate.after:
+            last = self._trials[candidate.after]
+            if not last.is_scored:
+                return last.note
+            smaller = [t.mean for t in self._earlier(last) if t.candidate.rounds]
+            single = [
+                t.mean for t in self._earlier(last) if t.candidate.learner.takes_tables and not t.candidate.rounds
+            ]
+            if smaller and last.mean <= max(smaller) and last.mean >= max(single, default=NO_SCORE):
+                return "a smaller one did as well"
+        return ""
+
+    def _earlier(self, trial: Trial) -> Iterator[Trial]:
+        for other in self._trials.values():
+            if other.candidate is trial.candidate:
+                return
+            if other.is_scored:
+                yield other

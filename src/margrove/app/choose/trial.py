@@ -1,0 +1,396 @@
+"""One candidate of ``--model auto`` on the rows of a contest: its settings found, its folds scored."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.choose.candidates import Candidate
+from margrove.app.choose.search import MOST_ROWS, Found, Question, question_of, search
+from margrove.app.estimate.classes import Folds
+from margrove.app.estimate.numbers import deviation_of
+from margrove.app.models import build_model, learner_of, table_for
+from margrove.app.options.budget import Budget
+from margrove.app.options.preparation import AS_USUAL, Preparation
+from margrove.app.screen.cures import error_in_shell
+from margrove.app.screen.progress import Meter
+from margrove.data import Table
+from margrove.errors import MargroveError, ParameterError
+from margrove.status import Status
+from margrove.svm.svr_search import SVRCV
+
+# The whole grid of a kernel machine takes 3 s on so many rows of magic04 (two slow cores); of more rows, up to
+# `search.MOST_ROWS`, only the neighbours of its best cell are scored.
+GRID_ROWS = 2000
+SVR_ROWS = 500  # of three parameters there are three times as many cells, and two variables for each row
+_C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0
+_LEAST_FOLDS = 2  # that tell something where the time for more is over
+_LEAST_GROWTH = 0.5  # what does not depend on the rows takes its time, too
+_CELLS_AROUND = 12  # of the best one
+_ALONE = 8.0  # what a fold costs by itself, in cells of a search, which share their kernel
+_LEAST = 1e-2  # seconds: a time limit must be above 0
+NO_SCORE = -math.inf
+
+
+class InterruptedTrialError(Exception):
+    """Ctrl-C while a candidate was tried: its scores would be of half a model."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a candidate did: the score of each fold, accuracy or R²; none where it could not, and why."""
+
+    candidate: Candidate
+    params: Mapping[str, Any] = field(default_factory=dict)
+    scores: tuple[float, ...] = ()
+    n_rows: int = 0  # of the contest
+    seconds: float = 0.0  # in all, the search for its settings included
+    fit_seconds: float = 0.0  # of one fold: learning and answering
+    growth: float = 1.0  # the power of the rows that this grows with
+    status: str = "not tried"
+    note: str = ""
+    found: Found | None = None  # by a search
+    is_too_slow: bool = False  # to be finished within the budget
+    failure: Exception | None = None  # what it was refused with
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether all folds were."""
+        return bool(self.scores)
+
+    @property
+    def mean(self) -> float:
+        """Over the folds."""
+        return float(np.mean(self.scores)) if self.scores else NO_SCORE
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        n = len(self.scores)
+        return float(np.std(self.scores, ddof=1) / math.sqrt(n)) if n > 1 else 0.0
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return self.candidate.titled(self.params)
+
+    def finish_seconds(self, n_rows: int) -> float:
+        """What is still to be spent if it is chosen, judging by a fold: two fits of about ``n_rows`` rows, one to be
+        judged and one to be kept, and its certificate."""
+        if not self.scores or self.n_rows == 0:
+            return 0.0
+        in_fold = self.n_rows * (1 - 1 / max(2, len(self.scores)))
+        one: float = self.fit_seconds * max(1.0, n_rows / in_fold) ** self.growth
+        return 2 * one + self.candidate.proof_seconds(one)
+
+
+@dataclass(frozen=True)
+class Field:
+    """The rows and folds on which candidates meet.
+
+    Parameters
+    ----------
+    table : Table
+    folds : Folds
+    is_estimated : bool
+        Whether the target is a number.
+    seed : int
+    time_limit : float, optional
+        For each fit.
+    preparation : Preparation
+    is_sample : bool
+        Whether the best will meet again on more rows: then it is measured how time grows with them.
+    """
+
+    table: Table
+    folds: Folds
+    is_estimated: bool
+    seed: int = 0
+    time_limit: float | None = None
+    preparation: Preparation = AS_USUAL
+    is_sample: bool = False
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The targets."""
+        labels = self.table.labels()
+        return np.asarray(labels, np.float64) if self.is_estimated else labels
+
+    def build(self, candidate: Candidate, params: Mapping[str, Any], seconds: float | None = None) -> Any:
+        """An unfitted model, whose fit may take so many seconds."""
+        limits = [limit for limit in (self.time_limit, seconds) if limit is not None]
+        return build_model(
+            candidate.learner,
+            {**candidate.params, **params},
+            seed=self.seed,
+            time_limit=max(_LEAST, min(limits)) if limits else None,
+            preparation=self.preparation.for_table(candidate.learner, self.table),
+        )
+
+    def rounds(self, candidate: Candidate) -> Iterator[tuple[Table, NDArray[Any], Table, NDArray[Any]]]:
+        """Of each fold the rows to learn from and their targets, the rows to be asked and their targets."""
+        table, labels = table_for(candidate.learner, self.table), self.labels
+        for test in self.folds.tests:
+            train = np.setdiff1d(np.arange(len(labels)), test, assume_unique=True)
+            yield table.take(train), labels[train], table.take(test), labels[test]
+
+    def score(self, truth: NDArray[Any], answers: NDArray[Any], learned: NDArray[Any]) -> float:
+        """The accuracy, or R² against the mean of what was learned from."""
+        if not self.is_estimated:
+            return float(np.mean(answers == truth))
+        r2 = deviation_of(truth, answers, float(learned.mean())).r2
+        return 0.0 if r2 is None else r2
+
+
+def tried(
+    field: Field,
+    candidate: Candidate,
+    seconds: float,
+    meter: Meter,
+    before: Trial | None = None,
+    rival: Trial | None = None,
+) -> Trial:
+    """Find the candidate's settings and score its folds within about so many seconds. ``before`` is what it did on
+    fewer rows: its settings are taken, its vote may grow, unless it cannot catch up with ``rival``.
+
+    Raises
+    ------
+    InterruptedTrialError
+    """
+    started = time.monotonic()
+    budget = Budget(seconds)
+    trial = Trial(candidate, n_rows=field.table.n_rows)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
+            if candidate.rounds:
+                trial = _grown(field, trial, budget, meter, before, rival)
+            else:
+                found, params = None, {} if before is None else dict(before.params)
+                if candidate.is_searched and before is None:
+                    found, params = _searched(field, candidate, budget, meter)
+                trial = replace(trial, params=params, found=found if before is None else before.found)
+                trial = _validated(field, trial, budget, meter)
+    except KeyboardInterrupt as error:
+        raise InterruptedTrialError from error
+    except (MargroveError, MemoryError) as error:  # the others may still do
+        status, note = "failed", error_in_shell(error) or type(error).__name__
+        if isinstance(error, ParameterError) and budget.left <= 0:
+            status, note = str(Status.TIME_LIMIT), "not one fit was done within its share of the budget"
+        trial = replace(trial, status=status, note=note, failure=error)
+    return replace(trial, seconds=time.monotonic() - started)
+
+
+def _heed(model: Any) -> Status:
+    status: Status = learner_of(model).status_
+    if status is Status.INTERRUPTED:
+        raise InterruptedTrialError
+    return status
+
+
+def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Trial:
+    """Every fold, with the settings that the trial has."""
+    scores: list[float] = []
+    statuses: list[Status] = []
+    began, n, growth = time.monotonic(), len(field.folds.tests), trial.candidate.growth
+    for train, learned, test, truth in field.rounds(trial.candidate):
+        meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
+        if scores and budget.left <= 0:
+            break
+        model = field.build(trial.candidate, trial.params, budget.left)
+        started = time.monotonic()
+        model.fit(train, learned)
+        status = _heed(model)
+        if status is Status.TIME_LIMIT and budget.left <= 0:
+            break
+        statuses.append(status)
+        if not scores and field.is_sample:
+            growth = _growth(field, trial, train, learned, time.monotonic() - started)
+            began += time.monotonic() - started
+        scores.append(field.score(truth, model.predict(test), learned))
+    if len(scores) < min(n, _LEAST_FOLDS):
+        return _out_of_time(trial)
+    took = time.monotonic() - began
+    status = next((status for status in statuses if status is not Status.CONVERGED), Status.CONVERGED)
+    scored = replace(trial, scores=tuple(scores), fit_seconds=took / len(scores), growth=growth, status=str(status))
+    if len(scores) < n:
+        note = f"{len(scores)} of {n} folds were scored within its share of the budget"
+        return replace(scored, status=str(Status.TIME_LIMIT), note=note)
+    return scored
+
+
+def _out_of_time(trial: Trial) -> Trial:
+    return replace(
+        trial, scores=(), status=str(Status.TIME_LIMIT), note="not all folds were done within its share of the budget"
+    )
+
+
+def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], seconds: float) -> float:
+    """The power of the rows that a fit's time grows with, at most what the candidate says, by a fit of a quarter of
+    these rows, which took so many seconds."""
+    started = time.monotonic()
+    model = field.build(trial.candidate, trial.params, seconds)
+    model.fit(table.take(np.arange(0, len(learned), 4)), learned[::4])
+    _heed(model)
+    quarter = max(1e-9, time.monotonic() - started)
+    return min(trial.candidate.growth, max(_LEAST_GROWTH, math.log(max(1e-9, seconds) / quarter, 4)))
+
+
+def _grown(
+    field: Field, trial: Trial, budget: Budget, meter: Meter, before: Trial | None, rival: Trial | None
+) -> Trial:
+    """A vote that doubles while the doubling before it helped, time is left and the best so far is within reach; the
+    best size is kept, the smallest of equals."""
+    candidate = trial.candidate
+    rounds = list(field.rounds(candidate))
+    models = [field.build(candidate, {}) for _ in rounds]
+    can_go_on = "warm_start" in models[0].get_params()
+    first = min(candidate.rounds[-1], 100 if can_go_on else candidate.rounds[0])
+    if before is not None:  # what it took on fewer rows it takes again
+        first = max(first, before.params["n_estimators"])
+    curve: dict[int, tuple[float, ...]] = {}
+    took: dict[int, float] = {}
+    spent = 0.0
+    for size in (size for size in candidate.rounds if size >= first):
+        began = time.monotonic()
+        scored: dict[int, list[float]] = {}
+        for number, (model, (train, learned, test, truth)) in enumerate(zip(models, rounds, strict=True), start=1):
+            meter.begin(f"{candidate.titled({'n_estimators': size})}, fold {number} of {len(rounds)}")
+            if budget.left <= 0:
+                return _kept(trial, curve, took, Status.TIME_LIMIT)
+            limit = min(budget.left, field.time_limit or math.inf)
+            settings = {"n_estimators": size, "time_limit": max(_LEAST, limit)}
+            model.set_params(**settings, **({"warm_start": True} if can_go_on else {}))
+            model.fit(train, learned)
+            if _heed(model) is Status.TIME_LIMIT:
+                return _kept(trial, curve, took, Status.TIME_LIMIT)
+            wanted = {s for s in candidate.rounds if s <= size and s not in curve}
+            for at, answers in _stages(model, test, wanted):
+                scored.setdefault(at, []).append(field.score(truth, answers, learned))
+        spent += time.monotonic() - began
+        for at, scores in sorted(scored.items()):
+            curve[at] = tuple(scores)
+            took[at] = spent * at / size / len(rounds)
+        if all(learner_of(model).n_estimators_ < size for model in models):
+            break  # each has ended of itself
+        best = max(curve, key=lambda at: (_steady(np.mean(curve[at])), -at))
+        if best <= size // 4 or budget.left < 2 * (time.monotonic() - began):
+            break
+        if rival is not None and not _is_within_reach(curve, rival.mean):
+            break
+    return _kept(trial, curve, took, Status.CONVERGED)
+
+
+def _is_within_reach(curve: Mapping[int, tuple[float, ...]], goal: float) -> bool:
+    """Whether two more doublings, each of which gains as much as the last one, would come near."""
+    sizes = sorted(curve)
+    if len(sizes) < 2:
+        return True
+    last, before = curve[sizes[-1]], curve[sizes[-2]]
+    gain = max(0.0, float(np.mean(last) - np.mean(before)))
+    error = float(np.std(last, ddof=1) / math.sqrt(len(last))) if len(last) > 1 else 0.0
+    return float(np.mean(last)) + 2 * gain + 2 * error >= goal
+
+
+def _stages(model: Any, test: Table, wanted: set[int]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """The answers of the vote at these sizes; one that has ended of itself answers the same from then on."""
+    n_voters = model.n_estimators_
+    if all(size >= n_voters for size in wanted):
+        answers = model.predict(test)
+        yield from ((size, answers) for size in wanted)
+        return
+    for at, answers in enumerate(model.staged_predict(test), start=1):
+        if at in wanted:
+            yield at, answers
+    yield from ((size, answers) for size in wanted if size > n_voters)
+
+
+def _kept(trial: Trial, curve: dict[int, tuple[float, ...]], took: dict[int, float], status: Status) -> Trial:
+    if not curve:
+        return _out_of_time(trial)
+    best = max(curve, key=lambda at: (_steady(np.mean(curve[at])), -at))
+    note = f"the budget ended its growth at {max(curve)} rounds" if status is Status.TIME_LIMIT else ""
+    return replace(
+        trial,
+        params={"n_estimators": best},
+        scores=curve[best],
+        fit_seconds=took[best],
+        status=str(Status.CONVERGED),
+        note=note,
+    )
+
+
+def _steady(score: Any) -> float:
+    """Without the last bits, in which equal scores may differ."""
+    return round(float(score), 9)
+
+
+def _searched(
+    field: Field, candidate: Candidate, budget: Budget, meter: Meter
+) -> tuple[Found | None, dict[str, float]]:
+    """C, and γ: on few rows the whole grid, then on more rows the neighbours of its best cell."""
+    if field.is_estimated:
+        return None, _searched_numbers(field, candidate, budget, meter)
+    estimator = candidate.learner.estimator(candidate.params, seed=field.seed, time_limit=None)
+    question = question_of(candidate.learner, candidate.params, estimator)
+    assert question is not None
+    preparation = field.preparation.for_table(candidate.learner, field.table)
+    question = replace(question, preparation=preparation, limit=None if question.is_linear else GRID_ROWS)
+
+    def asked(question: Question, seconds: float) -> Found:
+        title = f"{candidate.title}, searching {' and '.join(question.names)}"
+        found = search(question, field.table, seed=field.seed, seconds=seconds, meter=meter, title=title)
+        if found.status is Status.INTERRUPTED:
+            raise InterruptedTrialError
+        return found
+
+    first = asked(question, budget.left / 2)
+    best = first.best
+    if best is None or question.is_linear or first.n_rows == first.of_rows or first.status is not Status.CONVERGED:
+        return first, first.params
+    a_cell = first.seconds / len(first.cells)
+    around = _CELLS_AROUND * a_cell * (min(MOST_ROWS, first.of_rows) / first.n_rows) ** candidate.growth
+    folds = _ALONE * a_cell * (first.of_rows / first.n_rows) ** candidate.growth
+    if around + folds > budget.left:  # the folds are what it is judged by
+        return first, first.params
+    assert best.gamma is not None
+    closer = replace(
+        question,
+        Cs=tuple(best.C * _C_STEP**k for k in (-1, 0, 1, 2)),  # more rows bear a larger C
+        gammas=tuple(best.gamma * _GAMMA_STEP**k for k in (-1, 0, 1)),
+        limit=None,
+    )
+    second = asked(closer, budget.left - folds)
+    return first, second.params or first.params
+
+
+def _searched_numbers(field: Field, candidate: Candidate, budget: Budget, meter: Meter) -> dict[str, float]:
+    """C, γ and ε of support vector regression."""
+    meter.begin(f"{candidate.title}, searching C, gamma and epsilon")
+    rows = np.arange(field.table.n_rows)
+    if len(rows) > SVR_ROWS:
+        rows = np.sort(np.random.default_rng(field.seed).choice(rows, SVR_ROWS, replace=False))
+    y = field.labels[rows]
+    # The gaps may be wide: the folds that follow compare it with other learners, not with its neighbours.
+    spread = float(y.std()) or 1.0
+    machine = SVRCV(
+        Cs=(spread * np.array([0.3, 3.0, 30.0, 300.0])).tolist(),
+        epsilons=[0.03 * spread, 0.3 * spread],
+        cv=min(5, len(rows)),
+        refit=False,
+        time_limit=max(_LEAST, budget.left / 2),
+    )
+    X = field.preparation.encoder().fit(field.table).transform(field.table.take(rows))
+    machine.fit(X, y)
+    if machine.status_ is Status.INTERRUPTED:
+        raise InterruptedTrialError
+    if np.isnan(machine.cv_results_["mean_test_score"]).all():
+        return {"C": spread, "epsilon": 0.1 * spread}
+    return {name: float(value) for name, value in machine.best_params_.items()}

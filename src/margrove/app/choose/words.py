@@ -1,0 +1,202 @@
+"""What ``--model auto`` tried, took and why, as a person reads it."""
+
+from __future__ import annotations
+
+import math
+
+from rich import box
+from rich.table import Table as Grid
+from rich.text import Text
+
+from margrove.app.choose.candidates import REGRESSORS
+from margrove.app.choose.contest import Asked, Result, first_rows
+from margrove.app.choose.held_out import PARTS, Chosen, Point, Worth
+from margrove.app.choose.trial import Trial
+from margrove.app.estimate.intervals import MAYBE_NO_BETTER
+from margrove.app.estimate.learning_curve import verdict_on_rows
+from margrove.app.screen.console import Screen
+from margrove.app.screen.display import NEARLY_PERFECT, percent
+from margrove.run.progress import in_short
+
+
+def tell_plan(screen: Screen, asked: Asked, seconds: float, n_rows: int, n_columns: int) -> None:
+    """Print, before it begins, what will be done, and for how long."""
+    measure = "R²" if asked.is_estimated else "accuracy"
+    how = "the best" if asked.prefer == "best" else "the simplest within one standard error of the best"
+    limit = "as long as it takes" if math.isinf(seconds) else f"at most {in_short(seconds)}"
+    screen.say(f"Trying {len(asked.candidates)} learners, {limit} for everything (--budget)", indent=2)
+    taken = f"{how} by cross-validated {measure} is taken (--prefer {asked.prefer})"
+    screen.say(f"{taken[0].upper()}{taken[1:]}; --model names one instead", indent=2)
+    n_tried = n_rows - n_rows // PARTS  # the others are set aside to judge by
+    if asked.folds and first_rows(n_tried, n_columns) < n_tried:
+        text = "Rows are many: all learners meet on a sample first, the best of them on more if time is left."
+        screen.say(text, indent=2)
+
+
+def tell_contest(screen: Screen, chosen: Chosen) -> None:
+    """Print the leaderboard, what is taken, and why."""
+    result = chosen.result
+    screen.heading("What was tried")
+    if chosen.is_interrupted:
+        screen.say("Interrupted: the best so far is taken, and fitted.", style="yellow", indent=2)
+    screen.say(subsample_words(result), indent=2)
+    screen.say(leaderboard_grid(result), indent=2)
+    for note in notes_of(result):
+        screen.say(note, style="dim", indent=2)
+    screen.say(Text(choice_words(chosen), style="bold"), indent=2)
+    if result.best is not None:
+        screen.say("These scores chose it, and so flatter it; the estimate below is not one of them.", indent=2)
+
+
+def subsample_words(result: Result) -> str:
+    """On how many rows and folds learners were scored, as far as it came."""
+    scored = [trial for trial in result.trials if trial.is_scored]
+    if not scored:
+        return "None was scored."
+    n_folds = max(result.n_folds, *(len(trial.scores) for trial in scored))
+    sizes = sorted({trial.n_rows for trial in scored})
+    rows = f"{result.n_rows:,} rows"
+    if sizes[0] < result.n_rows:
+        rows = f"a sample of {sizes[0]:,} of {rows}"
+    if len(scored) == 1:
+        n_done = len(scored[0].scores)
+        return f"It was scored on {n_folds if n_done == n_folds else f'{n_done} of {n_folds}'} folds of {rows}:"
+    text = f"Each scored on the same {n_folds} folds of {rows}"
+    again = sum(trial.n_rows > sizes[0] for trial in scored)
+    if again:
+        more = f"all {result.n_rows:,}" if sizes[-1] == result.n_rows else f"{sizes[-1]:,}"
+        text += f", {again} of them then on {more}"
+    elif sizes[0] < result.n_rows:
+        text += ", and none on more"
+    n_short = sum(len(trial.scores) < n_folds for trial in scored)
+    if n_short:
+        text += f"; {n_short} of them on fewer folds, for lack of time"
+    return f"{text}:"
+
+
+def leaderboard_grid(result: Result) -> Grid:
+    """One line for each learner that was scored, the best first."""
+    is_sampled = result.n_first < result.n_rows
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    grid.add_column("")
+    grid.add_column("learner")
+    grid.add_column("score", justify="right", no_wrap=True)
+    if is_sampled:
+        grid.add_column("rows", justify="right", no_wrap=True)
+    grid.add_column("time", justify="right", no_wrap=True)
+    decimals = decimals_of(result)
+    for trial in (trial for trial in result.trials if trial.is_scored):
+        is_taken = trial is result.chosen
+        style = "bold" if is_taken else ""
+        title = Text(trial.title, style=style)
+        score = Text(score_words(trial, decimals=decimals), style=style)
+        rows = [f"{trial.n_rows:,}"] if is_sampled else []
+        grid.add_row("→" if is_taken else "", title, score, *rows, in_short(trial.seconds))
+    return grid
+
+
+def notes_of(result: Result) -> list[str]:
+    """What there is to say of candidates that did not go all the way, one line for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for trial in (trial for trial in result.trials if trial.note):
+        name = trial.candidate.titled({}) if not trial.is_scored else trial.title
+        verdict = "" if trial.is_scored else "not scored: " if trial.seconds else "not tried: "
+        reasons.setdefault(verdict + trial.note.rstrip("."), []).append(name)
+    return [f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items()]
+
+
+def decimals_of(result: Result) -> int | None:
+    """Of per cent: one, or two for all where one would round to perfection; None of R²."""
+    if any(trial.candidate in REGRESSORS for trial in result.trials):
+        return None
+    return 2 if any(NEARLY_PERFECT <= trial.mean < 1 for trial in result.trials) else 1
+
+
+def score_words(trial: Trial, *, decimals: int | None) -> str:
+    """The mean of the folds and its standard error."""
+    if decimals is None:
+        return f"R² {trial.mean:.3f} ± {trial.error:.3f}"
+    return f"{100 * trial.mean:.{decimals}f} ± {100 * trial.error:.{decimals}f} %"
+
+
+def choice_words(chosen: Chosen) -> str:
+    """What is taken, and why."""
+    result, trial = chosen.result, chosen.trial
+    best = result.best
+    if trial is None or best is None:
+        return "Nothing could be scored, so the simplest learner is taken."
+    others = [other for other in result.rivals if other is not best]
+    simpler = [other for other in others if other.candidate.complexity < best.candidate.complexity]
+    if trial is not best:
+        return (
+            f"Taken: {trial.title}. It is the simplest within one standard error of the best, {best.title} "
+            f"(--prefer simple)."
+        )
+    ties = [other for other in others if abs(other.mean - best.mean) < 0.5 / max(1, best.n_rows)]
+    scored = [other for other in result.trials if other.is_scored]
+    why = "its score is the best"
+    if len(scored) == 1:
+        why = "nothing else was scored"
+    elif ties:
+        why = "no score is better, and it is the simplest of those that share it"
+    elif not others:
+        why = "its score is the best, by more than one standard error"
+    hint = ""
+    slower = max((t for t in scored if t.is_too_slow), key=lambda t: t.mean, default=None)
+    if slower is not None and not best.is_too_slow and slower.mean > best.mean:
+        why = "its score is the best of those that the budget allows"
+        hint = f" A larger --budget would allow {slower.title}, whose score is better."
+    elif simpler and not ties:
+        first = min(simpler, key=lambda other: other.candidate.complexity)
+        hint = f" Within one standard error, and simpler: {first.title}; --prefer simple takes it."
+    n_done = len(trial.scores)
+    folds = f" (on {n_done} of {result.n_folds} folds)" if n_done < result.n_folds else ""
+    return f"Taken: {trial.title}, since {why}{folds}.{hint}"
+
+
+def tell_worth(screen: Screen, worth: Worth) -> None:
+    """Print the estimate, its interval, how it was made, and what knowing nothing would score."""
+    title = "How far off it is on rows it has not seen" if worth.is_number else "Accuracy on rows it has not seen"
+    screen.heading(title)
+    if worth.value is not None:
+        screen.say(Text.assemble((worth_text(worth), "bold"), f"  ({worth.words})"), indent=2)
+    for note in worth.notes:
+        screen.say(note, indent=2)
+    if len(set(worth.picks)) > 1:
+        counted = sorted({pick: worth.picks.count(pick) for pick in worth.picks}.items(), key=lambda pair: -pair[1])
+        took = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in counted)
+        screen.say(f"the rounds took: {took}", style="dim", indent=2)
+    if worth.is_number:
+        screen.say("R² is the share of the squared deviations from the mean that it explains: 1 is perfect", indent=2)
+    else:
+        answer = str(worth.baseline_class)
+        screen.say(f"{percent(worth.baseline)} would be right by always answering {answer!r}", indent=2)
+        if worth.value is not None and worth.low is not None and worth.low <= worth.baseline < worth.value:
+            screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
+    if worth.value is not None and worth.value <= (0.0 if worth.is_number else worth.baseline):
+        text = "It is no better than that: nothing that was tried finds anything in these columns."
+        screen.say(text, style="yellow", indent=2)
+
+
+def worth_text(worth: Worth) -> str:
+    """The number with its interval."""
+    if worth.value is None:
+        return "-"
+    if worth.is_number:
+        ends = "" if worth.low is None else f", 95 % interval {worth.low:.3f} … {worth.high:.3f}"
+        off = "" if worth.mean_absolute_error is None else f"; mean absolute error {worth.mean_absolute_error:.4g}"
+        return f"R² {worth.value:.3f}{ends}{off}"
+    d = 2 if NEARLY_PERFECT <= worth.value < 1 else 1
+    bounds = "" if worth.low is None or worth.high is None else f"{100 * worth.low:.{d}f} … {100 * worth.high:.{d}f} %"
+    return f"{100 * worth.value:.{d}f} %" + (f", 95 % interval {bounds}" if bounds else "")
+
+
+def tell_curve(screen: Screen, points: list[Point], *, is_number: bool) -> None:
+    """Print whether more rows would help, judging by the learning curve."""
+    if len(points) < 2:
+        return
+    shown = ", ".join(
+        f"{point.rows:,} rows {point.score:.3f}" if is_number else f"{point.rows:,} rows {percent(point.score)}"
+        for point in points
+    )
+    screen.say(f"Learned from fewer rows: {shown}; {verdict_on_rows(points)}.", indent=2)

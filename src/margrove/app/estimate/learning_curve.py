@@ -1,0 +1,46 @@
+"""Whether more rows would help, judging by what was learned from fewer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+_HARDLY = 0.01  # of accuracy or R²: nobody collects twice the rows for less
+
+
+class CurvePoint(Protocol):
+    """The score after learning from so many rows, and its standard error."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def score(self) -> float: ...
+
+    @property
+    def error(self) -> float | None: ...
+
+
+def verdict_on_rows(points: Sequence[CurvePoint]) -> str:
+    """What at least twice the rows brought at the end of the curve, beside what chance may bring.
+
+    The last two points alone would not do: they lie close together, so that a curve that still rises would seem flat.
+
+    Examples
+    --------
+    >>> from margrove.app.choose.held_out import Point
+    >>> from margrove.app.estimate.learning_curve import verdict_on_rows
+    >>> verdict_on_rows([Point(100, 0.70, 0.01), Point(200, 0.74, 0.01), Point(400, 0.78, 0.01)])
+    'more rows would likely help'
+    >>> verdict_on_rows([Point(100, 0.70, 0.03), Point(200, 0.74, 0.03), Point(400, 0.76, 0.03)])
+    'more rows may help'
+    >>> verdict_on_rows([Point(100, 0.70, 0.01), Point(200, 0.775, 0.01), Point(400, 0.78, 0.01)])
+    'more rows would hardly help'
+    """
+    last = points[-1]
+    before = [point for point in points if 2 * point.rows <= last.rows] or points[:1]
+    gain, error = last.score - before[-1].score, math.hypot(last.error or 0.0, before[-1].error or 0.0)
+    if gain <= _HARDLY:
+        return "more rows would hardly help"
+    return "more rows would likely help" if gain > error else "more rows may help"

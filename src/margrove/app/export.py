@@ -1,0 +1,111 @@
+"""``margrove export``: a saved model in the words of another program."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from typing import Any
+
+from margrove.app.images.models import takes_pictures
+from margrove.app.models import check_output, encoder_of, learner_of, read_model, write_content
+from margrove.app.options.table import STANDARD_STREAM
+from margrove.app.screen.console import Screen, put
+from margrove.app.screen.cures import warnings_in_shell
+from margrove.app.show import CODE, tree_code
+from margrove.errors import InputError, check_choice
+from margrove.store import write_libsvm_model, write_onnx
+
+FORMATS = (*CODE, "libsvm", "onnx")
+_SHOWN_COLUMNS = 12
+_ENDINGS = {"python": "py", "sql": "sql", "c": "c", "libsvm": "model", "onnx": "onnx"}
+
+
+def export(screen: Screen, path: str, to: str, output: str) -> None:
+    """Write the model for another program: a tree as code, a support vector machine as LIBSVM's model file, any model
+    as an ONNX graph."""
+    check_choice("--to", to, FORMATS)
+    check_output(output, f"model.{_ENDINGS[to]}", path)
+    if output == STANDARD_STREAM and to == "onnx" and (screen.is_json or sys.stdout.isatty()):
+        raise InputError("an ONNX file is no text", file="-o -", cure="Name a file: -o model.onnx.")
+    record: dict[str, Any] = {"command": "export", "model": path, "to": to, "output": output}
+    model = read_model(path)
+    if takes_pictures(model):
+        model, record["codes"] = _after_the_network(screen, model, path)
+    if to == "libsvm":
+        content, facts = _libsvm(screen, model, path)
+        record |= facts
+    elif to == "onnx":
+        content, facts = _onnx(model, path)
+        record |= facts
+    else:
+        content = f"{tree_code(model, path, to, '--to ' + to)}\n".encode()
+    if output == STANDARD_STREAM:
+        if screen.is_json:
+            record["content"] = content.decode()
+        else:
+            put(content)
+    else:
+        write_content(content, output)
+        screen.essential(f"{path} for {to}: {output}")
+        if to == "onnx":
+            _say_ends(screen, record["inputs"], record["outputs"])
+    screen.document(record)
+
+
+class _Buffer(io.BytesIO):
+    """Bytes to be written later, under the name of the model that they are made of: errors name it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+def _after_the_network(screen: Screen, model: Any, path: str) -> tuple[Any, dict[str, Any]]:
+    """Of a model of pictures what learned from the network's codes, and what those are: the network is not exported."""
+    if not hasattr(model, "steps"):
+        problem = f"a {type(model).__name__} is a whole network, which is not exported here"
+        raise InputError(problem, file=path, cure="Its weights, for torch, are in weights_: margrove.load(…).weights_.")
+    features = model[0]
+    name, layer, n = features.network_name_, features.layer_, features.n_features_out_
+    screen.warn(f"the network is not in it: it takes the {n:,} numbers that {name} ({layer}) makes of a picture.")
+    codes = {"network": name, "fingerprint": features.network_digest_, "layer": layer, "numbers": n}
+    return model[-1], codes
+
+
+def _libsvm(screen: Screen, model: Any, path: str) -> tuple[bytes, dict[str, Any]]:
+    """LIBSVM's text, and what its columns and labels are."""
+    learner, encoder = learner_of(model), encoder_of(model)
+    file = _Buffer(path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        write_libsvm_model(learner, file)
+    for words in warnings_in_shell(caught):
+        screen.warn(words)
+    names = None if encoder is None else [str(name) for name in encoder.get_feature_names_out()]
+    if names is not None:
+        few = ", ".join(f"{number} {name}" for number, name in enumerate(names[:_SHOWN_COLUMNS], start=1))
+        more = f" and {len(names) - _SHOWN_COLUMNS:,} more (--json lists them)" if len(names) > _SHOWN_COLUMNS else ""
+        screen.warn(
+            f"LIBSVM's columns are those that the encoder makes of the table, scaled as it scales them: {few}{more}."
+        )
+    labels = learner.classes_.tolist() if hasattr(learner, "classes_") else None
+    return file.getvalue(), {"columns": names, "labels": labels}
+
+
+def _onnx(model: Any, path: str) -> tuple[bytes, dict[str, Any]]:
+    """The graph, and what goes in and comes out."""
+    file = _Buffer(path)
+    made = write_onnx(model, file)
+    return file.getvalue(), {"inputs": made.inputs, "outputs": made.outputs}
+
+
+def _say_ends(screen: Screen, inputs: list[dict[str, Any]], outputs: list[str]) -> None:
+    """What goes into the graph, and what comes out."""
+    few = ", ".join(f"{fact['name']} ({fact['kind']})" for fact in inputs[:_SHOWN_COLUMNS])
+    more = f" and {len(inputs) - _SHOWN_COLUMNS:,} more (--json lists them)" if len(inputs) > _SHOWN_COLUMNS else ""
+    screen.say(f"in: {few}{more}", indent=2)
+    screen.say(f"out: {', '.join(outputs)}", indent=2)
+    words = sorted({repr(fact["missing"]) for fact in inputs if "missing" in fact})
+    of_text = f", of text {' or '.join(words)}" if words else ""
+    screen.say(f"A missing cell is NaN{of_text}.", indent=2)

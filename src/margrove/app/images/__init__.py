@@ -1,0 +1,1 @@
+"""``margrove images`` and the views of its models."""

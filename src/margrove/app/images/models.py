@@ -1,0 +1,206 @@
+"""The models that ``margrove images`` offers, and what it makes of a saved one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from margrove.app.estimate.classes import check_folds
+from margrove.app.models import learner_of
+from margrove.app.options.table import STANDARD_STREAM
+from margrove.errors import InputError, ParameterError, check_choice
+from margrove.transfer.damaged import refuse_damaged, without_damaged
+from margrove.transfer.features import ConvFeatures
+from margrove.transfer.fine_tuned import FineTuned
+from margrove.transfer.networks import BUILT_IN
+from margrove.transfer.pictures import PictureFolder, read_picture_folder
+
+_SHOWN_CLASSES = 8  # of a model, in a message
+
+
+@dataclass(frozen=True)
+class ImageModel:
+    """One choice of ``margrove images --model``.
+
+    Parameters
+    ----------
+    name, words : str
+    class_name : str
+        The learner, as `margrove` exports it.
+    defaults : mapping
+        Its parameters. For codes: C of the SVM and the softmax, and the tree's pruning, as cross-validated on the
+        training part of cifar10_small (benchmarks/images.py).
+    is_named : bool
+        Whether it learns from named maps instead of plain codes.
+    """
+
+    name: str
+    words: str
+    class_name: str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    is_named: bool = False
+
+
+IMAGE_MODELS = {
+    model.name: model
+    for model in (
+        ImageModel("svm", "a support vector machine on the network's codes", "SVC", {"C": 2.0}),
+        ImageModel("softmax", "the usual last layer on the network's codes", "SoftmaxClassifier", {"C": 0.01}),
+        ImageModel(
+            "tree",
+            "questions about the network's maps, one after the other",
+            "DecisionTreeClassifier",
+            {"criterion": "entropy", "thresholds": "gaussian", "prune": "pessimistic"},
+            is_named=True,
+        ),
+        ImageModel("finetune", "the network itself, trained on", "FineTuned"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class ImageTraining:
+    """What the options of ``margrove images`` say about the learning."""
+
+    model: str = "svm"
+    params: dict[str, Any] = field(default_factory=dict)
+    network: str | None = None
+    layer: str | None = None
+    size: int | None = None
+    device: str = "cpu"
+    is_download_allowed: bool = False
+    cache: str | None = None
+    seed: int = 0
+    folds: int = 5
+    time_limit: float | None = None
+    skips_broken: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("--model", self.model, IMAGE_MODELS)
+        check_folds(self.folds)
+        if self.model == "finetune" and self.layer is not None:
+            raise ParameterError("--layer is for codes, and --model finetune trains the whole network. Leave it out.")
+
+    @property
+    def choice(self) -> ImageModel:
+        """The model asked for."""
+        return IMAGE_MODELS[self.model]
+
+    def pictures(self, folder: str) -> PictureFolder:
+        """The pictures of a folder; those that cannot be opened are told all at once, or left out where that is asked.
+
+        Raises
+        ------
+        InputError
+        """
+        pictures = read_picture_folder(folder)
+        if not self.skips_broken:
+            refuse_damaged(pictures, "Mend them, take them away, or leave them out: --skip-broken.")
+            return pictures
+        kept = without_damaged(pictures)
+        if len(kept.classes) < 2:
+            raise InputError("of fewer than two classes there are pictures that can be opened", file=folder)
+        return kept
+
+    def features(self) -> ConvFeatures:
+        """What makes codes of pictures."""
+        return ConvFeatures(
+            self.network or BUILT_IN,
+            layer=self.layer,
+            size=self.size,
+            device=self.device,
+            download=self.is_download_allowed,
+            cache=self.cache,
+            named=self.choice.is_named,
+        )
+
+    def learner(self) -> Any:
+        """The unfitted learner.
+
+        Raises
+        ------
+        ParameterError
+            If it has no such parameter.
+        """
+        import margrove
+
+        kind: Callable[..., Any] = getattr(margrove, self.choice.class_name)
+        estimator = kind(**self.choice.defaults)
+        own = estimator.get_params()
+        for name in self.params:
+            if name not in own:
+                words = ", ".join(sorted(own))
+                raise ParameterError(f"--param {name}: --model {self.model} has no such parameter; it has {words}.")
+        shared: dict[str, Any] = {"random_state": self.seed, "time_limit": self.time_limit}
+        if self.choice.is_named:
+            del shared["random_state"]  # as `margrove train` does: nobody wants another tree for another seed
+        if self.model == "finetune":
+            shared |= {"network": self.network or BUILT_IN, "size": self.size, "device": self.device}
+            shared["download"] = self.is_download_allowed
+        estimator.set_params(**{name: value for name, value in shared.items() if name in own})
+        return estimator.set_params(**self.params)
+
+
+def takes_pictures(model: Any) -> bool:
+    """Whether a model predicts pictures and not rows of a table."""
+    first = model[0] if hasattr(model, "steps") else model
+    return isinstance(first, ConvFeatures | FineTuned)
+
+
+def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolder | None:
+    """The pictures for a model of pictures: those of a folder, or one file. None for a model of tables.
+
+    A network in an ONNX file is looked for here, and beside the model.
+
+    Raises
+    ------
+    InputError
+        If the model takes pictures and got none, or takes tables and got a folder.
+    """
+    is_folder = given is not None and Path(given).is_dir()
+    if not takes_pictures(model):
+        if is_folder:
+            problem = f"is a folder, and this {type(learner_of(model)).__name__} takes the rows of a table"
+            raise InputError(problem, file=given, cure="Train one that takes pictures: margrove images FOLDER.")
+        return None
+    if given is None or given == STANDARD_STREAM:
+        raise InputError("this model takes pictures", file=model_path, cure="Give a folder of them, or one file.")
+    _find_beside(model, model_path)
+    if is_folder:
+        pictures = read_picture_folder(given, needs_classes=False)
+        refuse_damaged(pictures)
+        return pictures
+    path = Path(given)
+    return PictureFolder(path.parent, (path,), np.array([""]))
+
+
+def refuse_unlabelled(model: Any, pictures: PictureFolder) -> None:
+    """Pictures whose class is asked for must lie in folders that are named like the model's classes.
+
+    Raises
+    ------
+    InputError
+    """
+    classes = [str(label) for label in learner_of(model).classes_]
+    is_known = np.isin(pictures.labels, classes)
+    if not is_known.all():
+        n, first = int((~is_known).sum()), pictures[int(np.argmin(is_known))]
+        few = ", ".join(classes[:_SHOWN_CLASSES]) + (", …" if len(classes) > _SHOWN_CLASSES else "")
+        raise InputError(
+            f"{n:,} of {len(pictures):,} pictures lie in no folder of a class of the model's, such as "
+            f"{str(first.relative_to(pictures.root))!r}",
+            file=str(pictures.root),
+            cure=f"Give a folder that holds a folder for each class: {few}.",
+        )
+
+
+def _find_beside(model: Any, path: str) -> None:
+    """Where the network of a model is a file that is not here, take the one of that name beside the model."""
+    first = model[0] if hasattr(model, "steps") else model
+    if isinstance(first.network, str) and first.network.endswith(".onnx") and not Path(first.network).is_file():
+        beside = Path(path).parent / first.network
+        first.set_params(network=str(beside) if beside.is_file() else first.network)

@@ -1,0 +1,344 @@
+"""The page of a model of pictures: how often it is right, pictures that it takes for the right and for the wrong class,
+the training pictures nearest to them, and what is proven.
+
+It is made of the same blocks as the report of a table (`margrove.app.report.blocks`), and written by the same
+formats. Names of classes and files come from the disk of whoever made the folder: the formats escape every one.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.estimate.intervals import share_interval
+from margrove.app.models import learner_of
+from margrove.app.report.blocks import (
+    Bitmap,
+    Block,
+    Example,
+    Figure,
+    Folded,
+    Gallery,
+    Grid,
+    Headline,
+    Listing,
+    Matrix,
+    Report,
+    Section,
+    Thumbnail,
+    Words,
+)
+from margrove.app.report.plain_words import learner_name
+from margrove.app.report.sections.proof import certificate_words, claims_grid, leave_one_out
+from margrove.app.report.tree_picture import drawn_tree
+from margrove.app.screen.display import percent, saved_verdict_words, verdict_words
+from margrove.app.train import plain_parameters
+from margrove.certificate import Certificate
+from margrove.data import Table
+from margrove.transfer.maps import used_maps
+from margrove.transfer.pictures import FilePicture, PictureFolder
+
+SHOWN = 12  # examples of each kind
+NEIGHBOURS = 3  # support vectors beside each example
+MOST_MAPS = 6  # of a tree
+MOST_CLASSES = 20  # in the table of confusions
+MOST_CONFUSIONS = 12  # in the list of them
+_THUMBNAIL = 96  # pixels
+_OF_TRAINING = (
+    "What was checked: the network gives the loss and the errors that its training ended with. Whether other weights "
+    "would be better, nobody can prove."
+)
+_UNPROVEN = "It does not prove that the answers are right: how often they are, is said above."
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What a model said of pictures whose class is known.
+
+    ``how`` says in one sentence where the answers come from; ``is_unseen`` whether the model that gave each had not
+    learned from that picture.
+    """
+
+    pictures: PictureFolder
+    rows: NDArray[np.intp]  # the pictures that were judged
+    predicted: NDArray[Any]  # of these rows
+    how: str
+    is_unseen: bool = True
+    n_rounds: int = 1  # that the answers come from, each by a model of its own
+
+    @property
+    def truth(self) -> NDArray[np.str_]:
+        """The class of each judged picture."""
+        return self.pictures.labels[self.rows]
+
+    @property
+    def is_right(self) -> NDArray[np.bool_]:
+        """Of each judged picture."""
+        return np.asarray(self.truth == self.predicted)
+
+    @property
+    def n(self) -> int:
+        """How many were judged."""
+        return len(self.rows)
+
+    @property
+    def n_right(self) -> int:
+        """How many of them are taken for what they are."""
+        return int(self.is_right.sum())
+
+    @property
+    def confusions(self) -> list[tuple[str, str, int]]:
+        """True class, class it is taken for, how often; the most frequent first."""
+        counts = Counter(zip(self.truth.tolist(), self.predicted.tolist(), strict=True))
+        return sorted(((t, p, n) for (t, p), n in counts.items() if t != p), key=lambda each: -each[2])
+
+
+def page_of(model: Any, judged: Judged, codes: Any, certificate: Certificate, *, is_recomputed: bool) -> Report:
+    """The page of a fitted model.
+
+    Parameters
+    ----------
+    model : FineTuned, or a Pipeline of ConvFeatures and a learner
+    judged : Judged
+    codes : array, Table or None
+        Of all pictures, where the pictures are those that it learned from: then its support vectors are among them.
+    certificate : Certificate
+    is_recomputed : bool
+        Whether the certificate was just recomputed, or is as the model file has it.
+    """
+    first, learner = (model[0] if hasattr(model, "steps") else model), learner_of(model)
+    near = _nearest_support(learner, codes)
+    maker = _of_network(first, learner)
+    sections = [
+        _in_short(judged, maker),
+        _examples("wrong", "Wrong", judged, ~judged.is_right, near) if judged.n else None,
+        _examples("right", "Right", judged, judged.is_right, near) if judged.n else None,
+        _mistakes(judged) if judged.n else None,
+        _tree(model, judged.pictures) if hasattr(learner, "tree_") else None,
+        _proof(learner, certificate, is_recomputed=is_recomputed),
+    ]
+    details = [_course(learner) if hasattr(learner, "course_") else None, _about(first, learner, certificate)]
+    name = judged.pictures.root.resolve().name or str(judged.pictures.root)
+    return Report(
+        f"How the pictures of {name!r} are told apart",
+        maker,
+        [section for section in sections if section is not None],
+        [section for section in details if section is not None],
+    )
+
+
+def _of_network(first: Any, learner: Any) -> str:
+    """What learns from what, in one sentence."""
+    name = learner_name(learner)
+    name = f"{name[:1].upper()}{name[1:]}"
+    if first is learner:
+        return f"{name}: {first.network_name_}"
+    return f"{name}, on {first.n_features_out_:,} numbers that {first.network_name_} makes of each picture"
+
+
+def _in_short(judged: Judged, maker: str) -> Section:
+    counts = Counter(judged.pictures.labels.tolist())
+    classes = ", ".join(f"{label} {count:,}" for label, count in list(counts.items())[:MOST_CLASSES])
+    more = f" and {len(counts) - MOST_CLASSES:,} more" if len(counts) > MOST_CLASSES else ""
+    blocks: list[Block] = [Words(f"{len(judged.pictures):,} pictures of {len(counts):,} classes: {classes}{more}.")]
+    data: dict[str, Any] = {"pictures": len(judged.pictures), "classes": dict(counts), "model": maker}
+    if judged.n:
+        low, high = share_interval(judged.n_right, judged.n, judged.n_rounds, len(judged.pictures))
+        largest, size = counts.most_common(1)[0]
+        share, baseline = judged.n_right / judged.n, size / len(judged.pictures)
+        interval = f"95 % interval: {100 * low:.1f} to {100 * high:.1f} %"
+        label = "right, of pictures it has not seen" if judged.is_unseen else "right, of the pictures it learned from"
+        figures = [
+            Figure(label, percent(share), interval if judged.is_unseen else ""),
+            Figure(f"by always guessing {largest!r}", percent(baseline), is_faint=True),
+        ]
+        blocks.append(Headline(figures))
+        if judged.confusions:
+            true, other, n = judged.confusions[0]
+            times = "once" if n == 1 else f"{n:,} times"
+            blocks.append(Words(f"The most common mistake: {true} taken for {other}, {times}."))
+        data |= {"judged": judged.n, "right": judged.n_right, "low": low, "high": high, "baseline": baseline}
+    blocks.append(Words(judged.how, "note" if judged.is_unseen else "warning"))
+    return Section("summary", "In short", blocks, {**data, "how": judged.how})
+
+
+def _examples(
+    key: str, title: str, judged: Judged, chosen: NDArray[np.bool_], near: Callable[[int], tuple[int, ...]]
+) -> Section:
+    """Some of the chosen pictures, of each class in turn."""
+    truth, n = judged.truth, int(chosen.sum())
+    shown = _spread(np.flatnonzero(chosen), truth)
+    examples = []
+    for i in shown:
+        row, said = int(judged.rows[i]), str(judged.predicted[i])
+        neighbours = tuple(_thumbnail(judged.pictures, each, has_label=True) for each in near(row))
+        wrong = "" if said == truth[i] else said
+        examples.append(Example(_thumbnail(judged.pictures, row), str(truth[i]), wrong, neighbours))
+    data = {
+        "count": n,
+        "shown": [{"file": e.picture.name, "class": e.true, "taken_for": e.taken_for or e.true} for e in examples],
+    }
+    if not examples:
+        words = "No picture is taken for something else." if key == "wrong" else "No picture is taken for what it is."
+        return Section(key, title, [Words(words)], data)
+    of_all = f"{len(examples):,} of {n:,}" if len(examples) < n else f"all {n:,}"
+    beside = ""
+    if any(example.near for example in examples):
+        beside = " Below each: the support vectors nearest to it, training pictures that decide, with their class."
+    words = f"{of_all[:1].upper()}{of_all[1:]}, of each class in turn.{beside}"
+    return Section(key, title, [Words(words), Gallery(examples)], data)
+
+
+def _spread(chosen: NDArray[np.intp], truth: NDArray[Any]) -> list[int]:
+    """At most `SHOWN` of the chosen, of each class in turn."""
+    queues = [[int(i) for i in chosen if truth[i] == label] for label in np.unique(truth[chosen])]
+    found: list[int] = []
+    while len(found) < SHOWN and any(queues):
+        found += [queue.pop(0) for queue in queues if queue]
+    return found[:SHOWN]
+
+
+def _thumbnail(pictures: PictureFolder, row: int, *, has_label: bool = False) -> Thumbnail:
+    path = pictures[row]
+    image = FilePicture(path).in_mode("RGB")
+    image.thumbnail((_THUMBNAIL, _THUMBNAIL))
+    content = io.BytesIO()
+    image.save(content, "PNG")
+    caption = str(pictures.labels[row]) if has_label else ""
+    return Thumbnail(content.getvalue(), str(path.relative_to(pictures.root)), caption)
+
+
+def _nearest_support(learner: Any, codes: Any) -> Callable[[int], tuple[int, ...]]:
+    """Of a support vector machine: for a row, the nearest support vectors but itself, by the distance of codes."""
+    support = getattr(learner, "support_", None)
+    if support is None or codes is None or isinstance(codes, Table):
+        return lambda row: ()
+
+    def nearest(row: int) -> tuple[int, ...]:
+        others = support[support != row]
+        distance = np.square(codes[others] - codes[row]).sum(axis=1)
+        return tuple(int(each) for each in others[np.argsort(distance, kind="stable")[:NEIGHBOURS]])
+
+    return nearest
+
+
+def _mistakes(judged: Judged) -> Section:
+    names, truth, said = judged.pictures.classes, judged.truth, judged.predicted.astype(str)
+    blocks: list[Block] = []
+    if len(names) <= MOST_CLASSES:
+        counts = [[int(((truth == true) & (said == other)).sum()) for other in names] for true in names]
+        blocks.append(Matrix(names, counts, "A row for each class, a column for each answer.", "class", "taken for"))
+    elif judged.confusions:
+        rows = [[true, other, f"{n:,}"] for true, other, n in judged.confusions[:MOST_CONFUSIONS]]
+        caption = "The most frequent mistakes."
+        blocks.append(Grid(["class", "taken for", "pictures"], rows, caption, frozenset({2})))
+    rows = []
+    for name in names:
+        is_name, says_name = truth == name, said == name
+        hits = int((is_name & says_name).sum())
+        shares = [percent(hits / n) if n else "–" for n in (int(is_name.sum()), int(says_name.sum()))]
+        rows.append([name, f"{int(is_name.sum()):,}", *shares])
+    header = ["class", "pictures", "found (recall)", "right when it says so (precision)"]
+    by_class = Grid(header, rows, "", frozenset({1, 2, 3}))
+    blocks.append(by_class if len(names) <= MOST_CLASSES else Folded("Each class", [by_class]))
+    confusions = [{"class": true, "taken_for": other, "pictures": n} for true, other, n in judged.confusions]
+    return Section("mistakes", "What is taken for what", blocks, {"confusions": confusions})
+
+
+def _tree(model: Any, pictures: PictureFolder) -> Section:
+    """Its questions, and the pictures that fire the maps it asks for, where maps come out of the network."""
+    features, tree = model[0], model[-1]
+    rules = str(tree.rules())
+    blocks: list[Block] = [
+        Words("The tree asks one map of the network after the other: how strongly does it respond to the picture?"),
+        *drawn_tree(tree),
+        Folded("The same as rules", [Listing(rules)]),
+    ]
+    which = used_maps(tree)[:MOST_MAPS]
+    if which and features.has_maps:
+        alt = f"For {', '.join(f'map_{k}' for k in which)} the pictures that fire it most, with heat where they do."
+        words = (
+            "For each map that the tree asks for, the most important first: the pictures that fire it most, and where."
+        )
+        blocks += [Words(words), Bitmap("What its maps respond to", _drawn_maps(features, pictures, which), alt)]
+    return Section("tree", "What the tree asks", blocks, {"rules": rules, "maps": [f"map_{k}" for k in which]})
+
+
+def _drawn_maps(features: Any, pictures: PictureFolder, which: list[int]) -> bytes:
+    import matplotlib.pyplot as plt
+
+    from margrove.plots import plot_feature_maps
+
+    with plt.rc_context():
+        plt.switch_backend("Agg")
+        figure = plot_feature_maps(features, pictures, pictures.labels, which=which)[0, 0].figure
+        content = io.BytesIO()
+        figure.savefig(content, format="png", dpi=90, metadata={"Software": None})
+        plt.close(figure)
+    return content.getvalue()
+
+
+def _proof(learner: Any, certificate: Certificate, *, is_recomputed: bool) -> Section:
+    verdict = verdict_words(certificate) if is_recomputed else saved_verdict_words(certificate)
+    said = certificate_words(learner)
+    if hasattr(learner, "course_"):
+        said = [*said, _OF_TRAINING]
+    blocks: list[Block] = [Words(verdict), *map(Words, said)]
+    claims = [claims_grid(certificate), *leave_one_out(learner)]
+    blocks += [Words(_UNPROVEN, "note"), Folded("Every claim, with its numbers", claims)]
+    blocks += [
+        Words("Anybody can recompute it from the model and the pictures it was trained on:"),
+        Listing("margrove certify MODEL FOLDER"),
+    ]
+    return Section("proof", "What is proven", blocks, certificate.to_dict())
+
+
+def _course(learner: Any) -> Section:
+    """Of fine-tuning, epoch by epoch."""
+    has_held_out = any("held_out_loss" in line for line in learner.course_)
+    rows = []
+    for number, line in enumerate(learner.course_, start=1):
+        held_out = [f"{line['held_out_loss']:.3f}", percent(line["held_out_accuracy"])] if has_held_out else []
+        rows.append([f"{number}", f"{line['loss']:.3f}", *held_out])
+    header = ["epoch", "loss", *(["loss, held out", "right, held out"] if has_held_out else [])]
+    kept = ""
+    if has_held_out and learner.course_:
+        best = 1 + int(np.argmin([line["held_out_loss"] for line in learner.course_]))
+        kept = f" The weights after epoch {best} were best on pictures held out, and are kept."
+    words = f"{len(rows):,} passes over the pictures, of {learner.epochs:,} at most.{kept}"
+    blocks: list[Block] = [Words(words), Grid(header, rows, "", frozenset(range(len(header))))]
+    return Section("course", "The course of the training", blocks, {"epochs": [dict(line) for line in learner.course_]})
+
+
+def _about(first: Any, learner: Any, certificate: Certificate) -> Section:
+    seen = first.preparation_
+    parameters = plain_parameters(learner)
+    facts = [
+        ["network", first.network_name_],
+        ["its fingerprint", first.network_digest_],
+        *([["cut at", first.layer_]] if first is not learner else []),
+        ["it sees", f"{seen.size} × {seen.size} pixels, {'grey' if seen.mode == 'L' else 'in colour'}"],
+        ["learner", f"{type(learner).__name__}, {certificate.status}"],
+        ["made by", f"Margrove {version('margrove')}"],
+    ]
+    rows = [[name, str(value)] for name, value in parameters.items()]
+    blocks: list[Block] = [
+        Grid(["", ""], facts),
+        Folded("All parameters", [Grid(["parameter", "value"], rows)]),
+        Words("To predict other pictures, a folder of them or one file:"),
+        Listing("margrove predict MODEL FOLDER"),
+    ]
+    data = {
+        "network": {"name": first.network_name_, "fingerprint": first.network_digest_},
+        "class": type(learner).__name__,
+        "parameters": parameters,
+        "margrove": version("margrove"),
+    }
+    return Section("about", "About this page", blocks, data)

@@ -1,0 +1,63 @@
+"""``margrove report`` of a model of pictures: a folder is judged by it, and one page is written about both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from margrove.app.images.models import refuse_unlabelled
+from margrove.app.images.page import Judged, page_of
+from margrove.app.models import learner_of
+from margrove.app.report.blocks import Report
+from margrove.certificate import certify
+from margrove.errors import InputError
+from margrove.transfer.pictures import PictureFolder
+
+_NEW = "Every picture was judged by the model as it was saved."
+_OF_TRAINING = (
+    "Beware: the model learned from these very pictures, so this says little of others. Give a folder of other "
+    "pictures, or look at the page that `margrove images` wrote: each picture there was judged by a model that had not "
+    "seen it."
+)
+
+
+def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
+    """Judge the pictures of a folder, and say how it went.
+
+    Pictures outside all classes of the model are left out, and counted.
+
+    Raises
+    ------
+    InputError
+        If no picture lies in the folder of a class that the model knows.
+    """
+    learner = learner_of(model)
+    is_known = np.isin(pictures.labels, learner.classes_.astype(str))
+    if not is_known.any():
+        refuse_unlabelled(model, pictures)
+    known = pictures.take(np.flatnonzero(is_known))
+    given: Any = known
+    if hasattr(model, "steps"):
+        given = model[0].transform(known)
+    predicted = np.asarray(learner.predict(given)).astype(str)
+    certificate, is_training = learner.certificate_, False
+    if certificate.n_rows == len(known):  # then they may be the pictures that it learned from: the proof tells
+        found = _recomputed(learner, given, known)
+        if found is not None and found.holds:
+            certificate, is_training = found, True
+    n_left = len(pictures) - len(known)
+    how = _OF_TRAINING if is_training else _NEW
+    if n_left:
+        how += f" {n_left:,} of {len(pictures):,} pictures lie in no folder of a class of the model's and are left out."
+    judged = Judged(known, np.arange(len(known)), predicted, how, is_unseen=not is_training)
+    codes = given if is_training and hasattr(model, "steps") else None
+    return page_of(model, judged, codes, certificate, is_recomputed=is_training)
+
+
+def _recomputed(learner: Any, given: Any, pictures: PictureFolder) -> Any:
+    """The certificate on these pictures; None where they cannot be those of the training."""
+    try:
+        return certify(learner, given, pictures.labels)
+    except InputError:  # another number of classes or rows: no certificate of theirs
+        return None

@@ -1,0 +1,65 @@
+"""How long a search may take: what is typed after ``--budget``, and the clock that runs it down."""
+
+from __future__ import annotations
+
+import math
+import time
+
+DEFAULT_BUDGET = "60s"
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_budget(text: str) -> float:
+    """Seconds; 0 for no search.
+
+    Examples
+    --------
+    >>> from margrove.app.options.budget import parse_budget
+    >>> [parse_budget(text) for text in ("90", "60s", "5m", "1.5h", "0")]
+    [90.0, 60.0, 300.0, 5400.0, 0.0]
+    """
+    from margrove.errors import ParameterError
+
+    word = text.strip().lower()
+    unit = _UNITS.get(word[-1:])
+    try:
+        seconds = float(word if unit is None else word[:-1]) * (unit or 1.0)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ParameterError(
+            f"--budget is {text!r}; it must be a time such as 90, 60s, 5m or 1h. 0 means that nothing is searched."
+        )
+    return seconds
+
+
+def budget_words(seconds: float) -> str:
+    """A budget of at least so many seconds, as it is typed: never too little.
+
+    Examples
+    --------
+    >>> from margrove.app.options.budget import budget_words
+    >>> [budget_words(seconds) for seconds in (41.2, 70, 4000)]
+    ['45s', '2m', '2h']
+    """
+    if seconds <= 60:
+        return f"{5 * math.ceil(seconds / 5)}s"
+    return f"{math.ceil(seconds / 60)}m" if seconds <= 3600 else f"{math.ceil(seconds / 3600)}h"
+
+
+class Budget:
+    """Seconds that run down from when it is made, or from a time by `time.monotonic`."""
+
+    def __init__(self, seconds: float, began: float | None = None) -> None:
+        self.seconds = seconds
+        self._began = time.monotonic() if began is None else began
+
+    @property
+    def gone(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._began
+
+    @property
+    def left(self) -> float:
+        """Seconds, at least 0."""
+        return max(0.0, self.seconds - self.gone)

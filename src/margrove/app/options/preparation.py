@@ -1,0 +1,98 @@
+"""How a table becomes numbers: its columns of free text (``--text COL``, ``--text-features``), and what is scaled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from margrove.app.options.menu import LEARNERS, Learner
+from margrove.data import Table, TableEncoder
+from margrove.data.text import TEXT_FEATURES, check_text_columns
+from margrove.errors import InputError, ParameterError, check_choice
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is asked of the encoder.
+
+    Parameters
+    ----------
+    text : tuple of str
+        Columns of free text.
+    features : str
+        What becomes of their words, as `TableEncoder` has it.
+    is_scaled : bool
+        Whether numbers are standardised.
+
+    Raises
+    ------
+    ParameterError
+        If a column is named twice, or there is no such way to make numbers of words.
+    """
+
+    text: tuple[str, ...] = ()
+    features: str = TEXT_FEATURES[0]
+    is_scaled: bool = True
+
+    def __post_init__(self) -> None:
+        for name in self.text:
+            if self.text.count(name) > 1:
+                raise ParameterError(f"--text {name} is given twice.")
+        check_choice("--text-features", self.features, TEXT_FEATURES)
+        if not self.text and self.features != TEXT_FEATURES[0]:
+            raise ParameterError(f"--text-features {self.features} goes with --text, which names the column.")
+
+    def encoder(self) -> TableEncoder:
+        """What makes numbers of a table, unfitted."""
+        return TableEncoder(text=list(self.text) or None, text_features=self.features, standardise=self.is_scaled)
+
+    def for_table(self, learner: Learner, table: Table) -> Preparation:
+        """The same for this table: a learner that keeps sparse numbers gets them as they are."""
+        return replace(self, is_scaled=False) if learner.keeps_sparse and table.sparse is not None else self
+
+    def check_learner(self, learner: Learner) -> None:
+        """Refuse a learner that takes tables as they are: there is no encoder in front of it.
+
+        Raises
+        ------
+        ParameterError
+            Naming those that take text.
+        """
+        if self.text and learner.takes_tables:
+            able = ", ".join(name for name, other in LEARNERS.items() if not other.takes_tables)
+            raise ParameterError(
+                f"--text makes a number of each word, and {learner.name} asks of columns as they are. What takes text: "
+                f"--model {able}."
+            )
+
+    def check_table(self, table: Table, without: tuple[str, ...] = ()) -> None:
+        """Refuse, before anything is learned, columns that are not there or hold no text.
+
+        Raises
+        ------
+        InputError
+            Naming the column.
+        """
+        for name in self.text:
+            if name in without:
+                raise InputError(
+                    "is named by --text and by --without", file=table.source, column=name, cure="Leave out one of them."
+                )
+        check_text_columns(table, self.text)
+
+    def less_text(self, table: Table) -> Table:
+        """The table without its columns of text, for a learner that cannot take them.
+
+        Raises
+        ------
+        InputError
+            If no other column is there.
+        """
+        if not self.text:
+            return table
+        names = [name for name in table.names if name not in self.text]
+        if not names:
+            raise InputError("all columns are text", file=table.source, cure="Choose a learner that takes text.")
+        return table.select(names)
+
+
+AS_USUAL = Preparation()

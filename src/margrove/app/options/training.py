@@ -1,0 +1,105 @@
+"""What the options of ``margrove train`` say about the learning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from margrove.app.choose.contest import PREFERENCES, Asked
+from margrove.app.choose.search import Question, question_of
+from margrove.app.models import build_model, learner_of
+from margrove.app.options.menu import AUTO, Learner, check_task, learner_named, learner_of_numbers
+from margrove.app.options.preparation import AS_USUAL, Preparation
+from margrove.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the options say about the learning."""
+
+    model: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    folds: int = 5
+    time_limit: float | None = None
+    budget: float = 0.0  # seconds for the search; 0 for none
+    task: str | None = None  # one of TASKS; None: as the target looks
+    preparation: Preparation = AS_USUAL
+    prefer: str = "best"  # one of PREFERENCES
+    taken: Learner | None = None  # what ``--model auto`` has chosen
+
+    def __post_init__(self) -> None:
+        check_task(self.task)
+        if self.prefer not in PREFERENCES:
+            raise ParameterError(f"--prefer is {self.prefer!r}; it must be one of {', '.join(PREFERENCES)}.")
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the learner is still to be chosen."""
+        return self.model in (None, AUTO) and self.taken is None
+
+    @property
+    def learner(self) -> Learner:
+        """The learner asked for, or chosen."""
+        if self.taken is not None:
+            return self.taken
+        learner = learner_named(self.model or "", (AUTO,))
+        return learner_of_numbers(learner) if self.task == "regress" else learner
+
+    @property
+    def can_estimate(self) -> bool:
+        """Whether a target that looks like a quantity is to be estimated."""
+        return self.task is None and (self.is_auto or self.learner.regression is not None)
+
+    def check(self) -> None:
+        """Raise for a parameter that the learner does not have, whatever the target will be, or for text that it does
+        not take."""
+        if self.is_auto:
+            self._check_auto()
+            return
+        if self.prefer != PREFERENCES[0]:
+            raise ParameterError(f"--prefer {self.prefer} goes with --model auto, and --model is {self.model}.")
+        self.preparation.check_learner(self.learner)
+        try:
+            self.question()
+        except ParameterError as refused:
+            if self.task is not None or self.learner.regression is None:
+                raise
+            try:
+                replace(self, task="regress").question()
+            except ParameterError:  # of neither: its classes are what most people mean
+                raise refused from None
+
+    def _check_auto(self) -> None:
+        if self.params:
+            raise ParameterError(
+                f"--param {next(iter(self.params))} is a parameter of one learner, and --model auto tries many. Name "
+                "the learner: --model svm, for one."
+            )
+        if self.budget <= 0:
+            raise ParameterError(
+                "--budget is 0, and --model auto has to try learners. Give it time, or name one: --model."
+            )
+        if self.folds < 2:
+            raise ParameterError(
+                f"--folds is {self.folds}, and --model auto chooses by cross-validation: it must be at least 2."
+            )
+
+    def asked(self) -> Asked:
+        """What is asked of a contest."""
+        is_estimated = self.task == "regress"
+        return Asked(is_estimated, self.folds, self.seed, self.time_limit, self.prefer, self.preparation)
+
+    def build(self, found: Mapping[str, Any] | None = None) -> Any:
+        """An unfitted model, with the parameters that a search found besides those that were typed."""
+        params = {**self.params, **(found or {})}
+        return build_model(
+            self.learner, params, seed=self.seed, time_limit=self.time_limit, preparation=self.preparation
+        )
+
+    def question(self) -> Question | None:
+        """What there is to search."""
+        estimator = learner_of(self.build())
+        question = question_of(self.learner, self.params, estimator) if self.budget > 0 else None
+        return None if question is None else replace(question, preparation=self.preparation)

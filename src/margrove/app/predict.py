@@ -1,0 +1,287 @@
+"""``margrove predict``: labels for the rows of a table, by a saved model."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.estimate.numbers import Deviation, deviation_of
+from margrove.app.images.models import pictures_for
+from margrove.app.models import (
+    check_output,
+    features_of,
+    is_boosted,
+    is_classifier,
+    is_tree,
+    learner_of,
+    read_model,
+    target_of,
+    write_content,
+)
+from margrove.app.options.table import STANDARD_STREAM, Reading
+from margrove.app.provenance_words import expectation_words, history_of
+from margrove.app.screen.console import Screen, put
+from margrove.app.screen.cures import warnings_in_shell
+from margrove.app.screen.display import percent
+from margrove.app.screen.progress import metered
+from margrove.app.training_rows import has_rows
+from margrove.certificate import at_the_end
+from margrove.data import Table
+from margrove.errors import ParameterError
+from margrove.transfer.fine_tuned import FineTuned
+from margrove.transfer.pictures import PictureFolder
+from margrove.transfer.softmax import SoftmaxClassifier
+
+UNNAMED_TARGET = "prediction"  # the column's name where the model does not know its target's
+# Text that a spreadsheet reads as a formula, which can start programs. Signed numbers are not formulas.
+_FORMULA = re.compile(r"(?s)(?![+-][\d.,]+(?:[eE][+-]?\d+)?\Z)[=+\-@\t\r\n].")
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One label per row and, where asked for, the decision value of each machine, or the probability of each class."""
+
+    target: str
+    labels: NDArray[Any]  # (n,)
+    scores: NDArray[np.float64] | None  # (n, machines)
+    score_names: tuple[str, ...]  # of each column of scores
+    accuracy: float | None  # where the table holds the right answers
+    deviation: Deviation | None  # the same where they are numbers
+    n_labelled: int
+    files: tuple[str, ...] | None = None  # of pictures, where they are
+    kept: Mapping[str, list[Any]] = field(default_factory=dict)  # columns of the table, as they are written there
+    is_of_training: bool = False  # whether these are the rows that the model learned from
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the output's columns."""
+        return [
+            *(["file"] if self.files is not None else []),
+            *self.kept,
+            f"predicted {self.target}" if self.target in self.kept else self.target,
+            *(self.score_names if self.scores is not None else ()),
+        ]
+
+    def rows(self) -> list[list[Any]]:
+        """The cells, row by row."""
+        scores = self.scores.tolist() if self.scores is not None else [[]] * len(self.labels)
+        columns = [*([] if self.files is None else [self.files]), *self.kept.values()]
+        before: Iterable[tuple[Any, ...]] = zip(*columns, strict=True) if columns else [()] * len(self.labels)
+        return [
+            [*cells, label, *values] for cells, label, values in zip(before, self.labels.tolist(), scores, strict=True)
+        ]
+
+    def to_csv(self, *, is_raw: bool = False) -> bytes:
+        """Return the CSV file, in UTF-8; unless raw, with an apostrophe before text that a spreadsheet would run."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        for row in (self.header, *self.rows()):
+            writer.writerow(row if is_raw else [_inert(cell) for cell in row])
+        return text.getvalue().encode()
+
+
+def _inert(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to stand beside the predictions: ``keep`` is "none", "all" or names of columns, parted by commas."""
+
+    scores: bool = False
+    probabilities: bool = False
+    keep: str = "none"
+    is_raw: bool = False  # text cells as they are, also those that a spreadsheet takes for formulas
+
+    def __post_init__(self) -> None:
+        if self.scores and self.probabilities:
+            raise ParameterError("--scores and --probabilities are two answers to one question; give one of them.")
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The columns to keep; None for all."""
+        if self.keep == "all":
+            return None
+        return [] if self.keep == "none" else list(dict.fromkeys(name for name in self.keep.split(",") if name))
+
+
+def predict(screen: Screen, model_path: str, reading: Reading, output: str, wanted: Wanted) -> None:
+    """Read model and table, predict, write."""
+    if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
+        raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
+    check_output(output, "answers.csv", model_path, reading.file)
+    model = read_model(model_path)
+    pictures = pictures_for(model, model_path, reading.file)
+    with metered(screen, "predicting"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if pictures is None:
+            predictions = _predicted(model, *reading.unlabelled_with(wanted.columns), wanted)
+        else:
+            if wanted.keep != "none":
+                raise ParameterError(f"--keep {wanted.keep}: pictures have no columns; their files are named always.")
+            predictions = _predicted_pictures(model, pictures, wanted)
+    told = warnings_in_shell(caught)
+    for message in told:
+        screen.warn(message)
+    is_file = output != STANDARD_STREAM
+    if is_file or not screen.is_json:
+        content = predictions.to_csv(is_raw=wanted.is_raw)
+        if is_file:
+            write_content(content, output)
+        else:
+            put(content)
+    _tell(screen, predictions, output)
+    history = history_of(model)
+    if predictions.is_of_training and history is not None:
+        screen.say(expectation_words(history))
+    screen.document(
+        {
+            "command": "predict",
+            "model": model_path,
+            "target": predictions.target,
+            "columns": predictions.header,
+            "rows": predictions.rows(),
+            "accuracy": predictions.accuracy,
+            **_deviation_record(predictions.deviation),
+            "is_of_training": predictions.is_of_training,
+            "output": output if is_file else None,
+            "warnings": told,
+        }
+    )
+
+
+def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: Wanted) -> Predictions:
+    target = target_of(model)
+    truth = None
+    if target is not None and target in table:
+        truth, table = table[target], table.without(target)
+    features = features_of(model, table)
+    labels = np.asarray(model.predict(features))
+    names, scores = _beside(model, features, wanted)
+    accuracy, deviation, n_labelled, is_of_training = None, None, 0, False
+    if truth is not None:
+        history = history_of(model)
+        is_of_training = history is not None and has_rows(history.get("fingerprint"), table, truth)
+        known = ~truth.is_missing
+        n_labelled = int(known.sum())
+        if n_labelled and is_classifier(learner_of(model)):
+            # As text: a file of zeros and ones may be numbers here and yes/no there.
+            right = labels[known].astype(str) == truth.take(known).labels().astype(str)
+            accuracy = float(np.mean(right))
+        elif n_labelled and truth.kind == "numeric" and not hasattr(learner_of(model), "offset_"):
+            numbers = np.asarray(truth.values[known], np.float64)
+            deviation = deviation_of(numbers, np.asarray(labels[known], np.float64), numbers.mean())
+    return Predictions(
+        target or UNNAMED_TARGET,
+        labels,
+        scores,
+        names,
+        accuracy,
+        deviation,
+        n_labelled,
+        kept=kept,
+        is_of_training=is_of_training,
+    )
+
+
+def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: Wanted) -> Predictions:
+    """The class of each picture, beside the folder it lies in where that is the name of a class."""
+    labels = np.asarray(model.predict(pictures))
+    names, scores = _beside(model, pictures, wanted)
+    is_known = np.isin(pictures.labels, learner_of(model).classes_.astype(str))
+    accuracy = float(np.mean(labels[is_known].astype(str) == pictures.labels[is_known])) if is_known.any() else None
+    files = tuple(str(path.relative_to(pictures.root)) for path in pictures)
+    n_known = int(is_known.sum())
+    return Predictions("class", labels, scores, names, accuracy, None, n_known, files)
+
+
+def _beside(model: Any, features: Any, wanted: Wanted) -> tuple[tuple[str, ...], NDArray[np.float64] | None]:
+    """The names and columns of what was asked for beside the predictions."""
+    if wanted.scores:
+        return _score_names(model), _scores(model, features)
+    if not wanted.probabilities:
+        return (), None
+    learner = learner_of(model)
+    if not is_classifier(learner) or not hasattr(model, "predict_proba"):
+        problem = f"--probabilities: this {type(learner).__name__} gives none."
+        if hasattr(learner, "probability"):
+            problem += " Train it with --param probability=true, or ask for --scores."
+        raise ParameterError(problem)
+    names = tuple(f"probability {label}" for label in learner.classes_)
+    return names, np.asarray(model.predict_proba(features), np.float64)
+
+
+def _score_names(model: Any) -> tuple[str, ...]:
+    learner = learner_of(model)
+    if _is_probable(model) or is_boosted(model):
+        what = "probability" if _is_probable(model) else "votes"
+        return tuple(f"{what} {label}" for label in getattr(learner, "classes_", ()))
+    machines = learner.certificate_.machines
+    is_joint = len(machines) == 1 and is_classifier(learner) and len(learner.classes_) > 2  # one machine, all classes
+    return tuple(f"score {machine}" for machine in (learner.classes_ if is_joint else machines))
+
+
+def _is_probable(model: Any) -> bool:
+    """Whether it says how probable each class is: a tree, or a network's last layer with the loss of softmax."""
+    learner = learner_of(model)
+    return is_tree(model) or (isinstance(learner, SoftmaxClassifier | FineTuned) and hasattr(learner, "predict_proba"))
+
+
+def _scores(model: Any, features: Any) -> NDArray[np.float64]:
+    """The decision value of each machine, (n, machines); of each class, for a tree or softmax its probability, for
+    trees that vote its share of all votes."""
+    if _is_probable(model) and is_classifier(learner_of(model)):
+        return np.asarray(model.predict_proba(features))
+    if is_boosted(model) and is_classifier(learner_of(model)):
+        return vote_shares(np.asarray(model.decision_function(features)))
+    if not hasattr(model, "decision_function"):
+        raise ParameterError(f"--scores: {type(learner_of(model)).__name__} predicts values and has no others.")
+    learner, rows = at_the_end(model, features)
+    # Of several classes a support vector classifier's decision_function counts votes.
+    decide = learner.machine_decision if hasattr(learner, "machine_decision") else learner.decision_function
+    decision = np.asarray(decide(rows))
+    return decision[:, None] if decision.ndim == 1 else decision
+
+
+def vote_shares(decision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """s_k, of f_k = (K s_k − 1)/(K − 1); of two classes f = 2 (s_1 − s_0)."""
+    if decision.ndim == 1:
+        second = (2 + decision) / 4
+        return np.column_stack([1 - second, second])
+    n_classes = decision.shape[1]
+    return np.asarray((1 + (n_classes - 1) * decision) / n_classes)
+
+
+def _tell(screen: Screen, predictions: Predictions, output: str) -> None:
+    if output != STANDARD_STREAM:
+        screen.say(f"Wrote {len(predictions.labels):,} predictions of {predictions.target!r} to {output}")
+    if predictions.accuracy is not None and predictions.files is not None:
+        screen.say(
+            f"{predictions.n_labelled:,} pictures lie in folders of classes: {percent(predictions.accuracy)} of them "
+            "are predicted to be of theirs"
+        )
+    elif predictions.accuracy is not None:
+        screen.say(
+            f"The table has the column {predictions.target!r}: {percent(predictions.accuracy)} of "
+            f"{predictions.n_labelled:,} predictions agree with it"
+        )
+
+    if predictions.deviation is not None:
+        screen.say(
+            f"The table has the column {predictions.target!r}: {predictions.deviation.words} over "
+            f"{predictions.n_labelled:,} rows"
+        )
+
+
+def _deviation_record(deviation: Deviation | None) -> dict[str, float | None]:
+    if deviation is None:
+        return {}
+    return {"r2": deviation.r2, "mean_absolute_error": deviation.mean_absolute_error}

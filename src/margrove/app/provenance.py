@@ -1,0 +1,177 @@
+"""The training record: how a model came about, as plain JSON values, kept with it in its file.
+
+It is what a report is made of besides the model and the table: the leaderboard, the choice, the estimate with the
+answers it was made of, the search, the learning curve, the course of the fit. Whoever reads one from a file reads a
+stranger's data: every key may be missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.choose.contest import Result
+from margrove.app.choose.held_out import Chosen
+from margrove.app.choose.search import Found
+from margrove.app.choose.words import choice_words, subsample_words
+from margrove.app.estimate.classes import Estimate
+from margrove.app.estimate.numbers import NumberEstimate, how_numbers_words
+from margrove.app.estimate.predictions import Answers
+from margrove.app.options.menu import Learner
+from margrove.app.screen.display import how_words
+from margrove.data import Table
+from margrove.run.progress import Course
+from margrove.status import Status
+
+VERSION = 1
+MOST_ANSWERS = 5_000
+# What a status means of folds that were scored, for a reader who does not know the solvers.
+_ENDINGS: dict[str, str] = {
+    Status.MAX_ITER: "it was still learning when its steps were used up",
+    Status.TIME_LIMIT: "its time was over before it had learned all it could",
+    Status.STALLED: "it came to a point where it could not learn further",
+}
+_DIGITS = 6  # significant, of scores: nobody draws more
+
+
+def course_part(course: Course) -> list[dict[str, Any]]:
+    """What the solver of the last fit reported, to six digits."""
+    return [
+        {**point, "seconds": round(point["seconds"], 4), "value": significant(point["value"])}
+        for point in course.points
+        if math.isfinite(point["value"])
+    ]
+
+
+def significant(value: float) -> float:
+    """To six digits."""
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def auto_part(chosen: Chosen, table: Table) -> dict[str, Any]:
+    """What ``--model auto`` has to tell."""
+    result, trial = chosen.result, chosen.trial
+    is_sampled = result.n_first < result.n_rows
+    subsample = {"rows": result.n_first, "of": result.n_rows, "words": subsample_words(result).rstrip(":.") + "."}
+    found = None if trial is None else trial.found
+    return {
+        "subsample": subsample if is_sampled else None,
+        "leaderboard": leaderboard_of(result),
+        "choice": {"prefer": result.prefer, "words": choice_words(chosen)},
+        "is_interrupted": chosen.is_interrupted,
+        "estimate": {
+            **chosen.worth.to_dict(),
+            **({} if chosen.worth.answers is None else answers_part(chosen.worth.answers, table)),
+        },
+        "search": None if found is None or trial is None else search_part(trial.candidate.learner.name, found),
+    }
+
+
+def one_part(
+    learner: Learner, estimate: Estimate | NumberEstimate, found: Found | None, table: Table, *, is_interrupted: bool
+) -> dict[str, Any]:
+    """What there is to tell where the learner was named; ``is_interrupted`` is of its search."""
+    told = estimate.to_dict()
+    part: dict[str, Any] = {"method": told["method"], "words": "; ".join([*_how(estimate), *told["notes"]])}
+    if isinstance(estimate, Estimate):
+        answers = estimate.answers
+        part |= {"measure": "accuracy", "value": told["mean"]}
+        part |= {"baseline": estimate.baseline, "baseline_class": estimate.baseline_class}
+    else:
+        answers = estimate.answers
+        part |= {"measure": "R²", "value": told["r2"], "mean_absolute_error": told["mean_absolute_error"]}
+    if estimate.interval is not None:
+        part |= {"low": told["low"], "high": told["high"]}
+    return {
+        "estimate": part | ({} if answers is None else answers_part(answers, table)),
+        "search": None if found is None or not found.cells else search_part(learner.name, found),
+        "is_interrupted": is_interrupted,
+    }
+
+
+def _how(estimate: Estimate | NumberEstimate) -> list[str]:
+    """What was done to get the numbers, as it was printed; nothing where there are none."""
+    if isinstance(estimate, Estimate):
+        return [how_words(estimate)] if estimate.accuracies else []
+    return [how_numbers_words(estimate)] if estimate.overall is not None else []
+
+
+def leaderboard_of(result: Result) -> list[dict[str, Any]]:
+    """A line for each candidate, the best first."""
+    return [
+        {
+            "learner": trial.candidate.learner.name,
+            "candidate": trial.candidate.name,
+            "title": trial.title,
+            "words": trial.candidate.words,
+            "parameters": {**trial.candidate.params, **trial.params},
+            "score": trial.mean if trial.is_scored else None,
+            "error": trial.error if trial.is_scored else None,
+            "fold_scores": list(trial.scores),
+            "rows": trial.n_rows if trial.is_scored else None,
+            "seconds": trial.seconds,
+            "status": trial.status,
+            "note": trial.note or _ENDINGS.get(trial.status, ""),
+            "is_chosen": trial is result.chosen,
+            "complexity": trial.candidate.complexity,
+        }
+        for trial in result.trials
+    ]
+
+
+def answers_part(answers: Answers, table: Table) -> dict[str, Any]:
+    """The rows that were asked about, their truth, the answers and the scores of each class: of more than
+    `MOST_ANSWERS` an even choice, and how many there were in all (``rows_tested``)."""
+    n = len(answers.rows)
+    kept = np.arange(n) if n <= MOST_ANSWERS else np.linspace(0, n - 1, MOST_ANSWERS).round().astype(int)
+    labels = table.labels()
+    rows = answers.rows[kept]
+    part: dict[str, Any] = {"rows": rows.tolist(), "rows_tested": n}
+    if answers.means is not None:
+        return part | {"truth": labels[rows].tolist(), "predicted": [float(v) for v in answers.answers[kept]]}
+    classes = np.unique(labels)
+    part |= {
+        "classes": classes.tolist(),
+        "truth": np.searchsorted(classes, labels[rows]).tolist(),
+        "predicted": np.searchsorted(classes, answers.answers[kept]).tolist(),
+    }
+    if answers.scores is not None:
+        part["scores"] = rounded(answers.scores[kept])
+    return part
+
+
+def rounded(scores: NDArray[np.float64]) -> list[list[float]]:
+    """To six digits."""
+    return [[significant(value) for value in line] for line in scores.tolist()]
+
+
+def search_part(learner: str, found: Found) -> dict[str, Any]:
+    """The cells of a search."""
+    best = found.best
+    cells = [{**cell.to_dict(), "status": "scored" if cell.is_scored else "not reached"} for cell in found.cells]
+    return {"learner": learner, "cells": cells, "best": None if best is None else best.to_dict()}
+
+
+def plain(value: Any) -> Any:
+    """As JSON has it: NumPy's numbers as Python's, and what is not finite as null.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.app.provenance import plain
+    >>> plain({"C": np.float64(2), "tol": float("inf"), "depths": (1, np.int64(2))})
+    {'C': 2.0, 'tol': None, 'depths': [1, 2]}
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(name): plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return value

@@ -1,0 +1,105 @@
+"""The certificate at the end of ``margrove train``: recomputed while somebody watches, who may leave it out.
+
+``--model auto`` keeps time for it (`margrove.app.choose.candidates`, ``proof``). Where that does not do, it is
+recomputed all the same, and that is said: before it begins, after it is done, and in the report.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from margrove.app.models import learner_of
+from margrove.app.options.budget import Budget
+from margrove.app.screen.console import Screen
+from margrove.app.screen.countdown import Countdown, counted_down
+from margrove.app.screen.progress import Meter, metered
+from margrove.certificate import Certificate, certify
+from margrove.data import Table
+from margrove.run.progress import Progress, in_short, watched
+
+TITLE = "checking the certificate; Ctrl-C leaves it out"
+_NOTICED = 0.5  # seconds: less beyond a budget is not worth a word
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A certificate, and what it took."""
+
+    certificate: Certificate
+    seconds: float
+    beyond: float = 0.0  # seconds of these after the end of the budget
+    is_left_out: bool = False
+
+    @property
+    def words(self) -> str:
+        """What there is to say of it; often nothing."""
+        if self.is_left_out:
+            return (
+                f"Checking the certificate was left out (Ctrl-C after {in_short(self.seconds)}): what it says are the "
+                "solver's own numbers. `margrove certify MODEL FILE` checks them."
+            )
+        if self.beyond < _NOTICED:
+            return ""
+        share = "all of it" if self.beyond >= self.seconds else f"{in_short(self.beyond)} of it"
+        return f"Checking the certificate took {in_short(self.seconds)}, {share} beyond the budget."
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values, without the certificate."""
+        return {
+            "seconds": round(self.seconds, 3),
+            "seconds_beyond_budget": round(self.beyond, 3),
+            "is_left_out": self.is_left_out,
+            "words": self.words,
+        }
+
+
+def warning_words(predicted: float, left: float) -> str:
+    """What to say before a certificate that will take so many seconds, of which so many are left; often nothing.
+
+    Examples
+    --------
+    >>> from margrove.app.proving import warning_words
+    >>> warning_words(2.0, 5.0)
+    ''
+    >>> print(warning_words(12.0, 4.0))
+    Checking the certificate takes about 12 s, and 4 s of the budget are left: it is checked all the same.
+    """
+    if predicted < left + _NOTICED:
+        return ""
+    rest = "the budget is spent" if left < _NOTICED else f"{in_short(left)} of the budget are left"
+    return f"Checking the certificate takes about {in_short(predicted)}, and {rest}: it is checked all the same."
+
+
+def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None, predicted: float = 0.0) -> Proof:
+    """Recompute the certificate of a model on its rows. With a budget, it is said before where it will not be within
+    it; Ctrl-C leaves the solver's own."""
+    if budget is not None:
+        words = warning_words(predicted, budget.left)
+        if words:
+            screen.say(words, indent=2)
+    left, began = 0.0 if budget is None else budget.left, time.monotonic()
+    try:
+        with _shown(screen, budget) as meter, watched(_told_to(meter)):
+            certificate = certify(model, table, table.labels())
+    except KeyboardInterrupt:
+        own = learner_of(model).certificate_  # of little data the fit has recomputed it already
+        return Proof(own, time.monotonic() - began, is_left_out=own.source != "recomputed")
+    took = time.monotonic() - began
+    return Proof(certificate, took, 0.0 if budget is None else max(0.0, took - left))
+
+
+def _shown(screen: Screen, budget: Budget | None) -> AbstractContextManager[Meter]:
+    return metered(screen, TITLE) if budget is None else counted_down(screen, budget, TITLE)
+
+
+def _told_to(meter: Meter) -> Any:
+    """A countdown has the time for its bar: the share that is done stands in its words."""
+
+    def tell(report: Progress) -> None:
+        if report.total:
+            meter.begin(f"{TITLE} ({100 * report.done / report.total:.0f} % done)")
+
+    return tell if isinstance(meter, Countdown) else meter.watch

@@ -1,0 +1,57 @@
+"""The average row that the columns of a linear model are compared with: that of the training rows as far as the model
+file tells it, so that a row is explained alike in a table of its own and among a thousand others.
+
+The encoder centres numbers, so their average is 0. Of a category it keeps the deviation d of each level, and a level of
+share p has d² = p (1 − p): p is (1 − √(1 − 4 d²))/2, or 1 less that. Only one level can have more than a half, the one
+of the largest share, and all shares sum to 1: that tells which.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.models import encoder_of
+from margrove.app.report.model_on_table import Subject
+
+
+def average_row(subject: Subject, encoded: Any) -> NDArray[np.float64]:
+    """The mean of each encoded column over the training rows; over ``encoded``, the rows of the table, where the model
+    file does not tell."""
+    mean = np.array(encoded.mean(axis=0), np.float64).ravel()
+    encoder = encoder_of(subject.model)
+    is_exact = subject.is_training and not subject.n_unanswered and subject.is_whole
+    if is_exact or encoder is None or subject.sample.sparse is not None or not hasattr(encoder, "deviations_"):
+        return mean
+    kinds = {description["name"]: description["kind"] for description in encoder.columns_}
+    places: dict[str, list[int]] = {}
+    for place, origin in enumerate(encoder.output_origins()):
+        if kinds[origin.column] == "numeric" and not origin.is_missing and encoder.standardise:
+            mean[place] = 0.0
+        elif kinds[origin.column] == "category":
+            places.setdefault(origin.column, []).append(place)
+    found = np.asarray(encoder.deviations_, np.float64)
+    for levels in places.values():
+        mean[levels] = level_shares(found[levels])
+    return mean
+
+
+def level_shares(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of each level of a category, from the deviations of its columns of 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.app.report.baseline_row import level_shares
+    >>> shares = np.array([0.7, 0.2, 0.1])
+    >>> level_shares(np.sqrt(shares * (1 - shares))).round(3).tolist()
+    [0.7, 0.2, 0.1]
+    """
+    shares = (1 - np.sqrt(np.maximum(1 - 4 * deviations**2, 0.0))) / 2  # as if none had more than a half
+    largest = int(shares.argmax())
+    others = float(shares.sum() - shares[largest])
+    if others < 0.5:
+        shares[largest] = 1 - others
+    return shares

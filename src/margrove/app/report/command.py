@@ -1,0 +1,66 @@
+"""``margrove report``: the report of a saved model on a table."""
+
+from __future__ import annotations
+
+import warnings
+import webbrowser
+from pathlib import Path
+
+from margrove.app.images.models import pictures_for
+from margrove.app.images.report import report_of_pictures
+from margrove.app.models import check_output, read_model, write_content
+from margrove.app.options.table import STANDARD_STREAM, Reading
+from margrove.app.report.writing import FORMATS, check_format, in_format, report_content
+from margrove.app.report_path import report_path
+from margrove.app.screen.console import Screen, put
+from margrove.app.screen.cures import warnings_in_shell
+from margrove.app.screen.progress import metered
+from margrove.errors import ParameterError
+
+_SMALL = 100_000  # bytes: below it, tenths of a megabyte say nothing
+
+
+def report(
+    screen: Screen, model_path: str, reading: Reading, output: str | None, format: str, *, is_opened: bool
+) -> None:
+    """Read model and table, gather, write, and perhaps open."""
+    check_format(format)
+    if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
+        raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
+    ending = FORMATS[format]
+    destination = output or report_path(model_path, ending) or f"model.report.{ending}"
+    if is_opened and (destination == STANDARD_STREAM or format != "html"):
+        raise ParameterError("--open is for a page in a file: leave out -o - and --format.")
+    check_output(destination, f"report.{ending}", model_path, reading.file)
+    model = read_model(model_path)
+    pictures = pictures_for(model, model_path, reading.file)
+    with metered(screen, "gathering the report"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if pictures is None:
+            content = report_content(model, reading.unlabelled(), format)
+        else:
+            content = in_format(report_of_pictures(model, pictures), format)
+    for message in warnings_in_shell(caught):
+        screen.warn(message)
+    if destination == STANDARD_STREAM:
+        put(content)
+        return
+    write_content(content, destination)
+    screen.essential(f"Wrote {destination} ({size_words(len(content))})")
+    if is_opened:
+        webbrowser.open(Path(destination).resolve().as_uri())
+    screen.document(
+        {"command": "report", "model": model_path, "format": format, "output": destination, "bytes": len(content)}
+    )
+
+
+def size_words(n_bytes: int) -> str:
+    """The size of a file.
+
+    Examples
+    --------
+    >>> from margrove.app.report.command import size_words
+    >>> size_words(4_870_000), size_words(12_345), size_words(80)
+    ('4.9 MB', '12 kB', '1 kB')
+    """
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= _SMALL else f"{max(1, round(n_bytes / 1e3))} kB"

@@ -1,0 +1,272 @@
+"""Charts of single families: the course of a solve, margins, searches, prunings, rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.report.blocks import Chart, Grid
+from margrove.app.report.charts import (
+    BLUE,
+    GREY,
+    LINES,
+    RED,
+    TABLE_ROWS,
+    capital,
+    digits,
+    figure_of,
+    label,
+    line_of,
+    percent,
+    plain,
+    share_axis,
+    some_of,
+)
+from margrove.app.report.history import Cell, Step
+from margrove.plots.style import WORD_COLOURS
+
+
+def course_chart(steps: Sequence[Step]) -> Chart:
+    """What the solver reported over time; on a logarithmic axis where all is above 0."""
+    names = list(dict.fromkeys(step.name for step in steps))[: len(LINES)]
+    data = []
+    for place, name in enumerate(names):
+        of_it = [step for step in steps if step.name == name]
+        data.append(line_of([s.seconds for s in of_it], [s.value for s in of_it], label(name), place))
+    is_log = all(step.value > 0 for step in steps)
+    what = names[0] if len(names) == 1 else "value"
+    y = {"title": {"text": label(what)}, **({"type": "log", "exponentformat": "power"} if is_log else {})}
+    figure = figure_of(data, {"title": {"text": "seconds"}, "rangemode": "tozero"}, y)
+    rows = [[digits(steps[i].seconds), steps[i].name, digits(steps[i].value)] for i in some_of(len(steps))]
+    return Chart(
+        "course",
+        "How the solve went",
+        figure,
+        f"{capital(what)} over time: from {digits(steps[0].value)} to {digits(steps[-1].value)} after "
+        f"{digits(steps[-1].seconds)} seconds.",
+        Grid(["seconds", "what", "value"], rows, numeric=frozenset({0, 2})),
+    )
+
+
+def margins_chart(
+    name: str, title: str, values: NDArray[np.float64], parts: Sequence[tuple[str, str, NDArray[np.bool_]]], axis: str
+) -> Chart:
+    """Bars of how many rows have which margin, each part in its colour; no bar straddles 0."""
+    width = float(np.ptp(values)) / 40 or 1.0
+    first, last = np.floor(values.min() / width), np.floor(values.max() / width) + 1
+    edges = width * np.arange(first, last + 1)
+    middles = (edges[:-1] + edges[1:]) / 2
+    data = []
+    for part, colour, is_of_it in parts:
+        counts = np.histogram(values[is_of_it], edges)[0]
+        bars = {"type": "bar", "x": plain(middles), "y": counts.tolist(), "name": label(part), "width": width}
+        data.append({**bars, "marker": {"color": colour, "line": {"width": 0.5, "color": GREY}}})
+    zero = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 2, "color": GREY}}
+    figure = figure_of(
+        data,
+        {"title": {"text": axis}},
+        {"title": {"text": "rows"}},
+        barmode="stack",
+        bargap=0,
+        shapes=[zero],
+        showlegend=True,
+    )
+    table = []
+    for part, _colour, is_of_it in parts:
+        some = values[is_of_it]
+        n_wrong = int((some <= 0).sum())
+        table.append(
+            [part, f"{len(some):,}", f"{n_wrong:,}", digits(float(np.median(some))), digits(float(some.min()))]
+        )
+    wrong = int((values <= 0).sum())
+    return Chart(
+        name,
+        title,
+        figure,
+        f"How many of {len(values):,} rows have which margin: {wrong:,} are at most 0, on the wrong side; the median "
+        f"is {digits(float(np.median(values)))}.",
+        Grid(["rows", "how many", "on the wrong side", "median", "smallest"], table, numeric=frozenset({1, 2, 3, 4})),
+    )
+
+
+def word_colour(word: str) -> str:
+    """The colour of easy, marginal and hard points."""
+    return WORD_COLOURS[word]
+
+
+def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
+    """The score at each C, or each C and γ."""
+    best = max(cells, key=lambda cell: cell.score)
+    rows = [[digits(c.C), digits(c.gamma), digits(c.score)] for c in sorted(cells, key=lambda c: -c.score)]
+    table = Grid(["C", "gamma", measure], rows[:TABLE_ROWS], "The best", frozenset({0, 1, 2}))
+    gammas = sorted({cell.gamma for cell in cells if cell.gamma is not None})
+    words = f"{capital(measure)} over the cells of the search; the best is {digits(best.score)} at C = {digits(best.C)}"
+    if not gammas:
+        line = sorted(cells, key=lambda cell: cell.C)
+        trace = line_of([c.C for c in line], [c.score for c in line], measure, mode="lines+markers")
+        figure = figure_of([trace], {"title": {"text": "C"}, "type": "log"}, {"title": {"text": measure}})
+        return Chart("search", "What was searched", figure, f"{words}.", table)
+    Cs = sorted({cell.C for cell in cells})
+    score = {(cell.C, cell.gamma): cell.score for cell in cells}
+    z = [[score.get((C, gamma)) for C in Cs] for gamma in gammas]
+    trace = {
+        "type": "heatmap",
+        "z": z,
+        "x": list(range(len(Cs))),
+        "y": list(range(len(gammas))),
+        "colorscale": "Cividis",  # made to look alike to everybody, colour-blind or not
+        "xgap": 1,
+        "ygap": 1,
+        "customdata": [[[digits(C), digits(gamma)] for C in Cs] for gamma in gammas],
+        "hovertemplate": "C %{customdata[0]}, gamma %{customdata[1]}: %{z:.4f}<extra></extra>",
+        "colorbar": {"thickness": 12, "title": {"text": measure}},
+    }
+    at = {"x": [Cs.index(best.C)], "y": [gammas.index(best.gamma)] if best.gamma in gammas else [0]}
+    star = {"symbol": "star", "size": 16, "color": RED, "line": {"color": "white", "width": 1.5}}
+    mark = {"type": "scatter", "mode": "markers", **at, "marker": star, "name": "best", "hoverinfo": "skip"}
+    x = {"title": {"text": "C"}, "tickvals": list(range(len(Cs))), "ticktext": [f"{float(f'{C:.2g}'):g}" for C in Cs]}
+    y = {
+        "title": {"text": "gamma", "standoff": 16},
+        "tickvals": list(range(len(gammas))),
+        "ticktext": [f"{float(f'{g:.2g}'):g}" for g in gammas],
+    }
+    figure = figure_of([trace, mark], x, y, showlegend=False)
+    return Chart("search", "What was searched", figure, f"{words}, gamma = {digits(best.gamma)}.", table)
+
+
+def pruning_chart(n_leaves: NDArray[Any], impurities: NDArray[Any], alphas: NDArray[Any], kept: int) -> Chart:
+    """The impurity that is left by the number of leaves, from the whole tree to the root alone."""
+    trace = line_of(
+        n_leaves, impurities, "grown, then cut back", mode="lines+markers", line={"color": BLUE, "shape": "hv"}
+    )
+    trace["marker"] = {"size": 5}
+    nearest = int(np.abs(np.asarray(n_leaves) - kept).argmin())
+    mark = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [int(kept)],
+        "y": plain([impurities[nearest]]),
+        "name": f"this tree, {kept:,} leaves",
+        "marker": {"size": 14, "symbol": "diamond", "color": RED},
+    }
+    x: dict[str, Any] = {"title": {"text": "leaves"}}
+    if int(np.max(n_leaves)) > 50:
+        x["type"] = "log"
+    figure = figure_of([trace, mark], x, {"title": {"text": "impurity left"}, "rangemode": "tozero"})
+    rows = [
+        [f"{int(n_leaves[i]):,}", digits(float(impurities[i])), digits(float(alphas[i]), 3)]
+        for i in some_of(len(alphas))
+    ]
+    return Chart(
+        "pruning",
+        "Large trees and small ones (pruning path)",
+        figure,
+        f"The impurity that is left, by the number of leaves, from {int(n_leaves[0]):,} down to {int(n_leaves[-1]):,}; "
+        f"this tree has {kept:,}.",
+        Grid(["leaves", "impurity left", "α from which on it is best"], rows, numeric=frozenset({0, 1, 2})),
+    )
+
+
+def rounds_chart(series: Sequence[tuple[str, NDArray[np.float64]]], n_rounds: int) -> Chart:
+    """What became of errors and bounds, round by round."""
+    at = np.unique(np.linspace(0, n_rounds - 1, min(n_rounds, 200)).round().astype(int))
+    data = [line_of(at + 1, values[at], label(name, 40), place) for place, (name, values) in enumerate(series)]
+    figure = figure_of(data, {"title": {"text": "round"}}, {"title": {"text": "share"}, "rangemode": "tozero"})
+    rows = [[f"{i + 1:,}", *(digits(float(values[i])) for _, values in series)] for i in some_of(n_rounds)]
+    last = ", ".join(f"{name} {digits(float(values[-1]))}" for name, values in series)
+    return Chart(
+        "rounds",
+        "Round by round",
+        figure,
+        f"After {n_rounds:,} rounds: {last}.",
+        Grid(["round", *(name for name, _ in series)], rows, numeric=frozenset(range(len(series) + 1))),
+    )
+
+
+def vote_margins_chart(margins: Sequence[tuple[str, NDArray[np.float64]]]) -> Chart:
+    """The cumulative distribution of vote margins after some rounds."""
+    data, at = [], np.linspace(-1, 1, 81)
+    shares = [(name, np.searchsorted(np.sort(values), at, side="right") / len(values)) for name, values in margins]
+    for place, (name, share) in enumerate(reversed(shares)):
+        data.append(line_of(at, share, name, place))
+    zero = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 2, "color": GREY}}
+    figure = figure_of(
+        data,
+        {"title": {"text": "margin of the vote"}, "range": [-1.02, 1.02]},
+        share_axis("rows with at most this margin"),
+        shapes=[zero],
+        showlegend=True,
+    )
+    rows = [[digits(float(at[i]), 2), *(percent(float(share[i])) for _, share in shares)] for i in range(0, 81, 8)]
+    wrong = ", ".join(f"{name} {percent(float((values <= 0).mean()))}" for name, values in margins)
+    return Chart(
+        "vote-margins",
+        "How surely the trees vote",
+        figure,
+        f"The share of rows with at most a certain margin of votes. At most 0, which is wrong: {wrong}.",
+        Grid(["margin", *(name for name, _ in shares)], rows, numeric=frozenset(range(len(shares) + 1))),
+    )
+
+
+def truth_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64], target: str) -> Chart:
+    """Estimates against the truth, a point for each row."""
+    generator = np.random.default_rng(0)
+    some = np.sort(generator.permutation(len(truth))[:1500])
+    points = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": plain(predicted[some]),
+        "y": plain(truth[some]),
+        "name": "rows",
+        "marker": {"color": BLUE, "size": 6, "opacity": 0.55},
+        "hovertemplate": "estimated %{x}, true %{y}<extra></extra>",
+    }
+    ends = [float(min(truth.min(), predicted.min())), float(max(truth.max(), predicted.max()))]
+    line: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": ends,
+        "y": ends,
+        "name": "perfect",
+        "hoverinfo": "skip",
+    }
+    line["line"] = {"color": GREY, "dash": "dot", "width": 1.5}
+    figure = figure_of(
+        [points, line], {"title": {"text": "estimated"}}, {"title": {"text": f"true {label(target)}"}}, height=400
+    )
+    table = _by_estimate(truth, predicted)
+    return Chart(
+        "estimates",
+        "Estimates against the truth",
+        figure,
+        f"Points of {len(some):,} rows; on the dotted line the estimate is exact.",
+        table,
+    )
+
+
+def _by_estimate(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> Grid:
+    rows = []
+    for places in np.array_split(np.argsort(predicted, kind="stable"), min(8, len(truth))):
+        off = truth[places] - predicted[places]
+        estimate, true, error = predicted[places].mean(), truth[places].mean(), np.abs(off).mean()
+        rows.append([digits(float(estimate)), digits(float(true)), digits(float(error)), f"{len(places):,}"])
+    header = ["estimated, on average", "true, on average", "mean error", "rows"]
+    return Grid(header, rows, numeric=frozenset({0, 1, 2, 3}))
+
+
+def residual_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> Chart:
+    """How far off the estimates are, as bars."""
+    off = truth - predicted
+    is_any = np.ones(len(off), bool)
+    chart = margins_chart(
+        "residuals", "How far off it is (residuals)", off, [("rows", BLUE, is_any)], "true less estimated"
+    )
+    chart.figure["layout"]["showlegend"] = False
+    ends = [float(end) for end in np.quantile(off, [0.05, 0.25, 0.5, 0.75, 0.95])]
+    rows = [[name, digits(end)] for name, end in zip(("5 %", "25 %", "50 %", "75 %", "95 %"), ends, strict=True)]
+    alt = f"How far the truth is from the estimate: half of the rows between {digits(ends[1])} and {digits(ends[3])}."
+    table = Grid(["of the rows", "true less estimated is at most"], rows, numeric=frozenset({1}))
+    return Chart(chart.name, chart.title, chart.figure, alt, table)

@@ -1,0 +1,108 @@
+"""A report as Markdown: for a repository, a ticket or a mail. Charts are their tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from margrove.app.report.blocks import (
+    Bars,
+    Bitmap,
+    Block,
+    Card,
+    Chart,
+    Folded,
+    Gallery,
+    Grid,
+    Headline,
+    Listing,
+    Matrix,
+    Picture,
+    Report,
+    Words,
+)
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~#&])")  # what Markdown, or HTML inside it, would read
+_BAR = 20  # letters of a full bar
+
+
+def to_markdown(report: Report) -> str:
+    """The whole report."""
+    lines = [f"# {escaped(report.title)}", escaped(report.subtitle)]
+    for section in report.first:
+        lines += [f"## {escaped(section.title)}", *_written(section.blocks)]
+    lines.append("---")
+    for section in report.details:
+        lines += [f"## {escaped(section.title)}", *_written(section.blocks)]
+    return "\n\n".join(lines) + "\n"
+
+
+def escaped(text: str) -> str:
+    r"""A text that Markdown shows as it is, on one line.
+
+    Examples
+    --------
+    >>> from margrove.app.report.markdown import escaped
+    >>> print(escaped("<b> a_b | c"))
+    \<b\> a\_b \| c
+    """
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _written(blocks: Sequence[Block]) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, Words):
+            text = escaped(block.text)
+            yield {"lead": f"**{text}**", "warning": f"> **Beware:** {text}", "note": f"*{text}*"}.get(block.tone, text)
+        elif isinstance(block, Headline):
+            rows = [[figure.label, figure.value, figure.detail] for figure in block.figures]
+            yield from _grid(Grid(["", "", ""], rows, "", frozenset({1})))
+        elif isinstance(block, Grid):
+            yield from _grid(block)
+        elif isinstance(block, Bars):
+            yield from _bars(block)
+        elif isinstance(block, Matrix):
+            header = [f"{block.down} ↓ {block.across} →", *block.labels]
+            pairs = zip(block.labels, block.counts, strict=True)
+            rows = [[name, *(f"{count:,}" for count in counts)] for name, counts in pairs]
+            yield from _grid(Grid(header, rows, block.caption, frozenset(range(1, len(header)))))
+        elif isinstance(block, Chart):
+            yield f"### {escaped(block.title)}"
+            yield escaped(block.alt)
+            yield from _grid(block.table)
+        elif isinstance(block, Picture | Bitmap):
+            yield escaped(block.alt)
+        elif isinstance(block, Gallery):
+            yield from _gallery(block)
+        elif isinstance(block, Listing):
+            fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", block.text)), default=0))
+            yield f"{fence}text\n{block.text}\n{fence}"
+        elif isinstance(block, Card | Folded):
+            yield f"### {escaped(block.title)}" if isinstance(block, Card) else f"**{escaped(block.title)}**"
+            yield from _written(block.blocks)
+
+
+def _gallery(gallery: Gallery) -> Iterator[str]:
+    has_near = any(example.near for example in gallery.examples)
+    rows = []
+    for example in gallery.examples:
+        near = ", ".join(f"{each.caption} ({each.name})" for each in example.near)
+        rows.append([example.picture.name, example.words, *([near] if has_near else [])])
+    yield from _grid(Grid(["file", "", *(["nearest"] if has_near else [])], rows))
+
+
+def _grid(grid: Grid) -> Iterator[str]:
+    if grid.caption:
+        yield f"*{escaped(grid.caption)}*"
+    rule = ["---:" if place in grid.numeric else "---" for place in range(len(grid.header))]
+    lines = [[escaped(name) for name in grid.header], rule, *([escaped(cell) for cell in row] for row in grid.rows)]
+    yield "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _bars(bars: Bars) -> Iterator[str]:
+    sides = f"{bars.left} ←→ {bars.right}" if bars.is_two_sided else ""
+    rows = []
+    for bar in bars.bars:
+        drawn = "█" * max(1, round(_BAR * min(1.0, abs(bar.share))))
+        rows.append([bar.label, f"← {drawn}" if bar.share < 0 else drawn, bar.text])
+    yield from _grid(Grid(["", sides, ""], rows, bars.caption, frozenset({2})))

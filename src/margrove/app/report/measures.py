@@ -1,0 +1,166 @@
+"""How good answers are: intervals, confusions, curves; plain numbers from truth and prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.estimate.intervals import excess, share_interval, wilson
+from margrove.app.report.model_on_table import Judged
+
+_DRAWS = 400  # of a bootstrap: its ends are then steady to a few per cent of its width
+_MOST_POINTS = 120  # of a curve: more cannot be seen
+_BINS = 10  # of a calibration
+_LEAST_IN_BIN = 5  # rows: fewer say nothing of a share
+
+Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good a model is, beside what one would be that knows nothing."""
+
+    measure: str  # "accuracy" or "R²"
+    value: float
+    low: float | None
+    high: float | None
+    baseline: float | None
+    baseline_class: str | None = None
+    typical_error: float | None = None  # of numbers: the mean absolute error
+    baseline_error: float | None = None  # of numbers: the same of always answering the median
+
+
+def quality_of(judged: Judged, n_rounds: int = 1) -> Quality | None:
+    """Accuracy with its interval, or R²; None for numbers that are all the same. ``n_rounds`` is how many models were
+    asked, each about rows that the others have learned from."""
+    if judged.classes is None:
+        return _quality_of_numbers(judged.truth, judged.predicted, n_rounds)
+    n, n_right = len(judged.truth), int(judged.is_right.sum())
+    counts = np.bincount(judged.truth, minlength=len(judged.classes))
+    largest = int(counts.argmax())
+    ends = share_interval(n_right, n, n_rounds, n)
+    return Quality("accuracy", n_right / n, *ends, float(counts[largest] / n), judged.classes[largest])
+
+
+def _quality_of_numbers(truth: NDArray[Any], predicted: NDArray[Any], n_rounds: int) -> Quality | None:
+    def r2(y: NDArray[Any], off: NDArray[Any]) -> float:
+        spread = float(((y - y.mean()) ** 2).sum())
+        return 1 - float((off**2).sum()) / spread if spread > 0 else np.nan
+
+    off = truth - predicted
+    value = r2(truth, off)
+    if np.isnan(value):
+        return None
+    generator = np.random.default_rng(0)
+    draws = generator.integers(0, len(truth), (_DRAWS, len(truth)))
+    again = [r2(truth[rows], off[rows]) for rows in draws]
+    longer = np.sqrt(excess(len(truth), n_rounds, len(truth)))
+    low, high = (value + longer * (float(end) - value) for end in np.nanquantile(again, [0.025, 0.975]))
+    usual = float(np.abs(truth - np.median(truth)).mean())
+    return Quality("R²", value, float(low), float(min(high, 1.0)), 0.0, None, float(np.abs(off).mean()), usual)
+
+
+def confusion(judged: Judged) -> NDArray[np.int64]:
+    """Rows by true class (down) and predicted class (across)."""
+    assert judged.classes is not None
+    k = len(judged.classes)
+    return np.bincount(judged.truth * k + judged.predicted, minlength=k * k).reshape(k, k)
+
+
+@dataclass(frozen=True)
+class ClassQuality:
+    """Of one class: its rows, how many are found, and how often the model is right when it says so."""
+
+    name: str
+    n_rows: int
+    recall: float | None
+    precision: float | None
+
+
+def class_qualities(judged: Judged) -> list[ClassQuality]:
+    """One for each class."""
+    assert judged.classes is not None
+    counts = confusion(judged)
+    found = []
+    for code, name in enumerate(judged.classes):
+        n_rows, n_said, n_right = int(counts[code].sum()), int(counts[:, code].sum()), int(counts[code, code])
+        recall = n_right / n_rows if n_rows else None
+        found.append(ClassQuality(name, n_rows, recall, n_right / n_said if n_said else None))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """How well the scores of one class rank its rows above the others: two curves and the areas below them."""
+
+    name: str
+    share: float  # of the rows that are of the class
+    roc: Curve  # false alarms, found
+    auc: float
+    pr: Curve  # found, right when said
+    average_precision: float
+
+
+def rankings(judged: Judged) -> list[Ranking]:
+    """One for each class that has rows and others; of two classes only the second."""
+    from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
+
+    if judged.classes is None or judged.scores is None:
+        return []
+    found = []
+    for code in range(1 if len(judged.classes) == 2 else 0, len(judged.classes)):
+        is_it, score = judged.truth == code, judged.scores[:, code]
+        if is_it.all() or not is_it.any():
+            continue
+        false_alarms, hits, _ = roc_curve(is_it, score)
+        precision, recall, _ = precision_recall_curve(is_it, score)
+        found.append(
+            Ranking(
+                judged.classes[code],
+                float(is_it.mean()),
+                thinned(false_alarms, hits),
+                float(roc_auc_score(is_it, score)),
+                thinned(recall[::-1], precision[::-1]),
+                float(average_precision_score(is_it, score)),
+            )
+        )
+    return found
+
+
+def thinned(x: NDArray[Any], y: NDArray[Any], most: int = _MOST_POINTS) -> Curve:
+    """Some of many points, evenly along the curve, the first and the last among them."""
+    if len(x) > most:
+        length = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
+        places = np.unique(np.searchsorted(length, np.linspace(0, length[-1], most)).clip(0, len(x) - 1))
+        places = np.unique(np.concatenate([[0], places, [len(x) - 1]]))
+        x, y = x[places], y[places]
+    return np.asarray(x, np.float64), np.asarray(y, np.float64)
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Rows for which the model was about equally sure."""
+
+    said: float  # the mean probability it gave to its answer
+    was: float  # the share of them where the answer was right
+    low: float
+    high: float
+    n_rows: int
+
+
+def calibration(judged: Judged) -> list[Bin]:
+    """Whether answers of 80 % are right 8 times in 10: rows by the probability of the predicted class."""
+    if not judged.has_probabilities or judged.scores is None:
+        return []
+    sure = judged.scores[np.arange(len(judged.predicted)), judged.predicted]
+    bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
+    found = []
+    for number in range(_BINS):
+        inside = bins == number
+        n, n_right = int(inside.sum()), int(judged.is_right[inside].sum())
+        if n >= _LEAST_IN_BIN:
+            found.append(Bin(float(sure[inside].mean()), n_right / n, *wilson(n_right, n), n))
+    return found

@@ -1,0 +1,282 @@
+"""What a report is about: a model, a table, and what the model says of its rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.models import (
+    encoder_of,
+    features_of,
+    is_classifier,
+    is_tree,
+    learner_of,
+    target_of,
+)
+from margrove.app.report.history import History
+from margrove.certificate import at_the_end
+from margrove.data import Column, Table
+from margrove.data.sample import read_points
+from margrove.errors import InputError
+from margrove.status import Status
+
+MOST_ROWS = 20_000  # that are judged; of more a sample: enough for a tenth of a per cent
+FEW_ROWS = 20  # fewer leave a share of right answers open by 20 points to either side
+_SEED = 0  # of every draw, so that the same model and table give the same page
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Rows whose answer is known, and what a model says of them."""
+
+    classes: list[str] | None  # None: numbers
+    truth: NDArray[Any]  # (n,) codes of classes, or numbers
+    predicted: NDArray[Any]  # (n,)
+    scores: NDArray[np.float64] | None = None  # (n, K), larger for a more likely class
+    rows: NDArray[np.intp] | None = None  # (n,) their places in the table
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the scores are shares that sum to 1."""
+        if self.scores is None or not len(self.scores):
+            return False
+        is_share = self.scores.min() >= 0 and self.scores.max() <= 1
+        return bool(is_share and np.allclose(self.scores.sum(axis=1), 1.0, atol=1e-6))
+
+    @property
+    def is_right(self) -> NDArray[np.bool_]:
+        """Of classes: where the model is right."""
+        return np.asarray(self.truth == self.predicted)
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A fitted model beside a table that it can judge.
+
+    ``rows`` are the places of the rows that are looked at, all or a sample; ``sample`` is the table of them, without
+    the target, and ``features`` the same as the model takes it.
+    """
+
+    model: Any
+    table: Table  # all rows, the columns that the model takes, the target apart
+    unused: list[str]  # columns of the table that the model does not take
+    rows: NDArray[np.intp]
+    sample: Table
+    features: Any
+    judged: Judged | None  # of the sampled rows with an answer; None where the table has none
+    predicted: NDArray[Any]  # of all sampled rows: codes of classes, or numbers
+    scores: NDArray[np.float64] | None
+    n_strange: int  # rows whose class the model does not know
+    n_unanswered: int  # rows without an answer
+    warnings: list[str]  # what the model warns of when it judges the rows: levels that training did not know
+    is_training: bool  # whether the table has, or may have, the rows that the model was trained on
+    is_training_known: bool  # False: nothing tells whether they are the same, only that they are as many
+    history: History
+
+    @property
+    def learner(self) -> Any:
+        """The learner at the end of the model."""
+        return learner_of(self.model)
+
+    @property
+    def classes(self) -> list[str] | None:
+        """The names of the classes; None for numbers, and for a model of one class."""
+        return classes_of(self.model)
+
+    @property
+    def target(self) -> str:
+        """The name of what is predicted."""
+        if self.table.target is not None:
+            return self.table.target.name
+        return target_of(self.model) or "the target"
+
+    @property
+    def source(self) -> str:
+        """Where the rows come from: of a file the name alone."""
+        return Path(self.table.source).name or self.table.source
+
+    @property
+    def n_training_rows(self) -> int | None:
+        """How many rows the model was learned from."""
+        certificate = getattr(self.learner, "certificate_", None)
+        n = getattr(self.learner, "n_rows_", None)
+        return int(n) if n is not None else None if certificate is None else int(certificate.n_rows)
+
+    @property
+    def dropped(self) -> dict[str, str]:
+        """Columns that the model was given and leaves out, and why: "identifier" or "constant"."""
+        encoder = encoder_of(self.model)
+        return {} if encoder is None else {str(c["name"]): str(c["why"]) for c in encoder.dropped_}
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the model looks at."""
+        return self.table.n_columns - len(self.dropped)
+
+    @property
+    def interruption(self) -> str | None:
+        """What to say of a training that was interrupted; None of one that was not."""
+        if self.learner.status_ is Status.INTERRUPTED:
+            return (
+                "The training was interrupted: the model is kept as far as it came. Trained to the end it may be "
+                "better, and a score found in training is of models that were."
+            )
+        if self.history.is_interrupted:
+            return (
+                "The training was interrupted: the best that was found until then was taken. Not everything that was "
+                "planned was tried."
+            )
+        return None
+
+    @property
+    def are_few(self) -> bool:
+        """Whether the rows are too few to tell how good a model is, or what is usual."""
+        return self.table.n_rows < FEW_ROWS
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows of the table are looked at."""
+        return len(self.rows) == self.table.n_rows
+
+    @property
+    def judged_places(self) -> NDArray[np.intp]:
+        """Where the rows with an answer stand in the sample."""
+        if self.judged is None or self.judged.rows is None:
+            return np.empty(0, np.intp)
+        return np.asarray(np.searchsorted(self.rows, self.judged.rows))
+
+    def encoded(self, places: Any = slice(None)) -> Any:
+        """Rows of the sample as the learner at the end gets them."""
+        features = features_of(self.model, self.sample.take(places))
+        learner, rows = at_the_end(self.model, features)
+        return rows if isinstance(rows, Table) else read_points(learner, rows)
+
+
+def subject_of(model: Any, table: Table) -> Subject:
+    """Look at a table through a model. The table's target may be set, may be a column, or be absent."""
+    name = target_of(model)
+    if table.target is None and name is not None and name in table:
+        table = table.without(name).with_target(table[name])
+    history, given = History(getattr(model, "training_record_", None)), table
+    asked = [str(column) for column in getattr(model, "feature_names_in_", ())]
+    unused = [column for column in table.names if column not in set(asked)] if asked else []
+    if unused:
+        table = table.select([column for column in asked if column in table])
+    n = table.n_rows
+    rows = np.arange(n)
+    if n > MOST_ROWS:
+        rows = np.sort(np.random.default_rng(_SEED).choice(n, MOST_ROWS, replace=False))
+    sample = (table if len(rows) == n else table.take(rows)).with_target(None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        features = features_of(model, sample)
+        predicted, scores = judgement_of(model, features)
+    told = list(dict.fromkeys(str(warning.message) for warning in caught))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the same again
+        is_training = history.has_rows_of(given)
+        if is_training is None:
+            is_training = _is_training(model, table)
+    answers, is_known, n_strange = _answers(model, table.target, rows)
+    judged = None
+    if answers is not None and is_known.any():
+        some = None if scores is None else scores[is_known]
+        judged = Judged(classes_of(model), answers[is_known], predicted[is_known], some, rows[is_known])
+    return Subject(
+        model=model,
+        table=table,
+        unused=unused,
+        rows=rows,
+        sample=sample,
+        features=features,
+        judged=judged,
+        predicted=predicted,
+        scores=scores,
+        n_strange=n_strange,
+        n_unanswered=0 if table.target is None else int((~is_known).sum()) - n_strange,
+        warnings=told,
+        is_training=is_training is not False,
+        is_training_known=is_training is not None,
+        history=history,
+    )
+
+
+def classes_of(model: Any) -> list[str] | None:
+    """The names of the classes; None where there are none."""
+    learner = learner_of(model)
+    return [str(label) for label in learner.classes_] if is_classifier(learner) else None
+
+
+def judgement_of(model: Any, features: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    """What the model predicts, as codes of its classes or numbers, and a score for each class where it has any."""
+    predicted = np.asarray(model.predict(features))
+    classes = classes_of(model)
+    if classes is None:
+        return predicted.astype(np.float64), None
+    codes = codes_of(predicted, classes)
+    return codes, class_scores(model, features, len(classes))
+
+
+def class_scores(model: Any, features: Any, n_classes: int) -> NDArray[np.float64] | None:
+    """A number for each class, (n, K): its probability, or its decision value."""
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(features), np.float64)
+    decision = np.asarray(model.decision_function(features), np.float64)
+    if decision.ndim == 1:
+        return np.column_stack([-decision, decision])
+    return decision if decision.shape[1] == n_classes else None
+
+
+def codes_of(labels: NDArray[Any], classes: list[str]) -> NDArray[np.intp]:
+    """The place of each label among the classes, -1 for a stranger. By text: a file of zeros and ones may be numbers
+    here and yes/no there."""
+    place = {name: code for code, name in enumerate(classes)}
+    values, inverse = np.unique(labels.astype(str), return_inverse=True)
+    return np.array([place.get(str(value), -1) for value in values], np.intp)[inverse.ravel()]
+
+
+def _answers(
+    model: Any, target: Column | None, rows: NDArray[np.intp]
+) -> tuple[NDArray[Any] | None, NDArray[np.bool_], int]:
+    """The true answers of these rows, where they are known, and how many are of a class that the model has not."""
+    if target is None or hasattr(learner_of(model), "offset_"):
+        return None, np.zeros(len(rows), bool), 0
+    cells = target.take(rows)
+    is_known = ~cells.is_missing
+    classes = classes_of(model)
+    if classes is None:
+        if target.kind != "numeric":
+            return None, np.zeros(len(rows), bool), 0
+        return cells.values.astype(np.float64), is_known, 0
+    codes = np.full(len(rows), -1, np.intp)
+    if is_known.any():
+        codes[is_known] = codes_of(cells.take(is_known).labels(), classes)
+    n_strange = int((is_known & (codes < 0)).sum())
+    return codes, is_known & (codes >= 0), n_strange
+
+
+def _is_training(model: Any, table: Table) -> bool | None:
+    """Whether these seem to be the rows that the model was trained on, where no record tells: as many, and the same in
+    what the model notes of them: the columns of an encoder, or the rows of a tree's leaves. None: it notes nothing."""
+    learner = learner_of(model)
+    certificate = getattr(learner, "certificate_", None)
+    n_trained = getattr(learner, "n_rows_", None) or (None if certificate is None else certificate.n_rows)
+    if n_trained != table.n_rows:
+        return False
+    encoder = encoder_of(model)
+    if encoder is not None:
+        try:
+            again = type(encoder)(**encoder.get_params(deep=False)).fit(table.with_target(None))
+        except InputError:  # nothing can be learned from these rows, so nothing was
+            return False
+        return bool(again.columns_ == encoder.columns_)
+    if is_tree(model):
+        leaf = np.asarray(learner.apply(features_of(model, table.with_target(None))))
+        counts = np.bincount(leaf, minlength=learner.tree_.n_nodes)
+        return bool((counts == np.where(learner.tree_.is_leaf, learner.tree_.n_rows, 0)).all())
+    return None

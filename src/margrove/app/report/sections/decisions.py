@@ -1,0 +1,188 @@
+"""The part "three decisions explained": examples in words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from margrove.app.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words
+from margrove.app.report.cells import estimate_text
+from margrove.app.report.explain import Example, Push, examples
+from margrove.app.report.model_on_table import Subject
+from margrove.app.report.plain_words import counted, share_words, signed
+from margrove.data.target import UNLABELLED_LEFT_OUT
+
+_TITLES = {
+    "sure": "One it is sure of",
+    "borderline": "A borderline one: right, but the least sure",
+    "wrong": "One it gets wrong",
+    "other": "One of another class",
+    "near": "One it estimates well",
+    "usual": "A usual one: half of the rows are closer, half further off",
+    "far": "The one it is furthest off",
+}
+_MOST_CELLS = 40
+_NOTHING_ALONE = "It is so sure that no column by itself, were it as usual, would change anything."
+_NOTHING_USUAL = (
+    "An explanation compares the row with what is usual, and this table has too few rows to tell what that is. A "
+    "report on a table with more rows shows what each column did."
+)
+
+
+def decisions_section(subject: Subject) -> Section | None:
+    """Up to three examples; None where the model judges nothing that could be explained."""
+    found = examples(subject)
+    if not found:
+        return None
+    blocks: list[Block] = [Words(_introduction(subject, found))]
+    blocks += [Card(_TITLES[example.kind], _blocks(subject, example)) for example in found]
+    judged = subject.judged
+    has_wrong = any(example.kind == "wrong" for example in found)
+    if judged is not None and judged.classes is not None and len(judged.truth) > 1 and not has_wrong:
+        rows = f"{len(judged.truth):,} rows"
+        seen = "has seen" if subject.is_training_known else "may have seen"
+        unfair = f" But it {seen} them in training: on new rows it may make mistakes." if subject.is_training else ""
+        blocks.append(
+            Words(f"None of the {rows} looked at is judged wrongly, so there is no mistake to explain.{unfair}", "note")
+        )
+    return Section("examples", "Decisions explained", blocks, {"examples": [_data(example) for example in found]})
+
+
+def _introduction(subject: Subject, found: list[Example]) -> str:
+    rows = "this table" if subject.is_whole else f"a sample of {len(subject.rows):,} rows of this table"
+    n = {1: "One row", 2: "Two rows", 3: "Three rows"}[len(found)]
+    text = f"{n} of {rows}, and how the model came to its answer."
+    if any(note.endswith(UNLABELLED_LEFT_OUT) for note in subject.table.notes):
+        text += (
+            " Rows are counted without those that have no answer and were left out, so in the file they stand further "
+            "down."
+        )
+    return text
+
+
+def _data(example: Example) -> dict[str, Any]:
+    record = asdict(example)
+    record["row"] += 1  # as everywhere in the report, the first row is row 1
+    record["cells"] = dict(example.cells)
+    record["shares"] = dict(example.shares)
+    for neighbour in record["neighbours"]:
+        neighbour["row"] += 1
+    return record
+
+
+def _blocks(subject: Subject, example: Example) -> list[Block]:
+    blocks: list[Block] = [Words(_verdict(subject, example), "lead")]
+    if example.questions:
+        blocks += _questions(subject, example)
+    if example.shares:
+        blocks += _votes(example)
+    if example.pushes:
+        blocks.append(_pushes(subject, example))
+        if example.base is not None and not example.is_linear:
+            blocks.append(Words(_ordinary(subject, example), "note"))
+    elif example.base is not None and not example.is_linear:
+        is_unknown = subject.are_few and not subject.is_training
+        blocks.append(Words(_NOTHING_USUAL if is_unknown else _NOTHING_ALONE, "note"))
+    if example.neighbours:
+        blocks.append(_neighbours(subject, example))
+    cells = example.cells[:_MOST_CELLS]
+    if cells:
+        more = len(example.cells) - len(cells)
+        caption = "" if not more else f"and {more:,} more columns"
+        blocks.append(Folded("The whole row", [Grid(["column", "cell"], [list(cell) for cell in cells], caption)]))
+    return blocks
+
+
+def _verdict(subject: Subject, example: Example) -> str:
+    row = f"Row {example.row + 1:,}"
+    if subject.classes is None:
+        return f"{row}: estimated {estimate_text(float(example.predicted))}, truly {example.truth}."
+    sure = "" if example.probability is None else f" ({100 * example.probability:.0f} % sure)"
+    if example.probability is not None and example.questions:  # a share of few rows is no certainty
+        sure = f", as {share_words(example.probability)} of the training rows like it are"
+    if example.kind == "wrong":
+        return f"{row} is {example.truth!r}, but the model says {example.predicted!r}{sure}."
+    known = " It is right." if example.truth is not None else ""
+    close = f", next comes {example.rival!r}" if example.kind == "borderline" else ""
+    return f"{row}: the model says {example.predicted!r}{sure}{close}.{known}"
+
+
+def _questions(subject: Subject, example: Example) -> list[Block]:
+    rows = [[str(i), q.asked, q.cell, q.after] for i, q in enumerate(example.questions, start=1)]
+    outcome = "the estimate from them" if subject.classes is None else "their largest share"
+    header = ["", "what holds for this row", "its cell", f"training rows like it, and {outcome}"]
+    words = "The tree asks one question after the other; these answers lead to its leaf:"
+    return [Words(words), Grid(header, rows, numeric=frozenset({0}), long=frozenset({1}))]
+
+
+def _votes(example: Example) -> list[Block]:
+    bars = [Bar(name, share, f"{100 * share:.1f} %") for name, share in example.shares]
+    return [Bars(bars, "Share of the votes of all trees for each class")]
+
+
+def _ordinary(subject: Subject, example: Example) -> str:
+    """What the model would say of a row without anything special."""
+    base = example.base or 0.0
+    if subject.classes is None:
+        return f"A row with every column as usual would be estimated {estimate_text(base)}."
+    if base > 0:
+        said, other = f"also be called {example.predicted!r}", example.rival
+    else:
+        said, other = f"be called {example.rival!r}", example.predicted
+    return f"A row with every column as usual would {said} rather than {other!r}."
+
+
+def _pushes(subject: Subject, example: Example) -> Bars:
+    shown = {_push_label(push): push.amount for push in example.pushes}
+    lead, base = example.lead or 0.0, example.base or 0.0
+    if example.is_linear:
+        if example.n_others:
+            rest = lead - base - sum(shown.values())
+            shown[f"the other {counted(example.n_others, 'column')}"] = rest
+        if subject.classes is not None:
+            shown = {"an average row starts with": base, **shown, "in all": lead}
+    most = max(abs(amount) for amount in shown.values()) or 1.0
+    bars = [Bar(label, amount / most, _amount(example, amount, most)) for label, amount in shown.items()]
+    right = "raises it" if subject.classes is None else f"for {example.predicted!r}"
+    left = "lowers it" if subject.classes is None else f"for {example.rival!r}"
+    return Bars(bars, _pushes_caption(subject, example, most), left=left, right=right)
+
+
+def _push_label(push: Push) -> str:
+    usual = f" ({push.compared})" if push.compared and push.usual != push.cell else ""
+    return f"{push.column}{f' = {push.cell}' if push.cell else ''}{usual}"
+
+
+def _amount(example: Example, amount: float, most: float) -> str:
+    """Of a vote in points of all votes, else in the units of the machine."""
+    return f"{signed(100 * amount, 10)} points" if example.shares else signed(amount, most)
+
+
+def _pushes_caption(subject: Subject, example: Example, most: float) -> str:
+    lead, base = example.lead or 0.0, example.base or 0.0
+    if example.is_linear and subject.classes is None:
+        return f"What each column adds to the {estimate_text(base)} of an average row, to make {estimate_text(lead)}"
+    if example.is_linear:
+        return "What each column adds to what an average row has; the sum decides"
+    usual = "as usual in this table" if subject.are_few and not subject.is_training else "as usual"
+    if subject.classes is None:
+        return f"By how much the estimate would change, were the column {usual}"
+    over = f"How much of the lead over {example.rival!r} would be lost, were the column {usual}"
+    told = _amount(example, lead, most).removeprefix("+")
+    return f"{over}; the lead is {told if any(digit in told for digit in '123456789') else 'next to nothing'}"
+
+
+def _neighbours(subject: Subject, example: Example) -> Folded:
+    header = ["training row", "its answer", "likeness", "pull"]
+    rows = [
+        [f"{n.row + 1:,}", n.answer, f"{n.likeness:.3g}", signed(n.pull, max(abs(m.pull) for m in example.neighbours))]
+        for n in example.neighbours
+    ]
+    towards = "raises the estimate" if subject.classes is None else f"is for {example.predicted!r}"
+    words = (
+        "The machine compares the row with training rows it remembers (support vectors). These pull hardest; a pull "
+        f"above 0 {towards}."
+    )
+    return Folded(
+        "Training rows it was compared with", [Words(words), Grid(header, rows, numeric=frozenset({0, 2, 3}))]
+    )

@@ -1,0 +1,289 @@
+"""The details that every model has: its data, its training, its mistakes, the scores of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from margrove.app.models import is_boosted
+from margrove.app.report.blocks import Bar, Bars, Block, Chart, Folded, Grid, Matrix, Section, Words
+from margrove.app.report.charts import (
+    calibration_chart,
+    digits,
+    leaderboard_chart,
+    learning_chart,
+    percent,
+    pr_chart,
+    r2_text,
+    roc_chart,
+)
+from margrove.app.report.family_charts import residual_chart, truth_chart
+from margrove.app.report.history import Contender
+from margrove.app.report.importance import ColumnWorth, Worth
+from margrove.app.report.measures import calibration, class_qualities, confusion, rankings
+from margrove.app.report.model_on_table import Judged, Subject
+from margrove.app.report.plain_words import counted, sentence, status_words
+from margrove.app.report.trusted_rows import Evidence
+from margrove.app.train import plain_parameters
+from margrove.data.columns import clip
+from margrove.status import Status
+from margrove.tree.rules import p_words
+
+_MOST_COLUMNS = 60  # of a summary or a table of scores
+_MOST_CLASSES = 30  # of a matrix, and of bars
+_FEW_CLASSES = 12  # whose bars are shown at once
+_SHORT_REMARK = 12  # letters that fit beside a score on a phone
+_LONGEST = 60  # letters of an example
+_NO_CALIBRATION = (
+    "How sure the model was of these rows was not kept, so nothing here says whether it knows that (calibration). A "
+    "report on rows that are new to the model does."
+)
+_KINDS = {"numeric": "number", "category": "category", "boolean": "yes/no"}
+
+
+def data_section(subject: Subject) -> Section:
+    """The columns, their gaps, the balance of the target."""
+    table = subject.table
+    blocks: list[Block] = [Words(_extent(subject)), *(Words(text, "warning") for text in subject.warnings)]
+    columns: list[dict[str, Any]] = []
+    if table.sparse is None:
+        columns = [column.summary() for _, column in zip(range(_MOST_COLUMNS), table, strict=False)]
+        n = table.n_rows
+        rows = []
+        for c in columns:
+            missing = f"{c['missing']:,} ({_part(c['missing'] / n)})" if c["missing"] else "none"
+            rows.append([c["name"], _KINDS[c["kind"]], missing, f"{c['distinct']:,}", clip(c["example"], _LONGEST)])
+        more = table.n_columns - len(rows)
+        caption = f"and {more:,} more columns" if more else ""
+        header = ["column", "kind", "missing", "different", "from … to, or some"]
+        blocks.append(Grid(header, rows, caption, frozenset({2, 3}), long=frozenset({4})))
+    classes = _balance(subject)
+    if classes:
+        most = max(n for _, n in classes)
+        whole = sum(n for _, n in classes)
+        shown = sorted(classes, key=lambda pair: -pair[1])[:_MOST_CLASSES]
+        bars = [Bar(name, n / most, f"{n:,} ({percent(n / whole)})") for name, n in shown]
+        balance = Bars(bars, f"Rows of each class of {subject.target!r}")
+        blocks.append(
+            balance if len(bars) <= _FEW_CLASSES else Folded(f"Rows of each of {len(classes):,} classes", [balance])
+        )
+    data = {
+        "source": table.source,
+        "rows": table.n_rows,
+        "columns": columns,
+        "classes": [{"label": name, "rows": n} for name, n in classes],
+        "unused_columns": subject.unused,
+        "notes": list(table.notes),
+        "warnings": subject.warnings,
+    }
+    return Section("data", "The data", blocks, data)
+
+
+def _part(share: float) -> str:
+    """A share without decimals, and never 0 % of something or 100 % of not everything."""
+    if 0 < share < 0.005:
+        return "below 1 %"
+    return "above 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+
+
+def _extent(subject: Subject) -> str:
+    table = subject.table
+    columns = counted(subject.n_columns, "column")
+    text = f"{subject.source}: {counted(table.n_rows, 'row')}, {columns} that the model takes"
+    for name, why in subject.dropped.items():
+        text += f"; {name!r} is left out, as it {'names the rows' if why == 'identifier' else 'is always the same'}"
+    if subject.unused:
+        names = ", ".join(repr(clip(name, 30)) for name in subject.unused[:8])
+        text += f"; it does not take {names}{' …' if len(subject.unused) > 8 else ''}"
+    text += "."
+    if not subject.is_whole:
+        text += f" This page looked at a sample of {len(subject.rows):,} rows."
+    return text
+
+
+def _balance(subject: Subject) -> list[tuple[str, int]]:
+    target = subject.table.target
+    if target is None or subject.classes is None:
+        return []
+    labels, counts = np.unique(target.take(~target.is_missing).labels().astype(str), return_counts=True)
+    return [(str(label), int(count)) for label, count in zip(labels, counts, strict=True)]
+
+
+def training_section(subject: Subject, measure: str) -> Section | None:
+    """What was tried, and what was chosen."""
+    history = subject.history
+    contenders, curve = history.leaderboard, history.learning_curve
+    if not contenders and not curve:
+        return None
+    blocks: list[Block] = []
+    if history.choice:
+        blocks.append(Words(sentence(history.choice)))
+    is_share = measure == "accuracy"
+    if contenders:
+        rows = [
+            [
+                c.title,
+                percent(c.score) if is_share else r2_text(c.score),
+                "" if c.error is None else f"± {percent(c.error) if is_share else r2_text(c.error)}",
+                f"{c.seconds:.1f} s" if c.seconds else "",
+                _remark(c),
+            ]
+            for c in contenders
+        ]
+        strong = frozenset(i for i, c in enumerate(contenders) if c.is_chosen)
+        header = ["learner", measure, "standard error", "time", ""]
+        if len({c.rows for c in contenders if c.rows is not None}) > 1:  # scores of different rows are told apart
+            header.insert(3, "rows")
+            for c, row in zip(contenders, rows, strict=True):
+                row.insert(3, "" if c.rows is None else f"{c.rows:,}")
+        caption = sentence(history.subsample) if history.subsample else "Cross-validated"
+        has_remarks = any(len(row[-1]) > _SHORT_REMARK for row in rows)
+        long = frozenset({len(header) - 1}) if has_remarks else frozenset[int]()
+        blocks.append(Grid(header, rows, caption, frozenset(range(1, len(header) - 1)), strong, long))
+        if sum(c.score is not None for c in contenders) > 1:
+            blocks.append(leaderboard_chart(contenders, measure))
+    if len(curve) > 1:
+        blocks.append(learning_chart(curve, measure))
+    blocks += [Words(text, "warning") for text in history.warnings]
+    data = {
+        "leaderboard": [asdict(c) for c in contenders],
+        "choice": history.choice,
+        "learning_curve": [asdict(point) for point in curve],
+        "seconds": history.seconds,
+        "warnings": history.warnings,
+    }
+    return Section("training", "How it was chosen", blocks, data)
+
+
+def _remark(contender: Contender) -> str:
+    """What there is to say of a line of the leaderboard: nothing of one that learned all it could."""
+    is_usual = contender.status in ("", Status.CONVERGED)
+    is_told = bool(contender.note) and contender.score is not None  # the note says how it ended
+    ended = "" if is_usual or is_told else status_words(contender.status)
+    return "; ".join(text for text in ("chosen" if contender.is_chosen else "", ended, contender.note) if text)
+
+
+def mistakes_section(subject: Subject, evidence: Evidence) -> Section | None:
+    """Where it is right and wrong: by class, by threshold, by how sure it was; of numbers by how far."""
+    judged = evidence.judged
+    if judged is None:
+        return None
+    on = {"record": "rows held out in training", "folds": "rows held out for this page"}.get(
+        evidence.origin, "this table"
+    )
+    rows = evidence.rows_words if evidence.is_partial else f"{evidence.rows_words}, {on}"
+    warning = [] if evidence.is_honest else [Words(evidence.words, "warning")]
+    if judged.classes is None:
+        charts: list[Chart] = [truth_chart(judged.truth, judged.predicted, subject.target)]
+        charts.append(residual_chart(judged.truth, judged.predicted))
+        off = np.abs(judged.truth - judged.predicted)
+        data: dict[str, Any] = {"on": on, "rows": len(off), "rows_tested": evidence.n_tested}
+        data |= {"mean_absolute_error": float(off.mean()), "largest_error": float(off.max())}
+        return Section("mistakes", "Where it is off", [Words(f"On {rows}."), *warning, *charts], data)
+    blocks, data = _of_classes(judged, rows, is_vote=is_boosted(subject.model))
+    if evidence.origin == "record" and hasattr(subject.model, "predict_proba") and not judged.has_probabilities:
+        blocks.append(Words(_NO_CALIBRATION, "note"))
+    if evidence.is_partial:
+        warning.append(Words(f"Everything in this part is of {rows}.", "note"))
+    data = {"on": on, "rows_tested": evidence.n_tested, **data}
+    return Section("mistakes", "Where it is right and wrong", [*warning, *blocks], data)
+
+
+def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list[Block], dict[str, Any]]:
+    assert judged.classes is not None
+    classes, counts = judged.classes, confusion(judged)
+    blocks: list[Block] = []
+    if len(classes) <= _MOST_CLASSES:
+        caption = f"Each row of the matrix is a true class, each column what the model said; {rows_words}"
+        blocks.append(Matrix(classes, counts.tolist(), caption))
+    by_class = class_qualities(judged)
+    rows = [[q.name, f"{q.n_rows:,}", percent(q.recall), percent(q.precision)] for q in by_class]
+    header = ["class", "rows", "found (recall)", "right when it says so (precision)"]
+    blocks.append(Grid(header, rows[:_MOST_COLUMNS], "", frozenset({1, 2, 3})))
+    ranked = rankings(judged)
+    if ranked:
+        blocks += [roc_chart(ranked, len(classes)), pr_chart(ranked, len(classes))]
+    bins = calibration(judged)
+    if len(bins) > 1:
+        blocks.append(calibration_chart(bins))
+        if is_vote:
+            said = "Of a vote the probabilities are made of shares of votes, and mostly too modest."
+            blocks.append(Words(said, "note"))
+    data = {
+        "rows": len(judged.truth),
+        "confusion": {"classes": classes, "counts": counts.tolist()},
+        "classes": [asdict(q) for q in by_class],
+        "rankings": [{"class": r.name, "auc": r.auc, "average_precision": r.average_precision} for r in ranked],
+        "calibration": [asdict(b) for b in bins],
+    }
+    return blocks, data
+
+
+def scores_section(subject: Subject, worth: Worth) -> Section:
+    """All that is known of the worth of each column, side by side."""
+    measures: list[tuple[str, Callable[[ColumnWorth], str]]] = [
+        ("shuffled", lambda c: "" if c.loss is None else _signed(c.loss, subject.classes is not None)),
+        ("in the model", lambda c: percent(c.own)),
+        ("gain (bits)", lambda c: digits(c.gain, 3)),
+        ("gain ratio", lambda c: digits(c.gain_ratio, 3)),
+        ("p-value", lambda c: "" if c.p_value is None else p_words(c.p_value).removeprefix("p ").removeprefix("= ")),
+    ]
+    shown = [(name, text) for name, text in measures if any(text(column) for column in worth.columns)]
+    rows = [[column.name, *(text(column) for _, text in shown)] for column in worth.columns[:_MOST_COLUMNS]]
+    more = len(worth.columns) - len(rows)
+    words = []
+    if any(c.loss is not None for c in worth.columns):
+        words.append(
+            f"Shuffled: what accuracy or R² loses when the column's cells change places, on {worth.rows_words}."
+        )
+    if any(c.own is not None for c in worth.columns):
+        words.append("In the model: the share of a tree's gains, or of a linear model's weights by standard deviation.")
+    if any(c.gain is not None for c in worth.columns):
+        words.append(
+            "Gain: how many bits of the class the column tells by itself, by its best question; the ratio charges "
+            "for many branches."
+        )
+    caption = f"and {more:,} more columns" if more else ""
+    blocks: list[Block] = [
+        Grid(["column", *(name for name, _ in shown)], rows, caption, frozenset(range(1, len(shown) + 1))),
+        Words(" ".join(words), "note"),
+    ]
+    return Section("scores", "The scores of each column", blocks, {"columns": [asdict(c) for c in worth.columns]})
+
+
+def _signed(loss: float, is_share: bool) -> str:
+    text = f"{100 * loss:.1f} points" if is_share else f"{loss:.3f}"
+    return text.removeprefix("-") if float(text.split()[0]) == 0 else text
+
+
+def about_section(subject: Subject) -> Section:
+    """The parameters, the versions, and what was sampled."""
+    learner = subject.learner
+    parameters = plain_parameters(learner)
+    rows = [[name, str(value)] for name, value in parameters.items()]
+    how = f"Made by Margrove {version('margrove')} from the model and {subject.source}."
+    if not subject.is_whole:
+        how += (
+            f" Of {subject.table.n_rows:,} rows a sample of {len(subject.rows):,} was looked at; it is always the same."
+        )
+    blocks: list[Block] = [
+        Words(how),
+        Words(
+            f"{type(learner).__name__}, engine {learner.engine_}. How the learning ended: "
+            f"{status_words(learner.status_)}."
+        ),
+        Folded("All parameters", [Grid(["parameter", "value"], rows)]),
+    ]
+    data = {
+        "margrove": version("margrove"),
+        "class": type(learner).__name__,
+        "engine": learner.engine_,
+        "status": str(learner.status_),
+        "parameters": parameters,
+        "sampled_rows": None if subject.is_whole else len(subject.rows),
+    }
+    return Section("about", "About this page", blocks, data)

@@ -1,0 +1,302 @@
+"""The details of each family: support vector machines and other margins, trees, votes of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.models import features_of, is_boosted, is_tree
+from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Section, Words
+from margrove.app.report.cells import cell_text
+from margrove.app.report.charts import digits
+from margrove.app.report.family_charts import (
+    course_chart,
+    margins_chart,
+    pruning_chart,
+    rounds_chart,
+    search_chart,
+    vote_margins_chart,
+    word_colour,
+)
+from margrove.app.report.model_on_table import Subject
+from margrove.app.report.tree_picture import drawn_tree
+from margrove.app.summary import Learned, learned
+from margrove.certificate import at_the_end
+from margrove.data.columns import clip
+from margrove.linear.margins import margins
+from margrove.plots.judgement import has_margins
+from margrove.plots.style import colour_of
+from margrove.plots.words import MEANINGS, hardest_words
+from margrove.tree.rules import p_words
+
+_MARGIN_ROWS = 5_000  # whose margins are measured; of more a sample
+_EXTREME_ROWS = 5  # most typical, and hardest
+_SHOWN_COLUMNS = 8  # of a row
+_SHOWN_RULES, _MOST_RULES = 12, 40  # at once, and folded away
+_LEVELS_OF_RULE = 6
+_SHOWN_ROUNDS = 10
+_SHOWN_LESSONS = 12
+_MOST_LINES = 60  # of a tree's rules, nested
+_OVER_ALL_MACHINES = (
+    "Several machines decide together, and each row is counted once, by the one that it is worst placed for. So more "
+    "rows can be on the wrong side here than are judged wrongly: the other machines may outvote that one."
+)
+
+
+def machine_section(subject: Subject, measure: str, columns: Sequence[str]) -> Section | None:
+    """What is special about this kind of model; ``columns`` are those worth showing of a row."""
+    if is_tree(subject.model):
+        blocks, data = _tree(subject)
+        title = "The tree"
+    elif is_boosted(subject.model):
+        blocks, data = _vote(subject)
+        title = "The vote"
+    else:
+        # Of other rows nothing may be remembered: weights are told by the deviations of the training rows.
+        trained_on = subject.sample if subject.is_training and subject.is_training_known else None
+        blocks, data = _margin(subject, learned(subject.model, trained_on), columns)
+        title = "The margin" if has_margins(subject.model) else "The model"
+    search, course = subject.history.search, subject.history.course
+    if len(search) > 1:
+        blocks.append(search_chart(search, measure))
+        data["search"] = [asdict(cell) for cell in search]
+    if len(course) > 1:
+        blocks.append(course_chart(course))
+        data["course"] = [asdict(step) for step in course]
+    return Section("model", title, blocks, data) if blocks else None
+
+
+def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
+    learner = subject.learner
+    rules = learner.rules(style="lines")
+    blocks: list[Block] = drawn_tree(learner)
+    names = [str(label) for label in getattr(learner, "classes_", ())]
+    rows = []
+    for rule in rules.rules[:_MOST_RULES]:
+        asked = " and ".join(condition.words(most=_LEVELS_OF_RULE) for condition in rule.conditions) or "always"
+        p = "" if rule.p_value is None else p_words(rule.p_value).removeprefix("p ").removeprefix("= ")
+        rows.append([asked, rule.outcome(), f"{rule.support:,}", rule.sure(), p])
+    header = ["if", "then", "rows", "of them so", "p-value"]
+    if not names:  # of numbers a rule has neither a share nor a p-value
+        header, rows = header[:3], [row[:3] for row in rows]
+    numeric, long = frozenset(range(2, len(header))), frozenset({0})
+    blocks.append(Grid(header, rows[:_SHOWN_RULES], "The rules, the widest first", numeric, long=long))
+    if len(rows) > _SHOWN_RULES:
+        more = len(rules.rules) - len(rows)
+        caption = f"and {more:,} more: margrove show MODEL --lines" if more else ""
+        others = Grid(header, rows[_SHOWN_RULES:], caption, numeric, long=long)
+        blocks.append(Folded(f"{len(rows) - _SHOWN_RULES:,} narrower rules", [others]))
+    if names:
+        words = "The p-value asks whether a rule's rows could be a random draw from all rows: small means hardly."
+        blocks.append(Words(words, "note"))
+    nested = str(learner.rules()).splitlines()
+    if len(nested) <= _MOST_LINES:
+        blocks.append(Folded("The same rules, nested", [Listing("\n".join(nested))]))
+    path = learner.cost_complexity_path()
+    if len(path.ccp_alphas) > 2:
+        kept = learner.get_n_leaves()
+        blocks.append(pruning_chart(path.n_leaves, path.impurities, path.ccp_alphas, kept))
+    data = {"leaves": learner.get_n_leaves(), "depth": learner.get_depth(), "rules": rules.data()}
+    return blocks, data
+
+
+def _vote(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
+    learner, blocks = subject.learner, list[Block]()
+    data: dict[str, Any] = {"rounds": int(learner.n_estimators_)}
+    vote = None if learner.model_ is None else learned(subject.model).vote
+    if vote is not None:
+        has_alpha = vote.voters[0].alpha is not None
+        rows = []
+        for voter in vote.voters[:_SHOWN_ROUNDS]:
+            worth = voter.vote if voter.alpha is None else voter.alpha
+            rows.append(
+                [f"{voter.round:,}", clip(voter.test, 90), f"{voter.n_leaves:,}", digits(voter.error), digits(worth)]
+            )
+        header = ["round", "asks first", "rules", "error" if has_alpha else "loss", "α" if has_alpha else "vote"]
+        more = len(vote.voters) - len(rows)
+        caption = f"The first trees, and {more:,} more" if more > 0 else "The trees"
+        blocks.append(Grid(header, rows, caption, frozenset({0, 2, 3, 4})))
+    rounds = getattr(learner, "rounds_", None)
+    if rounds is not None and rounds.n_rounds > 1:
+        series = [("training error", rounds.training_error), ("mean exponential loss", rounds.loss)]
+        if rounds.n_classes == 2 and not np.allclose(rounds.bound, rounds.loss):  # the same with the best votes
+            series.append(("bound on the training error", rounds.bound))
+        if rounds.validation_error is not None:
+            series.append(("error on rows held out", rounds.validation_error))
+        series.append(("error of the tree itself", rounds.error))
+        blocks.append(
+            rounds_chart([(name, values) for name, values in series if np.isfinite(values).all()], rounds.n_rounds)
+        )
+        blocks.append(
+            Words(
+                "Each tree need only be a little better than chance: its error is of rows weighted by how often they "
+                "were wrong before. The training error stays below the mean exponential loss, which each round lowers.",
+                "note",
+            )
+        )
+        data["training_error"] = rounds.training_error.tolist()
+    judged = subject.judged
+    if judged is not None and hasattr(learner, "margins"):
+        blocks.append(_vote_margins(subject))
+    return blocks, data
+
+
+def _vote_margins(subject: Subject) -> Block:
+    judged, learner = subject.judged, subject.learner
+    assert judged is not None
+    some = np.sort(np.random.default_rng(0).permutation(len(judged.truth))[:2000])
+    rows = subject.encoded(subject.judged_places[some])
+    wanted = sorted({min(5, learner.n_estimators_), min(20, learner.n_estimators_), learner.n_estimators_})
+    staged = islice(learner.staged_decision_function(rows), wanted[-1])
+    found = [
+        (f"after {t} rounds" if t > 1 else "after 1 round", _lead(np.asarray(decision), judged.truth[some]))
+        for t, decision in enumerate(staged, start=1)
+        if t in wanted
+    ]
+    return vote_margins_chart(found)
+
+
+def _lead(decision: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The share of votes for the true class less that for the strongest other."""
+    from margrove.app.predict import vote_shares
+
+    shares, rows = vote_shares(decision), np.arange(len(codes))
+    others = shares.copy()
+    others[rows, codes] = -np.inf
+    return np.asarray(shares[rows, codes] - others.max(axis=1))
+
+
+def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[list[Block], dict[str, Any]]:
+    blocks, data = _lessons(found), found.to_dict()
+    judged = subject.judged
+    if judged is None or judged.rows is None or judged.classes is None or not has_margins(subject.model):
+        return blocks, data
+    some = np.sort(np.random.default_rng(0).permutation(len(judged.truth))[:_MARGIN_ROWS])
+    rows, truth = judged.rows[some], judged.truth[some]
+    encoded = subject.encoded(subject.judged_places[some])
+    labels = subject.learner.classes_[truth]
+    distance = margins(subject.learner, encoded, labels).geometric
+    if distance.ndim > 1:
+        distance = np.fmin.reduce(distance, axis=1)
+    if not np.isfinite(distance).all():
+        return blocks, data
+    words = _words(subject, rows)
+    is_one = len(judged.classes) == 2
+    axis = "distance from the boundary" if is_one else "least distance from a boundary"
+    blocks.append(
+        margins_chart(
+            "margins",
+            "How far on the right side (margins)",
+            distance,
+            _parts(judged.classes, truth, words),
+            axis,
+        )
+    )
+    if not is_one:
+        blocks.append(Words(_OVER_ALL_MACHINES, "note"))
+    if subject.is_training and words is None:
+        seen = "These rows it was trained on" if subject.is_training_known else "It may have been trained on these rows"
+        blocks.append(Words(f"{seen}; of new ones more would be on the wrong side.", "note"))
+    if words is not None:
+        counts = {word: int((words == word).sum()) for word in MEANINGS}
+        n = len(rows)
+        over_all = "" if is_one else ", each by the machine that it is hardest for,"
+        blocks.append(
+            Words(
+                f"Of {n:,} training rows{over_all} {counts['easy']:,} are easy: far on the right side, and the model "
+                f"would be the same without them. {counts['marginal']:,} are marginal, just on the edge of the margin, "
+                f"and {counts['hard']:,} are hard: inside the margin or on the wrong side.",
+                "note",
+            )
+        )
+        data["points"] = counts
+    blocks += _extremes(subject, distance, some, columns)
+    data["margins"] = {"smallest": float(distance.min()), "median": float(np.median(distance))}
+    return blocks, data
+
+
+def _words(subject: Subject, rows: NDArray[np.intp]) -> NDArray[np.str_] | None:
+    """Easy, marginal or hard, of rows that the machine was trained on; None where they are others."""
+    learner = subject.learner
+    if not subject.is_training or not hasattr(learner, "kkt_") or callable(learner.kernel):
+        return None
+    support = subject.table.take(learner.support_).with_target(None)
+    remembered = at_the_end(subject.model, features_of(subject.model, support))[1]
+    if len(learner.support_) and abs(remembered - learner.support_vectors_).max() > 0:
+        return None  # the same rows in another order
+    return hardest_words(learner)[rows]
+
+
+def _parts(
+    classes: list[str], codes: NDArray[np.intp], words: NDArray[np.str_] | None
+) -> list[tuple[str, str, NDArray[np.bool_]]]:
+    if words is not None:
+        found = [(f"{word} ({MEANINGS[word]})", word_colour(word), words == word) for word in reversed(MEANINGS)]
+    elif len(classes) <= 7:
+        found = [(name, colour_of(code), codes == code) for code, name in enumerate(classes)]
+    else:
+        found = [("all classes", colour_of(0), np.ones(len(codes), bool))]
+    return [part for part in found if part[2].any()]
+
+
+def _extremes(
+    subject: Subject, distance: NDArray[np.float64], places: NDArray[np.intp], columns: Sequence[str]
+) -> list[Block]:
+    """The rows that are furthest on their right side, and those that are furthest on the wrong one; ``places`` are
+    those of the measured rows among the judged."""
+    table, judged, classes = subject.table, subject.judged, subject.classes
+    if table.sparse is not None or judged is None or judged.rows is None or classes is None:
+        return []
+    shown = [table[name] for name in columns if name in table][:_SHOWN_COLUMNS]
+    header = ["row", subject.target, "predicted", "margin", *(column.name for column in shown)]
+    order = np.argsort(distance, kind="stable")
+    found: list[Block] = []
+    for title, chosen in (("The most typical rows", order[::-1]), ("The hardest rows", order)):
+        lines = []
+        for at in chosen[:_EXTREME_ROWS].tolist():
+            place = int(places[at])
+            row = int(judged.rows[place])
+            answers = [classes[int(judged.truth[place])], classes[int(judged.predicted[place])]]
+            lines.append([f"{row + 1:,}", *answers, f"{distance[at]:.3g}", *(cell_text(c, row) for c in shown)])
+        found.append(Folded(title, [Grid(header, lines, "", frozenset({0, 3}))]))
+    return found
+
+
+def _lessons(found: Learned) -> list[Block]:
+    blocks: list[Block] = []
+    if found.kind == "weights":
+        for lesson in found.lessons[:_SHOWN_LESSONS]:
+            # The words say "low" or "is not" where a weight is below 0: all of them speak for the class.
+            bars = [Bar(fact.words, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in lesson.evidence]
+            rather = "" if lesson.against == "the rest" else f" rather than {lesson.against!r}"
+            if bars:
+                blocks.append(Bars(bars, f"What speaks for {lesson.about!r}{rather}"))
+        more = len(found.lessons) - _SHOWN_LESSONS
+        if more > 0:
+            blocks.append(Words(f"… and {more:,} more machines.", "note"))
+        blocks.append(
+            Words(
+                f"Weights{found.unit}; 1 is the strongest. Columns that move together share or cancel theirs.", "note"
+            )
+        )
+    if found.support is not None:
+        counts = sorted(found.support.items(), key=lambda pair: -pair[1])[:_MOST_RULES]
+        most = max((n for _, n in counts), default=1) or 1
+        carriers = f"{sum(found.support.values()):,} of {found.n_training_rows or 0:,}"
+        caption = f"Training rows that carry the decision (support vectors): {carriers}"
+        carried = Bars([Bar(name, n / most, f"{n:,}") for name, n in counts], caption)
+        blocks.append(carried if len(counts) <= _SHOWN_LESSONS else Folded(caption, [carried]))
+    if found.kind == "votes":
+        rows = [[lesson.about, lesson.against, f"{lesson.n_voters or 0:,}"] for lesson in found.lessons[:_MOST_RULES]]
+        blocks.append(Grid(["tells", "from", "weight vectors that vote"], rows, "", frozenset({2})))
+    if found.kind == "machines":
+        rows = [[lesson.about, lesson.against] for lesson in found.lessons[:30]]
+        more = len(found.lessons) - len(rows)
+        caption = f"The machines, each a {found.unit}" + (f"; and {more:,} more" if more else "")
+        blocks.append(Grid(["tells", "from"], rows, caption))
+    return blocks

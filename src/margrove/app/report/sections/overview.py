@@ -1,0 +1,208 @@
+"""The parts for everybody: what it predicts, how well, what matters, what is proven."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from margrove.app.estimate.intervals import MAYBE_NO_BETTER
+from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words
+from margrove.app.report.charts import digits
+from margrove.app.report.importance import ColumnWorth, Worth
+from margrove.app.report.measures import Quality, confusion
+from margrove.app.report.model_on_table import Judged, Subject
+from margrove.app.report.plain_words import counted, interval_words, kind_words, listed, share_words
+from margrove.app.report.sections.proof import parts_words
+from margrove.app.report.trusted_rows import Evidence
+
+_SHOWN_COLUMNS = 8
+_NAMED_COLUMNS = 3  # in the summary
+
+
+def summary_section(subject: Subject, evidence: Evidence | None, worth: Worth | None) -> Section:
+    """What nobody should miss, in a few sentences."""
+    blocks: list[Block] = [Words(_purpose(subject), "lead")]
+    if hasattr(subject.learner, "offset_"):
+        n_unusual = int((subject.predicted < 0).sum())
+        sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table,"
+        blocks.append(Words(f"Of {counted(len(subject.rows), 'row')}{sample} it finds {n_unusual:,} unusual.", "lead"))
+    if evidence is not None:
+        blocks.append(Words(_quality_words(evidence.quality), "lead"))
+        if not evidence.is_honest:
+            blocks.append(Words(evidence.words, "warning"))
+    if subject.interruption is not None:
+        blocks.append(Words(subject.interruption, "warning"))
+    if worth is not None:
+        names = [column.name for column in worth.columns[:_NAMED_COLUMNS] if worth.share(column) > 0]
+        blocks.append(Words(f"What matters most: {listed(names, 'and')}."))
+    blocks.append(Words(kind_words(subject.model)))
+    certificate = subject.learner.certificate_
+    part = ", some of it in part (see What is proven)" if parts_words(certificate) else ""
+    proven = {
+        True: f"The fit comes with a proof: what it claims was recomputed from the data{part}, and holds.",
+        False: "The fit comes without a proof: not everything it claims held when it was recomputed.",
+        None: "What the fit claims was not recomputed yet: margrove certify does that.",
+    }[certificate.holds]
+    blocks.append(Words(proven))
+    data = {
+        "target": subject.target,
+        "classes": subject.classes,
+        "model": type(subject.learner).__name__,
+        "status": str(subject.learner.status_),
+        "is_interrupted": subject.interruption is not None,
+        "columns": subject.n_columns,
+        "trained_on_rows": subject.n_training_rows,
+        "table": subject.table.source,
+        "table_rows": subject.table.n_rows,
+        "rows_looked_at": len(subject.rows),
+        "table_is_training_data": subject.is_training if subject.is_training_known else None,
+    }
+    return Section("summary", "In short", blocks, data)
+
+
+def _purpose(subject: Subject) -> str:
+    columns = counted(subject.n_columns, "column")
+    trained = subject.n_training_rows
+    learned = "" if trained is None else f" It learned from {counted(trained, 'row')}."
+    if hasattr(subject.learner, "offset_"):
+        return f"This model tells rows like those it was trained on from others, by {columns}.{learned}"
+    if subject.classes is None:
+        return f"This model estimates the number {subject.target!r} from {columns}.{learned}"
+    return f"This model predicts {subject.target!r}: {listed(subject.classes)}, from {columns}.{learned}"
+
+
+def _quality_words(quality: Quality) -> str:
+    if quality.measure != "accuracy":
+        explained = max(0.0, quality.value)
+        text = f"It explains {share_words(explained)} of the differences between rows (R² {quality.value:.2f}"
+        text += f"; 95 % interval {interval_words(quality)})." if quality.low is not None else ")."
+        if quality.typical_error is not None and quality.baseline_error is not None:
+            text += (
+                f" It is off by {digits(quality.typical_error, 3)} on average; always answering the same number would "
+                f"be off by {digits(quality.baseline_error, 3)}."
+            )
+        return text
+    text = f"It is right for {share_words(quality.value)} of rows"
+    if quality.low is not None:
+        text += f" (95 % interval: {interval_words(quality)})"
+    if quality.baseline is None:
+        return f"{text}."
+    guess = "" if quality.baseline_class is None else f" {quality.baseline_class!r}"
+    text += f". Always answering{guess} would be right for {share_words(quality.baseline)}."
+    if quality.baseline == 1:
+        text += " All these rows are of one class, so this tells little of how good it is."
+    elif quality.value <= quality.baseline:
+        text += " So it is no better than that: it found nothing of use in these columns."
+    elif quality.low is not None and quality.low <= quality.baseline:
+        text += f" {MAYBE_NO_BETTER}"
+    return text
+
+
+def quality_section(subject: Subject, evidence: Evidence) -> Section:
+    """How good it is, with an interval, beside who knows nothing; and its most common mistake."""
+    quality = evidence.quality
+    blocks: list[Block] = []
+    if quality.measure == "accuracy":
+        blocks.append(_headline(quality))
+        bars = [Bar("this model", quality.value, share_words(quality.value), quality.low, quality.high)]
+        if quality.baseline is not None:
+            guess = f"always {quality.baseline_class!r}" if quality.baseline_class is not None else "guessing"
+            bars.append(Bar(guess, quality.baseline, share_words(quality.baseline), is_faint=True))
+        blocks.append(Bars(bars, "Rows judged rightly; the thin line is where the true share very likely lies (95 %)"))
+        if evidence.judged is not None:
+            blocks.append(Words(_mistakes(evidence, evidence.judged)))
+    elif quality.typical_error is not None and quality.baseline_error is not None:
+        blocks.append(_headline(quality))
+        most = max(quality.typical_error, quality.baseline_error) or 1.0
+        ours, usual = quality.typical_error, quality.baseline_error
+        bars = [Bar("this model", ours / most, digits(ours)), Bar("always the median", usual / most, digits(usual))]
+        bars[1] = Bar(bars[1].label, bars[1].share, bars[1].text, is_faint=True)
+        blocks.append(Bars(bars, "How far off on average; shorter is better"))
+    blocks.append(Words(evidence.words, "note" if evidence.is_honest else "warning"))
+    if evidence.on_training is not None and evidence.is_honest:
+        blocks.append(Words(_on_training(subject, evidence.on_training), "note"))
+    blocks += [Words(text, "note") for text in _left_out(subject)]
+    data = {"origin": evidence.origin, "is_honest": evidence.is_honest, "words": evidence.words, **asdict(quality)}
+    data["rows_tested"] = evidence.n_tested
+    data["on_training_rows"] = None if evidence.on_training is None else asdict(evidence.on_training)
+    return Section("quality", "How good is it?", blocks, data)
+
+
+def _headline(quality: Quality) -> Headline:
+    """The one number that matters, large, beside that of who knows nothing."""
+    interval = f"95 % interval: {interval_words(quality)}" if quality.low is not None else ""
+    if quality.measure == "accuracy":
+        figures = [Figure("right answers", share_words(quality.value), interval)]
+        if quality.baseline is not None:
+            figures.append(Figure("by always guessing the same", share_words(quality.baseline), is_faint=True))
+        return Headline(figures)
+    figures = [Figure("R²: differences explained", f"{quality.value:.2f}", interval)]
+    figures.append(Figure("off by, on average", digits(quality.typical_error, 3)))
+    return Headline([*figures, Figure("by always guessing the same", digits(quality.baseline_error, 3), is_faint=True)])
+
+
+def _on_training(subject: Subject, quality: Quality) -> str:
+    value = share_words(quality.value) if quality.measure == "accuracy" else f"R² {quality.value:.2f}"
+    on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
+    return (
+        f"This table holds the rows that the model was trained on. On {on} it scores {value}; that is no honest "
+        "estimate, since it has seen their answers."
+    )
+
+
+def _left_out(subject: Subject) -> list[str]:
+    said = []
+    if subject.n_strange:
+        said.append(f"Left out: {counted(subject.n_strange, 'row')} of classes that the model has never seen.")
+    if subject.n_unanswered:
+        said.append(f"Left out: {counted(subject.n_unanswered, 'row')} without an answer.")
+    return said
+
+
+def _mistakes(evidence: Evidence, judged: Judged) -> str:
+    assert judged.classes is not None
+    counts = confusion(judged)
+    n_wrong = int(counts.sum() - np.trace(counts))
+    among = f"Among {evidence.rows_words}," if evidence.is_partial else f"Of {evidence.rows_words}"
+    if n_wrong == 0:
+        return f"{among} it got none wrong."
+    off = counts.copy()
+    np.fill_diagonal(off, 0)
+    truth, said = np.unravel_index(int(off.argmax()), off.shape)
+    worst, of_all = int(off[truth, said]), int(counts[truth].sum())
+    return (
+        f"{among} it got {n_wrong:,} wrong. The most common mistake: {worst:,} of {of_all:,} rows that are "
+        f"{judged.classes[truth]!r} were called {judged.classes[said]!r}."
+    )
+
+
+def matters_section(subject: Subject, worth: Worth) -> Section:
+    """The columns that matter, as bars."""
+    shown = [column for column in worth.columns[:_SHOWN_COLUMNS] if worth.share(column) > 0.01]
+    bars = [Bar(column.name, worth.share(column), _worth_text(subject, worth, column)) for column in shown]
+    more = len(worth.columns) - len(shown)
+    blocks: list[Block] = [Bars(bars, "The columns that matter most")]
+    if more:
+        said = (
+            f"The other {counted(more, 'column')} matter less, or not at all."
+            if more > 1
+            else "The other column matters less."
+        )
+        blocks.append(Words(said))
+    if subject.dropped:
+        blocks.append(Words(f"Not looked at by the model: {listed(list(subject.dropped), 'and')}.", "note"))
+    how = worth.words
+    if worth.by == "loss":
+        how += f" Found on {worth.rows_words}."
+    blocks.append(Words(how, "note"))
+    data: dict[str, Any] = {"by": worth.by, "columns": [asdict(column) for column in worth.columns]}
+    return Section("what_matters", "What matters", blocks, data)
+
+
+def _worth_text(subject: Subject, worth: Worth, column: ColumnWorth) -> str:
+    value = float(getattr(column, worth.by) or 0.0)
+    if worth.by == "loss":
+        return f"−{100 * value:.1f} points" if subject.classes is not None else f"−{value:.2f} of R²"
+    return f"{100 * value:.1f} %" if worth.by == "own" else f"{value:.3f} bits"

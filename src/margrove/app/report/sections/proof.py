@@ -1,0 +1,198 @@
+"""The certificate in plain words, and with all its numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from margrove.app.report.blocks import Block, Grid, Listing, Section, Words
+from margrove.app.report.model_on_table import Subject
+from margrove.app.report.plain_words import counted, share_words
+from margrove.app.screen.display import saved_verdict_words
+from margrove.certificate import Certificate, Claim
+from margrove.status import Status
+
+_MOST_MACHINES = 4  # whose numbers stand side by side
+_MARKS = {True: "✓", False: "✗", None: "·"}
+_BETTER = "a better column"  # the claim that no other question would have told more
+_SPLITS_SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) splits searched")
+_UNCHECKED = "not checked: "  # as the words of such a claim begin
+_LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
+# Kernels whose matrices are never indefinite: for them the gap bounds what any other machine could do better.
+_SOUND_KERNELS = ("linear", "rbf", "laplacian", "chi2", "intersection")
+
+
+def proof_section(subject: Subject, *, has_quality: bool) -> Section:
+    """What is proven, and what is not; ``has_quality`` is whether the page says how good the model is."""
+    certificate = subject.learner.certificate_
+    verdict, said = saved_verdict_words(certificate), certificate_words(subject.learner)
+    blocks: list[Block] = [Words(verdict), *map(Words, said)]
+    taken = subject.history.certifying
+    if taken:
+        blocks.append(Words(taken, "note"))
+    blocks.append(Words(_not_proven(subject, has_quality=has_quality), "note"))
+    return Section("proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "words": said})
+
+
+def _not_proven(subject: Subject, *, has_quality: bool) -> str:
+    if subject.classes is None and not hasattr(subject.learner, "offset_"):
+        what, how = "the estimates are right", "how far off they are, is said above"
+    else:
+        what, how = "the answers are right", "how often they are, is said above"
+    return f"It does not prove that {what}: {how if has_quality else 'only rows whose answer is known can tell'}."
+
+
+def parts_words(certificate: Certificate) -> list[str]:
+    """What was checked in part, or not at all: of how many trees or questions how many were searched anew."""
+    claims = {claim.name: claim for claim in certificate.claims}
+    words = []
+    trees, rounds = claims.get("trees searched anew"), claims.get("rounds")
+    if trees is not None and rounds is not None and trees.values and trees.values < rounds.values:
+        words.append(
+            f"This was checked in part: of the {number_words(rounds.values[0])} trees {number_words(trees.values[0])} "
+            "were searched anew, always the same ones, the first and the last among them. The errors, votes and "
+            "weights of all rounds were recomputed."
+        )
+    n_searched, n_questions = _searched(claims)
+    if n_searched < n_questions:
+        words.append(
+            f"This was checked in part: of {n_questions:,} questions {n_searched:,} were searched anew. The rows and "
+            "gains of all of them were recounted."
+        )
+    return words + [
+        f"Not checked: {claim.name!r}; {claim.words.removeprefix(_UNCHECKED)}."
+        for claim in certificate.claims
+        if claim.words.startswith(_UNCHECKED)
+    ]
+
+
+def _searched(claims: dict[str, Claim]) -> tuple[int, int]:
+    """How many questions were searched anew, and of how many; twice 0 where nothing says so."""
+    found = _SPLITS_SEARCHED.match(claims[_BETTER].words) if _BETTER in claims else None
+    if found is None:
+        return 0, 0
+    n_searched, n_all = (int(count.replace(",", "")) for count in found.groups())
+    return n_searched, n_all
+
+
+def certificate_words(learner: Any) -> list[str]:
+    """What the certificate means, for a reader without mathematics; nothing for what did not hold."""
+    certificate: Certificate = learner.certificate_
+    if not certificate.holds:
+        return []
+    claims = {claim.name: claim for claim in certificate.claims}
+    is_number = not hasattr(learner, "classes_") and not hasattr(learner, "offset_")
+    words = []
+    gap = _relative_gap(learner, claims)
+    if gap is not None:
+        weighs = "small weights against errors" if is_number else "a wide margin against mistakes"
+        words.append(
+            f"The model is the best of its kind for its settings and rows: its objective, which weighs {weighs}, could "
+            f"be improved by {100 * gap:.2g} % at most."
+        )
+    n_searched, n_questions = _searched(claims)
+    if n_searched == n_questions > 0 and "trees searched anew" not in claims:
+        words.append(
+            "Every question of the tree was searched anew among all columns: at its place no other would have told "
+            "more."
+        )
+    error = claims.get("training error")
+    if error is not None and error.limits is not None:
+        words.append(
+            f"The vote gets {share_words(error.values[0])} of its training rows wrong; the theory promises at most "
+            f"{share_words(min(1.0, error.limits[0]))}, and that was checked."
+        )
+    if "w is the difference of the class means" in claims:
+        words.append("The boundary lies exactly halfway between the means of the classes.")
+    if {"easy points", "hard points"} <= claims.keys() and len(certificate.machines) == 1:
+        easy, hard = (int(claims[name].values[0]) for name in ("easy points", "hard points"))
+        where = "inside the margin or on the wrong side"
+        if not hasattr(learner, "classes_"):
+            where = "further off than the tolerance ε" if is_number else "outside, and so unusual"
+        words.append(
+            f"{counted(easy, 'training row')} could be left out without any change; {counted(hard, 'row')} "
+            f"{'is' if hard == 1 else 'are'} {where}."
+        )
+    return words + parts_words(certificate)
+
+
+def _relative_gap(learner: Any, claims: dict[str, Claim]) -> float | None:
+    """By which share no other model of this kind could be better; None where nothing says so."""
+    if "relative duality gap" in claims:
+        return max(0.0, *claims["relative duality gap"].values)
+    if not {"duality gap", "primal"} <= claims.keys() or getattr(learner, "kernel", None) not in _SOUND_KERNELS:
+        return None
+    pairs = zip(claims["duality gap"].values, claims["primal"].values, strict=True)
+    shares = [gap / abs(primal) if primal else math.inf for gap, primal in pairs]
+    return max(0.0, *shares) if all(map(math.isfinite, shares)) else None
+
+
+def certificate_section(subject: Subject) -> Section:
+    """Every claim with its numbers."""
+    certificate = subject.learner.certificate_
+    blocks: list[Block] = [
+        claims_grid(certificate),
+        *leave_one_out(subject.learner),
+        Words("Anybody can recompute it from the model and the rows it was trained on:"),
+        Listing("margrove certify MODEL FILE"),
+    ]
+    return Section("certificate", "The certificate", blocks, certificate.to_dict())
+
+
+def claims_grid(certificate: Certificate) -> Grid:
+    """A line for each claim, its numbers side by side where there are few machines."""
+    machines = list(certificate.machines)
+    is_split = 1 < len(machines) <= _MOST_MACHINES and any(len(claim.values) > 1 for claim in certificate.claims)
+    rows = [[_MARKS[claim.holds], _said(claim), *_cells(claim, machines, is_split)] for claim in certificate.claims]
+    header = ["", "claim", *(machines if is_split else ["value"])]
+    caption = "✓ holds, ✗ does not, · is for information"
+    return Grid(header, rows, caption, frozenset(range(2, len(header))), long=frozenset({1}))
+
+
+def leave_one_out(learner: Any) -> list[Block]:
+    """What the leave-one-out bound is, for who is alarmed by it."""
+    if not hasattr(learner, "loo_bound_") or learner.status_ is not Status.CONVERGED:  # it is of the optimum alone
+        return []
+    return [
+        Words(
+            f"The leave-one-out bound is no estimate of the errors. Each row left out in turn, at most "
+            f"{share_words(float(learner.loo_bound_))} of them would be misjudged, and at most "
+            f"{share_words(float(learner.xi_alpha_bound_))} by the sharper ξα-estimate: that holds always, and is "
+            "often loose, far above what is really wrong.",
+            "note",
+        )
+    ]
+
+
+def _said(claim: Claim) -> str:
+    return f"{claim.name}: {claim.words}" if claim.words else claim.name
+
+
+def _cells(claim: Claim, machines: list[str], is_split: bool) -> list[str]:
+    """The numbers of a claim: one for each machine where they fit, else the least and the largest."""
+    if is_split and len(claim.values) == len(machines):
+        return [_value(claim, i) for i in range(len(machines))]
+    if not claim.values:
+        text = "none"
+    elif len(claim.values) == 1:
+        text = _value(claim, 0)
+    else:
+        low, high = min(claim.values), max(claim.values)
+        text = number_words(low) if low == high else f"{number_words(low)} … {number_words(high)}"
+        if claim.limits is not None:
+            text += f" ≤ {number_words(max(claim.limits))}"
+    return [text, *([""] * (len(machines) - 1))] if is_split else [text]
+
+
+def _value(claim: Claim, place: int) -> str:
+    text = number_words(claim.values[place])
+    if claim.limits is None or not math.isfinite(claim.limits[place]):
+        return text
+    return f"{text} ≤ {number_words(claim.limits[place])}"
+
+
+def number_words(value: float) -> str:
+    """Counts in full, measures to three digits."""
+    is_count = math.isfinite(value) and value.is_integer() and abs(value) < _LARGEST_COUNT
+    return f"{value:,.0f}" if is_count else f"{value:.3g}"

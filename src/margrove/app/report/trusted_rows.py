@@ -1,0 +1,125 @@
+"""On which rows the model is to be believed: those it has not seen, wherever they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from margrove.app.report.charts import digits
+from margrove.app.report.held_out import N_FOLDS, Folds
+from margrove.app.report.history import Estimate
+from margrove.app.report.measures import Quality, quality_of
+from margrove.app.report.model_on_table import Judged, Subject
+from margrove.app.report.plain_words import counted, sentence
+
+Origin = Literal["table", "record", "folds", "training"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """How good the model is, on which rows, and how that was found.
+
+    ``origin`` is "table" where the rows of the table are new to the model, "record" and "folds" where rows were held
+    out in training or for this report, and "training" where there is nothing better than the rows it learned from.
+    """
+
+    origin: Origin
+    quality: Quality
+    words: str
+    judged: Judged | None  # the rows themselves, where they are known
+    on_training: Quality | None = None  # for comparison: the same on the rows it was trained on
+    n_tested: int | None = None  # the rows that the quality is of, where that is known; ``judged`` may be some of them
+
+    @property
+    def is_honest(self) -> bool:
+        """Whether the rows were new to the model that was tested."""
+        return self.origin != "training"
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the answers are kept of some of the tested rows only."""
+        return self.judged is not None and self.n_tested is not None and self.n_tested > len(self.judged.truth)
+
+    @property
+    def rows_words(self) -> str:
+        """How many rows are known one by one, and of how many."""
+        n = 0 if self.judged is None else len(self.judged.truth)
+        return f"{n:,} of the {self.n_tested:,} held-out rows, evenly chosen" if self.is_partial else counted(n, "row")
+
+
+def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
+    """The best evidence there is; None where neither the table nor the training record has any."""
+    on_table = None if subject.judged is None else quality_of(subject.judged)
+    recorded = subject.history.estimate
+    if subject.judged is not None and not subject.is_training and subject.are_few and recorded is not None:
+        return _beside_few(subject, subject.judged, recorded)
+    if on_table is not None and subject.judged is not None and not subject.is_training:
+        return Evidence("table", on_table, _table_words(subject), subject.judged, n_tested=len(subject.judged.truth))
+    if recorded is not None:
+        return _recorded(subject, recorded, on_table)
+    if on_table is None or subject.judged is None:
+        return None
+    found = folds.judged()
+    quality = None if found is None else quality_of(found, N_FOLDS)
+    if found is not None and quality is not None:
+        return Evidence("folds", quality, folds.words, found, on_table, len(found.truth))
+    sample = "" if subject.is_whole else f"a sample of {len(subject.rows):,} of "
+    if subject.is_training_known:
+        words = (
+            f"These are {sample}the rows that the model was trained on, and no others were held out. On new rows it "
+            "will be worse, and nobody can say how much."
+        )
+    else:
+        words = (
+            f"Judged on {sample}as many rows as the model was trained on. Whether they are the same it does not keep: "
+            "if so, on new rows it will be worse, and nobody can say how much."
+        )
+    return Evidence("training", on_table, words, subject.judged, n_tested=len(subject.judged.truth))
+
+
+def _table_words(subject: Subject) -> str:
+    n = 0 if subject.judged is None else len(subject.judged.truth)
+    trained = subject.n_training_rows
+    than = "" if trained is None else f" of the {trained:,} it was trained on"
+    sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table"
+    return (
+        f"Judged on {counted(n, 'row')}{sample}. They are not the same table as that{than}; should some of its rows "
+        "be among them, the score is a little too good."
+    )
+
+
+def _beside_few(subject: Subject, judged: Judged, recorded: Estimate) -> Evidence:
+    """What was found in training, where the table has too few rows to tell anything; and how the model did on them."""
+    n = len(judged.truth)
+    did = f"it was off by {digits(float(np.abs(judged.truth - judged.predicted).mean()), 3)} on average"
+    if judged.classes is not None:
+        did = f"it judged {int(judged.is_right.sum()):,} of {n:,} rightly"
+    found = _recorded(subject, recorded, None)
+    # The rows held out in training are not of this table.
+    held_out = None if found.judged is None else replace(found.judged, rows=None)
+    words = (
+        f"Found in training, since this table has only {counted(n, 'row')} with an answer, too few to tell how good "
+        f"the model is ({did}). {found.words}"
+    )
+    return replace(found, judged=held_out, words=words)
+
+
+def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Evidence:
+    held_out, judged = found.held_out, None
+    if held_out is not None and held_out.classes == subject.classes:  # else the record is of another model
+        judged = Judged(held_out.classes, held_out.truth, held_out.predicted, held_out.scores, held_out.rows)
+    ours = None if judged is None else quality_of(judged)
+    quality = Quality(
+        found.measure,
+        found.value,
+        found.low if found.low is not None or ours is None else ours.low,
+        found.high if found.high is not None or ours is None else ours.high,
+        found.baseline if found.baseline is not None or ours is None else ours.baseline,
+        found.baseline_class if found.baseline_class is not None or ours is None else ours.baseline_class,
+        found.mean_absolute_error if found.mean_absolute_error is not None or ours is None else ours.typical_error,
+        None if ours is None else ours.baseline_error,
+    )
+    words = sentence(found.words) or "Found in training, on rows that the tested model had not seen."
+    return Evidence("record", quality, words, judged, on_table, found.n_tested)

@@ -1,0 +1,60 @@
+"""The report that ``margrove train`` writes beside the model: the one place that calls it."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from margrove.app.models import check_folder
+from margrove.app.options.table import STANDARD_STREAM
+from margrove.app.screen.console import Screen
+from margrove.app.screen.progress import metered
+from margrove.data import Table
+from margrove.errors import InputError
+
+_SUFFIX = ".report"
+# What tells a report of ours from another page, within its first bytes.
+_MARK = b'name="generator" content="Margrove"'
+_HEAD = 4096
+
+
+def report_path(model: str, ending: str = "html") -> str | None:
+    """Where the report of a model goes, unless told otherwise: beside it. None: the model is in no file.
+
+    Examples
+    --------
+    >>> from margrove.app.report_path import report_path
+    >>> report_path("models/income.margrove"), report_path("-") is None
+    ('models/income.report.html', True)
+    """
+    is_file = model != STANDARD_STREAM and (not Path(model).exists() or Path(model).is_file())
+    return str(Path(model).with_suffix(f"{_SUFFIX}.{ending}")) if is_file else None
+
+
+def check_report(
+    path: str, *, option: str = "-o", cure: str = "Choose another name for the model: -o; or say --no-report."
+) -> None:
+    """Refuse, before any work is done, to write over a page that is no report of ours. ``option`` names another place.
+
+    Raises
+    ------
+    InputError
+    """
+    check_folder(path, "model.report.html", option)
+    if not Path(path).is_file():
+        return
+    with Path(path).open("rb") as stream:
+        is_ours = _MARK in stream.read(_HEAD)
+    if not is_ours:
+        problem = "there is such a page already and it is no Margrove report, so it is not overwritten"
+        raise InputError(problem, file=path, cure=cure)
+
+
+def write_report(screen: Screen, model: Any, table: Table, path: str) -> None:
+    """Write it."""
+    from margrove.app import report
+
+    with metered(screen, "gathering the report"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to warn of the table and the model was told before
+        report.write_report(model, table, path)

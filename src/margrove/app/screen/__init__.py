@@ -1,0 +1,1 @@
+"""Print results, progress, advice and failures for a person."""

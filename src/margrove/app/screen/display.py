@@ -1,0 +1,325 @@
+"""Certificates, accuracies and lessons as a person reads them."""
+
+from __future__ import annotations
+
+import math
+
+from rich import box
+from rich.table import Table as Grid
+from rich.text import Text
+
+from margrove.app.estimate.classes import Estimate
+from margrove.app.estimate.intervals import MAYBE_NO_BETTER, WIDENED
+from margrove.app.screen.console import Screen
+from margrove.app.screen.cures import in_shell
+from margrove.app.summary import Learned, Lesson, Questions, Vote
+from margrove.certificate import Certificate, Claim
+from margrove.status import Status
+from margrove.visible import visible
+
+NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
+MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
+SHOWN_COLUMNS = 8  # of those that a tree asks for
+SHOWN_ROUNDS = 10  # of a vote: the first say most, and each later one less
+MOST_LESSONS = 30  # lines that somebody still reads: 26 letters have 325 pairs
+_LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
+_VS_REST = " vs rest"
+_MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
+
+
+def percent(share: float) -> str:
+    """A share as people say it."""
+    return f"{100 * share:.1f} %"
+
+
+def estimate_text(estimate: Estimate, decimals: int | None = None) -> str:
+    """The accuracy with its 95 % interval, or a dash; with as many decimals as it needs, or as asked."""
+    if not estimate.accuracies:
+        return "-"
+    d = decimals_of(estimate) if decimals is None else decimals
+    ends = interval_text(estimate, d)
+    return f"{100 * estimate.mean:.{d}f} %" + (f", 95 % interval {ends} %" if ends else "")
+
+
+def interval_text(estimate: Estimate, decimals: int) -> str:
+    """The ends of the 95 % interval, in per cent; nothing without an estimate."""
+    if estimate.interval is None or not estimate.accuracies:
+        return ""
+    return " … ".join(f"{100 * end:.{decimals}f}" for end in estimate.interval)
+
+
+def decimals_of(estimate: Estimate) -> int:
+    """One decimal, or two where one would round to perfection."""
+    return 2 if estimate.accuracies and estimate.mean >= NEARLY_PERFECT else 1
+
+
+def tell_estimate(screen: Screen, estimate: Estimate, noun: str = "row") -> None:
+    """Print the cross-validated accuracy, what it means, and what knowing nothing would score; ``noun`` is what was
+    learned from."""
+    screen.heading(f"Accuracy on {noun}s it has not seen")
+    n = len(estimate.accuracies)
+    if n:
+        screen.say(Text.assemble((estimate_text(estimate), "bold"), f"  ({how_words(estimate, noun)})"), indent=2)
+    for note in estimate.notes:
+        screen.say(note, indent=2)
+    answer = str(estimate.baseline_class)
+    screen.say(f"{percent(estimate.baseline)} would be right by always answering {answer!r}", indent=2)
+    if n and estimate.interval is not None and estimate.interval[0] <= estimate.baseline < estimate.mean:
+        screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
+    if n and estimate.mean <= estimate.baseline:
+        where, cure = "these columns", "Try `margrove compare`."
+        if noun == "picture":
+            where, cure = "these pictures", "Try another --model, or another --network."
+        text = f"It is no better than that: this learner finds nothing in {where}. {cure}"
+        screen.say(text, style="yellow", indent=2)
+
+
+def how_words(estimate: Estimate, noun: str = "row") -> str:
+    """What was done to get the number, so that nobody takes it for another."""
+    n = len(estimate.accuracies)
+    if estimate.method == "hold-out":
+        rows = f"{estimate.n_tested:,} {noun}{'' if estimate.n_tested == 1 else 's'}"
+        who = "neither the search nor the fit tested here" if noun == "row" else "the network tested here never"
+        return f"a final hold-out: {rows} that {who} saw"
+    part = part_of(n)
+    how = f"{n} rounds: each learns from the other {noun}s and is tested on its own {part}"
+    if estimate.method == "nested":
+        how = f"nested, {n} rounds: each searches the other rows anew, learns from them and is tested on its own {part}"
+    return f"{how}; {WIDENED}"
+
+
+def part_of(n_folds: int) -> str:
+    """What each fold is of the rows."""
+    return _PARTS.get(n_folds, f"{n_folds}th part")
+
+
+_PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}
+
+
+AS_SAVED = "as saved when it was trained; `margrove certify MODEL FILE` recomputes it"
+
+
+def tell_certificate(screen: Screen, certificate: Certificate) -> None:
+    """Print a certificate that was just recomputed, as a table, and its verdict in plain words."""
+    screen.heading(f"Certificate of {certificate.learner}")
+    screen.say(certificate_grid(certificate))
+    tell_verdict(screen, certificate, verdict_words(certificate))
+
+
+def tell_saved_certificate(screen: Screen, certificate: Certificate) -> None:
+    """Print a certificate that only was read from a file, and say so even under ``--quiet``."""
+    screen.say()
+    screen.essential(f"Certificate of {certificate.learner}, {AS_SAVED}", style="bold")
+    screen.say(certificate_grid(certificate))
+    tell_verdict(screen, certificate, saved_verdict_words(certificate))
+
+
+def certificate_grid(certificate: Certificate) -> Grid:
+    """One line per claim, with a number for each machine where they fit, and what it means below."""
+    machines = certificate.machines
+    is_joint = len(machines) > 1 and all(len(claim.values) <= 1 for claim in certificate.claims)  # one layer weighs all
+    is_split = len(machines) <= MOST_MACHINES and not is_joint
+    is_one_vs_rest = all(machine.endswith(_VS_REST) for machine in machines) and not is_joint
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    grid.add_column("")
+    grid.add_column("claim (each class against the rest)" if is_one_vs_rest else "claim")
+    all_of_them = f"all {len(machines)} {'classes' if is_one_vs_rest or is_joint else 'machines'}"
+    for machine in machines if is_split else (all_of_them,):
+        grid.add_column(Text(visible(machine).removesuffix(_VS_REST).replace(" vs ", "\nvs ")), justify="right")
+    for claim, (_, name, value, words) in zip(certificate.claims, certificate.rows(), strict=True):
+        mark, style = _MARKS[claim.holds]
+        values = [value]
+        if is_split and len(claim.values) == len(machines):
+            values = _values(claim)
+        elif len(machines) == 1 < len(claim.values):  # of the parts of a machine: the splits of a tree
+            values = [f"{_number(min(claim.values))} … {_number(max(claim.values))}"]
+        elif is_split and len(claim.values) == 1:  # of all machines together
+            name, values = f"{name}: {_number(claim.values[0])}", []
+        text = Text.assemble(name, *([("\n" + words, "dim")] if words else []))
+        grid.add_row(Text(mark, style=style), text, *(Text(value) for value in values))
+    return grid
+
+
+def _values(claim: Claim) -> list[str]:
+    """The numbers of a claim, each with what it may be at most, where there is such a bound, on the line below."""
+    shown = [_number(value) for value in claim.values]
+    if claim.limits is None:
+        return shown
+    bounds = [f"\n≤ {_number(limit)}" if math.isfinite(limit) else "" for limit in claim.limits]
+    return [value + bound for value, bound in zip(shown, bounds, strict=True)]
+
+
+def _number(value: float) -> str:
+    """Counts in full, measures to three digits."""
+    is_count = value.is_integer() and abs(value) < _LARGEST_COUNT
+    return f"{value:,.0f}" if is_count else f"{value:.3g}"
+
+
+def tell_verdict(screen: Screen, certificate: Certificate, verdict: str) -> None:
+    """Print what the certificate comes to, and what to do where it does not hold."""
+    style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
+    screen.essential(Text(verdict, style=style))
+    failed = [claim for claim in certificate.claims if claim.holds is False]
+    for claim in failed:
+        screen.say(f"{claim.name}: {claim.words}" if claim.words else claim.name, indent=2)
+    if certificate.status in set(Status) and certificate.status != Status.CONVERGED:
+        advice = in_shell(Status(certificate.status).advice)
+        screen.say(f"the solve ended with status {certificate.status!r}: {advice}", indent=2)
+    if failed:
+        screen.say("The model still predicts; what it lacks is this proof.", indent=2)
+
+
+def verdict_words(certificate: Certificate) -> str:
+    """The verdict in one plain sentence."""
+    if certificate.holds is None:
+        return "Not checked yet: these are the solver's own numbers."
+    rows = f"{certificate.n_rows:,} rows"
+    if certificate.holds:
+        return f"The certificate HOLDS: every claim was recomputed on {rows} and is true."
+    n_failed = sum(claim.holds is False for claim in certificate.claims)
+    claims = "1 claim is" if n_failed == 1 else f"{n_failed} claims are"
+    return f"The certificate does NOT hold: recomputed on {rows}, {claims} not true."
+
+
+def saved_verdict_words(certificate: Certificate) -> str:
+    """The verdict of a file, which may say what it likes: in the past."""
+    if certificate.holds is None:
+        return "Not checked when it was saved: these are the solver's own numbers."
+    rows = f"{certificate.n_rows:,} rows"
+    if certificate.holds:
+        return f"When it was saved, the certificate held: every claim was recomputed on {rows} and was true."
+    n_failed = sum(claim.holds is False for claim in certificate.claims)
+    claims = "1 claim was" if n_failed == 1 else f"{n_failed} claims were"
+    return f"When it was saved, the certificate did NOT hold: recomputed on {rows}, {claims} not true."
+
+
+def tell_learned(screen: Screen, learned: Learned, *, has_columns: bool = True) -> None:
+    """Print what the model learned; ``has_columns``: from columns that mean something to people."""
+    screen.heading("What it learned")
+    if learned.kind == "weights":
+        _tell_lessons(screen, learned)
+        together = "Columns that move together share or cancel their weights."
+        screen.say(
+            f"In brackets the weight{learned.unit}; 1 is the strongest of its class. {together}", style="dim", indent=2
+        )
+    if learned.tree is not None:
+        _tell_tree(screen, learned, learned.tree)
+    if learned.kind == "machines":
+        screen.say(f"{learned.size_words}, each a {learned.unit}, decide together:", indent=2)
+        _tell_lessons(screen, learned)
+    if learned.vote is not None:
+        _tell_vote(screen, learned, learned.vote)
+    if learned.support is not None:
+        _tell_support(screen, learned, learned.support)
+    elif learned.kind == "rows":
+        of_all = f" of {learned.n_training_rows:,}" if learned.n_training_rows else ""
+        screen.say(
+            f"{learned.size:,}{of_all} training rows carry the decision; the others play no part in it:", indent=2
+        )
+    if learned.kind == "votes" or (learned.kind == "rows" and learned.support is None):
+        _tell_lessons(screen, learned)
+    if learned.kind == "rows" and learned.support is not None and has_columns:
+        text = "Which columns matter, the report tells (margrove report), or a straight learner: --model linear."
+        screen.say(text, style="dim", indent=2)
+
+
+def _tell_lessons(screen: Screen, learned: Learned) -> None:
+    line = _weights_line if learned.kind == "weights" else _other_line
+    for lesson in learned.lessons[:MOST_LESSONS]:
+        screen.say(line(lesson), indent=2)
+    if len(learned.lessons) > MOST_LESSONS:
+        screen.say(f"… and {len(learned.lessons) - MOST_LESSONS:,} more; --json has them all", style="dim", indent=2)
+
+
+def _tell_tree(screen: Screen, learned: Learned, tree: Questions) -> None:
+    """The size of a tree, its questions as far as they fit, and the columns that they ask for."""
+    levels = f"{tree.depth:,} question{'' if tree.depth == 1 else 's'} deep"
+    pruned = f", pruned from {tree.n_leaves_grown:,}" if tree.n_leaves_grown > learned.size else ""
+    screen.say(f"{learned.size_words}, at most {levels}{pruned}:", indent=2)
+    for line in tree.text.splitlines():
+        screen.say(Text(line), indent=4)
+    if not tree.is_whole:
+        screen.say("All of it: margrove show --rules MODEL", style="dim", indent=2)
+    if tree.importances:
+        _tell_importances(screen, tree.importances, tree.purpose)
+
+
+def _tell_importances(screen: Screen, importances: dict[str, float], purpose: str) -> None:
+    strongest = list(importances.items())[:SHOWN_COLUMNS]
+    more = len(importances) - len(strongest)
+    words = ", ".join(f"{name} {percent(share)}" for name, share in strongest)
+    rest = f" and {more:,} more" if more else ""
+    screen.say(f"What each column contributes to {purpose}: {words}{rest}", indent=2)
+
+
+def _tell_vote(screen: Screen, learned: Learned, vote: Vote) -> None:
+    """The first rounds of a vote, and the columns that its trees ask for."""
+    largest = max(voter.n_leaves for voter in vote.voters)
+    size = "" if largest <= 2 else f", each of at most {largest:,} rules"  # stumps are told whole
+    given_up = vote.n_rounds_done - learned.size
+    kept = f"; {given_up:,} later rounds did not help on rows held out and were given up" if given_up else ""
+    verb = "votes" if learned.size == 1 else "vote"
+    screen.say(f"{learned.size_words} {verb}{size}{kept}:", indent=2)
+    screen.say(_rounds_grid(vote, has_sizes=bool(size)), indent=4)
+    is_whole = not size and learned.size <= SHOWN_ROUNDS
+    if not is_whole:
+        screen.say("All of it: margrove show --rules MODEL", style="dim", indent=2)
+    if vote.importances:
+        _tell_importances(screen, vote.importances, vote.purpose)
+
+
+def _rounds_grid(vote: Vote, *, has_sizes: bool) -> Grid:
+    has_alpha = vote.voters[0].alpha is not None
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    grid.add_column("round", justify="right", no_wrap=True)
+    grid.add_column("asks first" if has_sizes else "asks")
+    if has_sizes:
+        grid.add_column("rules", justify="right", no_wrap=True)
+    grid.add_column("error" if has_alpha else "loss", justify="right", no_wrap=True)
+    grid.add_column("α" if has_alpha else "vote", justify="right", no_wrap=True)
+    for voter in vote.voters[:SHOWN_ROUNDS]:
+        worth = voter.vote if voter.alpha is None else voter.alpha
+        sizes = [f"{voter.n_leaves:,}"] if has_sizes else []
+        grid.add_row(f"{voter.round:,}", Text(voter.test), *sizes, f"{voter.error:.3g}", f"{worth:.3g}")
+    more = len(vote.voters) - SHOWN_ROUNDS
+    if more > 0:
+        grid.add_row("…", f"and {more:,} more")
+    return grid
+
+
+def _tell_support(screen: Screen, learned: Learned, support: dict[str, int]) -> None:
+    """Whose rows carry the decision of a support vector classifier, and what that bounds."""
+    carriers = f"{sum(support.values()):,} of {learned.n_training_rows or 0:,}"
+    alone = "" if learned.loo_bound is None else "; without the others it would be the same"
+    screen.say(f"{carriers} training rows carry the decision (support vectors){alone}:", indent=2)
+    line = Text()
+    for label, count in list(support.items())[:MOST_LESSONS]:
+        line.append(", " if line else "").append(visible(label), style="bold").append(f" {count:,}")
+    screen.say(line.append(", …" if len(support) > MOST_LESSONS else ""), indent=4)
+    if learned.loo_bound is None or learned.xi_alpha_bound is None:
+        return
+    bound, sharper = percent(learned.loo_bound), percent(learned.xi_alpha_bound)
+    by_estimate = "" if bound == sharper else f"; at most {sharper} by the sharper ξα-estimate"
+    text = f"Each row left out in turn, at most {bound} of them would be misjudged (the leave-one-out bound)"
+    screen.say(f"{text}{by_estimate}.", indent=2)
+
+
+def _weights_line(lesson: Lesson) -> Text:
+    rival = "" if lesson.against == "the rest" else f" rather than {lesson.against}"
+    line = Text.assemble((visible(lesson.about), "bold"), visible(f"{rival}: "))
+    if not lesson.evidence:
+        return line.append("no column matters")
+    for_it, against = (
+        ", ".join(f"{fact.words} ({fact.weight:+.2f})" for fact in lesson.evidence if fact.is_against == side)
+        for side in (False, True)
+    )
+    return line.append(visible("; against it ".join(part for part in (for_it or "nothing", against) if part)))
+
+
+def _other_line(lesson: Lesson) -> Text:
+    name = (visible(f"{lesson.about} vs {lesson.against}"), "bold")
+    if lesson.n_voters is not None:
+        return Text.assemble(name, f": {lesson.n_voters:,} weight vectors vote")
+    if lesson.n_rows_for is None:
+        return Text.assemble(name)
+    return Text.assemble(name, f": {lesson.n_rows_for:,} rows for it, {lesson.n_rows_against:,} against it")

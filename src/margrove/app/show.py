@@ -1,0 +1,238 @@
+"""``margrove show``: what is in a model file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+
+from margrove.app.images.models import takes_pictures
+from margrove.app.images.show import show_image_model
+from margrove.app.models import (
+    encoder_of,
+    has_rules,
+    is_boosted,
+    is_classifier,
+    is_tree,
+    learner_of,
+    read_model,
+    target_of,
+)
+from margrove.app.provenance_words import history_of, in_short, tell_history
+from margrove.app.screen.console import Screen, put
+from margrove.app.screen.display import AS_SAVED, tell_learned, tell_saved_certificate
+from margrove.app.summary import Vote, learned
+from margrove.app.train import plain_parameters
+from margrove.errors import InputError, ParameterError, check_choice
+from margrove.svm.kernels import kernel_of
+from margrove.tree.problem import TreeColumn
+from margrove.tree.rules import Style
+from margrove.tree.words import MOST_LEVELS
+
+SHOWN_COLUMNS = 20
+_NUMBERS = {  # that kernels have, other than γ alone
+    "linear": (),
+    "intersection": (),
+    "precomputed": (),
+    "poly": ("gamma", "coef0", "degree"),
+    "sigmoid": ("gamma", "coef0"),
+}
+
+
+CODE = {"python": "to_python", "sql": "to_sql", "c": "to_c"}
+
+
+def show(screen: Screen, path: str) -> None:
+    """Print parameters, columns, classes, certificate and lessons of a saved model."""
+    model = read_model(path)
+    if takes_pictures(model):
+        show_image_model(screen, path, model)
+        return
+    learner, lessons = learner_of(model), learned(model)
+    columns = _columns(model)
+    record = {
+        "command": "show",
+        "model": path,
+        "class": type(learner).__name__,
+        "parameters": plain_parameters(learner),
+        "gamma": getattr(learner, "gamma_", None),
+        "target": target_of(model),
+        "classes": learner.classes_.tolist() if is_classifier(learner) else None,
+        "columns": columns,
+        "solve": _solve_of(learner),
+        "status": str(learner.status_),
+        "engine": learner.engine_,
+        "certificate": learner.certificate_.to_dict(),
+        "certificate_is": AS_SAVED,
+        "learned": lessons.to_dict(),
+        "record": in_short(history_of(model)),
+    }
+    screen.essential(f"{path}: {record['class']}, {record['status']}, engine {record['engine']}", style="bold")
+    screen.say(_purpose(learner, record["target"]), indent=2)
+    screen.say(
+        f"from {len(columns):,} columns: {_listed([_column_words(c) for c in columns], SHOWN_COLUMNS)}", indent=2
+    )
+    screen.say(f"parameters: {_parameters_words(learner, record['parameters'])}", indent=2)
+    if hasattr(learner, "gamma_"):
+        screen.say(f"kernel: {_kernel_words(learner)}", indent=2)
+    if record["solve"] is not None:
+        _tell_solve(screen, record["solve"])
+    tell_history(screen, history_of(model))
+    tell_saved_certificate(screen, learner.certificate_)
+    tell_learned(screen, lessons)
+    screen.document(record)
+
+
+def _solve_of(learner: Any) -> dict[str, Any] | None:
+    """How a linear SVM was solved: by which solver, to which relative gap, and how wide the margin of each machine is
+    (2/‖w‖; of a regression there is none). None for other learners."""
+    if not hasattr(learner, "gap_"):  # kernel machines have a solver_, too
+        return None
+    lengths = np.linalg.norm(np.atleast_2d(learner.coef_), axis=1)
+    widths = [2 / float(length) if length > 0 else None for length in lengths] if is_classifier(learner) else []
+    # That of the certificate, which was recomputed, before the solver's own.
+    claimed = [claim.values for claim in learner.certificate_.claims if claim.name == "relative duality gap"]
+    gaps = claimed[0] if claimed else learner.gap_
+    if np.isnan(gaps).any():  # a model that was solved elsewhere tells none
+        return None
+    return {"solver": learner.solver_, "gap": max(0.0, float(np.max(gaps))), "margins": widths}
+
+
+def _tell_solve(screen: Screen, solve: dict[str, Any]) -> None:
+    gap = solve["gap"]
+    screen.say(
+        f"solved by {solve['solver']}; relative duality gap {gap:.2g}: no other weights have an objective that is "
+        f"smaller by more than {100 * gap:.2g} %",
+        indent=2,
+    )
+    widths = [width for width in solve["margins"] if width is not None]
+    if len(widths) == 1:
+        screen.say(f"margin {widths[0]:.4g} wide (2/‖w‖), in encoded columns", indent=2)
+    elif widths:
+        text = f"margins {min(widths):.4g} … {max(widths):.4g} wide (2/‖w‖), in encoded columns"
+        screen.say(f"{text}, of {len(solve['margins'])} machines", indent=2)
+
+
+def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) -> None:
+    """Print the rules of a saved tree, or of each tree that votes, and nothing else: nested, or (``"lines"``) one for
+    each leaf. Of a list of more than ``max_levels`` levels (None: as many as people read) the others are counted; 0
+    names them all."""
+    most = MOST_LEVELS if max_levels is None else max_levels
+    if most < 0:
+        raise ParameterError(f"--max-levels is {most}; it must be at least 1, or 0 for all.")
+    model = _of_trees(read_model(path), path, "--rules")
+    record: dict[str, Any] = {"command": "show", "model": path, "style": style}
+    if is_tree(model):
+        rules = model.rules(style=style, max_levels=most or None)
+        _print_lines(screen, str(rules))
+        screen.document({**record, "rules": rules.data()})
+        return
+    rounds = []
+    for voter, tree in zip(_vote_of(model).voters, model.estimators_, strict=True):
+        rules = tree.rules(style=style, max_levels=most or None)
+        worth = f"vote {voter.vote:.4g}" if voter.alpha is None else f"α {voter.alpha:.4g}"
+        _print_lines(screen, f"round {voter.round}, error {voter.error:.4g}, {worth}:")
+        _print_lines(screen, str(rules), indent=4)
+        rounds.append({**asdict(voter), "rules": rules.data()})
+    screen.document({**record, "rounds": rounds})
+
+
+def _print_lines(screen: Screen, text: str, indent: int = 0) -> None:
+    for line in text.splitlines():
+        screen.essential(Text(" " * indent + line))
+
+
+def _vote_of(model: Any) -> Vote:
+    vote = learned(model).vote
+    assert vote is not None
+    return vote
+
+
+def show_code(screen: Screen, path: str, language: str) -> None:
+    """Print a function or expression that predicts as a saved tree does."""
+    check_choice("--code", language, CODE)
+    code = tree_code(read_model(path), path, language, "--code")
+    if not screen.is_json:
+        put(f"{code}\n".encode())  # as it is: no line of code may be wrapped
+    screen.document({"command": "show", "model": path, "language": language, "code": code})
+
+
+def tree_code(model: Any, path: str, language: str, option: str) -> str:
+    """The tree of a file as code, which ``option`` asked for."""
+    model = _of_trees(model, path, option)
+    if not is_tree(model):
+        problem = f"{option} is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
+        raise InputError(problem, file=path, cure="Train one: --model tree.")
+    code: str = getattr(model, CODE[language])()
+    return code
+
+
+def _of_trees(model: Any, path: str, option: str) -> Any:
+    """The tree of a file, or its trees that vote, trained on the table itself: their words are the table's."""
+    if not has_rules(model):
+        problem = f"{option} is for decision trees, and this is a {type(learner_of(model)).__name__}"
+        raise InputError(problem, file=path, cure="Train one: --model tree.")
+    if encoder_of(model) is not None:
+        problem = f"{option}: a TableEncoder stands in front of the tree, so its questions are of encoded columns"
+        raise InputError(problem, file=path, cure="Train it on the table as it is: --model tree.")
+    return learner_of(model)
+
+
+def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
+    """All parameters; of a tree, which has thirty, and of trees that vote, those that were set."""
+    shown = parameters
+    if has_rules(learner):
+        usual = plain_parameters(type(learner)())
+        shown = {name: value for name, value in parameters.items() if value != usual[name]}
+    # The boosted learner is a word of Python, not a text.
+    words = ", ".join(f"{name}={value if name == 'estimator' else repr(value)}" for name, value in shown.items())
+    return words if len(shown) == len(parameters) else ", ".join(filter(None, [words, "the others as by default"]))
+
+
+def _purpose(learner: Any, target: str | None) -> str:
+    """What it is for."""
+    name = repr(target) if target else ""
+    if is_classifier(learner):
+        labels = _listed([str(label) for label in learner.classes_], 12)
+        return f"tells apart {name}: {labels}" if name else f"tells apart {labels}"
+    if hasattr(learner, "offset_"):
+        return "tells rows like those it was trained on (1) from others (-1)"
+    return f"estimates {name}" if name else "estimates a number"
+
+
+def _kernel_words(learner: Any) -> str:
+    """The kernel with the numbers that `fit` settled."""
+    kernel = kernel_of(learner)
+    numbers = {"gamma": kernel.gamma, "coef0": kernel.coef0, "degree": kernel.degree}
+    return ", ".join([kernel.name, *(f"{name} {numbers[name]:.4g}" for name in _NUMBERS.get(kernel.name, ("gamma",)))])
+
+
+def _columns(model: Any) -> list[dict[str, Any]]:
+    """Each column the model wants: its name and kind."""
+    encoder = encoder_of(model)
+    if encoder is not None:
+        return [{"name": column["name"], "kind": column["kind"]} for column in encoder.columns_]
+    if has_rules(model):
+        learner = learner_of(model)
+        columns = learner.model_.grove.columns if is_boosted(model) else learner.tree_.columns
+        return [{"name": column.name, "kind": _kind_of(column)} for column in columns]
+    width = int(model.n_features_in_)
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(width)])
+    return [{"name": str(name), "kind": "numeric"} for name in names]
+
+
+def _kind_of(column: TreeColumn) -> str:
+    if column.test in ("threshold", "intervals"):
+        return "numeric"
+    return "boolean" if column.levels == (False, True) else "category"
+
+
+def _column_words(column: dict[str, Any]) -> str:
+    return column["name"] if column["kind"] == "numeric" else f"{column['name']} ({column['kind']})"
+
+
+def _listed(names: list[str], most: int) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,92 @@
+"""`margrove compare`: all learners side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from margrove.app.compare import Contender, best_of, decimals_for, rivals_of
+from margrove.app.estimate.classes import Estimate
+from margrove.app.options.menu import LEARNERS
+
+Run = Callable[..., Result]
+
+
+def test_every_learner_has_its_line_and_the_best_is_named(run: Run, folder: Path) -> None:
+    result = run("compare", "--folds", "3")
+    assert result.exit_code == 0
+    for name in LEARNERS:
+        assert f"\n{name}" in result.stdout
+    assert result.stdout.count("holds") == len(LEARNERS)
+    assert "Best: " in result.stdout
+    assert list(folder.iterdir()) == []
+
+
+def test_json_gives_every_number(run: Run, flowers: str) -> None:
+    record = json.loads(run("compare", flowers, "--folds", "2", "--json").stdout)
+    assert [entry["learner"] for entry in record["learners"]] == list(LEARNERS)
+    assert record["best"] in LEARNERS
+    for entry in record["learners"]:
+        assert entry["certificate"]["source"] == "recomputed"
+        assert entry["seconds"] > 0
+        assert entry["failure"] is None
+
+
+def test_a_learner_that_does_not_separate_says_so(run: Run, folder: Path) -> None:
+    (folder / "mixed.csv").write_text("x,y\n1,a\n1,b\n2,a\n2,b\n3,a\n3,b\n")
+    assert "does not separate" in " ".join(run("compare", "mixed.csv", "--folds", "2").stdout.split())
+
+
+def test_without_folds_there_is_no_best(run: Run, flowers: str) -> None:
+    result = run("compare", flowers, "--folds", "0")
+    assert result.exit_code == 0
+    assert "Best" not in result.stdout
+    assert "not estimated, as asked" in result.stdout
+
+
+def test_quiet_is_the_table_and_the_winner(run: Run, flowers: str) -> None:
+    lines = run("compare", flowers, "--folds", "2", "--quiet").stdout.splitlines()
+    assert len(lines) == len(LEARNERS) + 4
+
+
+def _contenders(*accuracies: tuple[float, ...]) -> list[Contender]:
+    """The first learners, with these accuracies of their folds."""
+    learners = list(LEARNERS.values())[: len(accuracies)]
+    return [
+        Contender(x, Estimate(folds, 0.5, "a", interval=(min(folds), max(folds))))
+        for x, folds in zip(learners, accuracies, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("means", "decimals"),
+    [
+        ((0.9, 0.8), 1),
+        ((0.9, 0.9), 1),  # they do not differ
+        ((0.9001, 0.9), 2),  # one decimal would hide it
+        ((0.9991, 0.8), 2),
+        ((1.0, 0.9996), 2),
+    ],
+)
+def test_decimals_are_as_many_as_are_needed(means: tuple[float, float], decimals: int) -> None:
+    assert decimals_for(_contenders(*((mean, mean) for mean in means))) == decimals
+
+
+def test_learners_that_tie_are_as_good_and_those_below_the_interval_are_not() -> None:
+    # The means of the same accuracies in another order may differ in the last digit.
+    tied = _contenders((0.7, 0.7, 0.7), (0.7, 0.7, 0.7 + 2e-16), (0.6, 0.6, 0.6))
+    best = best_of(tied)
+    assert best is tied[0]
+    assert rivals_of(best, tied) == ["least-squares"]
+
+
+def test_perfect_learners_are_all_listed(run: Run, folder: Path) -> None:
+    rows = "".join(f"{x},{'ab'[x > 9]}\n" for x in range(20) if x not in (8, 9, 10, 11))
+    (folder / "easy.csv").write_text(f"x,y\n{rows}")
+    said = run("compare", "easy.csv", "--folds", "2").stdout
+    assert "Best: basic, 100.00 %, 95 % interval " in said
+    assert "so perhaps as good: least-squares, " in said

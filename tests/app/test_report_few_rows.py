@@ -1,0 +1,183 @@
+"""Reports on the rows of one customer, and the sums that explain a decision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.app.report_models import CLASSIFIERS, REGRESSORS, fitted, of_two_classes, training_record, with_numbers
+from tests.app.test_report_words import blocks_of, said
+
+from margrove.app.estimate.learning_curve import verdict_on_rows
+from margrove.app.models import encoder_of
+from margrove.app.report.assemble import report_of
+from margrove.app.report.baseline_row import average_row, level_shares
+from margrove.app.report.blocks import Bars, Card, Grid, Report, Words
+from margrove.app.report.explain import examples
+from margrove.app.report.model_on_table import subject_of
+from margrove.app.report.plain_words import signed
+from margrove.app.report.sections import decisions
+from margrove.data import Column, Table, read_table
+
+
+def remembering(table: Table) -> Any:
+    """A linear model as the command line saves it: with the deviations of its columns."""
+    learners = REGRESSORS if table.target is not None and table.target.kind == "numeric" else CLASSIFIERS
+    model = fitted(learners["linear"](), table)
+    encoder = encoder_of(model)
+    encoder.remember_deviations(encoder.transform(table.with_target(None)))
+    return model
+
+
+def data_of(report: Report, key: str) -> dict[str, Any]:
+    return next(section.data for section in report.sections if section.key == key)
+
+
+def test_one_row_tells_nothing_of_how_good_a_model_is_so_what_training_found_is_told():
+    table = of_two_classes()
+    model = remembering(table)
+    model.training_record_ = training_record(table)
+    report = report_of(model, table.take([0]))
+    words = said(report, "summary", "quality")
+    assert "found nothing of use" not in words
+    assert "this table has only 1 row with an answer, too few" in words
+    assert data_of(report, "quality")["origin"] == "record"
+
+
+def test_rows_of_one_class_do_not_call_a_model_useless():
+    table = of_two_classes()
+    model = fitted(CLASSIFIERS["tree"](), table)
+    same = table.take(np.flatnonzero(table.labels() == table.labels()[0])[:40])
+    words = said(report_of(model, same), "summary")
+    assert "found nothing of use" not in words
+    assert "All these rows are of one class" in words
+
+
+def test_a_row_alone_is_explained_as_among_all_the_others():
+    table = of_two_classes()
+    model = remembering(table)
+    among = {example.row: example for example in examples(subject_of(model, table))}
+    for row, example in among.items():
+        (alone,) = examples(subject_of(model, table.take([row])))
+        found = {push.column: push.amount for push in alone.pushes}
+        for push in example.pushes[:3]:
+            assert found[push.column] == pytest.approx(push.amount, rel=0.01, abs=0.01)
+
+
+def test_where_nothing_usual_is_known_of_a_single_row_that_is_said():
+    table = of_two_classes()
+    words = said(report_of(fitted(CLASSIFIERS["svm"](), table), table.take([0])), "examples")
+    assert "too few rows to tell what that is" in words
+
+
+def test_a_report_on_other_rows_does_not_change_the_model():
+    table = of_two_classes()
+    model = fitted(CLASSIFIERS["linear"](), table)
+    report_of(model, table.take(np.arange(30)))
+    assert not hasattr(encoder_of(model), "deviations_")
+
+
+@pytest.mark.parametrize("table_of", [of_two_classes, with_numbers])
+def test_what_the_columns_add_sums_up_to_what_is_told_in_all(table_of):
+    table = table_of()
+    report = report_of(remembering(table), table)
+    for example, bars in zip(
+        data_of(report, "examples")["examples"],
+        [block for block in blocks_of(report, "examples") if isinstance(block, Bars)],
+        strict=True,
+    ):
+        amounts = {bar.label: float(bar.text.replace("−", "-").replace(",", "")) for bar in bars.bars}
+        start = 0.0 if "in all" in amounts else example["base"]
+        total = amounts.pop("in all", example["lead"])
+        coarsest = max(10.0 ** -len(bar.text.partition(".")[2]) for bar in bars.bars)
+        assert sum(amounts.values()) + start == pytest.approx(total, abs=coarsest * len(amounts))
+
+
+def test_shares_of_levels_come_back_from_their_deviations():
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        shares = generator.dirichlet(np.full(4, 0.4))
+        np.testing.assert_allclose(level_shares(np.sqrt(shares * (1 - shares))), shares, atol=1e-9)
+
+
+def test_the_average_row_is_that_of_the_training_rows():
+    table = of_two_classes()
+    model = remembering(table)
+    encoded = encoder_of(model).transform(table.with_target(None))
+    few = subject_of(model, table.take(np.arange(15)))
+    np.testing.assert_allclose(average_row(few, few.encoded()), encoded.mean(axis=0), atol=2e-3)
+
+
+def test_amounts_have_the_same_decimals_and_no_zero_has_a_sign():
+    assert [signed(amount, 4.2) for amount in (4.2, -0.3, -0.001)] == ["+4.20", "−0.30", "0.00"]
+    assert [signed(amount, 12_000.0) for amount in (12_000.0, -3.4)] == ["+12,000", "−3"]
+    assert signed(2e-9, 2e-9) == "+2e-09"
+
+
+def test_whole_numbers_are_written_out_and_few_missing_cells_are_not_called_none():
+    numbers = np.arange(1_000_001.0, 1_001_001.0)
+    numbers[3] = np.nan
+    table = Table([Column("weight", "numeric", numbers)])
+    assert table["weight"].summary()["example"] == "1000001 … 1001000"
+
+
+def test_the_verdict_on_more_rows_looks_back_to_half_of_them():
+    points = [(80, 0.702), (160, 0.724), (320, 0.742), (560, 0.752), (800, 0.766)]
+    curve = [SimpleNamespace(rows=rows, score=score, error=0.02) for rows, score in points]
+    assert verdict_on_rows(curve) == "more rows may help"
+    assert verdict_on_rows([SimpleNamespace(rows=r, score=s, error=0.005) for r, s in points]).endswith("likely help")
+    assert verdict_on_rows([SimpleNamespace(rows=r, score=0.9, error=None) for r, _ in points]).endswith("hardly help")
+
+
+def test_an_interval_that_reaches_down_to_guessing_is_told():
+    table = of_two_classes()
+    model = fitted(CLASSIFIERS["tree"](), table)
+    model.training_record_ = training_record(table)
+    model.training_record_["estimate"].update(value=0.71, low=0.66, high=0.75, baseline=0.70)
+    assert "it may be no better" in said(report_of(model, table), "summary")
+    model.training_record_["estimate"].update(low=0.705)
+    assert "it may be no better" not in said(report_of(model, table), "summary")
+
+
+def test_the_share_of_a_leaf_is_not_called_sureness():
+    table = of_two_classes()
+    words = said(report_of(fitted(CLASSIFIERS["tree"](), table), table), "examples")
+    assert "of the training rows like it are" in words
+    assert "% sure" not in words
+
+
+def test_rows_that_were_left_out_are_told_where_rows_are_numbered(tmp_path):
+    lines = ["a,b"] + [f"{x},{'' if x % 5 == 0 else x * 2.5}" for x in range(60)]
+    path = tmp_path / "gaps.csv"
+    path.write_text("\n".join(lines) + "\n")
+    table = read_table(path, target="b", drop_unlabelled=True)
+    model = fitted(REGRESSORS["tree"](), table)
+    assert "in the file they stand further down" in said(report_of(model, table), "examples")
+    whole = table.take(np.arange(table.n_rows))
+    whole.notes = ()
+    assert "in the file they stand" not in said(report_of(model, whole), "examples")
+
+
+@pytest.mark.parametrize(("rows", "is_told"), [((200, 344), True), ((344, 344), False)])
+def test_the_leaderboard_tells_the_rows_where_they_differ(rows, is_told):
+    table = of_two_classes()
+    model = fitted(CLASSIFIERS["tree"](), table)
+    model.training_record_ = training_record(table)
+    for line, n in zip(model.training_record_["leaderboard"], rows, strict=False):
+        line["rows"] = n
+    report = report_of(model, table)
+    board = next(block for block in blocks_of(report, "training") if isinstance(block, Grid))
+    assert ("rows" in board.header) == is_told
+    assert all(len(row) == len(board.header) for row in board.rows)
+
+
+def test_a_sure_answer_that_no_column_alone_would_change_says_so(monkeypatch):
+    table = of_two_classes()
+    subject = subject_of(fitted(CLASSIFIERS["svm"](), table), table)
+    sure = replace(examples(subject)[0], pushes=())
+    monkeypatch.setattr(decisions, "examples", lambda subject: [sure])
+    card = next(block for block in decisions.decisions_section(subject).blocks if isinstance(block, Card))
+    assert any("no column by itself" in block.text for block in card.blocks if isinstance(block, Words))

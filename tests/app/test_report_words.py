@@ -1,0 +1,285 @@
+"""The words of a report: each number says of which rows it is, and nothing is claimed that is not so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.app.report_models import (
+    CLASSIFIERS,
+    REGRESSORS,
+    fitted,
+    of_two_classes,
+    training_record,
+    with_numbers,
+)
+
+from margrove import AdaBoostClassifier, DecisionTreeClassifier, load_penguins
+from margrove.app import provenance as record
+from margrove.app.estimate.predictions import Answers
+from margrove.app.report import model_on_table as subjects
+from margrove.app.report.assemble import report_of
+from margrove.app.report.blocks import Block, Card, Folded, Grid, Report, Words, charts_of
+from margrove.app.report.cells import typical, typical_words
+from margrove.app.report.charts import wrapped
+from margrove.app.report.history import Contender
+from margrove.app.report.plain_words import status_words
+from margrove.app.report.sections.details import _remark
+from margrove.certificate import Claim
+from margrove.data import Column, Table
+from margrove.status import Status
+
+
+def inside(blocks: Any) -> list[Block]:
+    """All blocks at any depth."""
+    found: list[Block] = []
+    for block in blocks:
+        found += [block, *(inside(block.blocks) if isinstance(block, Card | Folded) else [])]
+    return found
+
+
+def blocks_of(report: Report, *keys: str) -> list[Block]:
+    return inside([block for section in report.sections if not keys or section.key in keys for block in section.blocks])
+
+
+def said(report: Report, *keys: str) -> str:
+    """What it says in sentences, in some parts or in all."""
+    return " ".join(block.text for block in blocks_of(report, *keys) if isinstance(block, Words))
+
+
+def recorded(table: Table, name: str = "tree", **estimate: Any) -> Any:
+    model = fitted(CLASSIFIERS[name](), table)
+    model.training_record_ = training_record(table)
+    model.training_record_["estimate"].update(estimate)
+    return model
+
+
+# --- of which rows a number is -------------------------------------------------------------------------------------
+
+
+def test_where_some_held_out_rows_are_kept_every_count_says_of_how_many():
+    penguins = load_penguins()
+    report = report_of(recorded(penguins, rows_tested=6513), penguins)
+    rows = "200 of the 6,513 held-out rows, evenly chosen"
+    assert f"Among {rows}, it got " in said(report, "quality")
+    assert f"Everything in this part is of {rows}." in said(report, "mistakes")
+    matrix = next(block for block in blocks_of(report, "mistakes") if hasattr(block, "counts"))
+    assert matrix.caption.endswith(rows)
+    parts = report.to_dict()
+    assert (parts["quality"]["rows_tested"], parts["mistakes"]["rows_tested"], parts["mistakes"]["rows"]) == (
+        6513,
+        6513,
+        200,
+    )
+
+
+@pytest.mark.parametrize("rows_tested", [200, None, "many", -3, 7.5])
+def test_where_all_are_kept_or_nothing_tells_no_choice_is_claimed(rows_tested):
+    penguins = load_penguins()
+    report = report_of(recorded(penguins, rows_tested=rows_tested), penguins)
+    assert "evenly chosen" not in said(report)
+    assert "Of 200 rows it got " in said(report, "quality")
+
+
+def test_the_record_tells_how_many_rows_were_tested_and_keeps_an_even_choice(monkeypatch):
+    penguins = load_penguins()
+    rows = np.arange(penguins.n_rows)
+    answers = Answers(rows, penguins.labels(), None, "tree")
+    assert record.answers_part(answers, penguins)["rows_tested"] == 344
+    monkeypatch.setattr(record, "MOST_ANSWERS", 50)
+    part = record.answers_part(answers, penguins)
+    assert part["rows_tested"] == 344
+    assert len(part["rows"]) == len(part["truth"]) == 50
+    assert set(np.diff(part["rows"])) == {7}
+
+
+def test_the_error_of_all_tested_rows_is_believed_before_that_of_those_kept():
+    table = with_numbers()
+    model = fitted(REGRESSORS["tree"](), table)
+    mass = table.labels()[:50].tolist()
+    kept = {"rows": list(range(50)), "truth": mass, "predicted": [value + 10 for value in mass]}
+    estimate = {"method": "hold-out", "measure": "R²", "value": 0.8, "mean_absolute_error": 12.5, "rows_tested": 80}
+    model.training_record_ = {"estimate": {**estimate, **kept}}
+    parts = report_of(model, table).to_dict()
+    assert parts["quality"]["typical_error"] == 12.5
+    assert parts["mistakes"]["mean_absolute_error"] == 10
+    assert "On 50 of the 80 held-out rows, evenly chosen." in said(report_of(model, table), "mistakes")
+
+
+def test_a_score_on_a_sample_of_the_training_rows_says_so(monkeypatch):
+    penguins = load_penguins()
+    model = recorded(penguins)
+    assert "On them it scores" in said(report_of(model, penguins), "quality")
+    monkeypatch.setattr(subjects, "MOST_ROWS", 100)
+    assert "On a sample of 100 of them it scores" in said(report_of(model, penguins), "quality")
+
+
+# --- a training that was interrupted -------------------------------------------------------------------------------
+
+
+def test_an_interrupted_search_is_told_first_and_a_whole_one_is_not():
+    penguins = load_penguins()
+    model = recorded(penguins)
+    assert "interrupted" not in said(report_of(model, penguins))
+    model.training_record_["is_interrupted"] = True
+    report = report_of(model, penguins)
+    assert "The training was interrupted: the best that was found until then was taken." in said(report, "summary")
+    assert report.to_dict()["summary"]["is_interrupted"] is True
+
+
+def test_an_interrupted_fit_is_told_even_without_a_record():
+    penguins = load_penguins()
+    model = fitted(CLASSIFIERS["tree"](), penguins)
+    model.status_ = Status.INTERRUPTED
+    assert "the model is kept as far as it came" in said(report_of(model, penguins), "summary")
+
+
+# --- numbers are not called classes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_a_page_of_numbers_does_not_speak_of_classes_or_right_answers(name):
+    table = with_numbers()
+    report = report_of(fitted(REGRESSORS[name](), table), table)
+    words = said(report)
+    assert "It does not prove that the estimates are right: how far off they are, is said above." in words
+    for phrase in ("how often they are", "wide margin", "boundary", "wrong side"):
+        assert phrase not in words
+    grids = [block for block in blocks_of(report) if isinstance(block, Grid)]
+    assert not [grid.header for grid in grids if any("largest share" in cell for cell in grid.header)]
+    rules = [grid for grid in grids if grid.header[0] == "if"]
+    assert bool(rules) == (name == "tree")
+    for grid in rules:
+        assert all(any(row[place] for row in grid.rows) for place in range(len(grid.header)))
+
+
+def test_without_a_score_on_the_page_none_is_pointed_to():
+    penguins = load_penguins()
+    report = report_of(fitted(CLASSIFIERS["tree"](), penguins), penguins.with_target(None))
+    assert "only rows whose answer is known can tell" in said(report, "proof")
+
+
+# --- columns that are left out, cells that are usual ---------------------------------------------------------------
+
+
+def test_columns_that_name_the_rows_are_neither_scored_nor_counted():
+    penguins = load_penguins()
+    n = penguins.n_rows
+    names = Column("name", "category", np.arange(n, dtype=np.int32), tuple(f"bird {i:03}" for i in range(n)))
+    table = Table([names, *penguins.columns], target=penguins.target)
+    report = report_of(fitted(CLASSIFIERS["linear"](), table), table)
+    parts = report.to_dict()
+    assert {column["name"] for column in parts["what_matters"]["columns"]} == set(penguins.names)
+    assert {column["name"] for column in parts["scores"]["columns"]} == set(penguins.names)
+    assert "Not looked at by the model: name." in said(report, "what_matters")
+    assert "'name' is left out, as it names the rows" in said(report, "data")
+
+
+def test_only_a_cell_that_a_tenth_of_the_rows_have_is_called_usual():
+    n = 100
+    many = Column("ticket", "category", np.r_[np.zeros(3), np.arange(97)].astype(np.int32), tuple(map(str, range(97))))
+    assert typical_words(many, typical(many)) == "compared with 0"
+    some = Column("town", "category", np.r_[np.zeros(10), np.arange(90)].astype(np.int32), tuple(map(str, range(90))))
+    assert typical_words(some, typical(some)) == "usually 0"
+    spread = Column("fare", "numeric", np.arange(n, dtype=np.float64))
+    assert typical_words(spread, typical(spread)) == "median 49"
+    gaps = Column("cabin", "numeric", np.where(np.arange(n) < 60, np.nan, 1.0))
+    assert typical_words(gaps, typical(gaps)) == "usually missing"
+
+
+def test_where_no_training_row_is_wrong_new_ones_may_be():
+    penguins = load_penguins()
+    words = said(report_of(fitted(DecisionTreeClassifier(), penguins), penguins), "examples")
+    assert "on new rows it may make mistakes" in words
+
+
+# --- what is proven ------------------------------------------------------------------------------------------------
+
+
+def test_claims_that_were_checked_in_part_are_told_to_be():
+    penguins = load_penguins()
+    model = fitted(CLASSIFIERS["adaboost"](), penguins)
+    assert "in part" not in said(report_of(model, penguins))
+    certificate = model.certificate_
+    claims = [replace(c, values=(3.0,)) if c.name == "trees searched anew" else c for c in certificate.claims]
+    model.certificate_ = replace(certificate, claims=tuple(claims))
+    report = report_of(model, penguins)
+    assert "of the 8 trees 3 were searched anew" in said(report, "proof")
+    assert "some of it in part (see What is proven), and holds" in said(report, "summary")
+
+
+def test_questions_that_were_not_searched_are_not_called_the_best():
+    penguins = load_penguins()
+    model = fitted(CLASSIFIERS["tree"](), penguins)
+    assert "Every question of the tree was searched anew" in said(report_of(model, penguins), "proof")
+    for words, told in (
+        ("2 of 9 splits searched anew: largest score missed", "of 9 questions 2 were searched anew"),
+        ("not checked: columns were drawn at random in each node", "Not checked: 'a better column'; columns were"),
+    ):
+        other = Claim("a better column", (0.0,), (1.0,), True, words)
+        claims = [other if c.name == other.name else c for c in model.certificate_.claims]
+        model.certificate_ = replace(model.certificate_, claims=tuple(claims))
+        proof = said(report_of(model, penguins), "proof")
+        assert told in proof
+        assert "Every question" not in proof
+
+
+def test_the_leave_one_out_bound_stands_with_the_certificate_and_is_explained():
+    penguins = load_penguins()
+    report = report_of(fitted(CLASSIFIERS["svm"](), penguins), penguins)
+    assert "leave-one-out" not in said(report, "model", "summary", "proof")
+    told = said(report, "certificate")
+    assert "The leave-one-out bound is no estimate of the errors." in told
+    assert "that holds always, and is often loose" in told
+
+
+def test_margins_of_several_machines_say_how_rows_are_counted():
+    words = "each row is counted once, by the one that it is worst placed for"
+    for table, is_said in ((load_penguins(), True), (of_two_classes(), False)):
+        report = report_of(fitted(CLASSIFIERS["svm"](), table), table)
+        assert (words in said(report, "model")) is is_said
+        assert ("each by the machine that it is hardest for" in said(report, "model")) is is_said
+
+
+# --- calibration ---------------------------------------------------------------------------------------------------
+
+
+def test_a_vote_is_calibrated_on_new_rows_and_where_its_file_keeps_no_probabilities_that_is_said():
+    penguins = load_penguins().select(["body_mass_g", "bill_depth_mm"])
+    own = np.arange(penguins.n_rows) % 3 > 0
+    model = fitted(AdaBoostClassifier(n_estimators=8, random_state=0), penguins.take(own))
+    model.training_record_ = training_record(penguins.take(own), n=100)
+    on_own, on_new = report_of(model, penguins.take(own)), report_of(model, penguins.take(~own))
+    names = [{chart.name for chart in charts_of(blocks_of(report, "mistakes"))} for report in (on_own, on_new)]
+    assert ["calibration" in found for found in names] == [False, True]
+    assert ["was not kept" in said(report, "mistakes") for report in (on_own, on_new)] == [True, False]
+
+
+# --- labels --------------------------------------------------------------------------------------------------------
+
+
+def test_long_names_are_wrapped_and_nothing_in_them_is_markup():
+    title = "Support vector machine with a Gaussian kernel, C = 10"
+    assert wrapped(title).replace("<br>", " ") == title
+    assert all(len(line) <= 18 for line in wrapped(title).split("<br>"))
+    assert wrapped("<b>bold</b>") == "&lt;b&gt;bold&lt;/b&gt;"
+    assert wrapped("x" * 500).endswith("…")
+
+
+def test_every_status_has_words_without_an_underscore():
+    for status in Status:
+        assert "_" not in status_words(status)
+        assert status_words(status) != str(status)
+    assert status_words("some_strangers") == "some strangers"
+
+
+def test_the_leaderboard_says_how_learning_ended_in_words():
+    def remark(status, note="", score=0.5, is_chosen=False):
+        return _remark(Contender("a", "a", score, 0.1, 1.0, status, note, is_chosen))
+
+    assert remark("converged", is_chosen=True) == "chosen"
+    assert remark("max_iter") == "it was still learning when its steps were used up"
+    assert remark("time_limit", "no time was left to try more rows") == "no time was left to try more rows"
+    assert remark("not tried", "a smaller one did as well", score=None) == "not tried; a smaller one did as well"
