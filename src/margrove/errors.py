@@ -29,6 +29,8 @@ from typing import Any, ParamSpec, TypeVar
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 from sklearn.exceptions import NotFittedError
 
+from margrove.advice import Advice, Parameter, Value
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -71,10 +73,14 @@ class InputError(MargroveError, ValueError):
             *([f"line {line}"] if line is not None else []),
             *([f"column {column!r}"] if column is not None else []),
         ]
-        text = f"{', '.join(place)}: {problem}" if place else problem
-        if cure:
-            text = f"{text.rstrip('.')}. {cure}"
-        super().__init__(text)
+        super().__init__(_with_cure(Advice(f"{', '.join(place)}: ", problem) if place else problem, cure))
+
+
+def _with_cure(problem: str, cure: str | None) -> str:
+    if not cure:
+        return problem
+    *rest, last = Advice(problem).parts
+    return Advice(*rest, str(last).rstrip("."), ". ", cure)
 
 
 class InputTypeError(InputError, TypeError):
@@ -113,7 +119,7 @@ class InfeasibleError(MargroveError, ValueError):
 
     def __init__(self, problem: str, *, cure: str | None = None, evidence: Mapping[str, Any] | None = None) -> None:
         self.problem, self.cure, self.evidence = problem, cure, dict(evidence or {})
-        super().__init__(f"{problem.rstrip('.')}. {cure}" if cure else problem)
+        super().__init__(_with_cure(problem, cure))
 
 
 class ModelFileError(MargroveError, ValueError):
@@ -200,12 +206,12 @@ def check_number(
     wanted = "a number" + (f" > {above:g}" if above is not None else f" ≥ {least:g}" if least is not None else "")
     is_number = not isinstance(value, bool) and isinstance(value, Real)
     is_finite = is_number and _is_finite(value)
-    found = f"{name} {verb} {_cut(shown(value))}"
+    found = Advice(Parameter(name), f" {verb} {_cut(shown(value))}; it must be ")
     if is_finite and most is not None and value > most:
-        raise ParameterError(f"{found}; it must be {most:g} at most. {beyond or cure}".rstrip())
+        raise ParameterError(_with_cure(Advice(found, f"{most:g} at most."), beyond or cure))
     if not is_finite or (above is not None and not value > above) or (least is not None and not value >= least):
         is_beyond = is_number and not is_finite and value > 0
-        raise ParameterError(f"{found}; it must be {wanted}. {(beyond if is_beyond else '') or cure}".rstrip())
+        raise ParameterError(_with_cure(Advice(found, f"{wanted}."), (beyond if is_beyond else "") or cure))
 
 
 def _is_finite(value: Real) -> bool:
@@ -222,7 +228,8 @@ def _cut(text: str, most: int = 60) -> str:
 def check_whole(name: str, value: Any, *, least: int, cure: str = "") -> None:
     """Raise `ParameterError` unless the parameter is a whole number, small enough for the core to count."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) < 2**63:
-        raise ParameterError(f"{name} is {shown(value)}; it must be a whole number ≥ {least}. {cure}".rstrip())
+        found = f" is {shown(value)}; it must be a whole number ≥ {least}."
+        raise ParameterError(_with_cure(Advice(Parameter(name), found), cure))
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[Any], *, also: str = "") -> None:
@@ -233,10 +240,12 @@ def check_choice(name: str, value: Any, allowed: Iterable[Any], *, also: str = "
     if not any(isinstance(plain, type(choice)) and plain == choice for choice in choices):
         said = ", ".join(map(str if name.startswith("--") else repr, choices))
         wanted = f"one of {said}" if len(choices) > 1 else said
-        raise ParameterError(f"{name} is {_cut(shown(value))}; it must be {wanted}{also and f', or {also}'}.")
+        found = f" is {_cut(shown(value))}; it must be {wanted}{also and f', or {also}'}."
+        raise ParameterError(Advice(Parameter(name), found))
 
 
 def check_flag(name: str, value: Any) -> None:
     """Raise `ParameterError` unless the parameter is True or False."""
     if not (isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"):
-        raise ParameterError(f"{name} is {shown(value)}; it must be True or False.")
+        wanted = (Value(True), " or ", Value(False), ".")
+        raise ParameterError(Advice(Parameter(name), f" is {shown(value)}; it must be ", *wanted))

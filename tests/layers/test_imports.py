@@ -21,7 +21,18 @@ FAMILIES = ("linear", "linear_svm", "svm", "tree", "boost", "multiclass", "selec
 def layer(module: str) -> int:
     """How high a module stands; it may import its own layer and those below."""
     room, _, stage = module.removeprefix("margrove.").partition(".")
-    if room in ("errors", "status", "problem", "estimator", "run", "certificate", "visible", "_core"):
+    if room in (
+        "advice",
+        "errors",
+        "status",
+        "problem",
+        "estimator",
+        "run",
+        "certificate",
+        "learner",
+        "visible",
+        "_core",
+    ):
         return 0
     if room == "data":
         return 1
