@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import ConvergenceWarning, InputError, MargroveError, level_of_caller
+from margrove.learner import learner_of, learners, loaded
 from margrove.status import Status
 from margrove.visible import visible
 
@@ -200,18 +200,15 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
     """
     check_is_fitted(model)
     model, X = at_the_end(model, X)
-    place = _CERTIFIERS.get(type(model).__name__)
-    if place is None:
-        known = ", ".join(sorted(_CERTIFIERS))
+    learner = learner_of(model)
+    if learner is None or learner.certify is None:
+        known = ", ".join(sorted({learner.name for learner in learners() if learner.certify is not None}))
         raise InputError(f"{type(model).__name__} has no certificate", cure=f"Those that have one: {known}.")
-    if y is None and type(model).__name__ in _OVER_CHUNKS:
-        over_chunks = import_module("margrove.linear_svm.certificate").certify_linear_stream(model, X)
-        assert isinstance(over_chunks, Certificate)
-        return over_chunks
-    if y is None and not hasattr(model, "offset_"):
+    if y is None and learner.certify_chunks is not None:
+        return loaded(learner.certify_chunks)(model, X)
+    if y is None and learner.needs_target:
         raise InputError(f"certify needs y, the labels or values that {type(model).__name__} was fitted on")
-    module, function = place.split(":")
-    recompute = getattr(import_module(module), function)
+    recompute = loaded(learner.certify)
     try:
         certificate = recompute(model, X, y, sample_weight)
     except MargroveError:
@@ -222,7 +219,6 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
             f"the data ({type(error).__name__}: {error})",
             cure="Certify the model as it was fitted, on the data it was fitted on.",
         ) from error
-    assert isinstance(certificate, Certificate)
     return certificate
 
 
@@ -255,34 +251,6 @@ def at_the_end(model: Any, X: Any) -> tuple[Any, Any]:
         if step is not None and step != "passthrough":
             X = step.transform(X)
     return at_the_end(steps[-1][1], X)
-
-
-_CERTIFIERS = {
-    "BasicLinearClassifier": "margrove.linear.certificate:certify_centroid",
-    "LeastSquaresClassifier": "margrove.linear.certificate:certify_least_squares",
-    "Perceptron": "margrove.linear.certificate:certify_perceptron",
-    "KernelPerceptron": "margrove.linear.certificate:certify_kernel_perceptron",
-    "SVC": "margrove.svm.certificate:certify_svc",
-    "NuSVC": "margrove.svm.certificate:certify_nu_svc",
-    "SVR": "margrove.svm.certificate:certify_svr",
-    "NuSVR": "margrove.svm.certificate:certify_nu_svr",
-    "OneClassSVM": "margrove.svm.certificate:certify_one_class",
-    "LinearSVC": "margrove.linear_svm.certificate:certify_linear_svc",
-    "LinearSVR": "margrove.linear_svm.certificate:certify_linear_svr",
-    "DecisionTreeClassifier": "margrove.tree.certificate:certify_tree",
-    "DecisionTreeRegressor": "margrove.tree.certificate:certify_tree",
-    "DecisionStump": "margrove.tree.certificate:certify_tree",
-    "SoftmaxClassifier": "margrove.transfer.certificate:certify_softmax",
-    "FineTuned": "margrove.transfer.certificate:certify_fine_tuned",
-    "AdaBoostClassifier": "margrove.boost.certificate:certify_boost",
-    "AdaBoostRegressor": "margrove.boost.certificate:certify_boost_of_numbers",
-    "OneVsRestClassifier": "margrove.multiclass.certificate:certify_coded",
-    "OneVsOneClassifier": "margrove.multiclass.certificate:certify_coded",
-    "BitStringClassifier": "margrove.multiclass.certificate:certify_coded",
-}
-
-
-_OVER_CHUNKS = ("LinearSVC", "LinearSVR")
 
 
 def read_only(name: str) -> Any:

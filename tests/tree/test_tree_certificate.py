@@ -16,7 +16,8 @@ from margrove import DecisionTreeClassifier as TreeClassifier
 from margrove import DecisionTreeRegressor, certify
 from margrove.engine import solve
 from margrove.errors import InputError
-from margrove.tree.certificate import certify_tree_problem
+from margrove.learner import Learner, register
+from margrove.tree.certificate import certify_tree, certify_tree_problem
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells
 from margrove.tree.reference import grow
@@ -464,6 +465,7 @@ class DecisionTreeClassifier(BaseEstimator):
 
 
 def test_certify_finds_the_certificate_of_a_tree(blobs):
+    register(Learner(DecisionTreeClassifier, certify=certify_tree))
     model = DecisionTreeClassifier(blobs).fit(None, None)
     certificate = certify(model, None, blobs.target)
     assert certificate.holds is True

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from margrove.boost.certificate import solver_certificate
 from margrove.boost.ensemble import Ensemble
 from margrove.boost.fitting import Asked, Boosted, ask, boost_any, read_again, read_training
-from margrove.boost.learners import is_plain_tree, labels_by_round, places_of, taken_rows
+from margrove.boost.base import is_plain_tree, labels_by_round, places_of, taken_rows
 from margrove.boost.model import Rounds
 from margrove.boost.problem import EQUAL_VOTES
 from margrove.certificate import Certificate

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.boost.learners import fitted_tree, settle_learner
+from margrove.boost.base import fitted_tree, settle_learner
 from margrove.boost.model import BoostModel
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ConvergenceWarning, ParameterError, check_number, check_whole, level_of_caller

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from margrove.boost.learners import Seeds, codes_of, engine_of, is_plain_tree, take_note, taken_rows
+from margrove.boost.base import Seeds, codes_of, engine_of, is_plain_tree, take_note, taken_rows
 from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned

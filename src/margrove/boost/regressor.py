@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from margrove.boost.certificate import solver_certificate_of_numbers
 from margrove.boost.ensemble import Ensemble
-from margrove.boost.learners import Seeds, engine_of, is_plain_tree, take_note, taken_rows
+from margrove.boost.base import Seeds, engine_of, is_plain_tree, take_note, taken_rows
 from margrove.boost.model import BoostModel, Grove
 from margrove.boost.r2 import (
     CHANCE,

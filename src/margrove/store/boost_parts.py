@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.boost.learners import settle_learner
+from margrove.boost.base import settle_learner
 from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.store.check import check_certificate, check_fields, check_parameters, check_scalar, check_whole
 from margrove.store.fault import FaultError, shown

@@ -1,0 +1,183 @@
+"""What is boosted: which learners the engines grow themselves, and how any other is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter, validate_data
+
+from margrove.data.frames import as_array, is_frame
+from margrove.data.sample import read_features
+from margrove.data.table import Table
+from margrove.engine import Engine, name_of
+from margrove.errors import InputError, ParameterError, as_input_error, listed, shown
+from margrove.tree.classifier import DecisionTreeClassifier
+from margrove.tree.estimator import DecisionTree
+from margrove.tree.problem import Cells
+from margrove.tree.regressor import DecisionTreeRegressor
+from margrove.tree.stump import DecisionStump
+
+if TYPE_CHECKING:
+    from margrove.boost.ensemble import Ensemble
+
+_TREES = (DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor)
+
+
+def settle_learner(given: Any, default: Any, owner: str) -> Any:
+    """A fresh copy of the learner to boost; refused if it cannot be boosted."""
+    learner = default if given is None else given
+    if not (hasattr(learner, "fit") and hasattr(learner, "predict") and hasattr(learner, "get_params")):
+        raise ParameterError(
+            f"estimator is {shown(learner)}; it must be a learner with fit and predict, such as {default!r}."
+        )
+    if isinstance(learner, type):
+        raise ParameterError(f"estimator is the class {learner.__name__}; give a learner: {learner.__name__}().")
+    wants_classes = is_classifier(default)
+    name = type(learner).__name__
+    if is_regressor(learner) if wants_classes else is_classifier(learner):
+        kind, other = ("classifier", "AdaBoostRegressor") if wants_classes else ("regressor", "AdaBoostClassifier")
+        raise ParameterError(f"estimator is a {name}, and {owner} boosts a {kind}. Use {other}.")
+    if wants_classes and isinstance(learner, Pipeline):
+        raise ParameterError(
+            f"estimator is a Pipeline, whose fit takes no sample_weight, and boosting lives by weights. Put the other "
+            f"steps in front: make_pipeline(..., {owner}({type(learner.steps[-1][1]).__name__}()))."
+        )
+    if wants_classes and not has_fit_parameter(learner, "sample_weight"):
+        raise ParameterError(
+            f"estimator is a {name}, whose fit takes no sample_weight: {name} doesn't support sample_weight, and "
+            f"boosting lives by weights. Use a learner that does, such as {default!r}."
+        )
+    return clone(learner)
+
+
+def is_random(learner: Any) -> bool:
+    """Whether a learner of ours that has a ``random_state`` draws anything."""
+    if type(learner) not in _TREES:
+        return True
+    return not (
+        learner.random_state is None
+        and learner.max_features is None
+        and learner.prune != "reduced_error"
+        and learner.ccp_alpha != "cv"
+    )
+
+
+def engine_of(learner: Any, given: str | Engine) -> str:
+    """Return the name of the engine that fitted the learner; for another library's, of the one that was asked for."""
+    return getattr(learner, "engine_", None) or name_of(given)
+
+
+def is_plain_tree(learner: Any, engine: str | Engine) -> bool:
+    """Whether a `TreeProblem` says all of what is asked of the learner, so that an engine can boost it by itself."""
+    return (
+        type(learner) in _TREES
+        and not is_random(learner)
+        and learner.prune is None
+        and learner.significance is None
+        and isinstance(learner.ccp_alpha, (int, float))
+        and learner.ccp_alpha == 0
+        and learner.monotonic_cst is None
+        and getattr(learner, "class_weight", None) is None
+        and learner.time_limit is None
+        and learner.engine in ("auto", engine)
+    )
+
+
+@as_input_error
+def take_note(owner: Ensemble, learner: Any, X: Any, *, is_plain: bool) -> Cells:
+    """Take note of the columns of the training table; its cells, as the tree sees them, if it is a plain tree."""
+    if is_plain:
+        learner._check_settings()
+        cells: Cells = learner._learn(X, owner)
+        return cells
+    owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
+    owner.categorical_ = {}
+    if isinstance(X, Table) or is_frame(X):
+        read_features(owner, X)
+    else:  # what cells may hold is for the learner to say
+        validate_data(owner, X, accept_sparse=True, dtype=None, ensure_all_finite=False, allow_nd=True)
+    return Cells((), _num_samples(X))
+
+
+def fitted_tree(learner: DecisionTree, **fitted: Any) -> DecisionTree:
+    """The learner as if it had grown this tree itself."""
+    tree: DecisionTree = clone(learner)
+    for name, value in fitted.items():
+        setattr(tree, name, value)
+    return tree
+
+
+class Seeds:
+    """A seed for every ``random_state`` of each learner, drawn as scikit-learn's ensembles do."""
+
+    def __init__(self, generator: np.random.RandomState) -> None:
+        self.generator = generator
+
+    def give(self, learner: Any) -> Any:
+        """The learner, with seeds of its own."""
+        if is_random(learner):
+            names = sorted(learner.get_params(deep=True))
+            keys = [name for name in names if name == "random_state" or name.endswith("__random_state")]
+            if keys:
+                learner.set_params(**{key: self.generator.randint(np.iinfo(np.int32).max) for key in keys})
+        return learner
+
+
+@as_input_error
+def taken_rows(X: Any, rows: NDArray[Any] | None) -> Any:
+    """Some rows of a table of any kind; None: all."""
+    if rows is None:
+        return X
+    if isinstance(X, Table):
+        return X.take(rows)
+    if is_frame(X):
+        return _safe_indexing(X, rows)
+    return as_array(X).tocsr()[rows] if sp.issparse(X) else as_array(X)[rows]
+
+
+def codes_of(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """What a learner predicts, as places among the classes, -1 where a label is none of them."""
+    label = np.asarray(estimator.predict(X))
+    n = _num_samples(X)
+    if label.shape != (n,):
+        raise InputError(
+            f"predict of the estimator, {type(estimator).__name__}, gives an array of shape {label.shape} for {n} rows",
+            cure=f"It must give one label for each row: shape ({n},).",
+        )
+    return _places(label, classes)
+
+
+def _places(label: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The places of labels among the classes, -1 where one is none of them."""
+    if label.dtype.kind == "O":  # of any kind, None among them: they have no order
+        places = {name: place for place, name in enumerate(classes.tolist())}
+        return np.array([places.get(each, -1) for each in label.tolist()], dtype=np.intp)
+    place = np.minimum(np.searchsorted(classes, label), len(classes) - 1)
+    return np.where(classes[place] == label, place, -1)
+
+
+@as_input_error
+def places_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The places of true labels among the classes; refused where one is none of them."""
+    label = column_or_1d(y, warn=True)
+    place = _places(label, classes)
+    if (place < 0).any():
+        stranger = label[int(np.argmin(place))]
+        raise InputError(
+            f"y holds {shown(stranger)}, which is none of the classes of training ({listed(classes)})",
+            cure="Give the labels as they were given to fit.",
+        )
+    return place
+
+
+def labels_by_round(estimators: list[Any], X: Any, classes: NDArray[Any]) -> Iterator[NDArray[np.intp]]:
+    """What each learner predicts, as places among the classes."""
+    for estimator in estimators:
+        yield codes_of(estimator, X, classes)

@@ -1,0 +1,9 @@
+"""The estimators of `margrove.data`, described for the registry."""
+
+from margrove.learner import Learner, register
+
+register(
+    Learner(
+        "margrove.data.encoder:TableEncoder",
+    ),
+)

@@ -1,0 +1,133 @@
+"""The registry of learners: each is described once, by its family, for everything that is done with any model.
+
+A family describes its learners in its module ``learners``: what certifies one, what writes it to a file, what turns it
+into ONNX, what explains it, what people call it. `certify`, model files, ONNX, reports and the command line ask here
+and know no family by name. A description is light: it names its functions as ``"module:function"``, and they are
+imported when they are first needed. The functions themselves will do, too, for a learner from outside::
+
+    register(Learner(MyClassifier, called="my classifier", certify=certify_mine))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from margrove.certificate import Certificate
+
+T = TypeVar("T")
+_FAMILIES = ("linear", "linear_svm", "svm", "tree", "boost", "multiclass", "transfer")
+_TRANSFORMERS = ("select", "data")  # packages that describe no learner but what may stand before one
+
+
+@dataclass(frozen=True)
+class Learner:
+    """The description of one estimator. A field is the thing itself, or the ``"module:name"`` to import it from.
+
+    Parameters
+    ----------
+    estimator : type or str
+    called : str
+        What people call it, with its article: "a support vector machine".
+    certify : function, optional
+        ``certify(model, X, y, sample_weight)`` recomputes its `Certificate`.
+    certify_chunks : function, optional
+        ``certify_chunks(model, chunks)`` does the same with a chunk of rows in memory at a time.
+    needs_target : bool
+        Whether `certify` takes y.
+    peers : tuple of str
+        Classes of other libraries, ``"package:name"``, that are certified and called alike.
+    """
+
+    estimator: type | str
+    called: str = ""
+    certify: Callable[..., Certificate] | str | None = None
+    certify_chunks: Callable[..., Certificate] | str | None = None
+    needs_target: bool = True
+    peers: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The class as ``"module:name"``."""
+        return self.estimator if isinstance(self.estimator, str) else _key(self.estimator)
+
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+        return self.key.rpartition(":")[2]
+
+
+def loaded(reference: T | str) -> T:
+    """Return what a field of a description stands for, importing it if it is a ``"module:name"``."""
+    if not isinstance(reference, str):
+        return reference
+    module, _, name = reference.partition(":")
+    found: T = getattr(import_module(module), name)
+    return found
+
+
+def register(*learners: Learner) -> None:
+    """Add descriptions. A class that is described already is described anew.
+
+    Examples
+    --------
+    >>> from margrove import SVC
+    >>> from margrove.learner import Learner, learner_of, register
+    >>> class MyClassifier(SVC):
+    ...     pass
+    >>> learner_of(MyClassifier()).called
+    'a support vector machine'
+    >>> register(Learner(MyClassifier, called="my machine"))
+    >>> learner_of(MyClassifier()).called
+    'my machine'
+    """
+    for learner in learners:
+        _registered[learner.key] = learner
+        for peer in learner.peers:
+            _registered[peer] = Learner(peer, learner.called, learner.certify, needs_target=learner.needs_target)
+
+
+def learner_of(model: object) -> Learner | None:
+    """Return the description of a model's class, or of the nearest class that it inherits from; None if there is
+    none."""
+    for kind in type(model).__mro__:
+        if kind.__module__.startswith("margrove."):
+            _load(kind.__module__.split(".")[1])
+        elif kind.__module__.startswith("sklearn."):
+            _load(*_FAMILIES)  # one of them may have it as a peer
+        found = _registered.get(_key(kind))
+        if found is not None:
+            return found
+    return None
+
+
+def learners() -> Iterator[Learner]:
+    """All learners: those of Margrove's families, and those registered from outside."""
+    _load(*_FAMILIES)
+    yield from _registered.values()
+
+
+def learner_named(name: str) -> Learner | None:
+    """Return the description of the class of that name, for a model file. Nothing is imported for it but Margrove's own
+    descriptions. A class from outside does not take the place of one of Margrove's."""
+    _load(*_FAMILIES, *_TRANSFORMERS)
+    found = [learner for learner in _registered.values() if learner.name == name]
+    return min(found, key=lambda learner: not learner.key.startswith("margrove."), default=None)
+
+
+_registered: dict[str, Learner] = {}
+
+
+def _key(kind: type) -> str:
+    """The class by its public package: scikit-learn's SVC is of ``sklearn.svm``, though written in a private module."""
+    return f"{kind.__module__.partition('._')[0]}:{kind.__qualname__}"
+
+
+def _load(*packages: str) -> None:
+    """Import the descriptions of these packages, which register themselves."""
+    for package in packages:
+        if package in _FAMILIES or package in _TRANSFORMERS:
+            import_module(f"margrove.{package}.learners")

@@ -1,0 +1,27 @@
+"""The estimators of `margrove.linear`, described for the registry."""
+
+from margrove.learner import Learner, register
+
+register(
+    Learner(
+        "margrove.linear.centroid:BasicLinearClassifier",
+        called="the basic linear classifier, halfway between the class means",
+        certify="margrove.linear.certificate:certify_centroid",
+    ),
+    Learner(
+        "margrove.linear.least_squares:LeastSquaresClassifier",
+        called="least squares",
+        certify="margrove.linear.certificate:certify_least_squares",
+    ),
+    Learner(
+        "margrove.linear.perceptron:Perceptron",
+        called="a perceptron",
+        certify="margrove.linear.certificate:certify_perceptron",
+        peers=("sklearn.linear_model:Perceptron",),
+    ),
+    Learner(
+        "margrove.linear.kernel_perceptron:KernelPerceptron",
+        called="a kernel perceptron",
+        certify="margrove.linear.certificate:certify_kernel_perceptron",
+    ),
+)

@@ -1,0 +1,20 @@
+"""The estimators of `margrove.linear_svm`, described for the registry."""
+
+from margrove.learner import Learner, register
+
+register(
+    Learner(
+        "margrove.linear_svm.svc:LinearSVC",
+        called="a linear support vector machine",
+        certify="margrove.linear_svm.certificate:certify_linear_svc",
+        certify_chunks="margrove.linear_svm.certificate:certify_linear_stream",
+        peers=("sklearn.svm:LinearSVC",),
+    ),
+    Learner(
+        "margrove.linear_svm.svr:LinearSVR",
+        called="a linear support vector regression",
+        certify="margrove.linear_svm.certificate:certify_linear_svr",
+        certify_chunks="margrove.linear_svm.certificate:certify_linear_stream",
+        peers=("sklearn.svm:LinearSVR",),
+    ),
+)

@@ -1,0 +1,23 @@
+"""The estimators of `margrove.multiclass`, described for the registry."""
+
+from margrove.learner import Learner, register
+
+register(
+    Learner(
+        "margrove.multiclass.one_vs_rest:OneVsRestClassifier",
+        called="one machine for each class",
+        certify="margrove.multiclass.certificate:certify_coded",
+        peers=("sklearn.multiclass:OneVsRestClassifier",),
+    ),
+    Learner(
+        "margrove.multiclass.one_vs_one:OneVsOneClassifier",
+        called="one machine for each pair of classes",
+        certify="margrove.multiclass.certificate:certify_coded",
+        peers=("sklearn.multiclass:OneVsOneClassifier",),
+    ),
+    Learner(
+        "margrove.multiclass.bit_string:BitStringClassifier",
+        called="machines by bit strings",
+        certify="margrove.multiclass.certificate:certify_coded",
+    ),
+)

@@ -1,0 +1,9 @@
+"""The estimators of `margrove.select`, described for the registry."""
+
+from margrove.learner import Learner, register
+
+register(
+    Learner(
+        "margrove.select.selector:ImpuritySelector",
+    ),
+)

@@ -1,0 +1,37 @@
+"""The estimators of `margrove.svm`, described for the registry."""
+
+from margrove.learner import Learner, register
+
+register(
+    Learner(
+        "margrove.svm.svc:SVC",
+        called="a support vector machine",
+        certify="margrove.svm.certificate:certify_svc",
+        peers=("sklearn.svm:SVC",),
+    ),
+    Learner(
+        "margrove.svm.svc:NuSVC",
+        called="a support vector machine",
+        certify="margrove.svm.certificate:certify_nu_svc",
+        peers=("sklearn.svm:NuSVC",),
+    ),
+    Learner(
+        "margrove.svm.svr:SVR",
+        called="a support vector regression",
+        certify="margrove.svm.certificate:certify_svr",
+        peers=("sklearn.svm:SVR",),
+    ),
+    Learner(
+        "margrove.svm.svr:NuSVR",
+        called="a support vector regression",
+        certify="margrove.svm.certificate:certify_nu_svr",
+        peers=("sklearn.svm:NuSVR",),
+    ),
+    Learner(
+        "margrove.svm.one_class:OneClassSVM",
+        called="a one-class support vector machine",
+        certify="margrove.svm.certificate:certify_one_class",
+        peers=("sklearn.svm:OneClassSVM",),
+        needs_target=False,
+    ),
+)

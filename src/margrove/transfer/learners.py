@@ -1,0 +1,19 @@
+"""The estimators of `margrove.transfer`, described for the registry."""
+
+from margrove.learner import Learner, register
+
+register(
+    Learner(
+        "margrove.transfer.softmax:SoftmaxClassifier",
+        called="softmax, the usual last layer of a network",
+        certify="margrove.transfer.certificate:certify_softmax",
+    ),
+    Learner(
+        "margrove.transfer.fine_tuned:FineTuned",
+        called="a network that was trained on",
+        certify="margrove.transfer.certificate:certify_fine_tuned",
+    ),
+    Learner(
+        "margrove.transfer.features:ConvFeatures",
+    ),
+)

@@ -1,0 +1,23 @@
+"""The estimators of `margrove.tree`, described for the registry."""
+
+from margrove.learner import Learner, register
+
+register(
+    Learner(
+        "margrove.tree.classifier:DecisionTreeClassifier",
+        called="a decision tree",
+        certify="margrove.tree.certificate:certify_tree",
+        peers=("sklearn.tree:DecisionTreeClassifier",),
+    ),
+    Learner(
+        "margrove.tree.regressor:DecisionTreeRegressor",
+        called="a regression tree",
+        certify="margrove.tree.certificate:certify_tree",
+        peers=("sklearn.tree:DecisionTreeRegressor",),
+    ),
+    Learner(
+        "margrove.tree.stump:DecisionStump",
+        called="a tree of one question",
+        certify="margrove.tree.certificate:certify_tree",
+    ),
+)
