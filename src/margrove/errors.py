@@ -203,15 +203,17 @@ def check_number(
 ) -> None:
     """Raise `ParameterError` unless the parameter is a finite number in its range. ``beyond`` is the cure for a number
     that is too large, infinity too; ``verb`` is what a list does with a value: it "holds" it."""
-    wanted = "a number" + (f" > {above:g}" if above is not None else f" ≥ {least:g}" if least is not None else "")
     is_number = not isinstance(value, bool) and isinstance(value, Real)
     is_finite = is_number and _is_finite(value)
+    is_inside = is_finite and (above is None or value > above) and (least is None or value >= least)
+    if is_inside and (most is None or value <= most):
+        return
+    wanted = "a number" + (f" > {above:g}" if above is not None else f" ≥ {least:g}" if least is not None else "")
     found = Advice(Parameter(name), f" {verb} {_cut(shown(value))}; it must be ")
     if is_finite and most is not None and value > most:
         raise ParameterError(_with_cure(Advice(found, f"{most:g} at most."), beyond or cure))
-    if not is_finite or (above is not None and not value > above) or (least is not None and not value >= least):
-        is_beyond = is_number and not is_finite and value > 0
-        raise ParameterError(_with_cure(Advice(found, f"{wanted}."), (beyond if is_beyond else "") or cure))
+    is_beyond = is_number and not is_finite and value > 0
+    raise ParameterError(_with_cure(Advice(found, f"{wanted}."), (beyond if is_beyond else "") or cure))
 
 
 def _is_finite(value: Real) -> bool:
