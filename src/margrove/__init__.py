@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from margrove.linear.centroid import BasicLinearClassifier
     from margrove.linear.kernel_perceptron import KernelPerceptron
     from margrove.linear.least_squares import LeastSquaresClassifier
-    from margrove.linear.margins import Margins, margins
     from margrove.linear.perceptron import Perceptron
     from margrove.linear_svm.svc import LinearSVC
     from margrove.linear_svm.svc_search import LinearSVCCV
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from margrove.select.selector import ImpuritySelector
     from margrove.status import Status
     from margrove.store import from_sklearn, load, save, write_onnx
+    from margrove.svm.margins import Margins, margins
     from margrove.svm.one_class import OneClassSVM
     from margrove.svm.svc import SVC, NuSVC
     from margrove.svm.svr import SVR, NuSVR
@@ -79,8 +79,8 @@ _PUBLIC = {
     "error_gain": "margrove.select.scores",
     "gain_ratio": "margrove.select.scores",
     "skew_adjusted_gain": "margrove.select.scores",
-    "Margins": "margrove.linear.margins",
-    "margins": "margrove.linear.margins",
+    "Margins": "margrove.svm.margins",
+    "margins": "margrove.svm.margins",
     "Certificate": "margrove.certificate",
     "Claim": "margrove.certificate",
     "certify": "margrove.certificate",

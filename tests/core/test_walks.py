@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from margrove.data.sample import one_vs_rest_signs
 from margrove.engine import Effort, Native
 from margrove.linear import reference
 from margrove.linear.problem import (
@@ -15,7 +16,6 @@ from margrove.linear.problem import (
     KernelPerceptronProblem,
     LeastSquaresProblem,
     PerceptronProblem,
-    one_vs_rest_signs,
 )
 from margrove.svm.kernels import NATIVE_KERNELS, Kernel
 

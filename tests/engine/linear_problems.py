@@ -10,6 +10,7 @@ import numpy as np
 from tests.engine.kind import TABLES, Kind, Learner, Table, Twins, dense, table, whole_weights
 
 import margrove
+from margrove.data.sample import one_vs_rest_signs
 from margrove.linear.problem import (
     CentroidProblem,
     KernelPerceptronProblem,
@@ -18,7 +19,6 @@ from margrove.linear.problem import (
     LinearSolution,
     PerceptronProblem,
     PerceptronSolution,
-    one_vs_rest_signs,
 )
 from margrove.status import Status
 from margrove.svm.kernels import Kernel

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from margrove.advice import Advice, InPython, Setting, Value
 from margrove.data.frames import as_array, as_features, as_table, check_sparse, is_frame
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
@@ -161,7 +162,7 @@ def _no_number(learner: str, X: Any, y: Any = None) -> InputError | None:
             if what is not None:
                 names = getattr(X, "columns", None)
                 where = f"X[{row}, {column}]" if names is None else f"row {row}, column {shown(names[column])},"
-                cure = f"Put an encoder in front: make_pipeline(TableEncoder(), {learner}())."
+                cure = _encoder_first(learner)
                 if what == "a date":
                     cure = "Count days: X.astype('datetime64[D]').astype(float), or read_table does it."
                 return InputError(f"{learner} takes numbers, and {where} is {what}, {shown(cell)}", cure=cure)
@@ -302,7 +303,7 @@ def read_piece(
         )
     if class_weight == "balanced":
         raise InputError(
-            "class_weight='balanced' needs all rows at once", cure="Give weights by class: {label: weight}."
+            Advice(Setting("class_weight", "balanced"), " needs all rows at once"), cure="Give weights by class: {label: weight}."
         )
     codes = np.searchsorted(classes, y)
     weight = settle_weights(X, y, sample_weight, None)
@@ -340,9 +341,8 @@ def check_class_weights(class_weight: ClassWeight, classes: NDArray[Any] | None 
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return
     if not isinstance(class_weight, Mapping):
-        raise ParameterError(
-            f"class_weight is {shown(class_weight)}; it must be 'balanced', a dict {{label: weight}}, or None."
-        )
+        words = f"class_weight is {shown(class_weight)}; it must be 'balanced', a dict {{label: weight}}, or "
+        raise ParameterError(Advice(words, Value(None), "."))
     for label, value in class_weight.items():
         check_number(f"class_weight[{shown(label)}]", value, least=0)
     if classes is not None and not any(label in class_weight for label in classes.tolist()):
@@ -389,10 +389,20 @@ def _as_numbers(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
     return weight
 
 
+def _encoder_first(learner: str) -> Advice:
+    in_python = f"Put an encoder in front: make_pipeline(TableEncoder(), {learner}())"
+    return Advice(InPython(in_python, "Train the model with `margrove train`, which encodes tables"), ".")
+
+
+def _encoder_first(learner: str) -> Advice:
+    in_python = f"Put an encoder in front: make_pipeline(TableEncoder(), {learner}())"
+    return Advice(InPython(in_python, "Train the model with `margrove train`, which encodes tables"), ".")
+
+
 def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
     """A `Table`, or a data frame with text among its columns, needs an encoder before a margin-based learner."""
     name = type(estimator).__name__
-    cure = f"Put an encoder in front: make_pipeline(TableEncoder(), {name}())."
+    cure = _encoder_first(name)
     if isinstance(X, Table):
         raise InputError(f"{name} takes numbers, and X is a Table", cure=cure)
     if not hasattr(X, "columns") and not hasattr(X, "schema"):
@@ -433,6 +443,12 @@ def squared_norms(X: Matrix) -> NDArray[np.float64]:
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
+
+
+def one_vs_rest_signs(codes: NDArray[np.integer[Any]], n_classes: int) -> NDArray[np.int8]:
+    """y for each machine, shape (machines, n): one machine for two classes, one per class for more."""
+    positive = codes[None, :] == (np.array([[1]]) if n_classes == 2 else np.arange(n_classes)[:, None])
+    return np.where(positive, 1, -1).astype(np.int8)
 
 
 def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:

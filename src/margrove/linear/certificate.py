@@ -25,9 +25,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine, recorded
-from margrove.data.sample import codes_of, float64_block, read_points, settle_weights, squared_norms
+from margrove.data.sample import codes_of, float64_block, one_vs_rest_signs, read_points, settle_weights, squared_norms
 from margrove.errors import InputError
-from margrove.linear.problem import ROUNDING_OF_A_MEAN, machine_names, normalised, one_vs_rest_signs
+from margrove.linear.problem import ROUNDING_OF_A_MEAN, machine_names, normalised
 from margrove.svm.kernels import Matrix, kernel_norms, kernel_of
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of the kernel, held in float64 at once

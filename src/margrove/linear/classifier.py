@@ -12,15 +12,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice
 from margrove.certificate import Certificate, keep_certificate
-from margrove.data.sample import Sample, read_points
+from margrove.data.sample import Sample, one_vs_rest_signs, read_points
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ConvergenceWarning, check_flag, check_number, check_whole, level_of_caller
-from margrove.estimator import estimator, fitted
+from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import is_recomputation_cheap, solver_certificate
-from margrove.linear.margins import Margins, margins
-from margrove.linear.problem import LinearSolution, one_vs_rest_signs
+from margrove.linear.problem import LinearSolution
+from margrove.run.effort import check_time_limit
 from margrove.status import Status
+from margrove.svm.margins import Margins, margins
 
 
 @estimator
@@ -59,8 +61,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def _warn_unless_converged(self, what: str) -> None:
         if self.status_ is not Status.CONVERGED:
             name = type(self).__name__
-            message = f"{name} ended with status {str(self.status_)!r}: {what}; {self.status_.advice}."
-            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+            message = f"{name} ended with status {str(self.status_)!r}: {what}; "
+            warnings.warn(Advice(message, self.status_.advice, "."), ConvergenceWarning, stacklevel=level_of_caller())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -88,21 +90,14 @@ class ClosedForm(RunsOnEngine, LinearClassifier):
 class MistakeDriven(RunsOnEngine, LinearClassifier):
     """The parameters of a classifier that visits the rows one by one and learns from its mistakes. Base class."""
 
-    eta0: float = 1.0
-    fit_intercept: bool = True
-    max_iter: int = 1000
-    shuffle: bool = True
+    eta0: float = checked(check_number, above=0, cure="Any value gives the same decisions: use 1.", default=1.0)
+    fit_intercept: bool = checked(check_flag, default=True)
+    max_iter: int = checked(check_whole, least=1, default=1000)
+    shuffle: bool = checked(check_flag, default=True)
     class_weight: Mapping[Any, float] | str | None = None
-    time_limit: float | None = None
+    time_limit: float | None = checked(check_time_limit, default=None)
     random_state: int | np.random.RandomState | None = None
     n_mistakes_: NDArray[np.int64] = fitted()
-
-    def _check(self) -> None:
-        check_number("eta0", self.eta0, above=0, cure="Any value gives the same decisions: use 1.")
-        check_whole("max_iter", self.max_iter, least=1)
-        check_flag("shuffle", self.shuffle)
-        check_flag("fit_intercept", self.fit_intercept)
-        super()._check()
 
 
 def seeds_for(random_state: int | np.random.RandomState | None, machines: int) -> tuple[int, ...]:

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from margrove.data.sample import Sample, read_sample
+from margrove.data.sample import Sample, one_vs_rest_signs, read_sample
 from margrove.errors import check_flag
-from margrove.estimator import estimator
+from margrove.estimator import checked, estimator
 from margrove.linear.certificate import certify_least_squares
 from margrove.linear.classifier import ClosedForm
-from margrove.linear.problem import LeastSquaresProblem, one_vs_rest_signs
+from margrove.linear.problem import LeastSquaresProblem
 
 
 @estimator
@@ -40,7 +40,7 @@ class LeastSquaresClassifier(ClosedForm):
 
     _certify = certify_least_squares
 
-    fit_intercept: bool = True
+    fit_intercept: bool = checked(check_flag, default=True)
     class_weight: Mapping[Any, float] | str | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -52,10 +52,6 @@ class LeastSquaresClassifier(ClosedForm):
         self._warn_unless_converged("the normal equations are not solved to 1e-10")
         self._keep_certificate(sample.X.shape, X, y, sample_weight)
         return self
-
-    def _check(self) -> None:
-        check_flag("fit_intercept", self.fit_intercept)
-        super()._check()
 
     def _problem(self, sample: Sample) -> LeastSquaresProblem:
         sign = one_vs_rest_signs(sample.codes, len(sample.classes))

@@ -25,12 +25,6 @@ Variant = Literal["last", "averaged", "voted"]
 VARIANTS: tuple[Variant, ...] = ("last", "averaged", "voted")
 
 
-def one_vs_rest_signs(codes: NDArray[np.integer[Any]], n_classes: int) -> NDArray[np.int8]:
-    """y for each machine, shape (machines, n): one machine for two classes, one per class for more."""
-    positive = codes[None, :] == (np.array([[1]]) if n_classes == 2 else np.arange(n_classes)[:, None])
-    return np.where(positive, 1, -1).astype(np.int8)
-
-
 ROUNDING_OF_A_MEAN = 1e-13  # a column that differs less than this from its mean, relative to it, is constant
 
 

@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine, recorded
 from margrove.data.rows import Matrix
-from margrove.data.sample import codes_of, float64_block, read_points, settle_weights
+from margrove.data.sample import codes_of, float64_block, one_vs_rest_signs, read_points, settle_weights
 from margrove.errors import InputError
-from margrove.linear.problem import machine_names, one_vs_rest_signs
+from margrove.linear.problem import machine_names
 from margrove.linear_svm.chunks import read_chunked_sample, read_chunked_values
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept, weights_of
 from margrove.linear_svm.problem import (

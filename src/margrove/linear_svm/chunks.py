@@ -24,13 +24,13 @@ from margrove.data.sample import (
     class_weights,
     codes_of,
     merged,
+    one_vs_rest_signs,
     plain_labels,
     read_chunk,
     settle_weights,
 )
 from margrove.data.stream import Chunk, walker
 from margrove.errors import InputError, ParameterError, shown
-from margrove.linear.problem import one_vs_rest_signs
 from margrove.linear_svm.layout import check_prices, prices_by_class, scale_of_intercept
 from margrove.linear_svm.problem import Loss, is_within_tube, losses
 from margrove.linear_svm.stream_problem import Block

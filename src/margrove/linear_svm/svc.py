@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -21,14 +20,14 @@ from margrove.data.sample import (
     check_classes,
     class_weights,
     merged,
+    one_vs_rest_signs,
     read_piece,
     read_sample,
     settle_weights,
 )
 from margrove.errors import ParameterError, check_choice, listed, shown
-from margrove.estimator import estimator, fitted
-from margrove.linear.margins import Margins, margins
-from margrove.linear.problem import machine_names, one_vs_rest_signs
+from margrove.estimator import checked, estimator, fitted
+from margrove.linear.problem import machine_names
 from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.chunks import read_chunked_sample
 from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
@@ -43,9 +42,7 @@ from margrove.linear_svm.problem import (
 )
 from margrove.linear_svm.streaming import Streaming, learns_pieces
 from margrove.problem import Problem
-
-_LOSSES: tuple[Loss, ...] = ("hinge", "squared_hinge")
-_SCHEMES = ("ovr", "crammer_singer")
+from margrove.svm.margins import Margins, margins
 
 
 @estimator
@@ -135,12 +132,11 @@ class LinearSVC(ClassifierMixin, Streaming):
     True
     """
 
-    _losses = _LOSSES
     _certify = certify_linear_svc
 
-    penalty: Penalty = field(default="l2", kw_only=False)
-    loss: Loss = field(default="squared_hinge", kw_only=False)
-    multi_class: str = "ovr"
+    penalty: Penalty = checked(check_choice, allowed=PENALTIES, default="l2", kw_only=False)
+    loss: Loss = checked(check_choice, allowed=("hinge", "squared_hinge"), default="squared_hinge", kw_only=False)
+    multi_class: str = checked(check_choice, allowed=("ovr", "crammer_singer"), default="ovr")
     intercept_scaling: float = 1
     class_weight: Mapping[Any, float] | str | None = None
 
@@ -311,8 +307,6 @@ class LinearSVC(ClassifierMixin, Streaming):
 
     def _check(self) -> None:
         super()._check()
-        check_choice("penalty", self.penalty, PENALTIES)
-        check_choice("multi_class", self.multi_class, _SCHEMES)
         if is_joint(self) and math.isinf(scale_of_intercept(self)):
             raise ParameterError(
                 "regularize_intercept is False, and multi_class='crammer_singer' has no free intercept. Raise "

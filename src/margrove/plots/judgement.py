@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from margrove.data.sample import codes_of
 from margrove.errors import InputError
-from margrove.linear.margins import margins
 from margrove.plots.arguments import check_labels
 from margrove.plots.style import in_print
 from margrove.plots.words import words_of
+from margrove.svm.margins import margins
 
 _SVMS = ("SVC", "LinearSVC", "NuSVC")  # their problems put the margin at f = ±1
 _OUTSIDE = 1  # the code of rows outside

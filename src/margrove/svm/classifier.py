@@ -14,11 +14,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, InPython, Setting
 from margrove.certificate import read_only
 from margrove.data.sample import Sample, class_weights, read_sample
 from margrove.errors import ConvergenceWarning, ParameterError, check_choice, check_flag, level_of_caller
-from margrove.estimator import estimator, fitted
-from margrove.linear.margins import Margins, margins
+from margrove.estimator import checked, estimator, fitted
 from margrove.run.threads import blas_held_back
 from margrove.status import Status
 from margrove.svm.decision import matched, weighted_sums
@@ -37,6 +37,7 @@ from margrove.svm.layout import (
     pairs_of,
 )
 from margrove.svm.machine import SupportVectorMachine
+from margrove.svm.margins import Margins, margins
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, splits_for, with_law
 from margrove.svm.problem import Dual
 from margrove.svm.solving import solve_machines
@@ -57,11 +58,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     """What the support vector classifiers share. Not a learner by itself."""
 
     class_weight: Mapping[Any, float] | str | None = None
-    decision_function_shape: str = "ovr"
-    break_ties: bool = False
+    decision_function_shape: str = checked(check_choice, allowed=("ovo", "ovr"), default="ovr")
+    break_ties: bool = checked(check_flag, default=False)
     random_state: int | np.random.RandomState | None = None
-    multiclass: str | ArrayLike = "ovo"
-    probability: bool | str = False
+    multiclass: str | ArrayLike = checked(lambda _, given: check_multiclass(given), default="ovo")
+    probability: bool | str = checked(check_flag, also=("deprecated",), default=False)  # scikit-learn's default
 
     classes_: NDArray[Any] = fitted()
     class_weight_: NDArray[np.float64] = fitted()
@@ -95,16 +96,18 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self
 
     def _check(self) -> None:
-        if not (isinstance(self.probability, str) and self.probability == "deprecated"):  # scikit-learn's default
-            check_flag("probability", self.probability)
-        check_flag("break_ties", self.break_ties)
-        check_multiclass(self.multiclass)
-        check_choice("decision_function_shape", self.decision_function_shape, ("ovo", "ovr"))
+        super()._check()
         if self.decision_function_shape == "ovo" and not self._is_one_vs_one:
             raise ParameterError(
-                "decision_function_shape='ovo' goes with multiclass='ovo'; machine_decision gives the machines' values."
+                Advice(
+                    Setting("decision_function_shape", "ovo"),
+                    " goes with ",
+                    Setting("multiclass", "ovo"),
+                    "; ",
+                    InPython("machine_decision", "`margrove predict --scores`"),
+                    " gives the machines' values.",
+                )
             )
-        super()._check()
 
     @abstractmethod
     def _dual(self, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
@@ -267,8 +270,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """Keep and say that the folds ended early."""
         if status is not Status.CONVERGED:
             self.status_ = status
-            message = f"the folds of probability=True ended with status {str(status)!r}; {status.advice}."
-            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+            words = f"the folds of probability=True ended with status {str(status)!r}; "
+            warnings.warn(Advice(words, status.advice, "."), ConvergenceWarning, stacklevel=level_of_caller())
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
         """Functional and geometric margins of labelled rows; see `margrove.margins`."""

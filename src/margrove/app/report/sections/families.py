@@ -28,10 +28,10 @@ from margrove.app.report.tree_picture import drawn_tree
 from margrove.app.summary import Learned, learned
 from margrove.certificate import at_the_end
 from margrove.data.columns import clip
-from margrove.linear.margins import margins
 from margrove.plots.judgement import has_margins
 from margrove.plots.style import colour_of
 from margrove.plots.words import MEANINGS, hardest_words
+from margrove.svm.margins import margins
 from margrove.tree.rules import p_words
 
 _MARGIN_ROWS = 5_000  # whose margins are measured; of more a sample

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Setting
 from margrove.certificate import at_the_end
-from margrove.data.sample import codes_of, read_points
+from margrove.data.sample import codes_of, one_vs_rest_signs, read_points
 from margrove.errors import InputError
-from margrove.linear.problem import one_vs_rest_signs
 from margrove.svm.kernels import kernel_norms, kernel_of, sums_by_blocks
 from margrove.svm.layout import code_of, coefficients_of, dense
 
@@ -59,7 +59,7 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     model, X = at_the_end(model, X)
     if getattr(model, "variant", None) == "voted":
         raise InputError(
-            "a voted perceptron has no margins: it decides by many vectors, not by one", cure="Use variant='averaged'."
+            "a voted perceptron has no margins: it decides by many vectors, not by one", cure=Advice("Use ", Setting("variant", "averaged"), ".")
         )
     if not hasattr(model, "classes_") and hasattr(model, "dual_coef_"):
         raise InputError(f"{type(model).__name__} has no margins: it is no classifier")
