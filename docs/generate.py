@@ -55,6 +55,7 @@ RENDERERS: dict[str, Any] = {
     "tree": tree_results,
     "tree_accuracy": tree_accuracy_results,
 }
+IN_README = (("svm", "scikit-learn SVC"), ("search", "scikit-learn SVC"), ("tree", "DecisionTreeClassifier"))
 IN_PARTS = (images_results, search_results, tree_results)  # whose results have no list of cases
 NOTICE = "<!-- Made by docs/generate.py; edit that, or the help of the command. -->"
 
@@ -85,8 +86,8 @@ def generated() -> Iterator[tuple[Path, str]]:
     if not results:
         return
     for page, table in (
-        (ROOT / "docs" / "benchmarks.md", "\n\n".join(section(result) for result in results)),
-        (ROOT / "README.md", summary(results)),
+        (ROOT / "docs" / "benchmarks.md", "\n\n".join([summary(results), *map(section, results)])),
+        (ROOT / "README.md", summary(results, IN_README)),
     ):
         text = page.read_text("utf-8")
         if BEGIN in text:
@@ -122,9 +123,11 @@ def section(result: dict[str, Any]) -> str:
     return "\n\n".join(lines)
 
 
-def summary(results: list[dict[str, Any]]) -> str:
-    """Every case of every benchmark in one table, each under its benchmark's name."""
+def summary(results: list[dict[str, Any]], chosen: tuple[tuple[str, str], ...] | None = None) -> str:
+    """Return one table of the cases of all benchmarks, or of those that are chosen by benchmark and peer."""
     rows = [(result["benchmark"], line) for result in results for line in lines_of(result)]
+    if chosen is not None:
+        rows = [next(row for row in rows if row[0] == benchmark and peer in row[1][1]) for benchmark, peer in chosen]
     return table_of([(f"{benchmark}: {name}", *rest) for benchmark, (name, *rest) in rows])
 
 

@@ -65,7 +65,7 @@ def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
         ours, theirs = (sum(case[side]["seconds"] for case in cases) for side in ("margrove", peer))
         rows.append((f"{len(cases)} kernel SVMs, geometric mean", f"`{PEERS[peer]} SVC`", ours, theirs, mean))
     return [
-        (name, peer, f"{ours:.3g} s in all", f"{theirs:.3g} s in all", f"{mean:.1f} ×")
+        (name, peer, f"{ours:.3g} s in all", f"{theirs:,.0f} s in all", f"{mean:.1f} ×")
         for name, peer, ours, theirs, mean in rows
     ]
 

@@ -44,6 +44,7 @@ def repository(generate, tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(generate, "ROOT", tmp_path)
     monkeypatch.setattr(generate, "RESULTS", results)
     monkeypatch.setattr(generate, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(generate, "IN_README", (("speed", "sklearn"),))
     monkeypatch.setattr(generate, "draw_figures", lambda: None)
     return tmp_path
 
@@ -92,7 +93,8 @@ def test_results_of_other_shapes_do_no_harm(generate, repository):
     (results / "empty.json").write_text('{"cases": []}')
     (results / "bare.json").write_text('{"cases": [{"case": "bare", "ours_s": 3.0}]}')
     generate.main([])
-    assert "| bare: bare |  | 3 s |  |  |" in (repository / "README.md").read_text()
+    assert "| bare: bare |  | 3 s |  |  |" in (repository / "docs" / "benchmarks.md").read_text()
+    assert "bare" not in (repository / "README.md").read_text()
 
 
 def test_every_command_is_on_its_page(generate):
