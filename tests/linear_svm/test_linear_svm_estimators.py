@@ -261,7 +261,8 @@ def test_labels_of_a_regression_are_named():
 
 
 def test_numbers_as_text_are_numbers():
-    LinearSVC().fit(np.array([["1", "2"], ["3", "4"]], dtype=object), [0, 1])
+    as_text = LinearSVC().fit(np.array([["1", "2"], ["3", "4"]], dtype=object), [0, 1])
+    np.testing.assert_array_equal(as_text.coef_, LinearSVC().fit([[1.0, 2.0], [3.0, 4.0]], [0, 1]).coef_)
 
 
 @pytest.mark.parametrize("verbose", ["x", -1, 0.5, None])

@@ -263,7 +263,13 @@ def test_a_frame_without_names_is_an_array():
 
 
 def test_sparse_points_are_drawn():
-    plot_boundary(BasicLinearClassifier().fit(sp.csr_matrix(X), Y), sp.csr_matrix(X), Y)
+    rows = sp.csr_matrix(X)
+    ax = plot_boundary(BasicLinearClassifier().fit(rows, Y), rows, Y)
+    dense = plot_boundary(BasicLinearClassifier().fit(X, Y), X, Y)
+    assert ax.get_title() == dense.get_title()
+    assert sum(len(dots.get_offsets()) for dots in ax.collections) == sum(
+        len(dots.get_offsets()) for dots in dense.collections
+    )
 
 
 def test_two_columns_of_a_table_through_a_pipeline_with_missing_cells():
@@ -284,8 +290,8 @@ def test_a_table_suits_a_model_of_arrays():
 
 
 def test_boundary_outside_the_picture_is_no_trouble():
-    model = BasicLinearClassifier().fit(X, Y)
-    plot_boundary(model, X[:30], Y[:30])
+    ax = plot_boundary(BasicLinearClassifier().fit(X, Y), X[:30], Y[:30])
+    assert ax.get_title().startswith("BasicLinearClassifier")
 
 
 def test_a_model_that_knows_nothing_yet_is_drawn():

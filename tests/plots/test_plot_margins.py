@@ -111,12 +111,14 @@ def test_rows_of_weight_0_are_told_apart():
 
 @pytest.mark.parametrize("bins", [1, 7, "fd"])
 def test_bins_as_in_numpy(bins):
-    plot_margins(BasicLinearClassifier().fit(X, Y), X, Y, bins=bins)
+    ax = plot_margins(BasicLinearClassifier().fit(X, Y), X, Y, bins=bins)
+    assert sum(bar.get_height() for bars in ax.containers for bar in bars) == len(X)
 
 
 def test_equal_margins_are_one_bar():
     points, y = np.array([[-1.0], [1.0]]), np.array([0, 1])
-    plot_margins(BasicLinearClassifier().fit(points, y), points, y)
+    ax = plot_margins(BasicLinearClassifier().fit(points, y), points, y)
+    assert len({bar.get_x() for bars in ax.containers for bar in bars if bar.get_height() > 0}) == 1
 
 
 def test_what_has_no_margins_is_refused():

@@ -144,8 +144,13 @@ def test_points_of_the_grid_are_judged_in_blocks_of_bounded_size(monkeypatch):
 def test_sparse_rows_are_sliced_and_projected():
     rows = sp.csr_matrix(np.maximum(X, 0))
     model = SVC(kernel="linear").fit(rows, Y)
-    plot_boundary(model, rows, Y, features=(0, 3), resolution=20)
-    plot_boundary(model, rows, Y, features="pca", resolution=20)
+    dense = SVC(kernel="linear").fit(rows.toarray(), Y)
+    for features in ((0, 3), "pca"):
+        drawn = [
+            plot_boundary(each, points, Y, features=features, resolution=20).get_title()
+            for each, points in ((model, rows), (dense, rows.toarray()))
+        ]
+        assert drawn[0] == drawn[1]
 
 
 def test_long_lists_of_what_is_held_stay_within_the_title():
