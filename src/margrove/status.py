@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
+from margrove.advice import Advice, InPython, Parameter, Part, Setting
+
 
 class Status(StrEnum):
     """The named reason for stopping, kept in ``model.status_``.
@@ -31,14 +33,23 @@ class Status(StrEnum):
     @property
     def advice(self) -> str:
         """What a user can do about it."""
-        return _ADVICE[self]
+        return self.advice_on("model")
+
+    def advice_on(self, result: str = "model", limit: str = "max_iter") -> str:
+        """Return what a user can do about a result that this status ended, where ``limit`` is the parameter that limits
+        iterations."""
+        if self in _ADVICE:
+            return _ADVICE[self]
+        cures: dict[Status, Part] = {
+            Status.TIME_LIMIT: Advice("raise ", Parameter("time_limit")),
+            Status.MAX_ITER: InPython(f"raise {limit}", "train with more: ", Setting(limit, ...)),
+            Status.INTERRUPTED: "fit again",
+        }
+        return Advice(cures[self], f", or accept the {result} as it is")
 
 
 _ADVICE = {
     Status.CONVERGED: "nothing to do",
-    Status.TIME_LIMIT: "raise time_limit, or accept the model as it is",
-    Status.MAX_ITER: "raise max_iter, or accept the model as it is",
-    Status.INTERRUPTED: "fit again, or accept the model as it is",
     Status.STALLED: "no more progress is possible: check the scale of the columns",
     Status.NONFINITE: "numbers overflowed: check the scale of the columns",
     Status.PERFECT_LEARNER: "one learner is right on every row: take it alone, or a weaker one to boost",

@@ -25,7 +25,7 @@ from margrove.app.options.menu import LEARNERS, Learner, check_task
 from margrove.app.options.preparation import AS_USUAL, Preparation
 from margrove.app.options.table import Facts, Reading, facts_of, tell_facts
 from margrove.app.screen.console import Screen
-from margrove.app.screen.cures import error_in_shell
+from margrove.app.screen.advice import error_in_shell
 from margrove.app.screen.display import decimals_of, estimate_text, interval_text, percent
 from margrove.app.screen.progress import Meter, metered
 from margrove.app.summary import learned

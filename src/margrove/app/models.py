@@ -15,7 +15,7 @@ from margrove.app.options.menu import Learner
 from margrove.app.options.preparation import AS_USUAL, Preparation
 from margrove.app.options.table import STANDARD_STREAM
 from margrove.app.screen.console import put
-from margrove.app.screen.cures import warnings_in_shell
+from margrove.app.screen.advice import warnings_in_shell
 from margrove.data import Table, TableEncoder
 from margrove.data.inspection import is_identifier
 from margrove.errors import ConvergenceWarning, DataWarning, InputError, ModelFileError

@@ -29,7 +29,7 @@ from margrove.app.models import (
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.provenance_words import expectation_words, history_of
 from margrove.app.screen.console import Screen, put
-from margrove.app.screen.cures import warnings_in_shell
+from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.display import percent
 from margrove.app.screen.progress import metered
 from margrove.app.training_rows import has_rows

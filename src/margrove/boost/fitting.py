@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
+from margrove.advice import Advice, Setting
 from margrove.boost.base import Seeds, codes_of, engine_of, is_plain_tree, take_note, taken_rows
 from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
@@ -158,7 +159,7 @@ def _held_out(owner: AdaBoostClassifier, target: NDArray[Any]) -> NDArray[np.boo
         raise InputError(
             f"validation_fraction={owner.validation_fraction} of {len(target)} rows leaves none to judge by, or no row "
             "of some class to learn from",
-            cure="Give more rows, another share, or use early_stopping=False.",
+            cure=Advice("Give more rows, another share, or use ", Setting("early_stopping", False), "."),
         )
     return is_held_out
 

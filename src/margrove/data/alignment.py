@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, InPython
 from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
@@ -103,7 +104,8 @@ def tell_unseen(table: Table, columns: Sequence[Column], how: str, consequence: 
     more = f" and {len(found) - 6:,} more" if len(found) > 6 else ""
     message = f"{total:,} {'cell' if total == 1 else 'cells'} of categories unseen in training: {shown}{more}"
     if how == "error":
-        cure = "Mend them, or say unseen='ignore' to read them as none of the known ones."
+        or_else = InPython(", or say unseen='ignore' to read them as none of the known ones")
+        cure = Advice("Mend them", or_else, ".")
         raise InputError(message, file=table.source, column=found[0][0], cure=cure)
     warnings.warn(f"{message}; {consequence}.", UnseenCategoryWarning, stacklevel=level_of_caller())
 

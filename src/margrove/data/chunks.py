@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from margrove.advice import Advice, Setting
 from margrove.data.arrow import table_from_arrow
 from margrove.data.columnar import columnar_batches, table_from_batches
 from margrove.data.delimited import DEFAULT_MISSING, carries_nothing, column_names, parse_block
@@ -26,7 +27,16 @@ from margrove.data.fault import LineIndex
 from margrove.data.frames import check_finite, first_infinite, infinite_cell
 from margrove.data.parsed_blocks import ParsedBlocks
 from margrove.data.rows import Matrix
-from margrove.data.source import Content, Format, byte_order_mark, compression_of, damage_refused, open_file, recognise
+from margrove.data.source import (
+    RIGHT_ENCODING,
+    Content,
+    Format,
+    byte_order_mark,
+    compression_of,
+    damage_refused,
+    open_file,
+    recognise,
+)
 from margrove.data.svmlight import check_label, first_index, parse_svmlight, svmlight_table
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
@@ -266,7 +276,7 @@ class _TextFile:
         return InputError(
             f"the text is not {self.encoding}: {error.reason}",
             file=self.path,
-            cure="Name the right encoding, such as encoding='utf-8' or encoding='latin-1'.",
+            cure=RIGHT_ENCODING,
         )
 
     def blocks(self, size: int, skipped: int, delimiter: str | None) -> Iterator[tuple[int, Content]]:
@@ -396,7 +406,7 @@ class DelimitedChunks(TableChunks):
                 "the file has column names but no rows",
                 file=self.source,
                 line=self._dialect.first_line,
-                cure="If the first line is a row and not names, say header=False.",
+                cure=Advice("If the first line is a row and not names, say ", Setting("header", False), "."),
             )
         self._types = found
         # Text in a column of numbers makes words of all of them, as they were written: that takes another walk.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from margrove.advice import Advice, Setting
 from margrove.data.arrow import table_from_arrow
 from margrove.data.columns import Column, clip
 from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, sniff, squeezed
@@ -168,7 +169,7 @@ def _no_rows(content: Content, dialect: Dialect) -> InputError:
         "the file has column names but no rows",
         file=content.name,
         line=dialect.first_line,
-        cure="If the first line is a row and not names, say header=False.",
+        cure=Advice("If the first line is a row and not names, say ", Setting("header", False), "."),
     )
 
 

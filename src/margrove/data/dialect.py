@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
+from margrove.advice import Advice, Parameter
 from margrove.data.source import HEAD, Content, bad_byte
 from margrove.errors import InputError, ParameterError, check_choice
 
@@ -89,7 +90,8 @@ def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Coll
         What missing cells look like.
     """
     if delimiter != "auto" and (len(delimiter.encode()) != 1 or delimiter in '"\r\n'):
-        raise ParameterError(f"delimiter is {delimiter!r}; it must be one character, such as ',' or '\\t'.")
+        words = f" is {delimiter!r}; it must be one character, such as ',' or '\\t'."
+        raise ParameterError(Advice(Parameter("delimiter"), words))
     check_choice("header", header, (True, False, "auto"))
     head = _head(content)
     chosen = _find_delimiter(head, content.extension) if delimiter == "auto" else delimiter

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, InPython
 from margrove.data.alignment import as_trained, check_names, tell_unseen
 from margrove.data.columns import Column, named
 from margrove.data.encoding import (
@@ -175,7 +176,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise InputError(
                 f"no column is left to learn from (n_samples = {table.n_rows}): each is constant or an identifier",
                 file=table.source,
-                cure="Add rows or columns, or keep them: drop_constant=False, drop_identifiers=False.",
+                cure=Advice(
+                    "Add rows or columns", InPython(", or keep them: drop_constant=False, drop_identifiers=False"), "."
+                ),
             )
         self.target_ = None if table.target is None else table.target.name
         self._tell_dropped(table.source)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from margrove.advice import Advice, InPython, Part, Setting
 from margrove.data.columns import Column, clip, named
 from margrove.data.table import Table
 from margrove.errors import DataWarning
@@ -94,15 +95,16 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
                 found["free text"].append(column.name)
                 _warn(
                     f"{table.source}: column {column.name!r} looks like free text, "
-                    f"{mean_words(column):.0f} words in a cell, and its words are not used; "
-                    f"they are with text='{column.name}'"
+                    f"{mean_words(column):.0f} words in a cell, and its words are not used; they are with ",
+                    InPython(f"text='{column.name}'", Setting("text", column.name)),
                 )
             words = stray_words(column)
             if words:
                 found["stray words"].append(column.name)
                 _warn(
                     f"{table.source}: column {column.name!r} is read as categories because of "
-                    f"{', '.join(repr(clip(word, 20)) for word in words[:3])} among its numbers"
+                    f"{', '.join(repr(clip(word, 20)) for word in words[:3])} among its numbers",
+                    InPython("", "; if such a word means a missing cell, say ", Setting("missing", words[0])),
                 )
     nameless = [name for name in found["identifier"] if name not in found["free text"]]
     if nameless:
@@ -114,8 +116,8 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
     return found
 
 
-def _warn(message: str) -> None:
-    warnings.warn(f"{message}.", DataWarning, stacklevel=3)
+def _warn(*message: Part) -> None:
+    warnings.warn(Advice(*message, "."), DataWarning, stacklevel=3)
 
 
 def _is_number(text: str) -> bool:

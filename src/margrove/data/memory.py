@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from margrove.advice import Advice, InPython
 from margrove.errors import InputError
 
 SMALL = 1 << 27  # bytes; below 128 MiB the free memory is not checked
@@ -20,7 +21,7 @@ def check_memory(needed: int, file: str) -> None:
     raise InputError(
         f"reading it takes about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB are free",
         file=file,
-        cure="Read a part of it, or its rows a chunk at a time with read_chunks.",
+        cure=Advice("Read a part of it", InPython(", or its rows a chunk at a time with read_chunks"), "."),
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Parameter, Setting
 from margrove.data.columns import category_column, clip, named, numeric_column
 from margrove.data.frames import as_table, check_finite, check_sparse
 from margrove.data.memory import check_memory
@@ -90,7 +91,7 @@ def _read_arrays(arrays: _Arrays, content: Content, target: Target) -> Table:
         if labels not in arrays or target is False:
             return table
         if target not in (None, labels, "y", "target"):
-            cure = f"Leave target out, or say target={labels!r}."
+            cure = Advice("Leave ", Parameter("target"), " out, or say ", Setting("target", labels), ".")
             raise InputError(f"the target of this file is its array {labels!r}", file=content.name, cure=cure)
         return _with_labels(table, arrays, labels)
     raise InputError(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from margrove.advice import Advice, Parameter, Setting
 from margrove.data.columns import clip
 from margrove.data.memory import check_memory
 from margrove.errors import InputError, MargroveError, ParameterError
@@ -42,6 +43,9 @@ LINE_END = ord("\n")
 HEAD = 1 << 16  # bytes that are looked at to recognise a format: 64 KiB hold some hundred rows of most tables
 
 PIECE = 1 << 24  # bytes decompressed at a time
+RIGHT_ENCODING = Advice(
+    "Name the right encoding, such as ", Setting("encoding", "utf-8"), " or ", Setting("encoding", "latin-1"), "."
+)
 AGAIN = "If it is damaged or cut short, write or download it again."
 
 _COMPRESSIONS: dict[bytes, tuple[str, Callable[..., Any]]] = {  # by a pattern of their first bytes
@@ -305,7 +309,8 @@ def binary_file(name: str, what: str) -> InputError:
     kind = f"is {what}" if what != "binary" else "is a binary file, not text"
     cure = "Save the table as CSV, Parquet, Arrow, ARFF, LIBSVM or .npz."
     if what == "binary":
-        cure += " If it is text in UTF-16 without a byte-order mark, say encoding='utf-16-le'."
+        said = Setting("encoding", "utf-16-le")
+        cure = Advice(cure, " If it is text in UTF-16 without a byte-order mark, say ", said, ".")
     return InputError(f"the file {kind}; no table can be read from it", file=name, cure=cure)
 
 
@@ -339,13 +344,14 @@ def as_utf8(content: Content, encoding: str) -> Content:
     try:
         return content.replaced(content.data.decode(declared).lstrip("\ufeff").encode())
     except LookupError:
-        raise ParameterError(f"encoding is {encoding!r}, which Python does not know. Try 'latin-1'.") from None
+        words = f" is {encoding!r}, which Python does not know. Try 'latin-1'."
+        raise ParameterError(Advice(Parameter("encoding"), words)) from None
     except UnicodeDecodeError as error:
         raise InputError(
             f"the text is not {declared}: {error.reason} at byte {error.start}",
             file=content.name,
             line=content.data.count(b"\n", 0, error.start) + 1,
-            cure="Name the right encoding, such as encoding='utf-8' or encoding='latin-1'.",
+            cure=RIGHT_ENCODING,
         ) from None
 
 
@@ -360,6 +366,6 @@ def bad_byte(content: Content) -> InputError | None:
             f"the text is not UTF-8 (byte 0x{data[error.start]:02x}, near {' '.join(around.split())!r})",
             file=content.name,
             line=data.count(b"\n", 0, error.start) + 1,
-            cure="Name its encoding, such as encoding='latin-1'.",
+            cure=Advice("Name its encoding, such as ", Setting("encoding", "latin-1"), "."),
         )
     return None

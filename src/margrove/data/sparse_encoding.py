@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csc_matrix
 
+from margrove.advice import Advice, InPython
 from margrove.data.alignment import sparse_as_trained
 from margrove.data.columns import Column
 from margrove.data.encoding import Description, describe_numeric
@@ -61,7 +62,9 @@ def scale_sparse(table: Table, descriptions: list[Description]) -> Matrix:
         raise InputError(
             "the table is sparse, but training was on a dense one, whose columns were centred",
             file=table.source,
-            cure="Pass a dense table (X.toarray()).",
+            cure=Advice(
+                InPython("Pass a dense table (X.toarray())", "Give a table of the format that it was trained on"), "."
+            ),
         )
     matrix = sparse_as_trained(table, [column["name"] for column in descriptions])
     fill = np.array([column["fill"] for column in descriptions])

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Parameter
 from margrove.data.columns import Column, clip
 from margrove.data.frames import first_infinite, infinite_cell
 from margrove.data.memory import check_memory
@@ -43,7 +44,7 @@ def check_label(target: Target, file: str) -> None:
     """Raise `InputError` if the target asked for is not the label."""
     if target not in (None, False, "label"):
         problem = "the target of a LIBSVM file is the label that begins each line"
-        raise InputError(problem, file=file, cure="Leave target out.")
+        raise InputError(problem, file=file, cure=Advice("Leave ", Parameter("target"), " out."))
 
 
 def parse_svmlight(

@@ -21,6 +21,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Setting
 from margrove.data.columns import Column, RowIndex, named
 from margrove.data.rows import Matrix
 from margrove.errors import InputError
@@ -230,7 +231,9 @@ class Table:
             If the table has no target, or the target has missing cells.
         """
         if self.target is None:
-            raise InputError("the table has no target", file=self.source, cure="Name one: target='...'.")
+            raise InputError(
+                "the table has no target", file=self.source, cure=Advice("Name one: ", Setting("target", "..."), ".")
+            )
         return self.target.labels()
 
     def summary(self) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from margrove.advice import Advice, InPython, Parameter, Setting
 from margrove.data.columns import count, is_whole, named
 from margrove.data.inspection import is_identifier
 from margrove.data.table import Table
@@ -54,7 +55,11 @@ def choose_target(
         raise InputError(
             f"the only column is the target {name!r}, so there is nothing to learn from",
             file=table.source,
-            cure="If it should be several columns, name the delimiter; to read it alone, say target=False.",
+            cure=Advice(
+                "If it should be several columns, name the delimiter",
+                InPython("; to read it alone, say target=False", ": ", Parameter("delimiter")),
+                ".",
+            ),
         )
     chosen = rest.with_target(table[name], f"The target is {name!r} ({why}).")
     return refuse_unlabelled(chosen, drop_unlabelled=drop_unlabelled, line_of=line_of)
@@ -106,7 +111,12 @@ def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[
         column=table.target.name,
         cure="Choose another target."
         if all_of_them
-        else "Fill them in, or leave those rows out with drop_unlabelled=True (--drop-unlabelled).",
+        else Advice(
+            "Fill them in, or leave those rows out with ",
+            Setting("drop_unlabelled", True),
+            InPython(" (--drop-unlabelled)"),
+            ".",
+        ),
     )
 
 
@@ -178,7 +188,11 @@ def check_target(table: Table, *, is_class: bool = False) -> None:
     if quantity is not None and not (is_class and is_whole(target.values)):
         raise refuse(
             f"the target is a quantity ({quantity}), not a class",
-            cure="Estimate it with a regression, choose another target, or cut the quantity into ranges first.",
+            cure=Advice(
+                "Estimate it with ",
+                InPython("a regression", "`margrove train --model tree` or linear"),
+                ", choose another target, or cut the quantity into ranges first.",
+            ),
         )
     if is_identifier(target) and n_rows > MOST_NUMERIC_CLASSES:
         is_unique = n_classes == n_rows

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from margrove.advice import Advice, InPython, Parameter
 from margrove.data.columns import MISSING, Column, named
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 
 TEXT_FEATURES = ("tfidf", "hashing")
+LEAVE_OUT = Advice(InPython("Leave it out of text", "Leave out its ", Parameter("text")))
 # 1 MiB of weights for each machine. Of the 130,000 words in 11,314 letters to newsgroups 56,000 are in two or more.
 MOST_WORDS = 2**17
 LARGEST_WIDTH = 2**24  # beyond, one machine's weights take 128 MiB
@@ -77,7 +79,7 @@ def check_text_columns(table: Table, names: Sequence[str]) -> None:
                 "is the target, which is to be predicted and not to be read",
                 file=table.source,
                 column=name,
-                cure="Leave it out of text.",
+                cure=Advice(LEAVE_OUT, "."),
             )
         if name not in table:
             raise InputError(
@@ -96,7 +98,7 @@ def check_text_columns(table: Table, names: Sequence[str]) -> None:
                 f"holds {kind}, not text",
                 file=table.source,
                 column=name,
-                cure="Leave it out of text: it is used as it is.",
+                cure=Advice(LEAVE_OUT, ": it is used as it is."),
             )
 
 
@@ -124,7 +126,7 @@ def describe_text(
             f"no word of two letters or more is in {min_df} rows or more of {len(texts)}",
             file=source,
             column=column.name,
-            cure="Leave it out of text, or lower min_df." if min_df > 1 else "Leave it out of text.",
+            cure=Advice(LEAVE_OUT, *([InPython(", or lower min_df")] if min_df > 1 else []), "."),
         ) from error
     words = vectoriser.get_feature_names_out().tolist()
     return {

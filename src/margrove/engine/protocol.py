@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_chec
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Setting
 from margrove.data.memory import free_memory
 from margrove.data.rows import Home
 from margrove.errors import EngineError
@@ -161,7 +162,14 @@ def check_capability(engine: Engine, capability: Capability) -> None:
     if capability not in engine.can:
         name = capability.name.lower()
         lack, parameter = _LACKS.get(capability, (f"lacks the capability {name}", "it"))
-        raise EngineError(f"engine={engine.name!r} {lack}. Leave {parameter} out, or use engine='native'.")
+        words = f" {lack}. Leave {parameter} out, or use "
+        raise EngineError(Advice(Setting("engine", engine.name), words, Setting("engine", "native"), "."))
+
+
+def cannot_solve(engine: Engine, problem: Problem[Any]) -> EngineError:
+    """Return the error about an engine without a solver for a problem."""
+    words = f" cannot solve a {type(problem).__name__}. Use "
+    return EngineError(Advice(Setting("engine", engine.name), words, Setting("engine", "auto"), "."))
 
 
 def cache_bytes(engine: Engine, asked: int | None, needed: int) -> int:
@@ -206,7 +214,7 @@ class BaseEngine:
         """Solve the problem by the solver registered for its type."""
         solver = self._solver(problem)
         if solver is None:
-            raise EngineError(f"engine={self.name!r} cannot solve a {type(problem).__name__}. Use engine='auto'.")
+            raise cannot_solve(self, problem)
         for capability in needs(effort):
             check_capability(self, capability)
         solution: S = solver(self, problem, effort)

@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 import margrove.engine
-from margrove.engine.protocol import Capability, Engine, check_capability, needs
+from margrove.advice import Advice, Setting
+from margrove.engine.protocol import Capability, Engine, cannot_solve, check_capability, needs
 from margrove.errors import EngineError, MissingExtraError, ParameterError, check_choice, shown
 from margrove.problem import Problem
 from margrove.run.effort import Effort
@@ -70,9 +71,10 @@ def named(name: str) -> Engine:
     if name in folders():
         return _load(name)
     if name in _ANNOUNCED:
-        raise EngineError(f"engine={name!r}: {_ANNOUNCED[name]} is not part of this version. Use 'auto' or 'native'.")
+        words = f": {_ANNOUNCED[name]} is not part of this version. Use 'auto' or 'native'."
+        raise EngineError(Advice(Setting("engine", name), words))
     check_choice("engine", name, ("auto", *names()))
-    raise EngineError("engine='auto' needs a problem to choose by.")
+    raise EngineError(Advice(Setting("engine", "auto"), " needs a problem to choose by."))
 
 
 def check_engine(given: str | Engine, *needs: Capability) -> None:
@@ -111,7 +113,7 @@ def choose(given: str | Engine, problem: Problem[Any], effort: Effort | None = N
             check_capability(engine, capability)
         return engine
     if engine is not None and not or_any:
-        raise EngineError(f"engine={engine.name!r} cannot solve a {kind}. Use engine='auto'.")
+        raise cannot_solve(engine, problem)
     is_known = False
     for group in ([name for name in names() if name != _LAST], [_LAST]):  # the reference is loaded if no other can
         present = [found for name in group if (found := _present(name)) is not None]

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Setting
 from margrove.errors import EngineError
 from margrove.linear_svm.problem import (
     CrammerSingerProblem,
@@ -49,9 +50,8 @@ _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore")
 def linear_svm(problem: LinearSvmProblem) -> tuple[LinearSvmSolution, ...]:
     """Each machine by itself."""
     if problem.penalty == "l1" and not is_squared(problem.loss):
-        raise EngineError(
-            f"engine='reference' has no solver for penalty='l1' with loss={problem.loss!r}. Use a squared loss."
-        )
+        words = f" has no solver for penalty='l1' with loss={problem.loss!r}. Use a squared loss."
+        raise EngineError(Advice(Setting("engine", "reference"), words))
     one = _sparse_weights if problem.penalty == "l1" else _descent
     problem, middles = centred(problem)
     found = [one(problem, machine) for machine in problem.machines]

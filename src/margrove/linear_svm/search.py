@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from margrove.advice import Advice
 from margrove.data.rows import Matrix, Rows
 from margrove.engine import choose
 from margrove.errors import ConvergenceWarning, DataWarning, check_flag, level_of_caller
@@ -213,9 +214,11 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
     def _warn(self, is_complete: NDArray[np.bool_], cells: str) -> None:
         name, early = type(self).__name__, int((is_complete & ~self.cv_results_["is_converged"]).sum())
         if self.status_ in (Status.INTERRUPTED, Status.TIME_LIMIT):
-            message = (
+            message = Advice(
                 f"{name} ended with status {str(self.status_)!r}: {int(is_complete.sum())} of {len(is_complete)} "
-                f"{cells} are scored; {self.status_.advice.replace('model', 'table')}."
+                f"{cells} are scored; ",
+                self.status_.advice_on("table"),
+                ".",
             )
         elif early:
             message = (

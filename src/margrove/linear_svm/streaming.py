@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.advice import Advice
 from margrove.certificate import Certificate, Claim, per_machine
 from margrove.data.rows import Chunked, Matrix
 from margrove.engine import Effort, choose
@@ -144,8 +145,8 @@ class Streaming(LinearSupportVectorMachine):
         self.status_ = worst(each.status for each in solutions)
         self.certificate_ = self._certificate_of_pieces()
         if self.status_ is not Status.CONVERGED:
-            message = f"{type(self).__name__} ended a piece with status {str(self.status_)!r}; {self.status_.advice}."
-            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+            message = f"{type(self).__name__} ended a piece with status {str(self.status_)!r}; "
+            warnings.warn(Advice(message, self.status_.advice, "."), ConvergenceWarning, stacklevel=level_of_caller())
 
     def _certificate_of_pieces(self) -> Certificate:
         """Return what is known of all rows seen, and how more can be known."""

@@ -28,6 +28,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from margrove.advice import Advice, Setting
 from margrove.boost.classifier import AdaBoostClassifier
 from margrove.data.frames import as_table, is_frame
 from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, as_input_error, level_of_caller, shown
@@ -153,10 +154,11 @@ def check_learner(estimator: Any, sample_weight: ArrayLike | None) -> None:
         )
     for name, value in estimator.get_params().items():  # also of a learner inside: of a pipeline, of a boost
         if name.rpartition("__")[2] == "class_weight" and value is not None and not isinstance(value, str):
-            raise ParameterError(
+            words = (
                 f"estimator has {name}={shown(value)}; its classes are the two sides of a machine, not those of y. Use "
-                "class_weight='balanced', which balances the sides, or sample_weight."
             )
+            cure = Advice(Setting("class_weight", "balanced"), ", which balances the sides, or sample_weight.")
+            raise ParameterError(Advice(words, cure))
     if sample_weight is not None and not has_fit_parameter(learner, "sample_weight"):
         raise InputError(
             f"sample_weight is given, and {type(learner).__name__}.fit does not take it",

@@ -30,6 +30,7 @@ import safetensors.numpy
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Value
 from margrove.errors import (
     InputError,
     MargroveWarning,
@@ -113,7 +114,8 @@ def settle_checkpoint(given: object) -> Checkpoint | None:
     if given is None:
         return None
     if not isinstance(given, Checkpoint | str | os.PathLike):
-        raise ParameterError(f"checkpoint is {shown(given)}; it must be the path of a file, a Checkpoint, or None.")
+        words = f"checkpoint is {shown(given)}; it must be the path of a file, a Checkpoint, or "
+        raise ParameterError(Advice(words, Value(None), "."))
     checkpoint = given if isinstance(given, Checkpoint) else Checkpoint(given)
     checkpoint.check_place()
     return checkpoint

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, Setting
 from margrove.engine import Engine
 from margrove.store.check import (
     check_certificate,
@@ -121,7 +122,7 @@ def parameters_to_json(model: Any, taken: Taken, skipped: tuple[str, ...] = ()) 
         if name == "checkpoint":
             value = None  # of the fit, not of the model
         if callable(value):
-            cure = "Use a kernel by name, or kernel='precomputed' with the Gram matrix."
+            cure = Advice("Use a kernel by name, or ", Setting("kernel", "precomputed"), " with the Gram matrix.")
             raise FaultError(f"{owner}'s {name} is the function {shown(value)}, and a model file holds no code", cure)
         parameters[name] = to_json(value, f"{owner}'s {name}")
     return parameters

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, InPython, Setting
 from margrove.errors import InputError, MargroveWarning, ParameterError, check_whole, listed
 from margrove.status import Status
 from margrove.store.fault import FaultError
@@ -185,7 +186,14 @@ def _check_is_known_there(model: Any) -> None:
     if kind not in _SVM_TYPES:
         names = [known.__name__ for known in _SVM_TYPES]
         problem = f"LIBSVM knows support vector machines with a kernel alone, and this is a {kind.__name__}"
-        raise FaultError(problem, f"Train one of {', '.join(names)}, or write the model as ONNX, which takes any.")
+        cure = Advice(
+            "Train one",
+            InPython(f" of {', '.join(names)}", ": ", Setting("model", "svm")),
+            ", or ",
+            InPython("write the model as ONNX", "export it with ", Setting("to", "onnx")),
+            ", which takes any.",
+        )
+        raise FaultError(problem, cure)
     if not isinstance(model.kernel, str) or model.kernel not in _KERNEL_TYPES:
         cure = (
             f"Use one of {', '.join(_KERNEL_TYPES)}; 'precomputed', with the Gram matrix of yours, is the same machine."
@@ -197,7 +205,7 @@ def _check_is_known_there(model: Any) -> None:
         return
     scheme = multiclass if isinstance(multiclass, str) else "a code matrix"
     problem = f"LIBSVM has a machine for each pair of labels, and multiclass is {scheme}"
-    raise FaultError(problem, "Fit with multiclass='ovo'.")
+    raise FaultError(problem, Advice("Fit with ", Setting("multiclass", "ovo"), "."))
 
 
 def _theirs(model: Any) -> LibsvmModel:

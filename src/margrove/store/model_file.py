@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
+from margrove.advice import Advice
 from margrove.errors import MargroveWarning, ModelFileError
 from margrove.store import long_lists
 from margrove.store.check import check_fields
@@ -163,7 +164,7 @@ def told(path: Target, cure: str) -> Iterator[None]:
     try:
         yield
     except FaultError as fault:
-        text = f"{name_of(path)}: {fault.problem}. {fault.cure or cure}"
+        text = Advice(f"{name_of(path)}: {fault.problem}. ", fault.cure or cure)
         raise ModelFileError(text) from (fault.__cause__ or None)
     except RecursionError as error:
         raise ModelFileError(f"{name_of(path)}: its parts are nested too deeply. {cure}") from error

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
+from margrove.advice import Advice
 from margrove.data.encoder import TableEncoder
 from margrove.data.encoding import Description, width
+from margrove.data.text import LEAVE_OUT
 from margrove.select.selector import ImpuritySelector
 from margrove.store.fault import FaultError
 from margrove.store.onnx_graph import Graph
@@ -61,7 +63,7 @@ def _encoded(graph: Graph, encoder: TableEncoder, columns: Columns) -> MatrixCol
         if column["kind"] == "text":
             raise FaultError(
                 f"the column {column['name']!r} is free text, and ONNX cannot part it into words as the encoder does",
-                "Leave it out of text, or make its numbers before: encoder.transform(X), and export the learner alone.",
+                Advice(LEAVE_OUT, ", or make its numbers before: encoder.transform(X), and export the learner alone."),
             )
     blocks: list[str] = []
     order = np.empty(sum(width(column) for column in encoder.columns_), dtype=np.int64)

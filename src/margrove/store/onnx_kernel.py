@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Setting
 from margrove.store.fault import FaultError
 from margrove.store.onnx_answer import Answer, decided
 from margrove.store.onnx_graph import Graph, check_size, described
@@ -30,7 +31,7 @@ def machine_values(graph: Graph, model: Any, points: str) -> str:
         what = "a function" if kernel.name == "callable" else "precomputed, and made from rows that it does not know"
         raise FaultError(
             f"the kernel of {type(model).__name__} is {what}, and has no form in ONNX",
-            "Fit it with a kernel by name, such as kernel='rbf'.",
+            Advice("Fit it with a kernel by name, such as ", Setting("kernel", "rbf"), "."),
         )
     d, support = int(model.n_features_in_), model.support_vectors_
     by_pairs = hasattr(model, "n_support_") and lies_by_pairs(

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, Setting
 from margrove.certificate import Certificate
 from margrove.data.frames import array_names
 from margrove.engine import default
@@ -110,7 +111,7 @@ def _support_vectors(estimator: type, model: Any, is_classifier: bool) -> Any:
         raise InputError(
             f"the kernel is the function {getattr(model.kernel, '__name__', 'without a name')}, of which scikit-learn "
             "keeps no support vectors",
-            cure="Fit it again with kernel='precomputed' and the Gram matrix.",
+            cure=Advice("Fit it again with ", Setting("kernel", "precomputed"), " and the Gram matrix."),
         )
     ours = _same_parameters(estimator, model)
     if is_classifier:
@@ -188,7 +189,8 @@ def _tree_of_numbers(model: Any) -> Any:
     if model.n_outputs_ > 1:
         raise _several_targets(model.n_outputs_)
     if model.criterion == "poisson":
-        raise InputError("criterion is 'poisson', which is none of ours", cure="Fit with criterion='squared_error'.")
+        cure = Advice("Fit with ", Setting("criterion", "squared_error"), ".")
+        raise InputError("criterion is 'poisson', which is none of ours", cure=cure)
     criterion = _SAME_SPLITS.get(model.criterion, model.criterion)
     if criterion != model.criterion:
         words = f"criterion {model.criterion!r} becomes {criterion!r}: certify will ask for the best splits of that."

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, InPython, Row, Setting
 from margrove.errors import InfeasibleError
 from margrove.run.progress import watched
 from margrove.status import Status
@@ -109,12 +110,25 @@ def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], data: Trai
         support = support[np.argsort(-alpha[support], kind="stable")]
         rows.append(dual.point[support])
         weights.append(alpha[support])
-        terms = [f"{alpha[t]:.3g}·row {dual.point[t]}" for t in support[:_SHOWN_ROWS]]
-        shown.append(" + ".join([*terms, *(["…"] if len(support) > _SHOWN_ROWS else [])]))
+        terms = [(" + ", f"{alpha[t]:.3g}·row ", Row(dual.point[t])) for t in support[:_SHOWN_ROWS]]
+        more = [" + …"] if len(support) > _SHOWN_ROWS else []
+        shown.append(Advice(*[part for term in terms for part in term][1:], *more))
     return InfeasibleError(
-        f"no hard margin for {name}: the convex hulls of the two sides meet, {shown[0]} = {shown[1]} in the feature "
-        f"space (they are {distance:.2g} apart; less than {nearest:.2g} cannot be told from 0 here)",
-        cure="Use a finite C, or another kernel.",
+        Advice(
+            f"no hard margin for {name}: the convex hulls of the two sides meet, ",
+            shown[0],
+            " = ",
+            shown[1],
+            f" in the feature space (they are {distance:.2g} apart; less than {nearest:.2g} cannot be told from 0 "
+            "here)",
+        ),
+        cure=Advice(
+            "Use a finite ",
+            InPython("C", Setting("C", ...)),
+            ", or another ",
+            InPython("kernel", Setting("kernel", ...)),
+            ".",
+        ),
         evidence={"machine": name, "rows": tuple(rows), "weights": tuple(weights), "distance": distance},
     )
 

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import manhattan_distances
 
+from margrove.advice import Advice, InPython, Setting
 from margrove.data.rows import Matrix as Matrix
 from margrove.data.sample import squared_norms
 from margrove.errors import InputError, ParameterError, check_choice, check_number, shown
@@ -152,7 +153,9 @@ def settle_kernel(
     check_choice("kernel", kernel, KERNELS, also="a callable")
     if kernel == "precomputed":
         if sp.issparse(X):
-            raise InputError("a precomputed Gram matrix must be dense, and it is sparse", cure="Pass K.toarray().")
+            elsewhere = ("A Gram matrix is for Python; choose another ", Setting("kernel", ...))
+            cure = Advice(InPython("Pass K.toarray()", *elsewhere), ".")
+            raise InputError("a precomputed Gram matrix must be dense, and it is sparse", cure=cure)
         if X.shape[0] != X.shape[1]:
             raise InputError(f"a precomputed Gram matrix must be square; it is {X.shape[0]} × {X.shape[1]}")
         check_symmetric(X)
@@ -177,7 +180,7 @@ def check_nonnegative(kernel: str, X: Matrix) -> None:
         column = int(np.argmin(lowest))
         raise InputError(
             f"the {kernel} kernel is for counts, and column {column} goes down to {lowest[column]:g}",
-            cure="Use values ≥ 0 (no standardising), or kernel='rbf'.",
+            cure=Advice("Use values ≥ 0 (no standardising), or ", Setting("kernel", "rbf"), "."),
         )
 
 
@@ -224,7 +227,7 @@ def called(function: KernelFunction, X: Matrix, Z: Matrix) -> NDArray[np.float64
 def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matrix) -> float:
     if sigma is not None:
         if kernel != "rbf":
-            raise ParameterError(f"sigma is {sigma}; only kernel='rbf' has one. Use gamma.")
+            raise ParameterError(Advice(f"sigma is {sigma}; only ", Setting("kernel", "rbf"), " has one. Use gamma."))
         check_number("sigma", sigma, above=0)
         if gamma != "scale":
             raise ParameterError(f"sigma is {sigma} and gamma is {shown(gamma)}; give one of them.")
@@ -246,7 +249,7 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
         if gamma == "median":
             return _median_gamma(X)
         raise ParameterError(f"gamma is {gamma!r}; it must be 'scale', 'auto', 'median' or a number > 0.")
-    check_number("gamma", gamma, above=0, cure="Use gamma='scale' if unsure.")
+    check_number("gamma", gamma, above=0, cure=Advice("Use ", Setting("gamma", "scale"), " if unsure."))
     return float(gamma)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from margrove.advice import Advice
 from margrove.data.sample import read_sample
 from margrove.engine import solve
 from margrove.errors import ConvergenceWarning, InputError, level_of_caller
@@ -96,9 +97,11 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
     is_known = np.asarray(np.isfinite(values).all(axis=1))
     is_wrong = np.asarray(is_known & (predicted != sample.classes[sample.codes]))
     if status is not Status.CONVERGED:
-        message = (
+        message = Advice(
             f"leave_one_out ended with status {str(status)!r}, and is not exact: {int(is_known.sum())} of "
-            f"{len(is_known)} rows are known; {status.advice.replace('model', 'rest')}."
+            f"{len(is_known)} rows are known; ",
+            status.advice_on("rest"),
+            ".",
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
     return LeaveOneOut(

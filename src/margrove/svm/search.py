@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from margrove.advice import Advice
 from margrove.engine import choose
 from margrove.errors import (
     ConvergenceWarning,
@@ -196,9 +197,11 @@ class SupportVectorSearch(CrossValidatedSearch):
     def _warn(self, is_complete: NDArray[np.bool_]) -> None:
         name, early = type(self).__name__, int((is_complete & ~self.cv_results_["is_converged"]).sum())
         if self.status_ is not Status.CONVERGED:
-            message = (
+            message = Advice(
                 f"{name} ended with status {str(self.status_)!r}: {int(is_complete.sum())} of {len(is_complete)} "
-                f"cells are scored; {self.status_.advice.replace('model', 'table')}."
+                "cells are scored; ",
+                self.status_.advice_on("table"),
+                ".",
             )
         elif early:
             message = (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from margrove.advice import Advice
 from margrove.engine import Engine, choose
 from margrove.engine.protocol import cache_bytes
 from margrove.errors import ConvergenceWarning, InfeasibleError, level_of_caller
@@ -105,10 +106,8 @@ def _warn(model: SupportVectorMachine, solved: list[Solved]) -> None:
             steps = max(each.solution.n_iter for each in solved)
             lower = "lower C, " if hasattr(model, "C") else ""
             advice = f"{steps:,} steps were not enough: check the scale of the columns, {lower}or raise tol"
-        message = (
-            f"{name} ended with status {str(model.status_)!r}: {violation}{where}, tol is {model.tol:g}; {advice}."
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+        words = f"{name} ended with status {str(model.status_)!r}: {violation}{where}, tol is {model.tol:g}; "
+        warnings.warn(Advice(words, advice, "."), ConvergenceWarning, stacklevel=level_of_caller())
         return
     if model._form is not NU_CLASSIFICATION:
         return

@@ -25,6 +25,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Parameter, Value
 from margrove.errors import MargroveWarning, ParameterError, level_of_caller, shown
 from margrove.run.atomic import replace_file
 from margrove.run.checkpoint import fingerprint
@@ -45,13 +46,15 @@ def settle_cache(given: Any) -> Path | None:
     if given is None:
         return None
     if not isinstance(given, str | os.PathLike):
-        raise ParameterError(f"cache is {shown(given)}; it must be a folder or None.")
+        raise ParameterError(
+            Advice(Parameter("cache"), f" is {shown(given)}; it must be a folder or ", Value(None), ".")
+        )
     folder = Path(given)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        problem = error.strerror or str(error)
-        raise ParameterError(f"cache is {os.fspath(given)!r}; there can be no such folder ({problem}).") from error
+        words = f" is {os.fspath(given)!r}; there can be no such folder ({error.strerror or error})."
+        raise ParameterError(Advice(Parameter("cache"), words)) from error
     return folder
 
 

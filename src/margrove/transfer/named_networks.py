@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from margrove.advice import Advice, Parameter
 from margrove.errors import InputError, ParameterError
 from margrove.transfer.efficientnet_lite import EfficientNetLite0, renamed
 from margrove.transfer.networks import BUILT_IN, Source
@@ -34,7 +35,8 @@ def torchvision(name: str, *, download: bool) -> Source:
     try:
         module = library.models.get_model(name, weights="DEFAULT" if download else None)
     except ValueError as error:
-        raise ParameterError(f"network is 'torchvision:{name}'; torchvision has no such network.") from error
+        words = f" is 'torchvision:{name}'; torchvision has no such network."
+        raise ParameterError(Advice(Parameter("network"), words)) from error
     transforms = library.models.get_model_weights(name).DEFAULT.transforms()
     size, larger = int(transforms.crop_size[0]), int(transforms.resize_size[0])
     own = Preparation(size, min(1.0, size / larger), tuple(transforms.mean), tuple(transforms.std))
@@ -48,7 +50,8 @@ def timm(name: str, *, download: bool) -> Source:
     try:
         module = library.create_model(name, pretrained=download)
     except RuntimeError as error:
-        raise ParameterError(f"network is 'timm:{name}'; timm has no such network, or no weights for it.") from error
+        words = f" is 'timm:{name}'; timm has no such network, or no weights for it."
+        raise ParameterError(Advice(Parameter("network"), words)) from error
     wanted = library.data.resolve_model_data_config(module)
     usual = preparation_of(module)
     own = Preparation(

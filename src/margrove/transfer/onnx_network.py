@@ -16,10 +16,11 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from onnx import helper
 
+from margrove.advice import Advice, Parameter, Setting
 from margrove.errors import EngineError, InputError, ParameterError, shown
 from margrove.run.checkpoint import fingerprint
 from margrove.transfer.networks import Cut, Floats, Source, answer_digest, check_shape, is_mean_of, pooled, probe_pixels
-from margrove.transfer.preparation import Preparation
+from margrove.transfer.preparation import RIGHT_SIZE, Preparation
 
 _LINEAR = ("Gemm", "MatMul")
 _PASSING = ("Flatten", "Reshape", "Squeeze", "Dropout", "Identity")  # between pooling and the classifier
@@ -90,16 +91,15 @@ class OnnxNetwork:
             by_name = {node.name: node.output[0] for node in nodes if node.name}
             tensor = by_name.get(layer, layer)
             if tensor not in {name for node in nodes for name in node.output}:
-                raise ParameterError(
-                    f"layer is {shown(layer)}; the network has {', '.join(list(by_name)[-8:]) or 'no names'}, …."
-                )
+                names = ", ".join(list(by_name)[-8:]) or "no names"
+                raise ParameterError(Advice(Parameter("layer"), f" is {shown(layer)}; the network has {names}, …."))
             return layer, self._until(tensor)
         vector, maps = _classifier_reads(nodes)
         if vector is None:
             raise InputError(
                 "the network has no linear layer before which it could be cut",
                 file=self._name,
-                cure="Name the layer whose answer is wanted: layer=….",
+                cure=Advice("Name the layer whose answer is wanted: ", Setting("layer", ...), "."),
             )
         if maps is not None:
             session = self._until(maps)
@@ -142,7 +142,7 @@ class OnnxNetwork:
             return np.asarray(session.run(None, {self._input: batch})[0], np.float32)
         except Exception as error:  # ONNX Runtime's own have no common root but this
             problem = f"it cannot be run on pictures of {batch.shape[1:]} ({str(error).splitlines()[0][:160]})"
-            raise InputError(problem, file=self._name, cure="Give the size that it wants: size=….") from error
+            raise InputError(problem, file=self._name, cure=RIGHT_SIZE) from error
 
 
 def _channels_first(answer: Floats, *, is_last: bool) -> Floats:
@@ -251,7 +251,6 @@ def _preparation(model: Any, path: str) -> Preparation:
 def _providers(device: str) -> list[str]:
     is_there = _CUDA in onnxruntime.get_available_providers()
     if device == "cuda" and not is_there:
-        raise EngineError(
-            "device is 'cuda', and this ONNX Runtime has no GPU. Install onnxruntime-gpu, or use device='cpu'."
-        )
+        words = " is 'cuda', and this ONNX Runtime has no GPU. Install onnxruntime-gpu, or use "
+        raise EngineError(Advice(Parameter("device"), words, Setting("device", "cpu"), "."))
     return [_CUDA, _CPU] if device != "cpu" and is_there else [_CPU]

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from margrove.advice import Advice, Setting
 from margrove.errors import ParameterError, check_number, check_whole, shown
 from margrove.transfer.pictures import Picture
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)  # of red, green and blue over ImageNet; torchvision's networks are trained so
 IMAGENET_STD = (0.229, 0.224, 0.225)
+RIGHT_SIZE = Advice("Give the size that it wants: ", Setting("size", ...), ".")
 _LARGEST_SIDE = 4096  # pixels: nobody trains on more
 
 

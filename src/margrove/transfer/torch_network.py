@@ -16,11 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from margrove.advice import Advice, InPython, Parameter, Setting
 from margrove.errors import EngineError, InputError, ParameterError, shown
 from margrove.run.checkpoint import fingerprint
 from margrove.transfer.efficientnet_lite import EfficientNetLite0
 from margrove.transfer.networks import Cut, Floats, answer_digest, check_shape, is_mean_of, probe_pixels
-from margrove.transfer.preparation import Preparation
+from margrove.transfer.preparation import RIGHT_SIZE, Preparation
 
 _IMAGENET = Preparation()
 _GREY = Preparation(mean=(0.5,), std=(0.5,))
@@ -83,7 +84,8 @@ class TorchNetwork:
     def _run(self, pixels: NDArray[np.uint8]) -> torch.Tensor:
         found = self._caught(pixels, self._place, self._call, is_input=self._is_input)
         if found is None:
-            raise InputError(f"the layer {self.layer!r} was not reached", cure="Name another layer: layer=….")
+            cure = Advice("Name another layer: ", Setting("layer", ...), ".")
+            raise InputError(f"the layer {self.layer!r} was not reached", cure=cure)
         if not isinstance(found, torch.Tensor):
             problem = f"the layer {self.layer!r} answers a {type(found).__name__}, no tensor"
             raise InputError(problem, cure="Name another layer.")
@@ -115,12 +117,14 @@ class TorchNetwork:
         if layer is not None:
             places = dict(self._module.named_modules())
             if layer not in places or not layer:
-                raise ParameterError(f"layer is {shown(layer)}; the network has {_some(list(places)[1:])}.")
+                words = f" is {shown(layer)}; the network has {_some(list(places)[1:])}."
+                raise ParameterError(Advice(Parameter("layer"), words))
             if self._is_called_again(places[layer], noise):
-                raise ParameterError(
-                    f"layer is {shown(layer)}; the network uses it more than once, so that it has several answers. "
+                words = (
+                    f" is {shown(layer)}; the network uses it more than once, so that it has several answers. "
                     "Name a layer that is used once."
                 )
+                raise ParameterError(Advice(Parameter("layer"), words))
             return places[layer], 1, False
         with torch.inference_mode(), told_plainly(noise.shape), heard(self._module) as calls:
             self._module(self._input(noise))
@@ -128,7 +132,7 @@ class TorchNetwork:
         if last is None:
             raise InputError(
                 "the network has no linear layer before which it could be cut",
-                cure="Name the layer whose answer is wanted: layer=….",
+                cure=Advice("Name the layer whose answer is wanted: ", Setting("layer", ...), "."),
             )
         vector = _array(calls[last].given)
         # The last maps before the classifier; a map of one pixel is what a pooling layer answers.
@@ -191,7 +195,7 @@ def _which(calls: list[Call], position: int) -> tuple[nn.Module, int]:
 
 
 @contextmanager
-def told_plainly(shape: tuple[int, ...], cure: str = "Give the size that it wants: size=….") -> Iterator[None]:
+def told_plainly(shape: tuple[int, ...], cure: str = RIGHT_SIZE) -> Iterator[None]:
     """What goes wrong inside a network, as one line that names a cure."""
     try:
         yield
@@ -241,7 +245,8 @@ def device_named(name: str) -> torch.device:
     """The device of that name, if it is here; "auto" is a GPU where there is one."""
     is_there = torch.cuda.is_available()
     if name == "cuda" and not is_there:
-        raise EngineError("device is 'cuda', and no GPU that torch can use is here. Use device='cpu' or 'auto'.")
+        words = " is 'cuda', and no GPU that torch can use is here. Use "
+        raise EngineError(Advice(Parameter("device"), words, Setting("device", "cpu"), InPython(" or 'auto'"), "."))
     return torch.device("cuda" if name != "cpu" and is_there else "cpu")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from margrove.advice import Advice, Setting
 from margrove.errors import InputError
 from margrove.status import Status
 from margrove.tree.grower import Grower
@@ -27,7 +28,7 @@ def held_out_rows(sample: TreeSample, share: float, seed: int) -> NDArray[np.boo
     if not is_held_out.any() or is_held_out.all():
         raise InputError(
             f"validation_fraction={share} of {n} rows leaves none to grow from, or none to prune by",
-            cure="Give more rows, another share, or another rule than prune='reduced_error'.",
+            cure=Advice("Give more rows, another share, or another rule than ", Setting("prune", "reduced_error"), "."),
         )
     return is_held_out
 
@@ -84,7 +85,8 @@ def _folds(problem: TreeProblem, seed: int) -> list[tuple[NDArray[np.intp], NDAr
     n = problem.cells.n_rows
     if n < FOLDS:
         raise InputError(
-            f"ccp_alpha='cv' needs {FOLDS} rows at least, and there are {n}", cure="Give ccp_alpha a number."
+            Advice(Setting("ccp_alpha", "cv"), f" needs {FOLDS} rows at least, and there are {n}"),
+            cure="Give ccp_alpha a number.",
         )
     order = np.zeros(n)
     smallest = n if problem.is_regression else int(np.bincount(problem.target).min(initial=n))

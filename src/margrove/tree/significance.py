@@ -55,6 +55,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from margrove.advice import Advice, Setting
 from margrove.errors import ParameterError, check_choice, check_number, shown
 from margrove.tree.contingency import DRAWS, EQUAL_TABLES, Margin, draw_statistics, gamma_tail, margin_of
 from margrove.tree.model import TreeModel
@@ -181,8 +182,11 @@ def is_significant(
     check_share("level", level)
     if criterion == "absolute_error":
         raise ParameterError(
-            "criterion is 'absolute_error'; its splits have no significance test. "
-            "Use criterion='squared_error', or no significance level."
+            Advice(
+                "criterion is 'absolute_error'; its splits have no significance test. Use ",
+                Setting("criterion", "squared_error"),
+                ", or no significance level.",
+            )
         )
     with np.errstate(invalid="ignore"):  # NaN at leaves
         return np.asarray(split_p_values(model, criterion=criterion, correct=correct, small=small) <= level)

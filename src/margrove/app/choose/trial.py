@@ -19,7 +19,7 @@ from margrove.app.estimate.numbers import deviation_of
 from margrove.app.models import build_model, learner_of, table_for
 from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import AS_USUAL, Preparation
-from margrove.app.screen.cures import error_in_shell
+from margrove.app.screen.advice import error_in_shell
 from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.errors import MargroveError, ParameterError

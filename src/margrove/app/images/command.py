@@ -22,7 +22,7 @@ from margrove.app.models import check_destination, learner_of, write_content, wr
 from margrove.app.report.writing import in_format
 from margrove.app.report_path import check_report, report_path
 from margrove.app.screen.console import Screen
-from margrove.app.screen.cures import warnings_in_shell
+from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.display import estimate_text, how_words, percent, tell_certificate, tell_estimate
 from margrove.app.screen.progress import metered
 from margrove.app.train import plain_parameters

@@ -13,7 +13,7 @@ from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.report.writing import FORMATS, check_format, in_format, report_content
 from margrove.app.report_path import report_path
 from margrove.app.screen.console import Screen, put
-from margrove.app.screen.cures import warnings_in_shell
+from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.progress import metered
 from margrove.errors import ParameterError
 

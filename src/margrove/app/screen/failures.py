@@ -13,8 +13,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from margrove.app.screen.advice import error_in_shell
 from margrove.app.screen.console import aside, let_go_of
-from margrove.app.screen.cures import error_in_shell
 from margrove.app.screen.interrupts import LINE, end_work
 from margrove.visible import visible
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Setting
 from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
 from margrove.boost.problem import BoostProblem, HeldOut, judged
 from margrove.engine.native.core import NAME, core, threads_for
@@ -42,9 +43,10 @@ def _(engine: Engine, problem: BoostProblem, effort: Effort) -> BoostSolution:
     learner = problem.learner
     check_asked(learner)
     if learner.is_regression:
-        raise EngineError("engine='native' boosts classes, not numbers.")
+        raise EngineError(Advice(Setting("engine", "native"), " boosts classes, not numbers."))
     if any(column.monotone for column in learner.cells.columns):
-        raise EngineError("engine='native' does not boost trees with monotonic_cst. Use monotonic_cst=None.")
+        words = " does not boost trees with monotonic_cst. Use monotonic_cst=None."
+        raise EngineError(Advice(Setting("engine", "native"), words))
     n = learner.cells.n_rows
     weight = np.full(n, 1 / n) if learner.weight is None else learner.weight / learner.weight.sum()
     booster = core.Booster(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove.advice import Advice, Setting
 from margrove.data.sample import squared_norms
 from margrove.engine.by_steps import search_by_duals
 from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
@@ -180,7 +181,8 @@ def _search(problem: SearchProblem, threads: int, is_double: bool) -> core.Searc
             max_steps=problem.step_limit,
         )
     if not all(kernel.is_native for kernel in problem.kernels):
-        raise EngineError(f"engine='native' computes no {problem.kernels[0].name} kernel for a SearchProblem.")
+        words = f" computes no {problem.kernels[0].name} kernel for a SearchProblem."
+        raise EngineError(Advice(Setting("engine", "native"), words))
     kernels = [spec_of(kernel) for kernel in problem.kernels]
     X = problem.X
     by_products = len(kernels) > 1 and problem.kernels[0].name == "rbf"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Setting
 from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
 from margrove.engine.native.explicit import continued, has_ended, is_explicit, is_tall, solve_by_weights
 from margrove.engine.protocol import Engine, cache_bytes, register
@@ -95,7 +96,8 @@ def _duals(problem: DualProblem, room: int, threads: int) -> core.Duals:
             shrinking=problem.shrinking,
         )
     if not problem.kernel.is_native:
-        raise EngineError(f"engine='native' computes no {problem.kernel.name} kernel for a DualProblem.")
+        words = f" computes no {problem.kernel.name} kernel for a DualProblem."
+        raise EngineError(Advice(Setting("engine", "native"), words))
     return core.duals_on_points(
         points_of(problem.X),
         kernel=spec_of(problem.kernel),

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Setting
 from margrove.boost.model import Grove
 from margrove.engine.native.core import NAME, core, points_of, threads_for
 from margrove.engine.protocol import Engine, register
@@ -30,7 +31,8 @@ def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
     growth, cells = problem.growth, problem.cells
     check_asked(problem)
     if cells.sparse is not None and growth.criterion == "absolute_error":
-        raise EngineError("criterion='absolute_error' takes no sparse matrix. Use X.toarray(), or 'squared_error'.")
+        words = " takes no sparse matrix. Use X.toarray(), or 'squared_error'."
+        raise EngineError(Advice(Setting("criterion", "absolute_error"), words))
     grower = core.TreeGrower(
         columns_for_core(cells),
         n=cells.n_rows,

@@ -1,0 +1,73 @@
+"""Advice in the words of the command line: its parameters as options."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable
+from warnings import WarningMessage
+
+from margrove.advice import Advice, InPython, Parameter, Part, Row, Setting, Value
+
+# Parameters that are options by themselves; those of learners are values of --param.
+OPTIONS = {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        *("delimiter", "drop_unlabelled", "encoding", "missing", "target", "text"),
+        *("cache", "device", "download", "layer", "network", "size"),
+        *("model", "time_limit", "to"),
+    )
+}
+_QUOTED = ("missing", "text")  # values that are words of a table
+
+
+def in_shell(text: str) -> str:
+    """Return a text, with the advice in it as somebody who types commands needs it.
+
+    Examples
+    --------
+    >>> from margrove.advice import Advice, Setting
+    >>> from margrove.app.screen.advice import in_shell
+    >>> in_shell(Advice("Name its encoding, such as ", Setting("encoding", "latin-1"), "."))
+    'Name its encoding, such as --encoding latin-1.'
+    """
+    return "".join(map(_typed, text.parts)) if isinstance(text, Advice) else text
+
+
+def _typed(part: Part) -> str:
+    match part:
+        case Parameter(name):
+            return OPTIONS.get(name, name)
+        case Setting("header", False):
+            return "--no-header"
+        case Setting(name, value) if name in OPTIONS:
+            return OPTIONS[name] if value in (True, ..., "...") else f"{OPTIONS[name]} {_word(name, value)}"
+        case Setting(name, value):
+            return f"--param {name}={'…' if value is ... else value if isinstance(value, str) else json.dumps(value)}"
+        case Value(value):
+            return json.dumps(value)
+        case Row(index):
+            return str(index + 1)
+        case InPython():
+            return "".join(map(_typed, part.elsewhere))
+    return part
+
+
+def _word(name: str, value: str) -> str:
+    quoted = shlex.quote(value)
+    return f"'{value}'" if name in _QUOTED and quoted == value else quoted
+
+
+def error_in_shell(error: Exception) -> str:
+    """Return a failure in one line, its advice as options."""
+    return " ".join(in_shell(_message_of(error)).splitlines())
+
+
+def warnings_in_shell(caught: Iterable[WarningMessage]) -> list[str]:
+    """Return each warning once, its advice as options."""
+    return list(dict.fromkeys(in_shell(_message_of(warning.message)) for warning in caught))
+
+
+def _message_of(said: Exception | str) -> str:
+    args = getattr(said, "args", ())
+    return args[0] if args and isinstance(args[0], Advice) else str(said)
