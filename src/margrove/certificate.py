@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice
 from margrove.errors import ConvergenceWarning, InputError, MargroveError, level_of_caller
 from margrove.learner import learner_of, learners, loaded
 from margrove.status import Status
@@ -230,8 +231,12 @@ def keep_certificate(model: Any, certificate: Certificate) -> None:
         model.status_ = Status.STALLED
         less = ", or use a smaller C or a larger tol" if hasattr(model, "C") else ""
         warnings.warn(
-            f"{type(model).__name__} ended with status {str(model.status_)!r}: {failed.name}: "
-            f"{_shown(failed, certificate.machines)}; {model.status_.advice}{less}.",
+            Advice(
+                f"{type(model).__name__} ended with status {str(model.status_)!r}: {failed.name}: "
+                f"{_shown(failed, certificate.machines)}; ",
+                model.status_.advice,
+                f"{less}.",
+            ),
             ConvergenceWarning,
             stacklevel=level_of_caller(),
         )

@@ -303,7 +303,8 @@ def read_piece(
         )
     if class_weight == "balanced":
         raise InputError(
-            Advice(Setting("class_weight", "balanced"), " needs all rows at once"), cure="Give weights by class: {label: weight}."
+            Advice(Setting("class_weight", "balanced"), " needs all rows at once"),
+            cure="Give weights by class: {label: weight}.",
         )
     codes = np.searchsorted(classes, y)
     weight = settle_weights(X, y, sample_weight, None)
@@ -387,11 +388,6 @@ def _as_numbers(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
     if weight.ndim == 0:
         raise InputError(f"sample_weight is {shown(sample_weight)}; each row needs its own", cure=cure)
     return weight
-
-
-def _encoder_first(learner: str) -> Advice:
-    in_python = f"Put an encoder in front: make_pipeline(TableEncoder(), {learner}())"
-    return Advice(InPython(in_python, "Train the model with `margrove train`, which encodes tables"), ".")
 
 
 def _encoder_first(learner: str) -> Advice:

@@ -59,7 +59,8 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     model, X = at_the_end(model, X)
     if getattr(model, "variant", None) == "voted":
         raise InputError(
-            "a voted perceptron has no margins: it decides by many vectors, not by one", cure=Advice("Use ", Setting("variant", "averaged"), ".")
+            "a voted perceptron has no margins: it decides by many vectors, not by one",
+            cure=Advice("Use ", Setting("variant", "averaged"), "."),
         )
     if not hasattr(model, "classes_") and hasattr(model, "dual_coef_"):
         raise InputError(f"{type(model).__name__} has no margins: it is no classifier")
