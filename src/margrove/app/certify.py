@@ -6,11 +6,12 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+from margrove.app.files import read_model
 from margrove.app.images.models import pictures_for, refuse_unlabelled
-from margrove.app.models import features_of, is_classifier, learner_of, read_model, target_of
+from margrove.app.models import features_of, is_classifier, learner_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
-from margrove.app.screen.console import Screen
 from margrove.app.screen.advice import warnings_in_shell
+from margrove.app.screen.console import Screen
 from margrove.app.screen.display import tell_certificate
 from margrove.app.screen.progress import metered
 from margrove.certificate import certify as recompute

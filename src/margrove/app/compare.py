@@ -20,12 +20,13 @@ from margrove.app.estimate.classes import (
     stratified_folds,
 )
 from margrove.app.estimate.numbers import NumberEstimate
-from margrove.app.models import build_model, fit_model, learner_of, table_for
+from margrove.app.models import learner_of
 from margrove.app.options.menu import LEARNERS, Learner, check_task
-from margrove.app.options.preparation import AS_USUAL, Preparation
+from margrove.app.options.preparation import AS_USUAL, Preparation, build_model, table_for
 from margrove.app.options.table import Facts, Reading, facts_of, tell_facts
-from margrove.app.screen.console import Screen
+from margrove.app.proving import fit_model
 from margrove.app.screen.advice import error_in_shell
+from margrove.app.screen.console import Screen
 from margrove.app.screen.display import decimals_of, estimate_text, interval_text, percent
 from margrove.app.screen.progress import Meter, metered
 from margrove.app.summary import learned

@@ -7,11 +7,12 @@ import sys
 import warnings
 from typing import Any
 
+from margrove.app.files import check_output, read_model, write_content
 from margrove.app.images.models import takes_pictures
-from margrove.app.models import check_output, encoder_of, learner_of, read_model, write_content
+from margrove.app.models import encoder_of, learner_of
 from margrove.app.options.table import STANDARD_STREAM
-from margrove.app.screen.console import Screen, put
 from margrove.app.screen.advice import warnings_in_shell
+from margrove.app.screen.console import Screen, put
 from margrove.app.show import CODE, tree_code
 from margrove.errors import InputError, check_choice
 from margrove.store import write_libsvm_model, write_onnx

@@ -14,22 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.numbers import Deviation, deviation_of
+from margrove.app.files import check_output, read_model, write_content
 from margrove.app.images.models import pictures_for
-from margrove.app.models import (
-    check_output,
-    features_of,
-    is_boosted,
-    is_classifier,
-    is_tree,
-    learner_of,
-    read_model,
-    target_of,
-    write_content,
-)
+from margrove.app.models import features_of, is_boosted, is_classifier, is_tree, learner_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.provenance_words import expectation_words, history_of
-from margrove.app.screen.console import Screen, put
 from margrove.app.screen.advice import warnings_in_shell
+from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import percent
 from margrove.app.screen.progress import metered
 from margrove.app.training_rows import has_rows

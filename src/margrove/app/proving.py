@@ -7,17 +7,20 @@ recomputed all the same, and that is said: before it begins, after it is done, a
 from __future__ import annotations
 
 import time
+import warnings
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
+from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen
 from margrove.app.screen.countdown import Countdown, counted_down
 from margrove.app.screen.progress import Meter, metered
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
+from margrove.errors import ConvergenceWarning, DataWarning
 from margrove.run.progress import Progress, in_short, watched
 
 TITLE = "checking the certificate; Ctrl-C leaves it out"
@@ -71,6 +74,16 @@ def warning_words(predicted: float, left: float) -> str:
         return ""
     rest = "the budget is spent" if left < _NOTICED else f"{in_short(left)} of the budget are left"
     return f"Checking the certificate takes about {in_short(predicted)}, and {rest}: it is checked all the same."
+
+
+def fit_model(model: Any, table: Table) -> list[str]:
+    """Fit on all rows; the answer is what the user should be warned of, each thing once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for told in (DataWarning, ConvergenceWarning):  # odd columns by `facts_of`, the status by `tell_verdict`
+            warnings.simplefilter("ignore", told)
+        model.fit(table, table.labels())
+    return warnings_in_shell(caught)
 
 
 def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None, predicted: float = 0.0) -> Proof:

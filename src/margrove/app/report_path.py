@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from margrove.app.models import check_folder
+from margrove.app.files import check_folder
 from margrove.app.options.table import STANDARD_STREAM
 from margrove.app.screen.console import Screen
 from margrove.app.screen.progress import metered

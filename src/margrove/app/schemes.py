@@ -15,12 +15,12 @@ from sklearn.pipeline import Pipeline
 
 from margrove.app.compare import accuracy_cell, certificate_words, duration_words, judge, steady
 from margrove.app.estimate.classes import Estimate, Folds, stratified_folds
-from margrove.app.models import learner_of, table_for
+from margrove.app.models import learner_of
 from margrove.app.options.menu import Learner
-from margrove.app.options.preparation import AS_USUAL, Preparation
+from margrove.app.options.preparation import AS_USUAL, Preparation, table_for
 from margrove.app.options.table import Reading, facts_of, tell_facts
-from margrove.app.screen.console import Screen
 from margrove.app.screen.advice import error_in_shell
+from margrove.app.screen.console import Screen
 from margrove.app.screen.display import decimals_of, estimate_text, percent
 from margrove.app.screen.progress import Meter, metered
 from margrove.certificate import Certificate

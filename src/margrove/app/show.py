@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
+from margrove.app.files import read_model
 from margrove.app.images.models import takes_pictures
 from margrove.app.images.show import show_image_model
 from margrove.app.models import (
@@ -17,14 +18,13 @@ from margrove.app.models import (
     is_classifier,
     is_tree,
     learner_of,
-    read_model,
+    plain_parameters,
     target_of,
 )
 from margrove.app.provenance_words import history_of, in_short, tell_history
 from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.app.summary import Vote, learned
-from margrove.app.train import plain_parameters
 from margrove.errors import InputError, ParameterError, check_choice
 from margrove.svm.kernels import kernel_of
 from margrove.tree.problem import TreeColumn

@@ -10,8 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from margrove.app import provenance as record
 from margrove.app.choose.candidates import CLASSIFIERS, REGRESSORS
 from margrove.app.choose.held_out import Chosen, Point, Search
@@ -27,19 +25,14 @@ from margrove.app.estimate.numbers import (
     plain_folds,
     tell_number_estimate,
 )
-from margrove.app.models import (
-    check_destination,
-    fit_model,
-    has_rules,
-    learner_of,
-    table_for,
-    write_model,
-)
+from margrove.app.files import check_destination, write_model
+from margrove.app.models import has_rules, learner_of, plain_parameters
 from margrove.app.options.budget import Budget
 from margrove.app.options.menu import parameters_blamed
+from margrove.app.options.preparation import table_for
 from margrove.app.options.table import STANDARD_STREAM, Facts, Reading, facts_of, tell_facts
 from margrove.app.options.training import Training
-from margrove.app.proving import Proof, prove
+from margrove.app.proving import Proof, fit_model, prove
 from margrove.app.report_path import check_report, report_path, write_report
 from margrove.app.screen.console import Screen
 from margrove.app.screen.countdown import counted_down
@@ -333,15 +326,3 @@ def next_commands(reading: Reading, destination: str, *, has_rules: bool = False
         shlex.join(["margrove", "show", destination, *(["--rules"] if has_rules else [])]),
         reading.command("certify", destination),
     )
-
-
-def plain_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters as JSON can hold them."""
-    return {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):  # a code matrix
-        return value.tolist()
-    is_plain = isinstance(value, str | int | float | bool | None | dict | list)
-    return value if is_plain and value not in (math.inf, -math.inf) else " ".join(str(value).split())

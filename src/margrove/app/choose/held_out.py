@@ -24,8 +24,9 @@ from margrove.app.estimate.classes import baseline_of
 from margrove.app.estimate.intervals import WIDENED, WITHIN, r2_interval, share_interval
 from margrove.app.estimate.numbers import deviation_of
 from margrove.app.estimate.predictions import Answers, answered, joined
-from margrove.app.models import learner_of, table_for
+from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
+from margrove.app.options.preparation import table_for
 from margrove.app.screen.countdown import Countdown
 from margrove.data import Table
 from margrove.errors import MargroveError

@@ -16,9 +16,9 @@ from margrove.app.choose.candidates import Candidate
 from margrove.app.choose.search import MOST_ROWS, Found, Question, question_of, search
 from margrove.app.estimate.classes import Folds
 from margrove.app.estimate.numbers import deviation_of
-from margrove.app.models import build_model, learner_of, table_for
+from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
-from margrove.app.options.preparation import AS_USUAL, Preparation
+from margrove.app.options.preparation import AS_USUAL, Preparation, build_model, table_for
 from margrove.app.screen.advice import error_in_shell
 from margrove.app.screen.progress import Meter
 from margrove.data import Table

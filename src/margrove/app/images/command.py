@@ -16,16 +16,16 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from margrove.app.estimate.classes import Estimate, Folds, baseline_of, interval_of, stratified_folds
+from margrove.app.files import check_destination, write_content, write_model
 from margrove.app.images.models import ImageTraining
 from margrove.app.images.page import Judged, page_of
-from margrove.app.models import check_destination, learner_of, write_content, write_model
+from margrove.app.models import learner_of, plain_parameters
 from margrove.app.report.writing import in_format
 from margrove.app.report_path import check_report, report_path
-from margrove.app.screen.console import Screen
 from margrove.app.screen.advice import warnings_in_shell
+from margrove.app.screen.console import Screen
 from margrove.app.screen.display import estimate_text, how_words, percent, tell_certificate, tell_estimate
 from margrove.app.screen.progress import metered
-from margrove.app.train import plain_parameters
 from margrove.certificate import Certificate, certify
 from margrove.data import Column, Table
 from margrove.errors import ConvergenceWarning, DataWarning, InputError

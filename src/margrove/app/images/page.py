@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.intervals import share_interval
-from margrove.app.models import learner_of
+from margrove.app.models import learner_of, plain_parameters
 from margrove.app.report.blocks import (
     Bitmap,
     Block,
@@ -39,7 +39,6 @@ from margrove.app.report.plain_words import learner_name
 from margrove.app.report.sections.proof import certificate_words, claims_grid, leave_one_out
 from margrove.app.report.tree_picture import drawn_tree
 from margrove.app.screen.display import percent, saved_verdict_words, verdict_words
-from margrove.app.train import plain_parameters
 from margrove.certificate import Certificate
 from margrove.data import Table
 from margrove.transfer.maps import used_maps

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from margrove.app.models import learner_of
+from margrove.app.models import learner_of, plain_parameters
 from margrove.app.screen.console import Screen
 from margrove.app.screen.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.app.summary import learned
-from margrove.app.train import plain_parameters
 
 SHOWN_CLASSES = 12
 

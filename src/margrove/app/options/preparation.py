@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from margrove.app.options.menu import LEARNERS, Learner
 from margrove.data import Table, TableEncoder
+from margrove.data.inspection import is_identifier
 from margrove.data.text import TEXT_FEATURES, check_text_columns
 from margrove.errors import InputError, ParameterError, check_choice
 
@@ -96,3 +98,37 @@ class Preparation:
 
 
 AS_USUAL = Preparation()
+
+
+def build_model(
+    learner: Learner,
+    params: dict[str, Any],
+    *,
+    seed: int,
+    time_limit: float | None,
+    preparation: Preparation = AS_USUAL,
+) -> Any:
+    """The unfitted model: numbers are made of the table, unless the learner takes it as it is, then learned from."""
+    from sklearn.pipeline import Pipeline
+
+    estimator = learner.estimator(params, seed=seed, time_limit=time_limit)
+    if learner.takes_tables:
+        return estimator
+    return Pipeline([("encode", preparation.encoder()), ("learn", estimator)])
+
+
+def table_for(learner: Learner, table: Table) -> Table:
+    """What the learner learns from. An encoder leaves columns out that name the rows; a learner without one gets none.
+
+    Raises
+    ------
+    InputError
+        If no column is left.
+    """
+    if not learner.takes_tables or table.sparse is not None or table.block is not None:
+        return table
+    names = [column.name for column in table if not is_identifier(column)]
+    if not names:
+        problem = "no column is left to learn from: each names the rows"
+        raise InputError(problem, file=table.source, cure="Add columns that say something of several rows.")
+    return table.select(names) if len(names) < table.n_columns else table

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.options.hints import hints_of
-from margrove.app.screen.console import Screen
 from margrove.app.screen.advice import warnings_in_shell
+from margrove.app.screen.console import Screen
 from margrove.data import Table, load_penguins, read_table
 from margrove.data.columns import named
 from margrove.data.delimited import DEFAULT_MISSING

@@ -8,9 +8,9 @@ from typing import Any
 
 from margrove.app.choose.contest import PREFERENCES, Asked
 from margrove.app.choose.search import Question, question_of
-from margrove.app.models import build_model, learner_of
+from margrove.app.models import learner_of
 from margrove.app.options.menu import AUTO, Learner, check_task, learner_named, learner_of_numbers
-from margrove.app.options.preparation import AS_USUAL, Preparation
+from margrove.app.options.preparation import AS_USUAL, Preparation, build_model
 from margrove.errors import ParameterError
 
 

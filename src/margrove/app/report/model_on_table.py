@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.models import (
-    encoder_of,
-    features_of,
-    is_classifier,
-    is_tree,
-    learner_of,
-    target_of,
-)
+from margrove.app.models import encoder_of, features_of, is_classifier, is_tree, learner_of, target_of
 from margrove.app.report.history import History
 from margrove.certificate import at_the_end
 from margrove.data import Column, Table

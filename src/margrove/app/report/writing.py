@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.app.models import write_content
+from margrove.app.files import write_content
 from margrove.app.report.assemble import report_of
 from margrove.app.report.blocks import Report
 from margrove.data import Table

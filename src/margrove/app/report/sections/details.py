@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.app.models import is_boosted
+from margrove.app.models import is_boosted, plain_parameters
 from margrove.app.report.blocks import Bar, Bars, Block, Chart, Folded, Grid, Matrix, Section, Words
 from margrove.app.report.charts import (
     calibration_chart,
@@ -28,7 +28,6 @@ from margrove.app.report.measures import calibration, class_qualities, confusion
 from margrove.app.report.model_on_table import Judged, Subject
 from margrove.app.report.plain_words import counted, sentence, status_words
 from margrove.app.report.trusted_rows import Evidence
-from margrove.app.train import plain_parameters
 from margrove.data.columns import clip
 from margrove.status import Status
 from margrove.tree.rules import p_words
