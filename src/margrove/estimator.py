@@ -2,16 +2,19 @@
 
 scikit-learn reads the parameters from the signature of ``__init__``, which the dataclass writes. What `fit` leaves is
 declared with `fitted`: it is not a parameter, and does not exist before the fit. A parameter of a base class that a
-subclass does not take is declared with `fixed`. A parameter that may be given by position is ``field(default=…,
-kw_only=False)``.
+subclass does not take is declared with `fixed`, one whose values have a rule with `checked`. A parameter that may be
+given by position has ``kw_only=False``. `check_parameters` applies the rules; rules for several parameters are code.
 """
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cache, partial
 from typing import Any, Literal, TypeVar, dataclass_transform
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 C = TypeVar("C", bound=type)
@@ -28,13 +31,37 @@ def fixed(value: Any, *, init: Literal[False] = False) -> Any:
     return field(init=init, default=value)
 
 
+def checked(
+    rule: Callable[..., object], *, default: Any, also: tuple[object, ...] = (), kw_only: bool = True, **limits: Any
+) -> Any:
+    """Declare a parameter with its rule: ``rule(name, value, **limits)`` raises an error if the value is wrong. The
+    values in ``also``, and None if it is the default, are right whatever the rule says."""
+    also = (*also, None) if default is None else also
+    return field(default=default, kw_only=kw_only, metadata={"rule": partial(rule, **limits), "also": also})
+
+
+def check_parameters(model: object) -> None:
+    """Raise an error if a parameter of the model breaks its rule."""
+    for name, rule, also in _rules(type(model)):
+        value = getattr(model, name)
+        plain = value.item() if isinstance(value, np.generic) else value
+        if not any(isinstance(plain, type(each)) and plain == each for each in also):
+            rule(name, value)
+
+
+@cache
+def _rules(kind: Any) -> list[tuple[str, Callable[[str, object], object], tuple[object, ...]]]:
+    declared = [each for each in fields(kind) if "rule" in each.metadata]
+    return [(each.name, each.metadata["rule"], each.metadata["also"]) for each in declared]
+
+
 def with_parameters(model: M, **changes: Any) -> M:
     """Return an unfitted estimator of the same class and parameters, but for the ``changes``."""
     made: M = type(model)(**(model.get_params(deep=False) | changes))
     return made
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(fitted, fixed, field))
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(fitted, fixed, checked, field))
 def estimator(cls: C) -> C:
     """Write the constructor of an estimator from its fields, which take keywords only.
 

@@ -18,6 +18,7 @@ from margrove.data.sample import read_features
 from margrove.data.table import Table
 from margrove.engine import Engine, name_of
 from margrove.errors import InputError, ParameterError, as_input_error, listed, shown
+from margrove.estimator import check_parameters
 from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import Cells
@@ -94,7 +95,7 @@ def is_plain_tree(learner: Any, engine: str | Engine) -> bool:
 def take_note(owner: Ensemble, learner: Any, X: Any, *, is_plain: bool) -> Cells:
     """Take note of the columns of the training table; its cells, as the tree sees them, if it is a plain tree."""
     if is_plain:
-        learner._check_settings()
+        check_parameters(learner)
         cells: Cells = learner._learn(X, owner)
         return cells
     owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None

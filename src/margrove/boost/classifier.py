@@ -14,10 +14,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from margrove.boost.base import is_plain_tree, labels_by_round, places_of, taken_rows
 from margrove.boost.certificate import solver_certificate
 from margrove.boost.ensemble import Ensemble
 from margrove.boost.fitting import Asked, Boosted, ask, boost_any, read_again, read_training
-from margrove.boost.base import is_plain_tree, labels_by_round, places_of, taken_rows
 from margrove.boost.model import Rounds
 from margrove.boost.problem import EQUAL_VOTES
 from margrove.certificate import Certificate
@@ -30,7 +30,7 @@ from margrove.errors import (
     check_number,
     check_whole,
 )
-from margrove.estimator import estimator, fitted
+from margrove.estimator import checked, estimator, fitted
 from margrove.status import Status
 from margrove.tree.reading import read_cells
 from margrove.tree.significance import check_share
@@ -115,11 +115,11 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
 
     _default_learner = DecisionStump()
 
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 10
-    stop_at_bound: float = 0.0
-    warm_start: bool = False
+    early_stopping: bool = checked(check_flag, default=False)
+    validation_fraction: float = checked(check_share, default=0.1)
+    n_iter_no_change: int = checked(check_whole, least=1, default=10)
+    stop_at_bound: float = checked(check_number, least=0, default=0.0)
+    warm_start: bool = checked(check_flag, default=False)
 
     rounds_: Rounds = fitted()
     classes_: NDArray[Any] = fitted()
@@ -172,14 +172,6 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         if is_warm:
             self._check_repeated(boosted.rounds)
         return boosted
-
-    def _check(self) -> None:
-        check_flag("early_stopping", self.early_stopping)
-        check_share("validation_fraction", self.validation_fraction)
-        check_whole("n_iter_no_change", self.n_iter_no_change, least=1)
-        check_number("stop_at_bound", self.stop_at_bound, least=0)
-        check_flag("warm_start", self.warm_start)
-        super()._check()
 
     def _goes_on(self, learner: Any) -> bool:
         """Whether this fit begins where the last one ended."""

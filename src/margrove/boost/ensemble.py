@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, Parameter
 from margrove.boost.base import fitted_tree, settle_learner
 from margrove.boost.model import BoostModel
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ConvergenceWarning, ParameterError, check_number, check_whole, level_of_caller
-from margrove.estimator import estimator, fitted
+from margrove.estimator import checked, estimator, fitted
+from margrove.run.effort import check_time_limit
 from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.settings import DrawnSeed
@@ -35,9 +37,9 @@ class Ensemble(DrawnSeed, RunsOnEngine):
     _default_learner: ClassVar[DecisionTree]
 
     estimator: Any = field(default=None, kw_only=False)
-    n_estimators: int = 50
-    learning_rate: float = 1.0
-    time_limit: float | None = None
+    n_estimators: int = checked(check_whole, least=1, default=50)
+    learning_rate: float = checked(check_number, above=0, most=LARGEST_RATE, default=1.0)
+    time_limit: float | None = checked(check_time_limit, default=None)
 
     model_: BoostModel | None = fitted()
     estimator_: Any = fitted()
@@ -47,11 +49,6 @@ class Ensemble(DrawnSeed, RunsOnEngine):
     feature_names_in_: NDArray[Any] = fitted()
     target_: str | None = fitted()
     categorical_: dict[str, str] = fitted()
-
-    def _check(self) -> None:
-        check_whole("n_estimators", self.n_estimators, least=1)
-        check_number("learning_rate", self.learning_rate, above=0, most=LARGEST_RATE)
-        super()._check()
 
     def _settled_learner(self) -> Any:
         """Return a fresh copy of the learner to boost. Raises an error if it cannot be boosted."""
@@ -83,13 +80,16 @@ class Ensemble(DrawnSeed, RunsOnEngine):
             raise KeyboardInterrupt("interrupted before the first learner was done")
         if status is Status.TIME_LIMIT:
             name = type(learner).__name__
-            raise ParameterError(f"time_limit is {self.time_limit}; the first {name} took longer. Use more.")
+            words = f" is {self.time_limit}; the first {name} took longer. Use more."
+            raise ParameterError(Advice(Parameter("time_limit"), words))
 
     def _warn_if_broken_off(self, n_rounds: int) -> None:
         if self.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
-            message = (
+            message = Advice(
                 f"{type(self).__name__} ended with status {str(self.status_)!r} after {n_rounds} of "
-                f"{self.n_estimators} rounds; {self.status_.advice}."
+                f"{self.n_estimators} rounds; ",
+                self.status_.advice,
+                ".",
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 

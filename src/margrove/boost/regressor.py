@@ -15,9 +15,9 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from margrove.boost.base import Seeds, engine_of, is_plain_tree, take_note, taken_rows
 from margrove.boost.certificate import solver_certificate_of_numbers
 from margrove.boost.ensemble import Ensemble
-from margrove.boost.base import Seeds, engine_of, is_plain_tree, take_note, taken_rows
 from margrove.boost.model import BoostModel, Grove
 from margrove.boost.r2 import (
     CHANCE,
@@ -35,7 +35,7 @@ from margrove.certificate import Certificate
 from margrove.data.sample import settle_weights
 from margrove.engine import Effort, choose, fitted_by
 from margrove.errors import check_choice
-from margrove.estimator import estimator, fitted
+from margrove.estimator import checked, estimator, fitted
 from margrove.run.effort import on_interrupt
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
@@ -101,7 +101,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
 
     _default_learner = DecisionTreeRegressor(max_depth=3)
 
-    loss: Loss = "linear"
+    loss: Loss = checked(check_choice, allowed=LOSSES, default="linear")
 
     estimator_errors_: NDArray[np.float64] = fitted()
     estimator_weights_: NDArray[np.float64] = fitted()
@@ -126,10 +126,6 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
             status = run_in_slices(boosting.advance, self._effort())
             self._keep(learner, boosting, status)
         return self
-
-    def _check(self) -> None:
-        check_choice("loss", self.loss, LOSSES)
-        super()._check()
 
     def _boosting(self, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Boosting[Any]:
         """Read the rows, and return the rounds to come: trees of ours by the engine, others by their own ``fit``."""

@@ -8,9 +8,9 @@ from sklearn.base import BaseEstimator
 
 from margrove.engine.protocol import Engine
 from margrove.engine.registry import check_engine, choose
-from margrove.estimator import estimator, fitted, fixed
+from margrove.estimator import check_parameters, checked, estimator, fitted, fixed
 from margrove.problem import Problem
-from margrove.run.effort import Effort, Interruptible
+from margrove.run.effort import Effort, Interruptible, check_threads
 from margrove.status import Status
 
 S = TypeVar("S")
@@ -21,15 +21,15 @@ class RunsOnEngine(Interruptible, BaseEstimator):
     """The parameters that say where and how long a fit runs. Base class of estimators."""
 
     time_limit: float | None = fixed(None)
-    n_jobs: int | None = None
+    n_jobs: int | None = checked(check_threads, default=None)
     engine: str | Engine = "auto"
     status_: Status = fitted()
     engine_: str = fitted()
 
     def _check(self) -> None:
-        """Raise an error if a parameter is wrong. Subclasses check their own first."""
+        """Raise an error if a parameter is wrong. Subclasses add the rules for several parameters."""
+        check_parameters(self)
         check_engine(self.engine)
-        self._effort()
 
     def _effort(self) -> Effort:
         """Return how much a solve may cost."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import Sample, read_points, read_sample
 from margrove.errors import check_number
-from margrove.estimator import estimator, fitted
+from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import MistakeDriven, seeds_for, signs_of
 from margrove.linear.problem import KernelPerceptronProblem, KernelPerceptronSolution
@@ -73,7 +73,7 @@ class KernelPerceptron(MistakeDriven):
     sigma: float | None = None
     degree: float = 3
     coef0: float = 0.0
-    cache_size: float = 1024
+    cache_size: float = checked(check_number, above=0, cure="It is in MiB.", default=1024)
 
     support_: NDArray[np.int64] = fitted()
     support_vectors_: Matrix = fitted()
@@ -105,10 +105,6 @@ class KernelPerceptron(MistakeDriven):
             decision = weighted_sums(self, kernel, points, support, self.dual_coef_)
         decision = np.asarray(decision + self.intercept_)
         return decision.ravel() if len(self.classes_) == 2 else decision
-
-    def _check(self) -> None:
-        check_number("cache_size", self.cache_size, above=0, cure="It is in MiB.")
-        super()._check()
 
     def _problem(self, sample: Sample) -> KernelPerceptronProblem:
         sign = signs_of(sample)

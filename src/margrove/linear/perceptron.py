@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, Setting, Value
 from margrove.certificate import Certificate, keep_certificate, read_only
 from margrove.data.sample import Sample, read_piece, read_points, read_sample
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
-from margrove.estimator import estimator, fitted
+from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_perceptron, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import MistakeDriven, seeds_for, signs_of
 from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
@@ -98,10 +99,10 @@ class Perceptron(MistakeDriven):
     (<Status.CONVERGED: 'converged'>, True)
     """
 
-    variant: Variant = "last"
-    tol: float | None = None
-    n_iter_no_change: int = 5
-    warm_start: bool = False
+    variant: Variant = checked(check_choice, allowed=VARIANTS, default="last")
+    tol: float | None = checked(check_number, least=0, cure=Advice(Value(None), " goes on to max_iter."), default=None)
+    n_iter_no_change: int = checked(check_whole, least=1, default=5)
+    warm_start: bool = checked(check_flag, default=False)
 
     alpha_: NDArray[np.float64] = fitted()
     makers_: NDArray[np.int64] = fitted()
@@ -188,14 +189,11 @@ class Perceptron(MistakeDriven):
         return is_recomputation_cheap(cells + corrections * (d + 1 + (n if self.variant == "voted" else 0)), passes=1)
 
     def _check(self) -> None:
-        check_choice("variant", self.variant, VARIANTS)
-        if self.tol is not None:
-            check_number("tol", self.tol, least=0, cure="None goes on to max_iter.")
-        check_whole("n_iter_no_change", self.n_iter_no_change, least=1)
-        check_flag("warm_start", self.warm_start)
-        if self.warm_start and self.variant != "last":
-            raise ParameterError(f"warm_start goes with variant='last'; it is {self.variant!r}.")
         super()._check()
+        if self.warm_start and self.variant != "last":
+            raise ParameterError(
+                Advice("warm_start goes with ", Setting("variant", "last"), f"; it is {self.variant!r}.")
+            )
 
     def _start(self, sample: Sample) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         if not self.warm_start or not hasattr(self, "coef_"):

@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice
 from margrove.certificate import Certificate, keep_certificate
 from margrove.data.rows import Matrix
 from margrove.data.sample import read_points
@@ -31,7 +32,7 @@ from margrove.errors import (
     check_whole,
     level_of_caller,
 )
-from margrove.estimator import estimator, fitted, fixed
+from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.linear.classifier import seeds_for
 from margrove.linear_svm.certificate import solver_certificate
 from margrove.linear_svm.layout import scale_of_intercept, weights_of
@@ -51,6 +52,7 @@ from margrove.linear_svm.problem import (
 )
 from margrove.linear_svm.stream_problem import StreamSolution
 from margrove.problem import Problem
+from margrove.run.effort import check_time_limit
 from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
@@ -74,16 +76,18 @@ Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolut
 class LinearSvmParameters(RunsOnEngine):
     """The parameters that the linear SVMs share with the searches for their C. Base class."""
 
-    tol: float = 1e-4
-    fit_intercept: bool = True
+    tol: float = checked(
+        check_number, above=0, cure="It is the relative duality gap, P − D relative to P.", default=1e-4
+    )
+    fit_intercept: bool = checked(check_flag, default=True)
     intercept_scaling: float = 1.0
-    dual: str | bool = "auto"
-    verbose: int = 0
+    dual: str | bool = checked(check_choice, allowed=("auto", True, False), default="auto")
+    verbose: int = checked(check_whole, least=0, cure="True and False will do.", also=(True, False), default=0)
     random_state: int | np.random.RandomState | None = None
-    max_iter: int = 1000
-    regularize_intercept: bool = True
-    solver: Solver = "auto"
-    time_limit: float | None = None
+    max_iter: int = checked(check_whole, least=1, default=1000)
+    regularize_intercept: bool = checked(check_flag, default=True)
+    solver: Solver = checked(check_choice, allowed=SOLVERS, default="auto")
+    time_limit: float | None = checked(check_time_limit, default=None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -95,15 +99,14 @@ class LinearSvmParameters(RunsOnEngine):
 class LinearSupportVectorMachine(LinearSvmParameters):
     """Parameters and methods of every linear SVM. Base class."""
 
-    _losses: ClassVar[tuple[Loss, ...]]
     _certify: ClassVar[Callable[..., Certificate]]
 
     penalty: Penalty = fixed("l2")
     loss: Loss = "squared_hinge"
-    C: float = 1.0
+    C: float = checked(check_number, above=0, most=MOST_BOUND, beyond=HARD_MARGIN, default=1.0)
     epsilon: float = fixed(0.0)
     multi_class: str = fixed("ovr")
-    warm_start: bool = False
+    warm_start: bool = checked(check_flag, default=False)
 
     coef_: Matrix = fitted()
     intercept_: NDArray[np.float64] = fitted()
@@ -128,21 +131,11 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         return np.asarray(safe_sparse_dot(points, coef.T, dense_output=True) + self.intercept_, dtype=np.float64)
 
     def _check(self) -> None:
-        check_number("C", self.C, above=0, most=MOST_BOUND, beyond=HARD_MARGIN)
-        check_number("tol", self.tol, above=0, cure="It is the relative duality gap, P − D relative to P.")
-        check_whole("max_iter", self.max_iter, least=1)
-        for name in ("fit_intercept", "regularize_intercept", "warm_start"):
-            check_flag(name, getattr(self, name))
-        if not isinstance(self.verbose, bool | np.bool_):
-            check_whole("verbose", self.verbose, least=0, cure="True and False will do.")
+        super()._check()
         if self.fit_intercept:
             check_number(
                 "intercept_scaling", self.intercept_scaling, above=0, cure="fit_intercept=False is no intercept."
             )
-        check_choice("loss", self.loss, self._losses)
-        check_choice("solver", self.solver, SOLVERS)
-        check_choice("dual", self.dual, ("auto", True, False))
-        super()._check()
 
     def _settled_solver(self, d: int) -> Solver:
         """Return ``solver``, as far as ``dual`` settles it."""
@@ -260,11 +253,10 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         where = f" in {self._names[largest]}" if len(self._names) > 1 else ""
         reached = self.gap_[largest]
         gap = f"relative gap {reached:.3g}" if np.isfinite(reached) else "no gap is known"
-        message = (
-            f"{type(self).__name__} ended with status {str(self.status_)!r}: {gap}{where}, tol is {self.tol:g}; "
-            f"{self.status_.advice.replace('max_iter', limit)}."
+        words = f"{type(self).__name__} ended with status {str(self.status_)!r}: {gap}{where}, tol is {self.tol:g}; "
+        warnings.warn(
+            Advice(words, self.status_.advice_on(limit=limit), "."), ConvergenceWarning, stacklevel=level_of_caller()
         )
-        warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
     def _keep_certificate(self, X: Matrix, *given: Any) -> None:
         """Recompute the certificate from what was ``given`` where that is cheap beside the fit, or where the rounding

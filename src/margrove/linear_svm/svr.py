@@ -11,8 +11,8 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
 from margrove.data.sample import Values, read_chunk, read_values, settle_weights
-from margrove.errors import check_number
-from margrove.estimator import estimator
+from margrove.errors import check_choice, check_number
+from margrove.estimator import checked, estimator
 from margrove.linear_svm.certificate import certify_linear_svr
 from margrove.linear_svm.chunks import read_chunked_values
 from margrove.linear_svm.layout import check_prices
@@ -70,12 +70,11 @@ class LinearSVR(RegressorMixin, Streaming):
     True
     """
 
-    _losses = _LOSSES
     _certify = certify_linear_svr
     _names = ("regression",)
 
-    epsilon: float = 0.0
-    loss: Loss = "epsilon_insensitive"
+    epsilon: float = checked(check_number, least=0, default=0.0)
+    loss: Loss = checked(check_choice, allowed=_LOSSES, default="epsilon_insensitive")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find w and b. ``sample_weight`` multiplies C of each row."""
@@ -130,7 +129,6 @@ class LinearSVR(RegressorMixin, Streaming):
 
     def _check(self) -> None:
         super()._check()
-        check_number("epsilon", self.epsilon, least=0)
         self._settled_solver(1)
 
     def _problem(self, values: Values) -> LinearSvmProblem:

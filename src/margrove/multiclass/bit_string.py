@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.estimator import estimator
+from margrove.errors import check_choice
+from margrove.estimator import checked, estimator
 from margrove.multiclass.coded import CodedClassifier
 from margrove.multiclass.codes import code_for
-from margrove.multiclass.decoding import check_decoding, code_probabilities, losses
+from margrove.multiclass.decoding import DECODINGS, code_probabilities, losses
 
 
 @estimator
@@ -66,12 +67,8 @@ engine_, certificate_
 
     code: Any = "binary"
     n_bits: int | None = None
-    decoding: str = "hinge"
+    decoding: str = checked(check_choice, allowed=DECODINGS, default="hinge")
     random_state: int | np.random.RandomState | None = None
-
-    def _check(self) -> None:
-        super()._check()
-        check_decoding(self.decoding)
 
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
         return code_for(self.code, classes, self.n_bits, self.random_state)

@@ -17,11 +17,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_fitted, column_or_1d
 
+from margrove.advice import Advice, Value
 from margrove.certificate import Certificate
 from margrove.data.frames import as_array
 from margrove.data.sample import number_classes, plain_labels
 from margrove.errors import InputError, ParameterError, as_input_error, check_flag, shown
-from margrove.estimator import estimator, fitted
+from margrove.estimator import check_parameters, checked, estimator, fitted
 from margrove.multiclass.certificate import told_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
 from margrove.multiclass.decoding import chosen
@@ -50,6 +51,17 @@ def _gives_probabilities(model: CodedClassifier) -> bool:
     return True
 
 
+def _check_verbose(name: str, verbose: object) -> None:
+    if not isinstance(verbose, int):  # scikit-learn's is a number
+        check_flag(name, verbose)
+
+
+def _check_jobs(name: str, jobs: object) -> None:
+    if not isinstance(jobs, Integral) or jobs == 0:
+        words = f"{name} is {shown(jobs)}; it must be a number of machines, -1 for all cores, or "
+        raise ParameterError(Advice(words, Value(None), "."))
+
+
 @estimator
 class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     """A code, a machine for each of its columns, and a decoding. Base class."""
@@ -57,8 +69,8 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     _scheme = "code"  # as a support vector classifier calls it
 
     estimator: Any = field(default=None, kw_only=False)
-    n_jobs: int | None = None
-    verbose: bool = False
+    n_jobs: int | None = checked(_check_jobs, default=None)
+    verbose: bool = checked(_check_verbose, default=False)
 
     classes_: NDArray[Any] = fitted()
     code_: NDArray[np.int8] = fitted()
@@ -97,7 +109,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             Handed on to the estimator, which must take it.
         """
-        self._check()
+        check_parameters(self)
         check_learner(self._settled_estimator(), sample_weight)
         problem = self._problem(X, y, sample_weight)
         how = Fitting(type(self).__name__, self.n_jobs, self.verbose)
@@ -108,15 +120,6 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
 
     def _settled_estimator(self) -> Any:
         return SVC() if self.estimator is None else self.estimator
-
-    def _check(self) -> None:
-        verbose: Any = self.verbose
-        if not isinstance(verbose, int):  # scikit-learn's is a number
-            check_flag("verbose", verbose)
-        n_jobs: Any = self.n_jobs
-        if not (n_jobs is None or (isinstance(n_jobs, Integral) and n_jobs != 0)):
-            wanted = "it must be a number of machines, -1 for all cores, or None."
-            raise ParameterError(f"n_jobs is {shown(n_jobs)}; {wanted}")
 
     def _problem(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> CodedProblem:
         labels, classes, codes = _read_labels(X, y)

@@ -30,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logit, softmax
 
-from margrove.errors import check_choice
 from margrove.svm.probability import coupled, with_law
 
 Values = NDArray[np.float64]
@@ -45,11 +44,6 @@ LOSSES: dict[str, Callable[[Values], Values]] = {
     "linear": lambda z: -z,
 }
 DECODINGS = tuple(LOSSES)
-
-
-def check_decoding(decoding: object) -> None:
-    """Raise `ParameterError` unless there is such a loss."""
-    check_choice("decoding", decoding, DECODINGS)
 
 
 def losses(values: Values, code: NDArray[np.int8], decoding: str) -> Values:

@@ -10,9 +10,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from margrove.advice import Advice, InPython, Value
 from margrove.errors import ParameterError, check_choice, check_number, check_whole
 
 OnInterrupt = Literal["keep", "raise"]
+_SECONDS = Advice("It is in seconds; ", InPython("None is", "leave it out for"), " no limit.")
 _POLICIES = ("keep", "raise")
 _LEAST_SECONDS = 1e-9  # of a solve whose time is over: it ends at once, with what it has
 _policy: ContextVar[OnInterrupt | None] = ContextVar("on_interrupt", default=None)
@@ -49,6 +51,20 @@ def interrupt_policy(default: OnInterrupt = "keep") -> OnInterrupt:
     return _policy.get() or default
 
 
+def check_time_limit(name: str, seconds: float) -> None:
+    """Raise `ParameterError` unless the limit is a number of seconds, or infinite."""
+    if not (isinstance(seconds, float) and seconds == math.inf):
+        check_number(name, seconds, above=0, cure=_SECONDS)
+
+
+def check_threads(name: str, threads: int) -> None:
+    """Raise `ParameterError` unless it is a number of threads, scikit-learn's way."""
+    check_whole(name, threads, least=-(2**31), cure=Advice("-1 means all threads, as does ", Value(None), "."))
+    if threads == 0:
+        words = f"{name} is 0; it must be a number of threads, -1 for all of them, or "
+        raise ParameterError(Advice(words, Value(None), "."))
+
+
 @dataclass(frozen=True)
 class Effort:
     """How much a solve may cost, who is called while it runs, and what Ctrl-C does to it."""
@@ -62,12 +78,10 @@ class Effort:
     on_interrupt: OnInterrupt = field(default_factory=interrupt_policy)
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None and not (isinstance(self.time_limit, float) and self.time_limit == math.inf):
-            check_number("time_limit", self.time_limit, above=0, cure="It is in seconds; None is no limit.")
+        if self.time_limit is not None:
+            check_time_limit("time_limit", self.time_limit)
         if self.n_jobs is not None:
-            check_whole("n_jobs", self.n_jobs, least=-(2**31), cure="-1 means all threads, as does None.")
-        if self.n_jobs == 0:
-            raise ParameterError("n_jobs is 0; it must be a number of threads, -1 for all of them, or None.")
+            check_threads("n_jobs", self.n_jobs)
         if self.on_interrupt not in _POLICIES:
             check_choice("on_interrupt", self.on_interrupt, _POLICIES)
 

@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.engine import Engine
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import InputError, check_choice, check_whole
-from margrove.estimator import estimator
+from margrove.estimator import checked, estimator
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.tree.association import NO_LEVELS, LevelTable, level_table
 from margrove.tree.groups import groups_of_levels
@@ -234,18 +234,12 @@ class ColumnScorer(RunsOnEngine):
     """The parameters of the scores, and the way from a table to them. Base class of the selector."""
 
     criterion: str = "entropy"
-    thresholds: Thresholds = "exact"
-    n_bins: int = 255
-    categorical: Test = "multiway"
+    thresholds: Thresholds = checked(check_choice, allowed=get_args(Thresholds), default="exact")
+    n_bins: int = checked(check_whole, least=2, default=255)
+    categorical: Test = checked(check_choice, allowed=CATEGORY_TESTS, default="multiway")
     categorical_features: Any = "from_dtype"
     split_values: Mapping[Any, Sequence[float]] | None = None
     class_weight: Mapping[Any, float] | str | None = None
-
-    def _check(self) -> None:
-        check_choice("thresholds", self.thresholds, get_args(Thresholds))
-        check_choice("categorical", self.categorical, CATEGORY_TESTS)
-        check_whole("n_bins", self.n_bins, least=2)
-        super()._check()
 
     def _score(self, kind: str, X: Any, y: Any, sample_weight: ArrayLike | None) -> ColumnScores:
         """Return the scores of a table: read it, search the best test of each column, weigh them."""

@@ -13,16 +13,28 @@ from sklearn import get_config
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from margrove.advice import Advice, Value
 from margrove.data.alignment import check_names, sparse_as_trained
 from margrove.data.columns import Column
 from margrove.data.frames import as_array, is_frame
 from margrove.data.table import Table, duplicate_names
 from margrove.errors import InputError, ParameterError, check_choice, check_number, check_whole, shown
-from margrove.estimator import estimator, fitted
+from margrove.estimator import checked, estimator, fitted
 from margrove.select import scores
 from margrove.select.scores import KINDS, ColumnScorer, ColumnScores
 from margrove.tree.problem import EQUAL_GAIN
 from margrove.tree.significance import check_share
+
+
+def _check_count(name: str, k: int | float | str) -> None:
+    if isinstance(k, float | np.floating):
+        check_number(name, k, above=0, cure="It is a share of the columns, or a whole number of them.")
+        if k > 1:
+            raise ParameterError(f"{name} is {k}; as a float it is a share of the columns, so 1.0 at most.")
+    elif isinstance(k, str):
+        check_choice(name, k, ("all",))
+    else:
+        check_whole(name, k, least=1, cure="Or a share of the columns, such as 0.5, or 'all'.")
 
 
 @estimator
@@ -76,9 +88,9 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
     """
 
     score_func: str | Callable[..., Any] = field(default="information_gain", kw_only=False)
-    k: int | float | str = 10
-    threshold: float | None = None
-    significance: float | None = None
+    k: int | float | str = checked(_check_count, default=10)
+    threshold: float | None = checked(check_number, cure=Advice(Value(None), " means no limit."), default=None)
+    significance: float | None = checked(check_share, default=None)
 
     scores_: NDArray[np.float64] = fitted()
     p_values_: NDArray[np.float64] = fitted()
@@ -171,18 +183,6 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
 
     def _check(self) -> None:
         self.score_name()
-        if isinstance(self.k, float | np.floating):
-            check_number("k", self.k, above=0, cure="It is a share of the columns, or a whole number of them.")
-            if self.k > 1:
-                raise ParameterError(f"k is {self.k}; as a float it is a share of the columns, so 1.0 at most.")
-        elif isinstance(self.k, str):
-            check_choice("k", self.k, ("all",))
-        else:
-            check_whole("k", self.k, least=1, cure="Or a share of the columns, such as 0.5, or 'all'.")
-        if self.threshold is not None:
-            check_number("threshold", self.threshold, cure="None means no limit.")
-        if self.significance is not None:
-            check_share("significance", self.significance)
         super()._check()
 
     def _chosen(self, scored: ColumnScores) -> NDArray[np.bool_]:

@@ -20,8 +20,9 @@ from margrove.data.sample import read_points
 from margrove.engine import Capability, check_engine
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole
-from margrove.estimator import estimator, fitted
+from margrove.estimator import checked, estimator, fitted
 from margrove.run.checkpoint import CheckpointLike, settle_checkpoint
+from margrove.run.effort import check_time_limit
 from margrove.run.progress import watched
 from margrove.status import Status
 from margrove.svm.certificate import solver_certificate
@@ -36,6 +37,20 @@ PRECISIONS = ("auto", "single", "double")
 _MIB = 1 << 20
 _KEPT_WEIGHTS = 1 << 24  # numbers of coef_
 _FEW_MACHINES, _FEW_CELLS = 16, 1 << 22  # a certificate is recomputed in fit up to these: some milliseconds
+
+
+def check_nu(name: str, nu: float) -> None:
+    """Raise `ParameterError` unless ν is a share of the rows."""
+    check_number(name, nu, above=0)
+    if nu > 1:
+        raise ParameterError(f"{name} is {nu}; it must be a number > 0 and ≤ 1.")
+
+
+def _check_cache_size(name: str, size: str | float) -> None:
+    if isinstance(size, str):
+        check_choice(name, size, ("auto",), also="a number of MiB")
+    else:
+        check_number(name, size, above=0, cure="It is in MiB.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +78,14 @@ class SupportVectorMachine(RunsOnEngine):
     degree: float = 3
     gamma: str | float = "scale"
     coef0: float = 0.0
-    shrinking: bool = True
-    tol: float = 1e-3
-    cache_size: str | float = "auto"
+    shrinking: bool = checked(check_flag, default=True)
+    tol: float = checked(check_number, above=0, default=1e-3)
+    cache_size: str | float = checked(_check_cache_size, default="auto")
     verbose: bool = False
-    max_iter: int = -1
+    max_iter: int = checked(check_whole, least=-1, cure="-1 leaves it at ten million or more.", default=-1)
     sigma: float | None = None
-    time_limit: float | None = None
-    precision: str = "auto"
+    time_limit: float | None = checked(check_time_limit, default=None)
+    precision: str = checked(check_choice, allowed=PRECISIONS, default="auto")
     checkpoint: CheckpointLike | None = None
 
     support_: NDArray[np.int32] = fitted()
@@ -120,19 +135,10 @@ class SupportVectorMachine(RunsOnEngine):
         return self.dual_coef_ @ self.support_vectors_
 
     def _check(self) -> None:
-        """Raise an error if a parameter that all five have is not valid."""
-        check_number("tol", self.tol, above=0)
-        check_flag("shrinking", self.shrinking)
-        check_whole("max_iter", self.max_iter, least=-1, cure="-1 leaves it at ten million or more.")
-        if not isinstance(self.cache_size, str):
-            check_number("cache_size", self.cache_size, above=0, cure="It is in MiB.")
-        else:
-            check_choice("cache_size", self.cache_size, ("auto",), also="a number of MiB")
-        check_choice("precision", self.precision, PRECISIONS)
+        super()._check()
         if self.checkpoint is not None:
             settle_checkpoint(self.checkpoint)
             check_engine(self.engine, Capability.CHECKPOINT)
-        super()._check()
 
     def _cache_bytes(self) -> int | None:
         """The bytes for kernel values; None leaves them to the engine."""
@@ -208,10 +214,3 @@ class SupportVectorMachine(RunsOnEngine):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.positive_only = self.kernel in ("chi2", "intersection")
         return tags
-
-
-def check_nu(nu: float) -> None:
-    """Raise `ParameterError` unless ν is a share of the rows."""
-    check_number("nu", nu, above=0)
-    if nu > 1:
-        raise ParameterError(f"nu is {nu}; it must be a number > 0 and ≤ 1.")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 
 from margrove.data.sample import read_points, settle_weights
-from margrove.estimator import estimator, fitted
+from margrove.estimator import checked, estimator, fitted
 from margrove.svm.certificate import certify_one_class
 from margrove.svm.fitted import Solved
 from margrove.svm.kernels import Matrix
@@ -62,7 +62,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     _form = ONE_CLASS
     _certify = certify_one_class
 
-    nu: float = 0.5
+    nu: float = checked(check_nu, default=0.5)
 
     offset_: NDArray[np.float64] = fitted()
     n_iter_: int = fitted()
@@ -77,10 +77,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self._keep(machines.data, solved)
         self._keep_certificate((X, None, sample_weight), machines.data, solved)
         return self
-
-    def _check(self) -> None:
-        check_nu(self.nu)
-        super()._check()
 
     def _machines(self, points: Matrix, weight: NDArray[np.float64] | None) -> Machines:
         data = training_data(self, points)

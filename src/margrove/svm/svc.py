@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.data.sample import Sample
 from margrove.engine import solve
 from margrove.errors import InfeasibleError, MargroveWarning, ParameterError, check_flag, check_number
-from margrove.estimator import estimator
+from margrove.estimator import checked, estimator
 from margrove.run.effort import on_interrupt
 from margrove.status import Status, worst
 from margrove.svm.certificate import certify_nu_svc, certify_svc
@@ -155,14 +155,8 @@ class SVC(SupportVectorClassifier):
     _form = CLASSIFICATION
     _certify = certify_svc
 
-    C: float = 1.0
-    warm_start: bool = False
-
-    def _check(self) -> None:
-        check_flag("warm_start", self.warm_start)
-        if not self._is_hard:
-            check_number("C", self.C, above=0, cure="inf is the hard margin.")
-        super()._check()
+    C: float = checked(check_number, above=0, cure="inf is the hard margin.", also=(math.inf,), default=1.0)
+    warm_start: bool = checked(check_flag, default=False)
 
     def _dual(self, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
         if self._is_hard:
@@ -296,11 +290,7 @@ probability, checkpoint
     _form = NU_CLASSIFICATION
     _certify = certify_nu_svc
 
-    nu: float = 0.5
-
-    def _check(self) -> None:
-        check_nu(self.nu)
-        super()._check()
+    nu: float = checked(check_nu, default=0.5)
 
     def _dual(self, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
         return nu_classification(sign, bounds(1.0, weight, rows), float(self.nu), rows)

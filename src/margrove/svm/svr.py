@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 
 from margrove.data.sample import Values, read_values
 from margrove.errors import check_flag, check_number
-from margrove.estimator import estimator, fitted
+from margrove.estimator import checked, estimator, fitted
 from margrove.svm.certificate import certify_nu_svr, certify_svr
 from margrove.svm.fitted import Solved
 from margrove.svm.kkt import NU_REGRESSION, REGRESSION
@@ -26,7 +26,7 @@ from margrove.svm.training import Machines, TrainingData, bounds, training_data,
 class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     """What the two regressions share. Not a learner by itself."""
 
-    C: float = 1.0
+    C: float = checked(check_number, above=0, default=1.0)
     n_iter_: int = fitted()
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -44,10 +44,6 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         """f(x) of each row."""
         points = self._read_points(X)
         return np.asarray(self._sums(points)[:, 0] + self.intercept_[0])
-
-    def _check(self) -> None:
-        check_number("C", self.C, above=0)
-        super()._check()
 
     @abstractmethod
     def _dual(self, z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
@@ -116,13 +112,8 @@ class SVR(SupportVectorRegressor):
     _form = REGRESSION
     _certify = certify_svr
 
-    epsilon: float = 0.1
-    warm_start: bool = False
-
-    def _check(self) -> None:
-        check_number("epsilon", self.epsilon, least=0)
-        check_flag("warm_start", self.warm_start)
-        super()._check()
+    epsilon: float = checked(check_number, least=0, default=0.1)
+    warm_start: bool = checked(check_flag, default=False)
 
     def _dual(self, z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
         return regression(z, upper, float(self.epsilon))
@@ -168,11 +159,7 @@ class NuSVR(SupportVectorRegressor):
     _form = NU_REGRESSION
     _certify = certify_nu_svr
 
-    nu: float = 0.5
-
-    def _check(self) -> None:
-        check_nu(self.nu)
-        super()._check()
+    nu: float = checked(check_nu, default=0.5)
 
     def _dual(self, z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
         return nu_regression(z, upper, float(self.nu))

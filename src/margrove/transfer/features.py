@@ -20,17 +20,16 @@ from sklearn.base import TransformerMixin
 from sklearn.utils._set_output import _get_output_config as get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, Parameter, Value
 from margrove.data import Table
-from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_whole, shown
-from margrove.estimator import estimator, fitted
+from margrove.errors import InputError, ParameterError, check_choice, check_flag, shown
+from margrove.estimator import check_parameters, checked, estimator, fitted
 from margrove.run.checkpoint import fingerprint
 from margrove.run.progress import Progress, report
 from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.code_cache import CodeCache, settle_cache
 from margrove.transfer.networks import (
-    DEVICES,
     POOLINGS,
-    PRECISIONS,
     Cut,
     Floats,
     Network,
@@ -44,6 +43,12 @@ from margrove.transfer.preparation import Preparation
 
 NORMALISATIONS = (None, "l2")
 STAGE = "pictures"  # of progress reports
+
+
+def _check_layer(name: str, layer: object) -> None:
+    if not isinstance(layer, str):
+        words = f" is {shown(layer)}; it must be the name of a layer, or "
+        raise ParameterError(Advice(Parameter(name), words, Value(None), "."))
 
 
 @estimator
@@ -107,19 +112,19 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
     array([[0.7, 0. ]], dtype=float32)
     """
 
-    layer: str | None = None
-    pooling: str = "mean"
-    flip: bool = False
-    normalise: str | None = None
+    layer: str | None = checked(_check_layer, default=None)
+    pooling: str = checked(check_choice, allowed=POOLINGS, default="mean")
+    flip: bool = checked(check_flag, default=False)
+    normalise: str | None = checked(check_choice, allowed=NORMALISATIONS, default=None)
     cache: Any = None
-    named: bool = False
+    named: bool = checked(check_flag, default=False)
 
     layer_: str = fitted()
     n_features_out_: int = fitted()
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the network and cut it. Nothing is learned, and the pictures are not opened."""
-        self._check()
+        check_parameters(self)
         as_pictures(X)
         self.network_name_, network, self.preparation_ = self._open()
         self.network_digest_, self.layer_, self.n_features_out_ = network.digest, network.layer, network.n_maps
@@ -129,7 +134,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
     def transform(self, X: Any) -> Any:
         """The codes of the pictures, (n, maps) float32: a `Table` with ``named``, a data frame after `set_output`."""
         check_is_fitted(self, "network_digest_")
-        self._check()
+        check_parameters(self)
         codes = self._codes(as_pictures(X))
         is_framed = get_output_config("transform", self)["dense"] != "default"  # by set_output, which names columns too
         if not self.named or is_framed:
@@ -230,10 +235,11 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         _, network, _ = self._open(self.preparation_)
         refuse_other(self, network.digest)
         if (network.layer, network.n_maps) != (self.layer_, self.n_features_out_):
-            raise ParameterError(
-                f"layer is {shown(self.layer)}, which cuts the network at {network.layer!r}, and this ConvFeatures was "
+            words = (
+                f" is {shown(self.layer)}, which cuts the network at {network.layer!r}, and this ConvFeatures was "
                 f"fitted with a cut at {self.layer_!r}. Fit it again."
             )
+            raise ParameterError(Advice(Parameter("layer"), words))
         self._network, self._network_cut = network, self._cut()
         return network
 
@@ -247,17 +253,3 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
 
     def _cut(self) -> Cut:
         return Cut(self.layer, self.pooling, self.device, self.precision)
-
-    def _check(self) -> None:
-        for name, allowed in (
-            ("pooling", POOLINGS),
-            ("normalise", NORMALISATIONS),
-            ("device", DEVICES),
-            ("precision", PRECISIONS),
-        ):
-            check_choice(name, getattr(self, name), allowed)
-        if self.layer is not None and not isinstance(self.layer, str):
-            raise ParameterError(f"layer is {shown(self.layer)}; it must be the name of a layer, or None.")
-        check_whole("batch_size", self.batch_size, least=1)
-        for name in ("flip", "download", "named"):
-            check_flag(name, getattr(self, name))

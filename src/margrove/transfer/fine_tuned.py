@@ -20,6 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, Parameter, Setting
 from margrove.certificate import Certificate
 from margrove.data.sample import number_classes, plain_labels
 from margrove.errors import (
@@ -33,14 +34,12 @@ from margrove.errors import (
     level_of_caller,
     shown,
 )
-from margrove.estimator import estimator, fitted
+from margrove.estimator import check_parameters, checked, estimator, fitted
 from margrove.run.checkpoint import Arrays, CheckpointLike, Record, fingerprint, settle_checkpoint
 from margrove.status import Status
 from margrove.transfer.batches import Rows, ahead, parts_of
 from margrove.transfer.certificate import as_the_fit_says, mean_loss
 from margrove.transfer.networks import (
-    DEVICES,
-    PRECISIONS,
     RunsNetwork,
     find_network,
     needs,
@@ -118,19 +117,19 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         model.predict(pictures)
     """
 
-    loss: str = "softmax"
-    n_blocks: int | None = None
-    epochs: int = 10
-    learning_rate: float = 1e-3
-    body_rate: float = 0.1
-    weight_decay: float = 1e-4
-    schedule: str = "cosine"
-    early_stopping: bool = True
-    validation_fraction: float = 0.1
-    patience: int = 3
-    flip: bool = True
-    time_limit: float | None = None
-    checkpoint: CheckpointLike | None = None
+    loss: str = checked(check_choice, allowed=LOSSES, default="softmax")
+    n_blocks: int | None = checked(check_whole, least=0, cure="None trains all blocks.", default=None)
+    epochs: int = checked(check_whole, least=1, default=10)
+    learning_rate: float = checked(check_number, above=0, most=_MOST_RATE, default=1e-3)
+    body_rate: float = checked(check_number, least=0, default=0.1)
+    weight_decay: float = checked(check_number, least=0, default=1e-4)
+    schedule: str = checked(check_choice, allowed=SCHEDULES, default="cosine")
+    early_stopping: bool = checked(check_flag, default=True)
+    validation_fraction: float = checked(check_number, above=0, most=0.9, default=0.1)
+    patience: int = checked(check_whole, least=1, default=3)
+    flip: bool = checked(check_flag, default=True)
+    time_limit: float | None = checked(check_number, above=0, cure="It is in seconds.", default=None)
+    checkpoint: CheckpointLike | None = checked(lambda _, given: settle_checkpoint(given), default=None)
     random_state: Any = None
 
     classes_: NDArray[Any] = fitted()
@@ -144,7 +143,7 @@ class FineTuned(ClassifierMixin, RunsNetwork):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on labelled pictures."""
-        self._check()
+        check_parameters(self)
         pictures, codes = self._read(X, y)
         tuner, plan = self._open(len(self.classes_)), self._plan()
         record = self._record(plan, codes, pictures)
@@ -233,7 +232,8 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         refuse_lost(self)
         source = find_network(self.network, self.weights, download=self.download)
         if source.onnx is not None:
-            raise ParameterError(f"network is {shown(self.network)}; an ONNX file cannot be trained. Give a module.")
+            words = f" is {shown(self.network)}; an ONNX file cannot be trained. Give a module."
+            raise ParameterError(Advice(Parameter("network"), words))
         from margrove.transfer.fine_tuning import Tuner
         from margrove.transfer.torch_network import digest_of
 
@@ -271,7 +271,7 @@ class FineTuned(ClassifierMixin, RunsNetwork):
             rare = self.classes_[counts.argmin()]
             raise InputError(
                 f"the class {shown(rare)} has {counts.min()} pictures, too few to hold some out",
-                cure="Add pictures, or use early_stopping=False.",
+                cure=Advice("Add pictures, or use ", Setting("early_stopping", False), "."),
             )
         from sklearn.model_selection import StratifiedShuffleSplit
 
@@ -297,25 +297,3 @@ class FineTuned(ClassifierMixin, RunsNetwork):
             time_limit=self.time_limit,
             precision=self.precision,
         )
-
-    def _check(self) -> None:
-        for name, allowed in (
-            ("loss", LOSSES),
-            ("schedule", SCHEDULES),
-            ("device", DEVICES),
-            ("precision", PRECISIONS),
-        ):
-            check_choice(name, getattr(self, name), allowed)
-        if self.n_blocks is not None:
-            check_whole("n_blocks", self.n_blocks, least=0, cure="None trains all blocks.")
-        for name in ("epochs", "batch_size", "patience"):
-            check_whole(name, getattr(self, name), least=1)
-        check_number("learning_rate", self.learning_rate, above=0, most=_MOST_RATE)
-        for name in ("body_rate", "weight_decay"):
-            check_number(name, getattr(self, name), least=0)
-        check_number("validation_fraction", self.validation_fraction, above=0, most=0.9)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=0, cure="It is in seconds.")
-        for name in ("early_stopping", "flip", "download"):
-            check_flag(name, getattr(self, name))
-        settle_checkpoint(self.checkpoint)

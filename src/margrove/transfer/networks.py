@@ -24,8 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from margrove.errors import InputError, MissingExtraError, ParameterError, shown
-from margrove.estimator import estimator, fitted
+from margrove.advice import Advice, InPython, Parameter, Setting
+from margrove.errors import (
+    InputError,
+    MissingExtraError,
+    ParameterError,
+    check_choice,
+    check_flag,
+    check_whole,
+    shown,
+)
+from margrove.estimator import checked, estimator, fitted
 from margrove.run.checkpoint import fingerprint
 from margrove.run.effort import Interruptible
 from margrove.transfer.preparation import Preparation
@@ -61,10 +70,10 @@ class RunsNetwork(Interruptible, BaseEstimator):
     mean: Any = None
     std: Any = None
     weights: Any = None
-    download: bool = False
-    device: str = "cpu"
-    precision: str = "float32"
-    batch_size: int = 32
+    download: bool = checked(check_flag, default=False)
+    device: str = checked(check_choice, allowed=DEVICES, default="cpu")
+    precision: str = checked(check_choice, allowed=PRECISIONS, default="float32")
+    batch_size: int = checked(check_whole, least=1, default=32)
 
     network_name_: str = fitted()
     network_digest_: str = fitted()
@@ -153,10 +162,8 @@ def find_network(network: Any, weights: Any = None, *, download: bool = False) -
     if isinstance(network, str):
         return _named(network, weights, download=download)
     if not hasattr(network, "state_dict") or not hasattr(network, "named_modules"):
-        raise ParameterError(
-            f"network is {shown(network)}; it must be {BUILT_IN!r}, 'torchvision:NAME', 'timm:NAME', the path of an "
-            ".onnx file, or a torch.nn.Module."
-        )
+        wanted = f"{BUILT_IN!r}, 'torchvision:NAME', 'timm:NAME', the path of an .onnx file, or a torch.nn.Module."
+        raise ParameterError(Advice(Parameter("network"), f" is {shown(network)}; it must be {wanted}"))
     from margrove.transfer.torch_network import load_weights, preparation_of
 
     if weights is not None:
@@ -167,10 +174,8 @@ def find_network(network: Any, weights: Any = None, *, download: bool = False) -
 def _named(name: str, weights: Any, *, download: bool) -> Source:
     library, _, model = name.partition(":")
     if name != BUILT_IN and (library not in LIBRARIES or not model):
-        raise ParameterError(
-            f"network is {name!r}; it must be {BUILT_IN!r}, 'torchvision:NAME', 'timm:NAME' or the path of an .onnx "
-            "file, or a torch.nn.Module."
-        )
+        wanted = f"{BUILT_IN!r}, 'torchvision:NAME', 'timm:NAME' or the path of an .onnx file, or a torch.nn.Module."
+        raise ParameterError(Advice(Parameter("network"), f" is {name!r}; it must be {wanted}"))
     needs("torch", f"the network {name!r}", "torch")
     from margrove.transfer import named_networks
     from margrove.transfer.torch_network import load_weights
@@ -185,8 +190,14 @@ def _named(name: str, weights: Any, *, download: bool) -> Source:
         raise MissingExtraError(f"the network {name!r} needs {library}: pip install {library}") from error
     if weights is None and not download:
         raise ParameterError(
-            f"network is {name!r}, whose weights are not here, and nothing is downloaded unless asked. "
-            "Give a file of weights (weights='….pth'), or say download=True."
+            Advice(
+                Parameter("network"),
+                f" is {name!r}, whose weights are not here, and nothing is downloaded unless asked. ",
+                InPython("Give a file of weights (weights='….pth'), or say", "Say"),
+                " ",
+                Setting("download", True),
+                ".",
+            )
         )
     source: Source = getattr(named_networks, library)(model, download=weights is None)
     if weights is None:
@@ -203,7 +214,12 @@ def refuse_lost(model: RunsNetwork) -> None:
         wanted = f"{model.network_name_}, fingerprint {model.network_digest_}" if is_fitted else "none was given"
         raise InputError(
             f"the network of this {type(model).__name__} is not here ({wanted})",
-            cure="Give it: set_params(network=…), a module or the path of an .onnx file.",
+            cure=Advice(
+                InPython(
+                    "Give it: set_params(network=…), a module or the path of an .onnx file.",
+                    "Put its .onnx file beside the model, or into the folder you are in.",
+                )
+            ),
         )
 
 
@@ -213,7 +229,9 @@ def refuse_other(model: RunsNetwork, digest: str) -> None:
         raise InputError(
             f"the network is not the one that this model was made with: its fingerprint is {digest}, and "
             f"{model.network_digest_} ({model.network_name_}) was expected",
-            cure="Give that network: set_params(network=…).",
+            cure=Advice(
+                InPython("Give that network: set_params(network=…)", "Put the right .onnx file beside the model"), "."
+            ),
         )
 
 
@@ -250,7 +268,7 @@ def check_shape(shape: tuple[int, ...], n: int, layer: str) -> None:
         raise InputError(
             f"the layer {layer!r} answers an array of shape {shape} for {n} pictures; maps (n, maps, height, width) or "
             "a vector (n, maps) were expected",
-            cure="Name another layer: layer=….",
+            cure=Advice("Name another layer: ", Setting("layer", ...), "."),
         )
 
 

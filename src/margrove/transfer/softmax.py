@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 
 from margrove.data.sample import Sample, read_sample
 from margrove.errors import check_number, check_whole
-from margrove.estimator import estimator
+from margrove.estimator import check_parameters, checked, estimator
 from margrove.linear.classifier import LinearClassifier
 from margrove.linear.problem import LinearSolution
 from margrove.status import Status
@@ -60,14 +60,14 @@ class SoftmaxClassifier(LinearClassifier):
     True
     """
 
-    C: float = 1.0
-    tol: float = RELATIVE_GAP
-    max_iter: int = 1000
+    C: float = checked(check_number, above=0, most=MOST_BOUND, default=1.0)
+    tol: float = checked(check_number, above=0, default=RELATIVE_GAP)
+    max_iter: int = checked(check_whole, least=1, default=1000)
     class_weight: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve, and prove it."""
-        self._check()
+        check_parameters(self)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         self.engine_ = "scikit-learn"
         for solution in self._solutions(sample):
@@ -79,11 +79,6 @@ class SoftmaxClassifier(LinearClassifier):
         self.certificate_ = certify_softmax(self, X, y, sample_weight)
         self._warn_unless_converged(f"the relative duality gap is above {self.tol:g}")
         return self
-
-    def _check(self) -> None:
-        check_number("C", self.C, above=0, most=MOST_BOUND)
-        check_number("tol", self.tol, above=0)
-        check_whole("max_iter", self.max_iter, least=1)
 
     def _solutions(self, sample: Sample) -> Iterator[LinearSolution]:
         """Yield solutions of rising precision, each begun where the last one ended, for ``max_iter`` steps in all."""

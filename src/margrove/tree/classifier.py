@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from margrove.errors import check_number
-from margrove.estimator import estimator
+from margrove.errors import ParameterError, check_number
+from margrove.estimator import checked, estimator
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import CLASS_CRITERIA, Cells
 from margrove.tree.reading import TreeSample, read_classes
@@ -23,11 +23,7 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
     _criteria = CLASS_CRITERIA
 
     class_weight: Mapping[Any, float] | str | None = None
-    smoothing: float = 0.0
-
-    def _check(self) -> None:
-        check_number("smoothing", self.smoothing, least=0)
-        super()._check()
+    smoothing: float = checked(check_number, least=0, default=0.0)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row: the heaviest of its leaf, the first of equals."""
@@ -49,6 +45,12 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
 
     def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
         return read_classes(cells, y, sample_weight, self.class_weight)
+
+
+def _check_majority(name: str, value: float) -> None:
+    check_number(name, value, above=0)
+    if value > 1:
+        raise ParameterError(f"{name} is {value}; it is a share, so 1 at most.")
 
 
 @estimator
@@ -146,4 +148,4 @@ min_impurity_decrease, class_weight
         else (island in {Dream, Torgersen}): Chinstrap (7 rows, 71.4 %)
     """
 
-    majority: float = 1.0
+    majority: float = checked(_check_majority, default=1.0)

@@ -17,6 +17,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, Setting
 from margrove.certificate import Certificate
 from margrove.data.table import Table
 from margrove.engine import Effort, choose, fitted_by
@@ -92,9 +93,8 @@ class DecisionTree(TreeParameters):
         return self
 
     def _check(self) -> None:
-        self._check_settings()
-        check_prune(self.prune, self._settled_criterion())
         super()._check()
+        check_prune(self.prune, self._settled_criterion())
 
     def _keep(
         self, problem: TreeProblem, classes: NDArray[Any] | None, held_out: TreeSample | None, grower: Grower
@@ -113,8 +113,8 @@ class DecisionTree(TreeParameters):
         cells = self._learn(X)
         if cells.sparse is not None and self.criterion == "absolute_error":
             raise InputError(
-                "criterion='absolute_error' takes no sparse matrix, and X is one",
-                cure="Use X.toarray(), or criterion='squared_error'.",
+                Advice(Setting("criterion", "absolute_error"), " takes no sparse matrix, and X is one"),
+                cure=Advice("Use X.toarray(), or ", Setting("criterion", "squared_error"), "."),
             )
         return self._read_target(cells, y, sample_weight)
 
@@ -209,8 +209,8 @@ class DecisionTree(TreeParameters):
             what = "nodes still open are leaves"
             if is_grown:
                 what = "ccp_alpha was chosen on fewer folds than it should, or is 0 if there was no time for any"
-            message = f"{type(self).__name__} ended with status {str(self.status_)!r}: {what}; {self.status_.advice}."
-            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+            message = f"{type(self).__name__} ended with status {str(self.status_)!r}: {what}; "
+            warnings.warn(Advice(message, self.status_.advice, "."), ConvergenceWarning, stacklevel=level_of_caller())
 
     # ------------------------------------------------------------------------------------------------- a fitted tree
 

@@ -11,14 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from margrove.advice import Advice, Value
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, shown
-from margrove.estimator import estimator, fixed
+from margrove.estimator import checked, estimator, fixed
+from margrove.run.effort import check_time_limit
 from margrove.tree.problem import VALUE_CRITERIA, Criterion, Growth, SplitScore, Thresholds
 from margrove.tree.prune import RULES, Rule
 from margrove.tree.significance import check_share
 
 Categorical = Literal["auto", "multiway", "subset", "one_vs_rest"]
+_NO_LIMIT = Advice(Value(None), " means no limit.")
 _SAME = {"log_loss": "entropy"}  # scikit-learn has both words
 
 
@@ -64,61 +67,32 @@ class TreeParameters(DrawnSeed, RunsOnEngine):
     """The parameters of a tree. Base class."""
 
     criterion: str = "gini"
-    split_score: SplitScore = "gain"
-    thresholds: Thresholds = "exact"
-    categorical: Categorical = "auto"
+    split_score: SplitScore = checked(check_choice, allowed=get_args(SplitScore), default="gain")
+    thresholds: Thresholds = checked(check_choice, allowed=get_args(Thresholds), default="exact")
+    categorical: Categorical = checked(check_choice, allowed=get_args(Categorical), default="auto")
     categorical_features: ArrayLike | None = "from_dtype"
     split_values: Mapping[Any, Sequence[float]] | None = None
-    max_depth: int | None = None
+    max_depth: int | None = checked(check_whole, least=1, cure=_NO_LIMIT, default=None)
     min_samples_split: int | float = 2
     min_samples_leaf: int | float = 1
-    min_weight_fraction_leaf: float = 0.0
+    min_weight_fraction_leaf: float = checked(check_number, least=0, most=0.5, default=0.0)
     max_features: int | float | str | None = None
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
-    min_gain: float = 0.0
+    max_leaf_nodes: int | None = checked(check_whole, least=2, cure=_NO_LIMIT, default=None)
+    min_impurity_decrease: float = checked(check_number, least=0, default=0.0)
+    min_gain: float = checked(check_number, least=0, default=0.0)
     majority: float = fixed(1.0)
-    complexity: float = 0.0
-    significance: float | None = None
-    correct_significance: bool = True
-    prune: Rule | None = None
-    prune_level: float | None = None
-    validation_fraction: float = 0.25
-    ccp_alpha: float | str = 0.0
+    complexity: float = checked(check_number, least=0, default=0.0)
+    significance: float | None = checked(check_share, default=None)
+    correct_significance: bool = checked(check_flag, default=True)
+    prune: Rule | None = checked(check_choice, allowed=(None, *RULES), default=None)
+    prune_level: float | None = checked(check_share, default=None)
+    validation_fraction: float = checked(check_share, default=0.25)
+    ccp_alpha: float | str = checked(
+        check_number, least=0, cure="Or 'cv': chosen by cross-validation.", also=("cv",), default=0.0
+    )
     monotonic_cst: ArrayLike | Mapping[Any, int] | None = None
-    n_bins: int = 255
-    time_limit: float | None = None
-
-    def _check_settings(self) -> None:
-        """Raise an error if a parameter of the tree itself is wrong, whatever the data."""
-        check_choice("split_score", self.split_score, get_args(SplitScore))
-        check_choice("thresholds", self.thresholds, get_args(Thresholds))
-        check_choice("categorical", self.categorical, get_args(Categorical))
-        check_choice("prune", self.prune, (None, *RULES))
-        if self.max_depth is not None:
-            check_whole("max_depth", self.max_depth, least=1, cure="None means no limit.")
-        if self.max_leaf_nodes is not None:
-            check_whole("max_leaf_nodes", self.max_leaf_nodes, least=2, cure="None means no limit.")
-        check_number("min_impurity_decrease", self.min_impurity_decrease, least=0)
-        check_number("min_gain", self.min_gain, least=0)
-        check_number("complexity", self.complexity, least=0)
-        check_number("min_weight_fraction_leaf", self.min_weight_fraction_leaf, least=0)
-        if self.min_weight_fraction_leaf > 0.5:
-            raise ParameterError(
-                f"min_weight_fraction_leaf is {self.min_weight_fraction_leaf}; it must be 0.5 at most."
-            )
-        check_number("majority", self.majority, above=0)
-        if self.majority > 1:
-            raise ParameterError(f"majority is {self.majority}; it is a share, so 1 at most.")
-        check_whole("n_bins", self.n_bins, least=2)
-        check_flag("correct_significance", self.correct_significance)
-        if self.significance is not None:
-            check_share("significance", self.significance)
-        if self.prune_level is not None:
-            check_share("prune_level", self.prune_level)
-        check_share("validation_fraction", self.validation_fraction)
-        if not (isinstance(self.ccp_alpha, str) and self.ccp_alpha == "cv"):
-            check_number("ccp_alpha", self.ccp_alpha, least=0, cure="Or 'cv': chosen by cross-validation.")
+    n_bins: int = checked(check_whole, least=2, default=255)
+    time_limit: float | None = checked(check_time_limit, default=None)
 
     def _growth(self, criterion: Criterion, n_rows: int, n_columns: int, weight: float) -> Growth:
         """Return how a tree of a table with so many rows and columns is grown."""
