@@ -26,7 +26,7 @@ from margrove.app.estimate.intervals import wilson
 from margrove.app.options.budget import Budget
 from margrove.app.provenance import leaderboard_of
 from margrove.app.screen.console import Screen
-from margrove.app.screen.countdown import Countdown
+from margrove.app.screen.progress import Countdown
 
 Run = Callable[..., Result]
 NAMES = {candidate.name: candidate for candidate in CLASSIFIERS}

@@ -15,7 +15,7 @@ from margrove.app.estimate.classes import Folds, interval_of
 from margrove.app.estimate.intervals import excess, r2_interval, share_interval, wilson
 from margrove.app.estimate.numbers import estimate_of
 from margrove.app.options.budget import Budget
-from margrove.app.screen.countdown import Countdown
+from margrove.app.screen.progress import Countdown
 from margrove.data import as_table
 
 

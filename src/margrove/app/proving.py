@@ -16,8 +16,7 @@ from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
 from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen
-from margrove.app.screen.countdown import Countdown, counted_down
-from margrove.app.screen.progress import Meter, metered
+from margrove.app.screen.progress import Countdown, Meter, counted_down, metered
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.errors import ConvergenceWarning, DataWarning

@@ -35,9 +35,8 @@ from margrove.app.options.training import Training
 from margrove.app.proving import Proof, fit_model, prove
 from margrove.app.report_path import check_report, report_path, write_report
 from margrove.app.screen.console import Screen
-from margrove.app.screen.countdown import counted_down
 from margrove.app.screen.display import estimate_text, tell_certificate, tell_estimate, tell_learned
-from margrove.app.screen.progress import Meter, metered
+from margrove.app.screen.progress import Meter, counted_down, metered
 from margrove.app.summary import learned
 from margrove.app.training_rows import rows_fingerprint
 from margrove.data import Table

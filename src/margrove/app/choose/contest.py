@@ -24,7 +24,7 @@ from margrove.app.estimate.classes import Folds, stratified_folds
 from margrove.app.estimate.numbers import plain_folds
 from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import AS_USUAL, Preparation
-from margrove.app.screen.countdown import Countdown
+from margrove.app.screen.progress import Countdown
 from margrove.data import Table
 
 PREFERENCES = ("best", "simple")

@@ -27,7 +27,7 @@ from margrove.app.estimate.predictions import Answers, answered, joined
 from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import table_for
-from margrove.app.screen.countdown import Countdown
+from margrove.app.screen.progress import Countdown
 from margrove.data import Table
 from margrove.errors import MargroveError
 from margrove.status import Status

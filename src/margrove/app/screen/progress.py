@@ -1,58 +1,59 @@
-"""A progress bar on standard error for anything that takes over a second, with what the solver would like to see
-fall."""
+"""Progress on standard error for anything that takes over a second: what runs, what the solver would like to see fall,
+and of ``--model auto`` the best so far and the time left."""
 
 from __future__ import annotations
 
 import math
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
-from rich.live import Live
+from rich.console import RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
+from margrove.app.options.budget import Budget
 from margrove.app.screen.console import Screen, safe_console
 from margrove.run.progress import Pace, in_short, watched
 from margrove.run.progress import Progress as Report
 
 PATIENCE = 1.0  # seconds before a bar appears: what is over sooner would only flicker
+_COUNTED = {"tree": "rows in leaves", "machines": "machines", "pictures": "pictures"}  # by stage
+_ROUNDS = {"boost": (0, "rounds"), "fine-tuning": (1, "epochs")}  # by stage: decimals, and what is counted
 
 
 class Meter:
     """How far a piece of work of ``total`` steps has come; made by `metered`."""
 
-    def __init__(self, bar: Progress | None, title: str, total: int) -> None:
-        self._bar = bar
+    def __init__(self, bar: Progress, title: str, total: float) -> None:
+        self.bar = bar
         self._done = 0
         self._share = 0.0  # of the step at hand
         self._start: float | None = None  # where the objective of the step at hand was first seen
         self._pace = Pace()
-        self._task = None if bar is None else bar.add_task(title, total=total, objective="")
+        self._task = bar.add_task(title, total=total, objective="")
 
     def begin(self, title: str) -> None:
         """Say what the step at hand is."""
         self._share, self._start = 0.0, None
         self._pace = Pace()
         self._pace.see(0.0, time.monotonic())
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=title, objective="")
+        self.bar.update(self._task, description=title, objective="")
 
     def advance(self) -> None:
         """One step is done."""
         self._done += 1
         self._share, self._start = 0.0, None
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done)
+        self.bar.update(self._task, completed=self._done)
 
     def watch(self, report: Report) -> None:
         """Draw what a solver reports of the step at hand."""
-        if self._bar is None or self._task is None:
-            return
         share = min(1.0, (report.done + self._fallen(report)) / report.total) if report.total else 0.0
         self._share = max(self._share, share)  # an objective may rise on its way down, but no bar should fall back
         words = self._time_left(report) if report.stage == "search" else in_words(report)
-        self._bar.update(self._task, completed=self._done + self._share, objective=words)
+        self.bar.update(self._task, completed=self._done + self._share, objective=words)
 
     def _time_left(self, report: Report) -> str:
         """Of a search, whose machines can be counted; its violations come and go."""
@@ -73,7 +74,7 @@ class Meter:
 
 
 def in_words(report: Report) -> str:
-    """What the solver would like to see fall, and how far it has to.
+    """Return what the solver would like to see fall, and how far it has to.
 
     Examples
     --------
@@ -82,48 +83,98 @@ def in_words(report: Report) -> str:
     >>> in_words(Progress("svm", 2, 3, 0.0417, "violation", goal=0.001))
     '2 of 3, violation 0.042, to fall to 0.001'
     """
-    if report.stage == "tree" and report.total:
-        return f"{report.done:,.0f} of {report.total:,.0f} rows in leaves"
-    if report.stage == "machines" and report.total:
-        return f"{report.done:.0f} of {report.total:.0f} machines"
-    if report.stage == "pictures" and report.total:
-        return f"{report.done:,.0f} of {report.total:,.0f} pictures"
+    if report.stage in _COUNTED and report.total:
+        return f"{report.done:,.0f} of {report.total:,.0f} {_COUNTED[report.stage]}"
     if report.objective is None or not math.isfinite(report.objective):
         return ""
-    if report.stage == "boost" and report.total:
-        return f"{report.done:,.0f} of {report.total:,.0f} rounds, {report.objective_name} {report.objective:.3g}"
-    if report.stage == "fine-tuning" and report.total:
-        return f"{report.done:,.1f} of {report.total:,.0f} epochs, {report.objective_name} {report.objective:.3g}"
+    if report.stage in _ROUNDS and report.total:
+        decimals, noun = _ROUNDS[report.stage]
+        done = f"{report.done:,.{decimals}f} of {report.total:,.0f} {noun}"
+        return f"{done}, {report.objective_name} {report.objective:.3g}"
     if report.goal is None:
         return f"{report.objective:g} {report.objective_name}"
     so_far = f"{report.done:g} of {report.total:g}, " if report.total and report.total > 1 else ""
     return f"{so_far}{report.objective_name} {report.objective:.2g}, to fall to {report.goal:g}"
 
 
+class Countdown(Meter):
+    """What runs, and the best so far, beside a budget that runs down. What a single solver reports is not drawn: the
+    bar is the time."""
+
+    def __init__(self, budget: Budget, title: str = "") -> None:
+        self.budget = budget
+        self._part = self._best = ""
+        super().__init__(_CountdownBar(self), title, budget.seconds)
+
+    def best(self, title: str, score: float, *, is_share: bool) -> None:
+        """Say what is best so far."""
+        self._best = f"best so far: {title}, " + (f"{100 * score:.1f} %" if is_share else f"R² {score:.3f}")
+
+    def enter(self, part: str) -> None:
+        """Say which part of the whole comes now, in which another one is best."""
+        self._part, self._best = part, ""
+
+    def advance(self) -> None:
+        """Nothing of it is drawn."""
+
+    def watch(self, report: Report) -> None:
+        """Nothing of it is drawn."""
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """What is drawn beside the bar, and below it."""
+        left = self.budget.left
+        beside = in_short(max(1.0, left)) + " left" if left > 0 else "finishing"
+        return beside, "; ".join(filter(None, [self._part, self._best]))
+
+
+class _CountdownBar(Progress):
+    def __init__(self, meter: Countdown) -> None:
+        self._meter = meter
+        super().__init__(SpinnerColumn(), BarColumn(16), _text("fields[objective]", "bold"), _text(), **_on_stderr())
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Yield the line of the bar, brought up to date, and the line below it."""
+        beside, below = self._meter.lines
+        for task in self.tasks:
+            task.completed, task.fields["objective"] = self._meter.budget.gone, beside
+        yield self.make_tasks_table(self.tasks)
+        yield Text(f"  {below}", style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _text(what: str = "description", style: str = "none") -> TextColumn:
+    return TextColumn(f"{{task.{what}}}", markup=False, style=style)
+
+
+def _on_stderr() -> dict[str, Any]:
+    """Where a bar is drawn; it is taken away in the end."""
+    redirect = {"redirect_stdout": False, "redirect_stderr": False}
+    return {"console": safe_console(stderr=True), "transient": True, "refresh_per_second": 8, **redirect}
+
+
 @contextmanager
 def metered(screen: Screen, title: str, total: int = 1) -> Iterator[Meter]:
     """Watch the work done inside the block. Nothing may be printed inside: the bar owns the line."""
     if not screen.shows_progress:
-        yield Meter(None, title, total)
+        yield Meter(Progress(disable=True), title, total)
         return
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[objective]}", markup=False, style="dim"),
-        console=safe_console(stderr=True),
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
+    columns = SpinnerColumn(), _text(), BarColumn(24), TimeElapsedColumn(), _text("fields[objective]", "dim")
+    bar = Progress(*columns, **_on_stderr())
     meter = Meter(bar, title, total)
-    with appearing(bar), watched(meter.watch):
+    with _appearing(bar), watched(meter.watch):
         yield meter
 
 
 @contextmanager
-def appearing(bar: Progress | Live) -> Iterator[None]:
+def counted_down(screen: Screen, budget: Budget, title: str = "") -> Iterator[Countdown]:
+    """Draw a budget while the block runs. Nothing may be printed inside: the lines are the display's."""
+    meter = Countdown(budget, title)
+    with _appearing(meter.bar) if screen.shows_progress else nullcontext():
+        yield meter
+
+
+@contextmanager
+def _appearing(bar: Progress) -> Iterator[None]:
     """Show the bar once the block has run for `PATIENCE` seconds, and take it away in the end."""
     # A timer, since not every learner reports: LAPACK is silent until it is done.
     lock, is_over = threading.Lock(), False
