@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from margrove.certificate import Certificate
+    from margrove.explanation import Explanation
 
 T = TypeVar("T")
 _FAMILIES = ("linear", "linear_svm", "svm", "tree", "boost", "multiclass", "transfer")
@@ -38,6 +39,10 @@ class Learner:
         ``certify_chunks(model, chunks)`` does the same with a chunk of rows in memory at a time.
     needs_target : bool
         Whether `certify` takes y.
+    explain : function, optional
+        ``explain(model)`` returns its `margrove.explanation.Explanation`, which `margrove show`, reports and plots ask.
+    has_unit_margin : bool
+        Whether its problem puts the margin at f = ±1.
     peers : tuple of str
         Classes of other libraries, ``"package:name"``, that are certified and called alike.
     """
@@ -47,6 +52,8 @@ class Learner:
     certify: Callable[..., Certificate] | str | None = None
     certify_chunks: Callable[..., Certificate] | str | None = None
     needs_target: bool = True
+    explain: Callable[[Any], Explanation] | str | None = None
+    has_unit_margin: bool = False
     peers: tuple[str, ...] = ()
 
     @property
@@ -87,7 +94,13 @@ def register(*learners: Learner) -> None:
     for learner in learners:
         _registered[learner.key] = learner
         for peer in learner.peers:
-            _registered[peer] = Learner(peer, learner.called, learner.certify, needs_target=learner.needs_target)
+            _registered[peer] = Learner(
+                peer,
+                learner.called,
+                learner.certify,
+                needs_target=learner.needs_target,
+                has_unit_margin=learner.has_unit_margin,
+            )
 
 
 def learner_of(model: object) -> Learner | None:

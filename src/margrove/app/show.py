@@ -24,8 +24,9 @@ from margrove.app.models import (
 from margrove.app.provenance_words import history_of, in_short, tell_history
 from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import AS_SAVED, tell_learned, tell_saved_certificate
-from margrove.app.summary import Vote, learned
+from margrove.app.summary import learned
 from margrove.errors import InputError, ParameterError, check_choice
+from margrove.explanation import Vote
 from margrove.svm.kernels import kernel_of
 from margrove.tree.problem import TreeColumn
 from margrove.tree.rules import Style

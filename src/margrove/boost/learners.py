@@ -7,12 +7,14 @@ register(
         "margrove.boost.classifier:AdaBoostClassifier",
         called="AdaBoost",
         certify="margrove.boost.certificate:certify_boost",
+        explain="margrove.boost.explain:explain_vote",
         peers=("sklearn.ensemble:AdaBoostClassifier",),
     ),
     Learner(
         "margrove.boost.regressor:AdaBoostRegressor",
         called="AdaBoost",
         certify="margrove.boost.certificate:certify_boost_of_numbers",
+        explain="margrove.boost.explain:explain_vote",
         peers=("sklearn.ensemble:AdaBoostRegressor",),
     ),
 )

@@ -7,21 +7,25 @@ register(
         "margrove.linear.centroid:BasicLinearClassifier",
         called="the basic linear classifier, halfway between the class means",
         certify="margrove.linear.certificate:certify_centroid",
+        explain="margrove.explanation:Weights",
     ),
     Learner(
         "margrove.linear.least_squares:LeastSquaresClassifier",
         called="least squares",
         certify="margrove.linear.certificate:certify_least_squares",
+        explain="margrove.explanation:Weights",
     ),
     Learner(
         "margrove.linear.perceptron:Perceptron",
         called="a perceptron",
         certify="margrove.linear.certificate:certify_perceptron",
+        explain="margrove.linear.explain:explain_perceptron",
         peers=("sklearn.linear_model:Perceptron",),
     ),
     Learner(
         "margrove.linear.kernel_perceptron:KernelPerceptron",
         called="a kernel perceptron",
         certify="margrove.linear.certificate:certify_kernel_perceptron",
+        explain="margrove.linear.explain:KernelPerceptronRows",
     ),
 )

@@ -7,17 +7,20 @@ register(
         "margrove.multiclass.one_vs_rest:OneVsRestClassifier",
         called="one machine for each class",
         certify="margrove.multiclass.certificate:certify_coded",
+        explain="margrove.multiclass.explain:Machines",
         peers=("sklearn.multiclass:OneVsRestClassifier",),
     ),
     Learner(
         "margrove.multiclass.one_vs_one:OneVsOneClassifier",
         called="one machine for each pair of classes",
         certify="margrove.multiclass.certificate:certify_coded",
+        explain="margrove.multiclass.explain:Machines",
         peers=("sklearn.multiclass:OneVsOneClassifier",),
     ),
     Learner(
         "margrove.multiclass.bit_string:BitStringClassifier",
         called="machines by bit strings",
         certify="margrove.multiclass.certificate:certify_coded",
+        explain="margrove.multiclass.explain:Machines",
     ),
 )

@@ -7,11 +7,13 @@ register(
         "margrove.transfer.softmax:SoftmaxClassifier",
         called="softmax, the usual last layer of a network",
         certify="margrove.transfer.certificate:certify_softmax",
+        explain="margrove.transfer.explain:SoftmaxWeights",
     ),
     Learner(
         "margrove.transfer.fine_tuned:FineTuned",
         called="a network that was trained on",
         certify="margrove.transfer.certificate:certify_fine_tuned",
+        explain="margrove.transfer.explain:FineTunedNetwork",
     ),
     Learner(
         "margrove.transfer.features:ConvFeatures",

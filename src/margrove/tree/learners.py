@@ -7,17 +7,20 @@ register(
         "margrove.tree.classifier:DecisionTreeClassifier",
         called="a decision tree",
         certify="margrove.tree.certificate:certify_tree",
+        explain="margrove.tree.explain:TreeQuestions",
         peers=("sklearn.tree:DecisionTreeClassifier",),
     ),
     Learner(
         "margrove.tree.regressor:DecisionTreeRegressor",
         called="a regression tree",
         certify="margrove.tree.certificate:certify_tree",
+        explain="margrove.tree.explain:TreeQuestions",
         peers=("sklearn.tree:DecisionTreeRegressor",),
     ),
     Learner(
         "margrove.tree.stump:DecisionStump",
         called="a tree of one question",
         certify="margrove.tree.certificate:certify_tree",
+        explain="margrove.tree.explain:TreeQuestions",
     ),
 )

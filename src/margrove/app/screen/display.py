@@ -12,8 +12,8 @@ from margrove.app.estimate.classes import Estimate
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER, WIDENED
 from margrove.app.screen.advice import in_shell
 from margrove.app.screen.console import Screen
-from margrove.app.summary import Learned, Lesson, Questions, Vote
 from margrove.certificate import Certificate, Claim
+from margrove.explanation import Learned, Lesson, Questions, Vote
 from margrove.status import Status
 from margrove.visible import visible
 

@@ -25,9 +25,10 @@ from margrove.app.report.family_charts import (
 )
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.tree_picture import drawn_tree
-from margrove.app.summary import Learned, learned
+from margrove.app.summary import learned
 from margrove.certificate import at_the_end
 from margrove.data.columns import clip
+from margrove.explanation import Learned
 from margrove.plots.judgement import has_margins
 from margrove.plots.style import colour_of
 from margrove.plots.words import MEANINGS, hardest_words

@@ -1,0 +1,92 @@
+"""The explanation of a decision tree: its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.data.columns import clip
+from margrove.explanation import Explanation, Inputs, Learned, Questions, Step
+from margrove.tree.model import TreeModel
+from margrove.tree.words import MOST_LEVELS, places, rounded
+
+MOST_RULE_LINES = 30  # of a tree's rules: what somebody reads without scrolling
+
+
+class TreeQuestions(Explanation):
+    """The questions of a tree."""
+
+    has_rules = True
+    is_probable = True
+
+    @property
+    def takes_tables(self) -> bool:
+        """Whether its columns have names."""
+        return hasattr(self.model, "feature_names_in_")
+
+    def data(self, inputs: Callable[[], Inputs]) -> Learned:
+        tree = self.model
+        # The line of a node stands at its depth; the root has none, unless it is all there is.
+        lines = np.cumsum(np.bincount(tree.tree_.depth)) - 1
+        depth = max(1, int(np.searchsorted(lines, MOST_RULE_LINES, side="right")) - 1)
+        questions = Questions(
+            purpose="the estimate" if self.classes is None else "telling them apart",
+            depth=tree.get_depth(),
+            n_leaves_grown=tree.grown_.n_leaves,
+            importances=shares_of_gain(tree, tree.tree_),
+            text=str(tree.rules(max_depth=depth)),
+            is_whole=tree.get_depth() <= depth,
+            rules=tuple(tree.rules().data()),
+        )
+        return Learned("rules", (), tree.get_n_leaves(), int(tree.tree_.n_rows[0]), tree=questions)
+
+    def in_words(self) -> str:
+        n = self.model.get_n_leaves()
+        size = f"{n:,} rule{'' if n == 1 else 's'}"
+        return f"A decision tree: it asks one question after the other and ends at one of {size}."
+
+    def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
+        return shares_of_gain(self.model, self.model.tree_)
+
+    def questions(self, row: Any) -> tuple[Step, ...]:
+        tree = self.model.tree_
+        node = int(np.asarray(self.model.apply(row))[0])
+        way = [node]
+        while (node := int(tree.parent[node])) >= 0:
+            way.append(node)
+        branches = {place.node: place.branch for place in places(tree) if place.node in set(way)}
+        found = []
+        for node in way[::-1][1:]:
+            branch = branches[node]
+            assert branch is not None
+            found.append(Step(branch.column.name, branch.words(most=MOST_LEVELS), self._rows_words(node)))
+        return tuple(found)
+
+    def _rows_words(self, node: int) -> str:
+        """How many training rows a node has, and what it would predict for them."""
+        tree = self.model.tree_
+        n = f"{int(tree.n_rows[node]):,} row{'' if tree.n_rows[node] == 1 else 's'}"
+        if self.classes is None:
+            return f"{n}, {rounded(float(tree.value[node, 0]))}"
+        shares = tree.value[node] / tree.value[node].sum()
+        best = int(shares.argmax())
+        return f"{n}, {100 * shares[best]:.0f} % {clip(self.classes[best], 30)!r}"
+
+    def share_alike(self, rows: Any) -> NDArray[np.float64]:
+        n_rows = self.model.tree_.n_rows
+        return np.asarray(n_rows[np.asarray(self.model.apply(rows))] / n_rows[0])
+
+    def is_trained_on(self, rows: Any) -> bool:
+        tree = self.model.tree_
+        counts = np.bincount(np.asarray(self.model.apply(rows)), minlength=tree.n_nodes)
+        return bool((counts == np.where(tree.is_leaf, tree.n_rows, 0)).all())
+
+
+def shares_of_gain(model: Any, tree: TreeModel) -> dict[str, float]:
+    """The importance of each column that is asked for, the largest first."""
+    names = [column.name for column in tree.columns]
+    shares = sorted(zip(names, model.feature_importances_.tolist(), strict=True), key=lambda pair: -pair[1])
+    return {name: share for name, share in shares if share > 0}
