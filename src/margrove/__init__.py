@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from margrove.linear.kernel_perceptron import KernelPerceptron
     from margrove.linear.least_squares import LeastSquaresClassifier
     from margrove.linear.perceptron import Perceptron
+    from margrove.linear_svm.search import LinearSVCCV, LinearSVRCV
     from margrove.linear_svm.svc import LinearSVC
-    from margrove.linear_svm.svc_search import LinearSVCCV
     from margrove.linear_svm.svr import LinearSVR
-    from margrove.linear_svm.svr_search import LinearSVRCV
     from margrove.multiclass.bit_string import BitStringClassifier
     from margrove.multiclass.one_vs_one import OneVsOneClassifier
     from margrove.multiclass.one_vs_rest import OneVsRestClassifier
@@ -52,13 +51,13 @@ _PUBLIC = {
     "KernelPerceptron": "margrove.linear.kernel_perceptron",
     "SVC": "margrove.svm.svc",
     "NuSVC": "margrove.svm.svc",
-    "SVCCV": "margrove.svm.svc_search",
+    "SVCCV": "margrove.svm.search",
     "LinearSVC": "margrove.linear_svm.svc",
-    "LinearSVCCV": "margrove.linear_svm.svc_search",
+    "LinearSVCCV": "margrove.linear_svm.search",
     "LinearSVR": "margrove.linear_svm.svr",
-    "LinearSVRCV": "margrove.linear_svm.svr_search",
+    "LinearSVRCV": "margrove.linear_svm.search",
     "SVR": "margrove.svm.svr",
-    "SVRCV": "margrove.svm.svr_search",
+    "SVRCV": "margrove.svm.search",
     "NuSVR": "margrove.svm.svr",
     "OneClassSVM": "margrove.svm.one_class",
     "DecisionTreeClassifier": "margrove.tree.classifier",

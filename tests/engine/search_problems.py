@@ -13,10 +13,10 @@ import margrove
 from margrove.engine.protocol import Engine
 from margrove.run.effort import Effort
 from margrove.status import Status
-from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution, rung
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import DualProblem, offset
 from margrove.svm.reference import smo
+from margrove.svm.search_problem import Fold, Ladder, SearchProblem, Unit, UnitSolution, rung
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The direction of imports (DESIGN, Layout), held by walking the sources.
 
 errors, status, problem, run, visible, data ← family/problem ← family/reference, engine ← family/certificate
-(problem only) ← family/estimators ← store, plots ← app
+(problem only) ← search ← family/estimators ← store, plots ← app
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def layer(module: str) -> int:
         "run",
         "certificate",
         "learner",
+        "explanation",
         "visible",
         "_core",
     ):
@@ -47,7 +48,7 @@ def layer(module: str) -> int:
             "chunks": 3,
             "r2": 2,
             "model": 2,
-            "grid": 2,
+            "search_problem": 2,
             "impurity": 2,
             "association": 2,
             "contingency": 2,
@@ -65,6 +66,8 @@ def layer(module: str) -> int:
             "description": 3,
         }
         return {**stages, "certificate": 4}.get(stage, 5)
+    if room == "search":  # the families' searches build on it
+        return 1 if stage in ("grid", "folds") else 4
     return {"engine": 4, "store": 6, "plots": 6, "app": 7}.get(room, 8)
 
 
@@ -134,6 +137,12 @@ def test_only_the_native_engine_knows_the_core():
     for name, path in modules():
         if "margrove._core" in imports_of(path):
             assert name == "margrove.engine.native.core"
+
+
+def test_the_search_knows_no_family():
+    for name, path in modules():
+        if name.startswith("margrove.search"):
+            assert not {each for each in imports_of(path) if each.split(".")[1] in FAMILIES}
 
 
 def test_every_public_name_exists():

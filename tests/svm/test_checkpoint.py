@@ -30,10 +30,10 @@ from margrove.errors import (
 from margrove.run import slices
 from margrove.run.checkpoint import Record, fingerprint
 from margrove.run.progress import watched
+from margrove.search.table import ScoreTable
 from margrove.svm.checkpointing import solve_fingerprint
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import DualProblem, classification, nu_classification
-from margrove.svm.table import ScoreTable
 from margrove.svm.training import training_data
 
 OTHER = "belongs to other data or other parameters"
@@ -496,28 +496,17 @@ def break_off_search(model, *data, units, monkeypatch):
     class Killed(BaseException):
         pass
 
-    real, count = ScoreTable.arrays, []
+    real = Record.write
 
-    def arrays(table):
-        count.append(None)
-        if np.isfinite(table.score).all(axis=0).sum() >= units:
-            monkeypatch.setattr(ScoreTable, "arrays", real)
-            found = real(table)
-            Record.write(records[0], found)
+    def write(record, arrays):
+        real(record, arrays)
+        if np.isfinite(arrays["score"]).all(axis=0).sum() >= units:
             raise Killed
-        return real(table)
 
-    records, made = [], Record.__init__
-
-    def keep(record, *given):
-        made(record, *given)
-        records.append(record)
-
-    monkeypatch.setattr(Record, "__init__", keep)
-    monkeypatch.setattr(ScoreTable, "arrays", arrays)
+    monkeypatch.setattr(Record, "write", write)
     with pytest.raises(Killed):
         model.fit(*data)
-    monkeypatch.setattr(Record, "__init__", made)
+    monkeypatch.setattr(Record, "write", real)
 
 
 @pytest.mark.parametrize("drop_early", [False, True])
@@ -649,7 +638,7 @@ import json, os, random, signal, sys, time
 import numpy as np
 from margrove import SVC, SVCCV, Checkpoint, certify
 from margrove.run.progress import watched
-from margrove.svm.table import ScoreTable
+from margrove.search.table import ScoreTable
 from safetensors.numpy import load_file
 
 folder, chance = sys.argv[1], random.Random(int(sys.argv[2]))

@@ -19,8 +19,8 @@ from sklearn.model_selection import cross_val_predict
 from margrove import SVC, NuSVC, Status
 from margrove.engine import Native
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
-from margrove.svm.grid import SearchProblem
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, with_law
+from margrove.svm.search_problem import SearchProblem
 
 CODE = np.array([[1, 1, -1, -1], [1, -1, 1, -1], [-1, 1, 1, 1], [-1, -1, -1, 1]])
 MACHINES = [

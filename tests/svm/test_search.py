@@ -30,7 +30,7 @@ from margrove import SVC, SVCCV, SVRCV, Status, certify, load, save
 from margrove.errors import ConvergenceWarning, InputError, ModelFileError, ParameterError
 from margrove.run import slices
 from margrove.run.progress import watched
-from margrove.svm.table import ScoreTable
+from margrove.search.table import ScoreTable
 
 CS, GAMMAS = [1.0, 10.0, 100.0, 1000.0], [0.01, 0.1, 1.0]
 
@@ -151,7 +151,7 @@ def test_a_scorer_of_decision_values(overlapping):
         (accuracy_score, "make_scorer makes one of a metric"),
         (
             lambda model, X, y: model.C,
-            r"for more than predict and decision_function \(C of the cell is not told",
+            r"for more than predict and decision_function \('HeldOut\w+' object has no attribute 'C'",
         ),
         (lambda model, X, y: len(model.support_), "for more than predict and decision_function"),
         (
@@ -498,7 +498,7 @@ def test_cells_that_are_clearly_beaten_are_dropped_if_asked():
 
 
 def test_a_cell_as_good_as_the_best_in_one_fold_stays_in():
-    table = ScoreTable({"C": np.ones(3), "epsilon": np.zeros(1), "gamma": np.ones(1)}, 3)
+    table = ScoreTable({"C": np.ones(3), "epsilon": np.zeros(1), "gamma": np.ones(1)}, 3, {})
     assert table.still_in().all()
     table.score[:, 0, 0, 0] = [0.9, 0.5, 0.9]
     table.score[:, 0, 0, 1] = [0.9, 0.5, 0.1]

@@ -14,9 +14,9 @@ from margrove.linear_svm.problem import LinearPathProblem, LinearSvmProblem, Lin
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.status import Status
-from margrove.svm.grid import SearchProblem, Unit, UnitSolution, rung
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, DualProblem, DualSolution, PathProblem, climbed, offset
+from margrove.svm.search_problem import SearchProblem, Unit, UnitSolution, rung
 
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
 

@@ -17,7 +17,7 @@ from margrove.linear_svm.machine import LinearProblem, LinearSupportVectorMachin
 from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem
 from margrove.run.progress import towards
 from margrove.status import Status, worst
-from margrove.svm.grid import prices
+from margrove.svm.problem import penalties
 
 _DEFAULT = 10.0 ** np.linspace(-3, 2, 20)
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
@@ -70,7 +70,7 @@ class LinearPath:
 
 def values_of_c(Cs: ArrayLike | None) -> NDArray[np.float64]:
     """Return the values as given, ascending, each once; None is 0.001 … 100 in 20 steps."""
-    return _DEFAULT.copy() if Cs is None else prices(Cs)
+    return _DEFAULT.copy() if Cs is None else penalties(Cs)
 
 
 def fit_path(

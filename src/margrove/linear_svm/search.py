@@ -1,22 +1,21 @@
-"""The searches for C of linear SVMs: their cells, the scores that are kept, the best one and its refit."""
+"""LinearSVCCV and LinearSVRCV: C, and perhaps ε, chosen by cross-validation, with all folds as machines of one path."""
 
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import rankdata
+from numpy.typing import ArrayLike, NDArray
 
-from margrove.advice import Advice
 from margrove.data.rows import Matrix, Rows
+from margrove.data.sample import Sample, Values
 from margrove.engine import choose
-from margrove.errors import ConvergenceWarning, DataWarning, check_flag, level_of_caller
+from margrove.errors import InputError
 from margrove.estimator import estimator
+from margrove.linear_svm.layout import is_joint, prices_of_classes
 from margrove.linear_svm.machine import LinearSvmParameters, tell_problem
 from margrove.linear_svm.path import check_costs, joint_path
 from margrove.linear_svm.problem import (
@@ -25,75 +24,61 @@ from margrove.linear_svm.problem import (
     LinearPathProblem,
     LinearSvmProblem,
     LinearSvmSolution,
+    Loss,
+    Penalty,
+    is_squared,
 )
-from margrove.run.effort import on_interrupt
+from margrove.linear_svm.svc import LinearSVC, own_weights, signs_of
+from margrove.linear_svm.svr import LinearSVR
 from margrove.run.progress import towards
-from margrove.status import Status, worst
-from margrove.svm.cross_validation import CrossValidatedSearch, Judge, JudgeOfNumbers
-from margrove.svm.folds import Splits
+from margrove.search.estimator import ClassifierSearch, CrossValidatedSearch, RegressorSearch
+from margrove.search.folds import Splits, check_classes_of_folds, weight_in_fold
+from margrove.search.scorers import Scores
+from margrove.search.table import ScoreTable
+from margrove.status import Status
+from margrove.svm.problem import penalties
 
 _CS = 10.0 ** np.arange(-3, 2.5, 0.5)  # 0.001 … 100
 
-# The machines of all folds, fold by fold, or Crammer and Singer's of each fold.
+# The machines of all folds, fold by fold, or Crammer and Singer's of each fold; at C = 1.
 Problems: TypeAlias = LinearSvmProblem | Sequence[CrammerSingerProblem]
 
 
-def default_cs() -> NDArray[np.float64]:
-    """0.001 … 100, half a decade apart."""
-    return _CS.copy()
+class _HeldOutValues:
+    """Values of the held-out rows in each cell, by the machines of each fold, as they are solved. ``machines`` is how
+    many solutions a cell has in a fold, ``outputs`` how many values a row gets."""
 
-
-class CellTable:
-    """Values of the held-out rows by the machines of each fold, for each cell: C ascending, and ε within a C.
-
-    ``machines`` is how many solutions a cell has in a fold, ``outputs`` how many values a held-out row gets.
-    """
-
-    def __init__(
-        self,
-        rows: Rows[Any],
-        splits: Splits,
-        params: list[dict[str, float]],
-        machines: int,
-        outputs: int | None = None,
-    ) -> None:
-        self.params, self.machines = params, machines
-        shape = (len(params), len(splits), machines)
-        self.gap, self.is_converged = np.full(shape, np.nan), np.zeros(shape, np.bool_)
-        self._is_reached = np.zeros(shape, np.bool_)
+    def __init__(self, rows: Rows[Any], splits: Splits, n_cells: int, machines: int, outputs: int) -> None:
+        shape = (n_cells, len(splits), machines)
+        self.gap = np.full(shape, np.nan)
+        self.is_converged, self.is_reached = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
         # (cells, outputs, held out) of each fold
-        self.values = [np.full((len(params), outputs or machines, len(test)), np.nan) for _, test in splits]
-        self.held_out = [rows.take(test) for _, test in splits]
+        self.values = [np.full((n_cells, outputs, len(test)), np.nan) for _, test in splits]
+        self._rows = [rows.take(test) for _, test in splits]
         self.status = Status.CONVERGED
 
-    @property
-    def is_reached(self) -> NDArray[np.bool_]:
-        """Which cell of which fold is solved, shape (cells, folds)."""
-        return np.asarray(self._is_reached.all(axis=2))
-
-    def enter(self, cell: int, fold: int, machine: int, solution: LinearSvmSolution | CrammerSingerSolution) -> None:
-        """Enter one solution, or why the search ends if it was stopped early."""
+    def take(self, cell: int, number: int, solution: LinearSvmSolution | CrammerSingerSolution) -> None:
+        """Take the solution of a machine, numbered through all folds, or why the search ends if it was stopped."""
         if solution.status in (Status.INTERRUPTED, Status.TIME_LIMIT):  # half a model is not scored as a whole one
             self.status = solution.status
             return
+        fold, machine = divmod(number, self.gap.shape[-1])
         if isinstance(solution, CrammerSingerSolution):
-            values = np.asarray(self.held_out[fold] @ solution.w.T + solution.b).T
+            values = np.asarray(self._rows[fold] @ solution.w.T + solution.b).T
             self.values[fold][cell] = values[1:] - values[:1] if len(values) == 2 else values
         else:
-            self.values[fold][cell, machine] = self.held_out[fold] @ solution.w + solution.b
+            self.values[fold][cell, machine] = self._rows[fold] @ solution.w + solution.b
         place = cell, fold, machine
         self.gap[place], self.is_converged[place] = solution.gap, solution.status is Status.CONVERGED
-        self._is_reached[place] = True
-
-    def close(self) -> None:
-        """Mark the search as interrupted if cells are missing though no solve was stopped: Ctrl-C came between two."""
-        if not self._is_reached.all() and self.status is Status.CONVERGED:
-            self.status = Status.INTERRUPTED
+        self.is_reached[place] = True
 
 
 @estimator
 class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
     """The search for C of a linear SVM. Base class."""
+
+    _measures: ClassVar = {"max_gap": "gap"}
+    _no_best = "no C is the best"
 
     @property
     def coef_(self) -> Matrix:
@@ -106,68 +91,67 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
         intercept: NDArray[np.float64] = self._fitted.intercept_
         return intercept
 
-    def _checked_template(self) -> Any:
-        """Return the machine that is searched for, at C = 1; raise an error if a parameter is wrong."""
-        template = self._template().set_params(C=1.0)
-        template._check()
-        check_flag("refit", self.refit)
-        self._check_scoring()
-        return template
+    def _template(self) -> Any:
+        return super()._template().set_params(C=1.0)
 
-    def _settled_splits(self, template: Any, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> Splits:
-        self._settle_scorer(template)
-        return self._splits(X, y, groups, is_classifier=is_classifier)
+    @property
+    def _cells(self) -> str:
+        return "values of C" if self._searched == ("C",) else "cells"
 
-    def _search(
-        self,
-        problems: Problems,
-        Cs: NDArray[np.float64],
-        epsilons: NDArray[np.float64] | None,
-        splits: Splits,
-        judge: Judge | JudgeOfNumbers,
-    ) -> None:
-        """Solve and score every cell. ``problems`` are at C = 1; None for ``epsilons`` searches none."""
-        params = [{"C": float(C)} for C in Cs]
-        if epsilons is not None:
-            params = [{**cell, "epsilon": float(epsilon)} for cell in params for epsilon in epsilons]
-        for problem in (problems,) if isinstance(problems, LinearSvmProblem) else problems:
-            check_costs(problem, Cs)
-        self._forget()
+    def _unconverged(self, cells: str) -> str:
+        return (
+            f"with {cells} the gap did not come within tol={self.tol:g}; cv_results_['max_gap'] says how far. Raise "
+            "max_iter or tol, or leave out the largest of Cs."
+        )
+
+    def _fill(self, table: ScoreTable, problem: Problems, splits: Splits, scores: Scores, sample_weight: Any) -> Status:
+        for each in (problem,) if isinstance(problem, LinearSvmProblem) else problem:
+            check_costs(each, table.grid["C"])
+        *shape, n_folds = table.score.shape
+        n_cells = int(np.prod(shape))
         start = time.perf_counter()
         with towards(float(self.tol)):
-            if isinstance(problems, LinearSvmProblem):
-                table = CellTable(problems.rows, splits, params, len(problems.machines) // len(splits))
-                self._fill(table, problems, Cs, [problems.epsilon] if epsilons is None else epsilons.tolist())
+            if isinstance(problem, LinearSvmProblem):
+                machines = len(problem.machines) // n_folds
+                found = _HeldOutValues(problem.rows, splits, n_cells, machines, machines)
+                self._solve_paths(problem, table.grid, found)
             else:
-                n_classes = problems[0].n_classes
-                table = CellTable(problems[0].rows, splits, params, 1, 1 if n_classes == 2 else n_classes)
-                self._fill_jointly(table, problems, Cs)
-        table.close()
-        self.status_ = table.status
-        self._keep_table(table, judge, time.perf_counter() - start)
+                n_classes = problem[0].n_classes
+                found = _HeldOutValues(problem[0].rows, splits, n_cells, 1, 1 if n_classes == 2 else n_classes)
+                self._solve_jointly(problem, table.grid["C"], found)
+        seconds = (time.perf_counter() - start) / (n_cells * n_folds)
+        for fold, values in enumerate(found.values):
+            cells = np.flatnonzero(found.is_reached[:, fold].all(axis=1))
+            columns = {
+                "fit_time": seconds,
+                "gap": found.gap[cells, fold].max(axis=1),
+                "is_converged": found.is_converged[cells, fold].all(axis=1),
+            }
+            self._enter(table, (*np.unravel_index(cells, shape), fold), scores, values[cells], columns)
+        if found.status is Status.CONVERGED and not found.is_reached.all():  # Ctrl-C came between two solves
+            return Status.INTERRUPTED
+        return found.status
 
-    def _fill(
-        self, table: CellTable, problem: LinearSvmProblem, Cs: NDArray[np.float64], epsilons: list[float]
-    ) -> None:
+    def _solve_paths(self, problem: LinearSvmProblem, grid: Any, found: _HeldOutValues) -> None:
         """Solve the machines of all folds along C, for one ε after the other."""
-        effort, started = self._effort(), time.monotonic()
+        effort, started, epsilons = self._effort(), time.monotonic(), grid["epsilon"].tolist()
         for place, epsilon in enumerate(epsilons):
-            asked = replace(problem, epsilon=epsilon)
 
             def take(step: int, number: int, solution: LinearSvmSolution, place: int = place) -> None:
-                table.enter(step * len(epsilons) + place, *divmod(number, table.machines), solution)
+                found.take(step * len(epsilons) + place, number, solution)
 
-            path = LinearPathProblem(asked, Cs, take)
+            asked = replace(problem, epsilon=epsilon)
+            path = LinearPathProblem(asked, grid["C"], take)
             engine = choose(self.engine, path, effort)
             self.engine_ = engine.name
             if self.verbose:
                 tell_problem(type(self).__name__, asked, engine)
             engine.solve(path, effort.left(started))
-            if table.status is not Status.CONVERGED:
+            if found.status is not Status.CONVERGED:
                 return
 
-    def _fill_jointly(
-        self, table: CellTable, problems: Sequence[CrammerSingerProblem], Cs: NDArray[np.float64]
+    def _solve_jointly(
+        self, problems: Sequence[CrammerSingerProblem], Cs: NDArray[np.float64], found: _HeldOutValues
     ) -> None:
         """Solve Crammer and Singer's machine of each fold along C."""
         effort, started = self._effort(), time.monotonic()
@@ -175,70 +159,183 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
         self.engine_ = engine.name
         for fold, problem in enumerate(problems):
             for cell, solution in enumerate(joint_path(problem, Cs, engine, effort.left(started))):
-                table.enter(cell, fold, 0, solution)
-            if table.status is not Status.CONVERGED:
+                found.take(cell, fold, solution)
+            if found.status is not Status.CONVERGED:
                 return
 
-    def _keep_table(self, table: CellTable, judge: Judge | JudgeOfNumbers, seconds: float) -> None:
-        """Keep ``cv_results_`` and the best cell; ``seconds`` is what the whole table took."""
-        k, folds = table.gap.shape[:2]
-        scores, score_time = np.full((k, folds), np.nan), np.zeros((k, folds))
-        for fold in range(folds):
-            reached = np.flatnonzero(table.is_reached[:, fold])
-            start = time.perf_counter()
-            scores[reached, fold] = judge.scores(fold, table.values[fold][reached])
-            score_time[reached, fold] = (time.perf_counter() - start) / max(1, len(reached))
-        mean = scores.mean(axis=1)
-        self.cv_results_ = {
-            "mean_fit_time": np.full(k, seconds / (k * folds)),
-            "std_fit_time": np.zeros(k),
-            "mean_score_time": score_time.mean(axis=1),
-            "std_score_time": score_time.std(axis=1),
-            **{
-                f"param_{name}": np.ma.MaskedArray([cell[name] for cell in table.params], mask=np.zeros(k, np.bool_))
-                for name in table.params[0]
-            },
-            "params": table.params,
-            **{f"split{fold}_test_score": scores[:, fold] for fold in range(folds)},
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=1),
-            "rank_test_score": rankdata(-np.nan_to_num(mean, nan=-np.inf), method="min").astype(np.int32),
-            "max_gap": table.gap.max(axis=(1, 2)),
-            "is_converged": table.is_converged.all(axis=(1, 2)),
+
+class _LinearSVCOfValues(LinearSVC):
+    """A `LinearSVC` that predicts from the values of its machines, shape (n, machines)."""
+
+    def _machine_values(self, X: ArrayLike) -> NDArray[np.float64]:
+        return np.asarray(X)
+
+
+@estimator
+class LinearSVCCV(LinearSearch, ClassifierSearch):
+    """`LinearSVC` with C chosen by cross-validation, in one computation.
+
+    What ``GridSearchCV(LinearSVC(), {"C": Cs})`` finds, many times faster: all folds and classes are machines on the
+    same points, where a row that is held out has the price 0, and each value of C begins where the last one ended. Then
+    the best C is fitted on all rows, and certified.
+
+    Parameters
+    ----------
+    Cs : list of float, optional
+        Above 0 and at most 1e100. None is 0.001 … 100, half a decade apart.
+    cv : int, splitter or iterable
+        As in scikit-learn: an int is that many stratified folds; groups and time series are welcome.
+    scoring : str or callable, optional
+        As in scikit-learn, anything that needs ``predict`` or ``decision_function``. None is accuracy.
+    refit : bool
+        Whether the best C is fitted on all rows.
+    time_limit : float, optional
+        Seconds for the search, and again for the refit that follows. Values of C whose folds are all scored compete.
+    penalty, loss, dual, tol, multi_class, fit_intercept, intercept_scaling, class_weight, verbose, random_state, \
+max_iter, regularize_intercept, solver, n_jobs, engine
+        As in `LinearSVC`. "balanced" balances the rows that a fold trains on.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        scikit-learn's columns, and for each C ``max_gap``, the largest relative duality gap, and ``is_converged``. All
+        of it is one computation: ``mean_fit_time`` is its time, shared out evenly.
+    best_params_, best_score_, best_index_
+        Of the best C; of equals the smallest.
+    best_estimator_ : LinearSVC
+        Fitted on all rows.
+    classes_, n_features_in_, n_splits_, scorer_, refit_time_
+        As in scikit-learn.
+    coef_, intercept_, n_iter_
+        Of the refitted model.
+    status_, engine_, certificate_
+        How the search ended, what ran, and what the refitted model claims.
+
+    Notes
+    -----
+    Ctrl-C ends the search and keeps the table so far, without a refit.
+
+    Examples
+    --------
+    >>> from margrove import LinearSVCCV
+    >>> from sklearn.datasets import load_iris
+    >>> search = LinearSVCCV(Cs=[0.01, 1], max_iter=10000).fit(*load_iris(return_X_y=True))
+    >>> search.best_params_, search.certificate_.holds
+    ({'C': 1.0}, True)
+    """
+
+    _machine = LinearSVC
+    _decider = _LinearSVCOfValues
+    _searched = ("C",)
+
+    penalty: Penalty = "l2"
+    loss: Loss = "squared_hinge"
+    multi_class: str = "ovr"
+    intercept_scaling: float = 1
+
+    @property
+    def _is_by_class(self) -> bool:
+        return not is_joint(self)
+
+    def _grid(self, data: Sample) -> dict[str, NDArray[np.float64]]:
+        return {"C": _CS if self.Cs is None else penalties(self.Cs), "epsilon": np.zeros(1)}
+
+    def _problem(
+        self, template: LinearSVC, data: Sample, sample_weight: Any, splits: Splits, grid: Any
+    ) -> tuple[Problems, Splits]:
+        check_classes_of_folds(data, splits)
+        own = own_weights(data, sample_weight)
+        shares = (weight_in_fold(own[train], train, len(own)) for train, _ in splits)
+        costs = [prices_of_classes(template, data.classes, data.codes, share) for share in shares]
+        if is_joint(self):
+            return [template._joint_problem(data, cost) for (cost,) in costs], splits
+        signs = list(signs_of(data)) * len(costs)
+        return template._stated(data.X, signs, [cost for fold in costs for cost in fold]), splits
+
+
+@estimator
+class LinearSVRCV(LinearSearch, RegressorSearch):
+    """`LinearSVR` with C, and if you like ε, chosen by cross-validation, in one computation; see `LinearSVCCV`.
+
+    What ``GridSearchCV(LinearSVR(), {"C": Cs})`` finds, many times faster: all folds are machines on the same points,
+    where a row that is held out has the price 0, and each value of C begins where the last one ended. Then the best C
+    is fitted on all rows, and certified.
+
+    Parameters
+    ----------
+    Cs : list of float, optional
+        Above 0 and at most 1e100. None is 0.001 … 100, half a decade apart; with the loss that is not squared these
+        times the standard deviation of y, so that the unit of y does not matter.
+    epsilons : list of float, optional
+        Values of ε to search as well; None searches none and takes ``epsilon``.
+    cv : int, splitter or iterable
+        As in scikit-learn: an int is that many stretches of the rows as they come; groups and time series are welcome.
+    scoring : str or callable, optional
+        As in scikit-learn, anything that needs ``predict``. None is R².
+    refit : bool
+        Whether the best cell is fitted on all rows.
+    time_limit : float, optional
+        Seconds for the search; the refit comes after. Cells whose folds are all scored compete.
+    epsilon, tol, loss, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, \
+regularize_intercept, solver, n_jobs, engine
+        As in `LinearSVR`.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        scikit-learn's columns, and for each cell ``max_gap``, the largest relative duality gap, and ``is_converged``.
+        All of it is one computation: ``mean_fit_time`` is its time, shared out evenly.
+    best_params_, best_score_, best_index_
+        Of the best cell; of equals that of the smallest C, then of the smallest ε.
+    best_estimator_ : LinearSVR
+        Fitted on all rows.
+    n_features_in_, n_splits_, scorer_, refit_time_
+        As in scikit-learn.
+    coef_, intercept_, n_iter_
+        Of the refitted model.
+    status_, engine_, certificate_
+        How the search ended, what ran, and what the refitted model claims.
+
+    Notes
+    -----
+    Ctrl-C ends the search and keeps the table so far, without a refit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import LinearSVRCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 3))
+    >>> search = LinearSVRCV(Cs=[0.001, 1], cv=4).fit(X, X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=80))
+    >>> search.best_params_, round(search.best_score_, 2), search.certificate_.holds
+    ({'C': 1.0}, 1.0, True)
+    """
+
+    _machine = LinearSVR
+
+    epsilon: float = 0.0
+    loss: Loss = "epsilon_insensitive"
+
+    @property
+    def _searched(self) -> tuple[str, ...]:
+        return ("C",) if self.epsilons is None else ("C", "epsilon")
+
+    def _grid(self, data: Values) -> dict[str, NDArray[np.float64]]:
+        spread = 1.0 if is_squared(self.loss) else float(data.z.std()) or 1.0
+        epsilons = self._epsilons()
+        return {
+            "C": spread * _CS if self.Cs is None else penalties(self.Cs),
+            "epsilon": np.array([float(self.epsilon)]) if epsilons is None else epsilons,
         }
-        self.n_splits_ = folds
-        is_complete = ~np.isnan(mean)
-        self._keep_best(is_complete)
-        self._warn(is_complete, "values of C" if len(table.params[0]) == 1 else "cells")
 
-    def _warn(self, is_complete: NDArray[np.bool_], cells: str) -> None:
-        name, early = type(self).__name__, int((is_complete & ~self.cv_results_["is_converged"]).sum())
-        if self.status_ in (Status.INTERRUPTED, Status.TIME_LIMIT):
-            message = Advice(
-                f"{name} ended with status {str(self.status_)!r}: {int(is_complete.sum())} of {len(is_complete)} "
-                f"{cells} are scored; ",
-                self.status_.advice_on("table"),
-                ".",
-            )
-        elif early:
-            message = (
-                f"{name}: with {early} of {len(is_complete)} {cells} the gap did not come within tol={self.tol:g}; "
-                "cv_results_['max_gap'] says how far. Raise max_iter or tol, or leave out the largest of Cs."
-            )
-        elif not is_complete.any():
-            message = f"{name}: every score is NaN, so no C is the best and there is no model; check scoring and cv."
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
-
-    def _refit(self, template: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        """The best cell on all rows; not after Ctrl-C, and not without a best one."""
-        if not self.refit or self.status_ is Status.INTERRUPTED or not hasattr(self, "best_params_"):
-            return
-        start = time.perf_counter()
-        with on_interrupt(self._on_interrupt), warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the search has told it
-            template.set_params(time_limit=self.time_limit, **self.best_params_)
-            self.best_estimator_ = template.fit(X, y, sample_weight).set_params(time_limit=None)
-        self.status_ = worst((self.status_, self.best_estimator_.status_))
-        self.refit_time_ = time.perf_counter() - start
+    def _problem(
+        self, template: LinearSVR, data: Values, sample_weight: Any, splits: Splits, grid: Any
+    ) -> tuple[LinearSvmProblem, Splits]:
+        own = np.ones(len(data.z)) if data.weight is None else data.weight
+        for number, (train, _) in enumerate(splits):
+            if not own[train].any():
+                raise InputError(
+                    f"the rows that fold {number} trains on all have the weight 0", cure="Use other folds, or weights."
+                )
+        costs = [weight_in_fold(own[train], train, len(own)) for train, _ in splits]
+        return template._stated(data.X, [data.z] * len(costs), costs), splits

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import Pipeline
 
-    from margrove.svm.cross_validation import CrossValidatedSearch
+    from margrove.search.estimator import CrossValidatedSearch
 
 _COLOURS = "cividis"  # made so that colour-blind people see the same order of brightness
 _MOST_NUMBERS = 120  # cells that a picture bears with their scores written in them

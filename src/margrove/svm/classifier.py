@@ -20,10 +20,10 @@ from margrove.data.sample import Sample, class_weights, read_sample
 from margrove.errors import ConvergenceWarning, ParameterError, check_choice, check_flag, level_of_caller
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.threads import blas_held_back
+from margrove.search.folds import Splits
 from margrove.status import Status
 from margrove.svm.decision import matched, weighted_sums
 from margrove.svm.fitted import Solved
-from margrove.svm.folds import Splits
 from margrove.svm.kernels import Matrix, kernel_of
 from margrove.svm.kkt import MARGINAL, carrying_rows
 from margrove.svm.layout import (

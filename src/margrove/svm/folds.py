@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from margrove.data.sample import Sample, check_class_weight
-from margrove.svm.grid import Fold, Ladder
+from margrove.search.folds import Splits, weight_in_fold
 from margrove.svm.kernels import Matrix
+from margrove.svm.search_problem import Fold, Ladder
 from margrove.svm.training import TrainingData
-
-Splits: TypeAlias = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]  # rows to train on, rows held out
 
 
 def ladders_of(code: NDArray[np.int8], codes: NDArray[np.int32]) -> tuple[Ladder, ...]:
@@ -62,13 +61,6 @@ def folds_of(
             share = share * compute_sample_weight("balanced", sample.codes[train])
         folds.append(Fold(weight_in_fold(share, train, n)[order], place[test]))
     return tuple(folds)
-
-
-def weight_in_fold(share: NDArray[np.float64], train: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """The weight of each of n rows, of the shares of those that a fold trains on: one may be drawn several times."""
-    weight = np.zeros(n)
-    np.add.at(weight, train, share)
-    return weight
 
 
 def points_in_order(data: TrainingData, order: NDArray[np.int64]) -> Matrix:

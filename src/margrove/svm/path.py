@@ -13,8 +13,7 @@ from margrove.engine import choose
 from margrove.estimator import with_parameters
 from margrove.run.progress import towards
 from margrove.status import Status, worst
-from margrove.svm.grid import prices
-from margrove.svm.problem import PathProblem
+from margrove.svm.problem import PathProblem, penalties
 from margrove.svm.solving import dual_problem, settle_solutions
 from margrove.svm.training import bounds
 
@@ -56,7 +55,7 @@ def fit_path(
 ) -> SupportVectorPath:
     """Fit the models of `SVC.path`."""
     model._check()
-    values = _DEFAULT.copy() if Cs is None else prices(Cs)
+    values = _DEFAULT.copy() if Cs is None else penalties(Cs)
     reader = with_parameters(model, C=float(values[0]))
     sample = read_sample(reader, X, y, sample_weight, model.class_weight)
     machines = reader._machines(sample)

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from margrove.data.rows import Matrix, Rows, RowsProblem
 from margrove.problem import Problem
+from margrove.search.grid import ascending
 from margrove.status import Status
 from margrove.svm.kernels import Kernel
 
@@ -282,3 +283,8 @@ def _filled(upper: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     """``total`` poured into the boxes from the first on: a feasible start of few rows."""
     before = np.concatenate([[0.0], np.cumsum(upper)[:-1]])
     return np.clip(total - before, 0.0, upper)
+
+
+def penalties(Cs: Any) -> NDArray[np.float64]:
+    """Return the values of C along a path or in a grid, checked, sorted, each once."""
+    return ascending("Cs", Cs, above=0, most=MOST_BOUND, beyond=HARD_MARGIN)

@@ -1,57 +1,53 @@
-"""The search for C, γ and ε as one computation: every fold, class and C under one kernel matrix per γ."""
+"""SVCCV and SVRCV: C, γ and ε chosen by cross-validation, as one computation with one kernel matrix per γ."""
 
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrove.advice import Advice
+from margrove.data.sample import Sample, Values
 from margrove.engine import choose
-from margrove.errors import (
-    ConvergenceWarning,
-    DataWarning,
-    ParameterError,
-    check_flag,
-    level_of_caller,
-    shown,
-)
+from margrove.errors import ParameterError, check_flag, shown
 from margrove.estimator import estimator
 from margrove.run.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
-from margrove.run.effort import on_interrupt
 from margrove.run.progress import overheard, part_of
-from margrove.status import Status, worst
+from margrove.search.estimator import ClassifierSearch, CrossValidatedSearch, RegressorSearch
+from margrove.search.folds import Splits, check_classes_of_folds, weight_in_fold
+from margrove.search.grid import ascending, listed_values
+from margrove.search.live_line import LiveLine
+from margrove.search.scorers import Scores, name_of
+from margrove.search.table import ScoreTable
+from margrove.status import Status
 from margrove.svm.checkpointing import kernel_words
-from margrove.svm.cross_validation import CrossValidatedSearch
-from margrove.svm.folds import points_in_order
-from margrove.svm.grid import Fold, Ladder, SearchProblem, Unit, UnitSolution, ascending, listed_values
-from margrove.svm.kernels import Kernel, KernelFunction, Matrix, settle_kernel
-from margrove.svm.live_line import LiveLine
-from margrove.svm.machine import SupportVectorMachine
-from margrove.svm.scorers import name_of
-from margrove.svm.table import ScoreTable
+from margrove.svm.folds import folds_of, ladders_of, points_in_order, search_order
+from margrove.svm.kernels import KernelFunction, Matrix, settle_kernel
+from margrove.svm.layout import check_code, code_matrix
+from margrove.svm.problem import penalties, regression
+from margrove.svm.search_problem import Fold, Ladder, SearchProblem, Unit, UnitSolution
+from margrove.svm.svc import SVC
+from margrove.svm.svr import SVR
 from margrove.svm.training import check_weighted, training_data
 
 _CS = 10.0 ** np.arange(-1, 3, 0.5)  # 0.1 … 316
 _GAMMAS = 4.0 ** np.arange(-3, 3)  # times what suits the data
+_EPSILONS = np.array([0.01, 0.1, 0.3])  # times the deviation of y
 # Parameters that decide a cell's score and are not in its duals.
-_JUDGING = ("tol", "max_iter", "precision", "multiclass", "decision_function_shape", "break_ties")
+_OF_A_SCORE = ("tol", "max_iter", "precision", "multiclass", "decision_function_shape", "break_ties")
 _HAS_NO_GAMMA = ("linear", "intersection", "precomputed")
-
-# The score of each C on a fold, of the machines' values (Cs, machines, held out).
-Scorer = Callable[[int, NDArray[np.float64]], NDArray[np.float64]]
 
 
 @estimator
 class SupportVectorSearch(CrossValidatedSearch):
-    """What the searches under kernels share. Not a learner by itself."""
+    """A search with kernels. Base class."""
+
+    _measures: ClassVar = {"mean_n_support": "support", "max_violation": "violation"}
 
     gammas: ArrayLike | None = None
     drop_early: bool = False
@@ -64,203 +60,327 @@ class SupportVectorSearch(CrossValidatedSearch):
     precision: str = "auto"
     checkpoint: CheckpointLike | None = None
 
-    def _check_search(self, template: SupportVectorMachine) -> None:
-        template._check()
-        check_flag("refit", self.refit)
+    def _checked_template(self) -> Any:
+        template = super()._checked_template()
         check_flag("drop_early", self.drop_early)
-        self._check_scoring()
+        return template
+
+    def _unconverged(self, cells: str) -> str:
+        return (
+            f"{cells} ended before the violation was within tol={self.tol:g}; cv_results_['is_converged'] says which."
+        )
 
     @property
     def _is_without_gamma(self) -> bool:
         return not isinstance(self.kernel, str) or self.kernel in _HAS_NO_GAMMA
 
     def _gammas(self, X: Matrix) -> NDArray[np.float64]:
-        """γ as numbers, ascending."""
+        """Return the values of γ, ascending."""
         if self._is_without_gamma:
             if self.gammas is not None:
                 raise ParameterError(f"gammas is {shown(self.gammas)}; kernel={self.kernel!r} has no gamma.")
             return np.ones(1)
         if self.gammas is None:
             base = "median" if self.kernel == "rbf" else 1.0 if self.kernel == "chi2" else "scale"
-            return np.asarray(self._settled(X, base) * _GAMMAS, dtype=np.float64)
-        return ascending("gammas", [self._settled(X, gamma) for gamma in listed_values("gammas", self.gammas)], above=0)
+            return np.asarray(self._settled(X, base).gamma * _GAMMAS, dtype=np.float64)
+        settled = [self._settled(X, gamma).gamma for gamma in listed_values("gammas", self.gammas)]
+        return ascending("gammas", settled, above=0)
 
-    def _settled(self, X: Matrix, gamma: Any) -> float:
-        return settle_kernel(self.kernel, X, gamma=gamma, degree=self.degree, coef0=self.coef0).gamma
+    def _settled(self, X: Matrix, gamma: Any) -> Any:
+        return settle_kernel(self.kernel, X, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _fill(
+    def _posed(
         self,
-        template: SupportVectorMachine,
+        template: Any,
         X: Matrix,
         order: NDArray[np.int64],
         ladders: tuple[Ladder, ...],
         folds: tuple[Fold, ...],
-        grid: Mapping[str, NDArray[np.float64]],
-        score: Scorer,
-        searched: tuple[str, ...],
-        weight: Any,
-    ) -> None:
-        """Fill the table; ``status_`` says whether to its end. Ladders and folds speak of X in ``order``. ``weight``
-        is that of the rows in scoring."""
+        grid: dict[str, NDArray[np.float64]],
+    ) -> SearchProblem:
+        """Return the search without its units. Ladders and folds count the rows of X in ``order``."""
         check_weighted(float(grid["C"].max()) * max(float(fold.weight.max()) for fold in folds))
         data = training_data(template, X)
-        points = points_in_order(data, order)
-        kernels: tuple[Kernel, ...] = (data.solver_kernel,)
+        kernels = (data.solver_kernel,)
         if data.solver_kernel.name != "precomputed":
-            settings = {"degree": self.degree, "coef0": self.coef0}
-            kernels = tuple(settle_kernel(self.kernel, X, gamma=float(gamma), **settings) for gamma in grid["gamma"])
-        self._forget()
-        table = ScoreTable(grid, len(folds))
-        record = self._record(table, (points, kernels, ladders, folds), weight)
+            kernels = tuple(self._settled(X, float(gamma)) for gamma in grid["gamma"])
+        return SearchProblem(
+            points_in_order(data, order),
+            kernels,
+            ladders,
+            folds,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            cache_bytes=template._cache_bytes(),
+            precision=self.precision,
+        )
+
+    def _fill(
+        self, table: ScoreTable, problem: SearchProblem, splits: Splits, scores: Scores, sample_weight: Any
+    ) -> Status:
+        record = self._record(table, problem, sample_weight)
         started = time.monotonic()
-        every_fold = range(len(folds))
-        self.status_ = Status.CONVERGED
+        status = Status.CONVERGED
         line = LiveLine(type(self).__name__, table) if self.verbose else None
         done = 0
-        for numbers in [(number,) for number in every_fold] if self.drop_early else [tuple(every_fold)]:
-            wanted = table.still_in(before=numbers[0])
-            places, units = [], []
-            for g, fold, e in product(range(len(kernels)), numbers, range(len(grid["epsilon"]))):
-                kept = np.flatnonzero(wanted[:, e, g])
-                place = kept, e, g, fold
-                if len(kept) and not table.has(place):
-                    places.append(place)
-                    units.append(Unit(g, fold, grid["C"][kept], float(grid["epsilon"][e])))
+        for numbers in [(number,) for number in range(len(splits))] if self.drop_early else [range(len(splits))]:
+            part, places = self._part(table, problem, numbers)
 
             def take(number: int, solution: UnitSolution, places: list[Any] = places) -> None:
-                start = time.perf_counter()
-                scores = score(places[number][-1], solution.values)
-                table.enter(places[number], scores, time.perf_counter() - start, solution)
+                found = {
+                    "fit_time": solution.seconds.sum(axis=1),
+                    "support": solution.support.sum(axis=1),
+                    "violation": solution.violation.max(axis=1),
+                    "is_converged": solution.is_converged.all(axis=1),
+                }
+                self._enter(table, places[number], scores, solution.values, found)
 
-            problem = SearchProblem(
-                points,
-                kernels,
-                ladders,
-                folds,
-                tuple(units),
-                take,
-                tol=float(self.tol),
-                max_iter=int(self.max_iter),
-                cache_bytes=template._cache_bytes(),
-                precision=self.precision,
-            )
+            part = replace(part, take=take)
             effort = replace(self._effort().left(started), look_around=_keeper(record, table))
-            engine = choose(self.engine, problem, effort)
+            engine = choose(self.engine, part, effort)
             self.engine_ = engine.name
-            later = problem.n_cells * (len(folds) - 1 - numbers[-1])  # at most: cells are given up on the way
-            if units:
+            later = part.n_cells * (len(splits) - 1 - numbers[-1])  # at most: cells are given up on the way
+            if part.units:
                 with overheard(line.watch) if line else nullcontext(), part_of(done, later):
-                    self.status_ = engine.solve(problem, effort)
-            done += problem.n_cells
-            if self.status_ is not Status.CONVERGED:
+                    status = engine.solve(part, effort)
+            done += part.n_cells
+            if status is not Status.CONVERGED:
                 break
         if line is not None:
-            line.end(self.status_)
-        if record is not None and (self.refit or self.status_ is not Status.CONVERGED):
-            record.write(table.arrays())
-        self._keep_table(table, searched)
+            line.end(status)
+        if record is not None and (self.refit or status is not Status.CONVERGED):
+            record.write(table.columns)
+        return status
 
-    def _record(self, table: ScoreTable, asked: tuple[Any, ...], weight: Any) -> Record | None:
-        """The file of the search; the table goes on from it. Cells are kept as they are, so all that they depend on is
-        in the fingerprint."""
+    def _part(self, table: ScoreTable, problem: SearchProblem, folds: Any) -> tuple[SearchProblem, list[Any]]:
+        """Return the units of some folds that have not been entered, without cells that are given up; and their places
+        in the table."""
+        Cs, epsilons = table.grid["C"], table.grid["epsilon"]
+        wanted, is_entered = table.still_in(before=folds[0]), table.is_entered
+        places, units = [], []
+        for g, fold, e in product(range(len(problem.kernels)), folds, range(len(epsilons))):
+            kept = np.flatnonzero(wanted[:, e, g])
+            if len(kept) and not is_entered[kept, e, g, fold].all():
+                places.append((kept, e, g, fold))
+                units.append(Unit(g, fold, Cs[kept], float(epsilons[e])))
+        return replace(problem, units=tuple(units)), places
+
+    def _record(self, table: ScoreTable, problem: SearchProblem, weight: Any) -> Record | None:
+        """Return the file of the search; the table goes on from it. The fingerprint holds all that cells depend on."""
         checkpoint = settle_checkpoint(self.checkpoint)
         if checkpoint is None:
             return None
-        points, kernels, ladders, folds = asked
-        judged = [getattr(self, name, None) for name in ("classes_", *_JUDGING)]
         record = Record(
             checkpoint,
             fingerprint(
                 "search",
-                points,
-                [kernel_words(kernel) for kernel in kernels],
-                [(ladder.y, ladder.p, ladder.point) for ladder in ladders],
-                [(fold.weight, fold.held_out) for fold in folds],
+                problem.X,
+                [kernel_words(kernel) for kernel in problem.kernels],
+                [(ladder.y, ladder.p, ladder.point) for ladder in problem.ladders],
+                [(fold.weight, fold.held_out) for fold in problem.folds],
                 table.grid,
-                judged,
+                [getattr(self, name, None) for name in ("classes_", *_OF_A_SCORE)],
                 name_of(self.scoring),
                 None if weight is None else np.asarray(weight, dtype=np.float64),
             ),
         )
-        arrays = record.read()
-        if arrays is not None:
-            table.take_up(arrays)
+        for name, column in (record.read() or {}).items():
+            table.columns[name][...] = column
         return record
 
-    def _keep_table(self, table: ScoreTable, searched: tuple[str, ...]) -> None:
-        self.cv_results_ = table.results(searched)
-        self.n_splits_ = table.score.shape[-1]
-        is_complete = table.is_complete.ravel()
-        self._keep_best(is_complete)
-        self._warn(is_complete)
-
-    def _warn(self, is_complete: NDArray[np.bool_]) -> None:
-        name, early = type(self).__name__, int((is_complete & ~self.cv_results_["is_converged"]).sum())
-        if self.status_ is not Status.CONVERGED:
-            message = Advice(
-                f"{name} ended with status {str(self.status_)!r}: {int(is_complete.sum())} of {len(is_complete)} "
-                "cells are scored; ",
-                self.status_.advice_on("table"),
-                ".",
-            )
-        elif early:
-            message = (
-                f"{name}: {early} of {len(is_complete)} cells ended before the violation was within tol={self.tol:g}; "
-                "cv_results_['is_converged'] says which."
-            )
-        elif not is_complete.any():
-            message = (
-                f"{name}: every score is NaN, so no cell is the best one and there is no model; check scoring and cv."
-            )
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
-
-    def _refit(self, template: SupportVectorMachine, X: Any, y: Any, sample_weight: Any) -> None:
-        """The best cell's machine on all rows; not after Ctrl-C, and not without a best cell."""
-        if not self.refit or self.status_ is Status.INTERRUPTED or not hasattr(self, "best_params_"):
-            return
-        start = time.perf_counter()
+    @property
+    def _limits(self) -> dict[str, Any]:
         checkpoint = settle_checkpoint(self.checkpoint)
-        own = None if checkpoint is None else checkpoint.beside(".refit")
-        with on_interrupt(self._on_interrupt), warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the search has told it
-            template.set_params(time_limit=self.time_limit, checkpoint=own, **self.best_params_)
-            self.best_estimator_ = template.fit(X, y, sample_weight).set_params(time_limit=None, checkpoint=None)
-        self.status_ = worst((self.status_, self.best_estimator_.status_))
-        self.refit_time_ = time.perf_counter() - start
+        return {**super()._limits, "checkpoint": None if checkpoint is None else checkpoint.beside(".refit")}
 
-    def _finish_checkpoint(self) -> None:
-        """The last act of a fit: the table's file is removed when nothing is left to be done."""
+    def _refit(self, *given: Any) -> None:
+        super()._refit(*given)
         checkpoint = settle_checkpoint(self.checkpoint)
         if checkpoint is not None and self.status_ is Status.CONVERGED:
             checkpoint.remove()
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = self._template().__sklearn_tags__()
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.pairwise = inner.input_tags.pairwise
-        tags.input_tags.positive_only = inner.input_tags.positive_only
-        return tags
-
 
 def _keeper(record: Record | None, table: ScoreTable) -> Callable[[Callable[[], Any]], None] | None:
-    """What looks around between slices, and writes the table down when the interval is over."""
+    """Return what writes the table down between slices, when the interval is over."""
     if record is None:
         return None
-
-    kept = table.n_entered
+    kept = table.is_entered.sum()
 
     def look(_: Callable[[], Any]) -> None:
         nonlocal kept
-        if record.is_due and table.n_entered > kept:
-            kept = table.n_entered
-            record.write(table.arrays())
+        if record.is_due and table.is_entered.sum() > kept:
+            kept = table.is_entered.sum()
+            record.write(table.columns)
 
     return look
 
 
-def default_cs() -> NDArray[np.float64]:
-    """0.1 … 316, half a decade apart."""
-    return _CS.copy()
+class _SVCOfValues(SVC):
+    """An `SVC` that predicts from the values of its machines, shape (n, machines)."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def machine_decision(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(X)
+
+
+@estimator
+class SVCCV(SupportVectorSearch, ClassifierSearch):
+    """`SVC` with C and γ chosen by cross-validation, in one computation (THEORY M2).
+
+    What ``GridSearchCV(SVC(), {"C": Cs, "gamma": gammas})`` finds, many times faster: the kernel matrix of each γ is
+    computed once for all folds, classes and values of C; each value of C begins where the last one ended; rows held out
+    are judged from the same matrix. Then the best cell is fitted on all rows, and certified.
+
+    Parameters
+    ----------
+    Cs : list of float, optional
+        Above 0 and at most 1e100: the hard margin is not in a grid. None is 0.1 … 316, half a decade apart.
+    gammas : list of float or of "scale", "auto", "median", optional
+        None is the median heuristic times 1/64 … 16. One kernel serves all folds: γ is settled on all rows.
+    cv : int, splitter or iterable
+        As in scikit-learn: an int is that many stratified folds; groups and time series are welcome.
+    scoring : str or callable, optional
+        As in scikit-learn, anything that needs ``predict`` or ``decision_function``. None is accuracy.
+    refit : bool
+        Whether the best cell is fitted on all rows.
+    drop_early : bool
+        Whether cells that are clearly beaten are given up after some folds: they trail the best cell in each, and on
+        average by three standard errors of the difference. Their ``mean_test_score`` is NaN.
+    time_limit : float, optional
+        Seconds for the search, and again for the refit that follows. Cells whose folds are all scored compete.
+    checkpoint : str, path or `Checkpoint`, optional
+        A file where ``fit`` keeps the table every 30 seconds, or as often as a `Checkpoint` says. A later ``fit`` of
+        the same data, folds, grid and scoring computes what is missing: a fold under one γ is done or begun anew. The
+        refit keeps its own, of the same name with ``.refit`` at its end. Both are removed when all is done. Folds that
+        are drawn at random need a seed to be the same.
+    verbose : bool
+        One live line, or a plain one every few seconds where there is no terminal: share done, best score so far, time
+        gone and left. Then what `SVC` prints of the refit.
+    kernel, degree, coef0, tol, cache_size, class_weight, max_iter, decision_function_shape, break_ties, \
+multiclass, n_jobs, engine, precision
+        As in `SVC`. ``cache_size`` must hold n² kernel values for each thread; where it does not, they are computed
+        as they are needed, which is slower.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        scikit-learn's columns, and for each cell ``mean_n_support``, ``max_violation`` and ``is_converged``.
+        ``mean_fit_time`` is the time of the solves alone.
+    best_params_, best_score_, best_index_
+        Of the best cell; of equals the one of the smallest C, then of the smallest γ.
+    best_estimator_ : SVC
+        Fitted on all rows.
+    classes_, n_features_in_, n_splits_, scorer_, refit_time_
+        As in scikit-learn.
+    status_, engine_, certificate_
+        How the search ended, what ran, and what the refitted model claims.
+
+    Notes
+    -----
+    Cells are solved to ``tol`` and not checked again; the refitted model is. Kernel values are float32 where C times
+    them leaves enough digits and γ leaves most rows a neighbour, and float64 elsewhere or with ``precision="double"``.
+    Ctrl-C ends the search and keeps the table so far, without a refit.
+
+    Examples
+    --------
+    >>> from margrove import SVCCV
+    >>> from sklearn.datasets import load_iris
+    >>> search = SVCCV(Cs=[0.1, 1, 10], gammas=[0.1, 1]).fit(*load_iris(return_X_y=True))
+    >>> search.best_params_, round(search.best_score_, 3)
+    ({'C': 1.0, 'gamma': 0.1}, 0.98)
+    >>> search.certificate_.holds
+    True
+    """
+
+    _machine = SVC
+    _decider = _SVCOfValues
+
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    multiclass: str | ArrayLike = "ovo"
+
+    @property
+    def _searched(self) -> tuple[str, ...]:
+        return ("C",) if self._is_without_gamma else ("C", "gamma")
+
+    @property
+    def _is_by_class(self) -> bool:
+        return isinstance(self.multiclass, str) and self.multiclass == "ovr"
+
+    def _grid(self, data: Sample) -> dict[str, NDArray[np.float64]]:
+        Cs = _CS if self.Cs is None else penalties(self.Cs)
+        return {"C": Cs, "epsilon": np.zeros(1), "gamma": self._gammas(data.X)}
+
+    def _problem(
+        self, template: SVC, data: Sample, sample_weight: Any, splits: Splits, grid: Any
+    ) -> tuple[SearchProblem, Splits]:
+        code = code_matrix(self.multiclass, len(data.classes))
+        check_code(code, data.classes)
+        check_classes_of_folds(data, splits)
+        order, splits = search_order(data, splits)
+        folds = folds_of(data, self.class_weight, sample_weight, splits, order)
+        return self._posed(template, data.X, order, ladders_of(code, data.codes[order]), folds, grid), splits
+
+
+@estimator
+class SVRCV(SupportVectorSearch, RegressorSearch):
+    """`SVR` with C, γ and ε chosen by cross-validation, in one computation; see `SVCCV`.
+
+    Parameters
+    ----------
+    Cs : list of float, optional
+        None is 0.1 … 316 times the standard deviation of y, half a decade apart.
+    gammas : list of float or of "scale", "auto", "median", optional
+        None is the median heuristic times 1/64 … 16. One kernel serves all folds: γ is settled on all rows.
+    epsilons : list of float, optional
+        None is 0.01, 0.1 and 0.3 times the standard deviation of y.
+    cv, scoring, refit, drop_early, time_limit, checkpoint
+        As in `SVCCV`; ``cv=5`` is five stretches of the rows as they come, ``scoring=None`` is R².
+    verbose : bool
+        One live line, or a plain one every few seconds where there is no terminal: share done, best score so far, time
+        gone and left. Then what `SVR` prints of the refit.
+    kernel, degree, coef0, tol, cache_size, max_iter, n_jobs, engine, precision
+        As in `SVR`.
+
+    Attributes
+    ----------
+    cv_results_, best_params_, best_score_, best_index_, best_estimator_, n_splits_, scorer_, refit_time_, status_, \
+engine_, certificate_
+        As in `SVCCV`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove import SVRCV
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> search = SVRCV(Cs=[1, 10, 100], gammas=[0.1, 1], epsilons=[0.01, 0.1], cv=3).fit(X[::-1], np.sin(X[:, 0]))
+    >>> sorted(search.best_params_)
+    ['C', 'epsilon', 'gamma']
+    """
+
+    _machine = SVR
+
+    @property
+    def _searched(self) -> tuple[str, ...]:
+        return ("C", "epsilon") if self._is_without_gamma else ("C", "epsilon", "gamma")
+
+    def _grid(self, data: Values) -> dict[str, NDArray[np.float64]]:
+        spread = float(data.z.std()) or 1.0
+        epsilons = self._epsilons()
+        return {
+            "C": spread * _CS if self.Cs is None else penalties(self.Cs),
+            "epsilon": spread * _EPSILONS if epsilons is None else epsilons,
+            "gamma": self._gammas(data.X),
+        }
+
+    def _problem(
+        self, template: SVR, data: Values, sample_weight: Any, splits: Splits, grid: Any
+    ) -> tuple[SearchProblem, Splits]:
+        n = len(data.z)
+        own = np.ones(n) if data.weight is None else data.weight
+        folds = tuple(Fold(weight_in_fold(own[train], train, n), test) for train, test in splits)
+        dual = regression(data.z, own, 0.0)
+        ladder = Ladder(dual.y, dual.p, dual.point)
+        return self._posed(template, data.X, np.arange(n), (ladder,), folds, grid), splits

@@ -16,17 +16,18 @@ from margrove.engine import solve
 from margrove.errors import InfeasibleError, MargroveWarning, ParameterError, check_flag, check_number
 from margrove.estimator import checked, estimator
 from margrove.run.effort import on_interrupt
+from margrove.search.folds import Splits
 from margrove.status import Status, worst
 from margrove.svm.certificate import certify_nu_svc, certify_svc
 from margrove.svm.classifier import SupportVectorClassifier
-from margrove.svm.folds import Splits, folds_of, ladders_of, points_in_order, search_order
-from margrove.svm.grid import SearchProblem, Unit, UnitSolution
+from margrove.svm.folds import folds_of, ladders_of, points_in_order, search_order
 from margrove.svm.kkt import CLASSIFICATION, NU_CLASSIFICATION
 from margrove.svm.layout import code_matrix
 from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
 from margrove.svm.machine import check_nu
 from margrove.svm.path import SupportVectorPath, fit_path
 from margrove.svm.problem import Dual, classification, hard_margin, largest_nu, nu_classification
+from margrove.svm.search_problem import SearchProblem, Unit, UnitSolution
 from margrove.svm.training import TrainingData, bounds
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one

@@ -23,10 +23,9 @@ from margrove.app.options.menu import Learner
 from margrove.app.options.preparation import AS_USUAL, Preparation
 from margrove.app.screen.progress import Meter
 from margrove.data import Table
-from margrove.linear_svm.svc_search import LinearSVCCV
-from margrove.linear_svm.svr_search import LinearSVRCV
+from margrove.linear_svm.search import LinearSVCCV, LinearSVRCV
 from margrove.status import Status
-from margrove.svm.svc_search import SVCCV
+from margrove.svm.search import SVCCV
 
 # The grid takes 7 s on 3,000 rows of magic04 and 21 s on 6,000 (two slow cores): of more rows it would not fit into the
 # usual budget. The best cell still moves with the rows there (C = 100, then 316), so it is said that this is a sample.

@@ -24,7 +24,7 @@ from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.errors import MargroveError, ParameterError
 from margrove.status import Status
-from margrove.svm.svr_search import SVRCV
+from margrove.svm.search import SVRCV
 
 # The whole grid of a kernel machine takes 3 s on so many rows of magic04 (two slow cores); of more rows, up to
 # `search.MOST_ROWS`, only the neighbours of its best cell are scored.

@@ -21,9 +21,9 @@ from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
 from margrove.run.threads import blas_held_back
 from margrove.status import Status
-from margrove.svm.grid import SearchProblem, UnitSolution
 from margrove.svm.kernels import Kernel
 from margrove.svm.problem import Dual, LeaveOneOutProblem, LeftOut
+from margrove.svm.search_problem import SearchProblem, UnitSolution
 
 _MOST_SHARE = 1e-4  # of the rounding of float32 that C times a kernel value may be
 _UNIT = ("rbf", "laplacian", "chi2")  # K(x, x) = 1

@@ -8,8 +8,8 @@ import time
 import numpy as np
 
 from margrove.run.progress import Pace, Progress, in_short
+from margrove.search.table import ScoreTable
 from margrove.status import Status
-from margrove.svm.table import ScoreTable
 
 _OFTEN, _SELDOM = 0.2, 5.0  # seconds between two lines, on a terminal and elsewhere
 _CLEAR = "\r\x1b[K"  # back to the start of the line, and wipe it

@@ -8,18 +8,16 @@ the bounds, α may grow by C'/C, and v + y p grows with it exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.rows import RowsProblem
-from margrove.errors import ParameterError, check_number, shown
 from margrove.status import Status
 from margrove.svm.kernels import Kernel
-from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, MOST_STEPS, Dual
+from margrove.svm.problem import MOST_STEPS, Dual
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,8 @@ class SearchProblem(RowsProblem[Status]):
     kernels: tuple[Kernel, ...]
     ladders: tuple[Ladder, ...]
     folds: tuple[Fold, ...]
-    units: tuple[Unit, ...]  # those of one kernel stand together
-    take: Callable[[int, UnitSolution], None]
+    units: tuple[Unit, ...] = ()  # those of one kernel stand together
+    take: Callable[[int, UnitSolution], None] = lambda number, solution: None
     tol: float = 1e-3
     max_iter: int = -1  # pair steps of each machine at each C; −1 for MOST_STEPS
     cache_bytes: int | None = 1 << 30  # for kernel values; None: as the engine sees fit
@@ -91,26 +89,3 @@ def rung(ladder: Ladder, fold: Fold, C: float, epsilon: float) -> Dual:
     weight = fold.weight[ladder.point]
     part = np.flatnonzero(weight > 0)
     return Dual(ladder.y[part], ladder.p[part] + epsilon, C * weight[part], np.zeros(len(part)), ladder.point[part])
-
-
-def prices(Cs: Any) -> NDArray[np.float64]:
-    """The values of C, checked, sorted, each once."""
-    return ascending("Cs", listed_values("Cs", Cs), above=0, most=MOST_BOUND, beyond=HARD_MARGIN)
-
-
-def ascending(name: str, values: list[Any], **limits: Any) -> NDArray[np.float64]:
-    """Checked by `check_number`, sorted, each once."""
-    for value in values:
-        check_number(name, value, verb="holds", **limits)
-    return np.unique(np.asarray(values, dtype=np.float64))
-
-
-def listed_values(name: str, values: Any) -> list[Any]:
-    """The values of one axis of the grid, as a list; not a word, not a table, not empty."""
-    is_list = np.iterable(values) and not isinstance(values, str | bytes | Mapping)
-    if not is_list or len(getattr(values, "shape", (1,))) != 1:
-        raise ParameterError(f"{name} is {shown(values)}; it must be a list of values, or None for a default.")
-    found = list(values)
-    if not found:
-        raise ParameterError(f"{name} is empty; it must be a list of values, or None for a default.")
-    return found

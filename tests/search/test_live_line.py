@@ -11,10 +11,10 @@ from sklearn.datasets import load_iris
 
 from margrove import SVCCV
 from margrove.run.progress import Pace, Progress, overheard, part_of, report, watched
+from margrove.search import live_line
+from margrove.search.live_line import LiveLine
+from margrove.search.table import ScoreTable
 from margrove.status import Status
-from margrove.svm import live_line
-from margrove.svm.live_line import LiveLine
-from margrove.svm.table import ScoreTable
 
 X, Y = load_iris(return_X_y=True)
 GRID = {"Cs": [0.1, 1.0], "gammas": [0.1, 1.0]}
@@ -22,7 +22,7 @@ GRID = {"Cs": [0.1, 1.0], "gammas": [0.1, 1.0]}
 
 def table() -> ScoreTable:
     grid = {"C": np.array([1.0, 2.0]), "epsilon": np.zeros(1), "gamma": np.ones(1)}
-    return ScoreTable(grid, 2)
+    return ScoreTable(grid, 2, {})
 
 
 def test_nothing_is_said_of_the_time_left_until_there_is_something_to_go_on():
