@@ -68,16 +68,16 @@ class ImageTraining:
 
     model: str = "svm"
     params: dict[str, Any] = field(default_factory=dict)
-    network: str | None = None
-    layer: str | None = None
-    size: int | None = None
-    device: str = "cpu"
-    is_download_allowed: bool = False
-    cache: str | None = None
     seed: int = 0
     folds: int = 5
     time_limit: float | None = None
     skips_broken: bool = False
+    network: str | None = None
+    layer: str | None = None
+    size: int | None = None
+    cache: str | None = None
+    device: str = "cpu"
+    download: bool = False
 
     def __post_init__(self) -> None:
         check_choice("--model", self.model, IMAGE_MODELS)
@@ -113,7 +113,7 @@ class ImageTraining:
             layer=self.layer,
             size=self.size,
             device=self.device,
-            download=self.is_download_allowed,
+            download=self.download,
             cache=self.cache,
             named=self.choice.is_named,
         )
@@ -140,7 +140,7 @@ class ImageTraining:
             del shared["random_state"]  # as `margrove train` does: nobody wants another tree for another seed
         if self.model == "finetune":
             shared |= {"network": self.network or BUILT_IN, "size": self.size, "device": self.device}
-            shared["download"] = self.is_download_allowed
+            shared["download"] = self.download
         estimator.set_params(**{name: value for name, value in shared.items() if name in own})
         return estimator.set_params(**self.params)
 

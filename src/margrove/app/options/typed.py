@@ -1,0 +1,219 @@
+"""Options that several commands share, one by one and in groups. As in `margrove.app.cli`, no heavy import is made."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from margrove.app.options.menu import AUTO, LEARNERS, completed_choices
+
+if TYPE_CHECKING:
+    from margrove.app.options.preparation import Preparation
+    from margrove.app.options.table import Reading
+    from margrove.app.screen.console import Screen
+
+# By the panel of ``--help`` in which an option stands.
+of_table = partial(typer.Option, rich_help_panel="The table")
+of_learning = partial(typer.Option, rich_help_panel="The learning")
+of_output = partial(typer.Option, rich_help_panel="The output")
+
+_FORMATS = "CSV, Parquet, Arrow, ARFF, LIBSVM or .npz, also compressed; '-' is standard input"
+File = Annotated[str | None, typer.Argument(help=f"{_FORMATS}. None: the embedded penguins.", show_default=False)]
+Rows = Annotated[
+    str | None,
+    typer.Argument(
+        help=f"{_FORMATS}; for a model of pictures a folder of them, or one. None: the embedded penguins.",
+        show_default=False,
+    ),
+]
+ModelFile = Annotated[
+    str, typer.Argument(help="A file that 'margrove train' or 'margrove images' made; '-' is standard input.")
+]
+Target = Annotated[str | None, of_table(help="The column to be predicted. None: the last one.", show_default=False)]
+Model = Annotated[
+    str | None,
+    of_learning(
+        help=f"One of {AUTO} (tries several, takes the best), {', '.join(LEARNERS)}. None: {AUTO}.",
+        autocompletion=completed_choices,
+        show_default=False,
+    ),
+]
+Prefer = Annotated[
+    str,
+    of_learning(
+        metavar="best|simple",
+        help="Of auto: the best score, or the simplest learner within one standard error of it.",
+    ),
+]
+Task = Annotated[
+    str | None,
+    of_learning(
+        metavar="classify|regress",
+        help="Whether the target is a class or a number (--model auto, linear, tree, adaboost). None: as it looks.",
+        show_default=False,
+    ),
+]
+Param = Annotated[
+    list[str] | None,
+    of_learning(
+        metavar="NAME=VALUE",
+        help="A parameter of the learner, such as C=10; may be repeated.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, of_learning(help="Of the order of rows and of the folds.", min=0)]
+Folds = Annotated[int, of_learning(help="Of the cross-validation; 0 for none.")]
+TimeLimit = Annotated[float | None, of_learning(help="Seconds for each fit.", show_default=False)]
+BudgetTime = Annotated[
+    str,
+    of_learning(
+        "--budget",
+        metavar="TIME",
+        help="For everything auto does, or the search of C (linear, svm) and gamma (svm): 60s, 5m, 1h; 0: no search.",
+    ),
+]
+Opened = Annotated[bool, of_output("--open", help="Open the page in a browser.")]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How the cells of a file are written."""
+
+    missing: Annotated[
+        list[str] | None, of_table(help="Another word for a missing cell; may be repeated.", show_default=False)
+    ] = None
+    no_header: Annotated[bool, of_table("--no-header", help="The first line is a row.")] = False
+    delimiter: Annotated[str, of_table(help="Between the cells.")] = "auto"
+    encoding: Annotated[str, of_table(help="Of a text file.")] = "auto"
+
+    def reading(self, file: str | None, target: str | None = None, **more: Any) -> Reading:
+        """Return how the file is read."""
+        from margrove.app.options.table import Reading
+
+        header = not self.no_header
+        return Reading(file, target, tuple(self.missing or ()), header, self.delimiter, self.encoding, **more)
+
+
+@dataclass(frozen=True)
+class LabelledCells(Cells):
+    """How the cells of a file with a target are written."""
+
+    drop_unlabelled: Annotated[bool, of_table("--drop-unlabelled", help="Leave out rows without a target.")] = False
+
+    def reading(self, file: str | None, target: str | None = None, **more: Any) -> Reading:
+        """Return how the file is read."""
+        return super().reading(file, target, drop_unlabelled=self.drop_unlabelled, **more)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are learned from, and how."""
+
+    without: Annotated[
+        list[str] | None, of_table(help="A column to leave out; may be repeated.", show_default=False)
+    ] = None
+    text: Annotated[
+        list[str] | None,
+        of_table(
+            metavar="COL",
+            help="A column of free text: its words become numbers; may be repeated.",
+            show_default=False,
+        ),
+    ] = None
+    text_features: Annotated[
+        str,
+        of_table(
+            metavar="tfidf|hashing",
+            help="What becomes of words: counts, rare ones heavier; or counts by hash, without a vocabulary.",
+        ),
+    ] = "tfidf"
+
+    @property
+    def preparation(self) -> Preparation:
+        """How the columns become numbers."""
+        from margrove.app.options.preparation import Preparation
+
+        return Preparation(tuple(self.text or ()), self.text_features)
+
+
+@dataclass(frozen=True)
+class Network:
+    """The network that makes codes of pictures."""
+
+    network: Annotated[
+        str | None,
+        of_learning(
+            help="An .onnx file, torchvision:NAME or timm:NAME. None: efficientnet_lite0, which is built in.",
+            show_default=False,
+        ),
+    ] = None
+    layer: Annotated[
+        str | None,
+        of_learning(help="Whose answer is the code. None: what the last linear layer is given.", show_default=False),
+    ] = None
+    size: Annotated[
+        int | None,
+        of_learning(help="Pixels of each side of what the network sees. None: its own.", show_default=False, min=1),
+    ] = None
+    cache: Annotated[
+        str | None,
+        of_learning(help="A folder that keeps codes, so that a second run is quick.", show_default=False),
+    ] = None
+    device: Annotated[str, of_learning(metavar="cpu|cuda|auto", help="Where the network runs.")] = "cpu"
+    download: Annotated[bool, of_learning("--download", help="Let torchvision or timm fetch weights.")] = False
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How much is printed."""
+
+    as_json: Annotated[bool, of_output("--json", help="One JSON document and nothing else.")] = False
+    quiet: Annotated[bool, of_output("--quiet", "-q", help="Only the essential.")] = False
+
+    def screen(self, output: str | None = None, *, outlives_reader: bool = False) -> Screen:
+        """Return the screen of a command whose result goes to ``output``."""
+        from margrove.app.screen.console import Screen
+
+        is_taken = output == "-"
+        return Screen(
+            is_json=self.as_json, is_quiet=self.quiet, is_output_taken=is_taken, outlives_reader=outlives_reader
+        )
+
+    def check_output(self, output: str | None, what: str, place: str) -> None:
+        """Raise `ParameterError` if a result and a JSON document would both go to standard output."""
+        from margrove.errors import ParameterError
+
+        if self.as_json and output == "-":
+            raise ParameterError(f"--json and -o - both want standard output. Give the {what} a file: -o {place}.")
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Spread each group of options that a command takes, a dataclass, over the signature that typer reads."""
+    groups, parameters = {}, []
+    hints = get_type_hints(command, include_extras=True)
+    for name, parameter in inspect.signature(command).parameters.items():
+        if is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            of_group = get_type_hints(hints[name], include_extras=True)
+            defaults = {each.name: (each.default, of_group[each.name]) for each in fields(hints[name])}
+        else:
+            defaults = {name: (parameter.default, hints[name])}
+        parameters += [
+            inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+            for each, (default, hint) in defaults.items()
+        ]
+
+    @wraps(command)
+    def work(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+        command(**given)
+
+    work.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    work.__annotations__ = {each.name: each.annotation for each in parameters}
+    return work
