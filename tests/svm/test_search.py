@@ -431,6 +431,15 @@ def test_score_is_by_scoring(overlapping, values):
     assert search.score(X, z) == pytest.approx(-mean_absolute_error(z, search.predict(X)))
 
 
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+def test_score_counts_the_weights(overlapping, scoring):
+    X, y = overlapping
+    search = SVCCV(Cs=[1.0], gammas=[0.1], scoring=scoring).fit(X, y)
+    is_right = search.predict(X) == y
+    assert 0 < is_right.mean() < 1
+    assert search.score(X, y, sample_weight=is_right.astype(float)) == 1.0
+
+
 def test_without_a_refit_there_is_no_model(wine):
     search = SVCCV(Cs=[1], gammas=[0.1], refit=False).fit(*wine)
     with pytest.raises(NotFittedError, match="no refitted model: fit it to its end, with refit=True"):

@@ -31,7 +31,7 @@ from margrove.linear_svm.problem import (
 from margrove.linear_svm.svc import LinearSVC, own_weights, signs_of
 from margrove.linear_svm.svr import LinearSVR
 from margrove.run.progress import towards
-from margrove.search.estimator import ClassifierSearch, CrossValidatedSearch, RegressorSearch
+from margrove.search.estimator import ClassifierSearch, CrossValidatedSearch, Grid, RegressorSearch
 from margrove.search.folds import Splits, check_classes_of_folds, weight_in_fold
 from margrove.search.scorers import Scores
 from margrove.search.table import ScoreTable
@@ -78,6 +78,10 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
     """The search for C of a linear SVM. Base class."""
 
     _measures: ClassVar = {"max_gap": "gap"}
+    _unconverged = (
+        "with {cells} the gap did not come within tol={tol:g}; cv_results_['max_gap'] says how far. Raise max_iter or "
+        "tol, or leave out the largest of Cs."
+    )
     _no_best = "no C is the best"
 
     @property
@@ -96,15 +100,9 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
 
     @property
     def _cells(self) -> str:
-        return "values of C" if self._searched == ("C",) else "cells"
+        return "values of C" if len(self.cv_results_["params"][0]) == 1 else "cells"
 
-    def _unconverged(self, cells: str) -> str:
-        return (
-            f"with {cells} the gap did not come within tol={self.tol:g}; cv_results_['max_gap'] says how far. Raise "
-            "max_iter or tol, or leave out the largest of Cs."
-        )
-
-    def _fill(self, table: ScoreTable, problem: Problems, splits: Splits, scores: Scores, sample_weight: Any) -> Status:
+    def _fill(self, problem: Problems, table: ScoreTable, scores: Scores) -> Status:
         for each in (problem,) if isinstance(problem, LinearSvmProblem) else problem:
             check_costs(each, table.grid["C"])
         *shape, n_folds = table.score.shape
@@ -113,11 +111,11 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
         with towards(float(self.tol)):
             if isinstance(problem, LinearSvmProblem):
                 machines = len(problem.machines) // n_folds
-                found = _HeldOutValues(problem.rows, splits, n_cells, machines, machines)
+                found = _HeldOutValues(problem.rows, scores.splits, n_cells, machines, machines)
                 self._solve_paths(problem, table.grid, found)
             else:
                 n_classes = problem[0].n_classes
-                found = _HeldOutValues(problem[0].rows, splits, n_cells, 1, 1 if n_classes == 2 else n_classes)
+                found = _HeldOutValues(problem[0].rows, scores.splits, n_cells, 1, 1 if n_classes == 2 else n_classes)
                 self._solve_jointly(problem, table.grid["C"], found)
         seconds = (time.perf_counter() - start) / (n_cells * n_folds)
         for fold, values in enumerate(found.values):
@@ -127,7 +125,7 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
                 "gap": found.gap[cells, fold].max(axis=1),
                 "is_converged": found.is_converged[cells, fold].all(axis=1),
             }
-            self._enter(table, (*np.unravel_index(cells, shape), fold), scores, values[cells], columns)
+            scores.enter(table, (*np.unravel_index(cells, shape), fold), values[cells], columns)
         if found.status is Status.CONVERGED and not found.is_reached.all():  # Ctrl-C came between two solves
             return Status.INTERRUPTED
         return found.status
@@ -183,14 +181,8 @@ class LinearSVCCV(LinearSearch, ClassifierSearch):
     ----------
     Cs : list of float, optional
         Above 0 and at most 1e100. None is 0.001 … 100, half a decade apart.
-    cv : int, splitter or iterable
-        As in scikit-learn: an int is that many stratified folds; groups and time series are welcome.
-    scoring : str or callable, optional
-        As in scikit-learn, anything that needs ``predict`` or ``decision_function``. None is accuracy.
-    refit : bool
-        Whether the best C is fitted on all rows.
-    time_limit : float, optional
-        Seconds for the search, and again for the refit that follows. Values of C whose folds are all scored compete.
+    cv, scoring, refit, time_limit
+        As in `SVCCV`.
     penalty, loss, dual, tol, multi_class, fit_intercept, intercept_scaling, class_weight, verbose, random_state, \
 max_iter, regularize_intercept, solver, n_jobs, engine
         As in `LinearSVC`. "balanced" balances the rows that a fold trains on.
@@ -200,20 +192,11 @@ max_iter, regularize_intercept, solver, n_jobs, engine
     cv_results_ : dict of arrays
         scikit-learn's columns, and for each C ``max_gap``, the largest relative duality gap, and ``is_converged``. All
         of it is one computation: ``mean_fit_time`` is its time, shared out evenly.
-    best_params_, best_score_, best_index_
-        Of the best C; of equals the smallest.
-    best_estimator_ : LinearSVC
-        Fitted on all rows.
-    classes_, n_features_in_, n_splits_, scorer_, refit_time_
-        As in scikit-learn.
+    best_params_, best_score_, best_index_, best_estimator_, classes_, n_features_in_, n_splits_, scorer_, \
+refit_time_, status_, engine_, certificate_
+        As in `SVCCV`.
     coef_, intercept_, n_iter_
         Of the refitted model.
-    status_, engine_, certificate_
-        How the search ended, what ran, and what the refitted model claims.
-
-    Notes
-    -----
-    Ctrl-C ends the search and keeps the table so far, without a refit.
 
     Examples
     --------
@@ -226,7 +209,6 @@ max_iter, regularize_intercept, solver, n_jobs, engine
 
     _machine = LinearSVC
     _decider = _LinearSVCOfValues
-    _searched = ("C",)
 
     penalty: Penalty = "l2"
     loss: Loss = "squared_hinge"
@@ -237,14 +219,12 @@ max_iter, regularize_intercept, solver, n_jobs, engine
     def _is_by_class(self) -> bool:
         return not is_joint(self)
 
-    def _grid(self, data: Sample) -> dict[str, NDArray[np.float64]]:
-        return {"C": _CS if self.Cs is None else penalties(self.Cs), "epsilon": np.zeros(1)}
+    def _grid(self, data: Sample) -> tuple[Grid, tuple[str, ...]]:
+        return {"C": _CS if self.Cs is None else penalties(self.Cs), "epsilon": np.zeros(1)}, ("C",)
 
-    def _problem(
-        self, template: LinearSVC, data: Sample, sample_weight: Any, splits: Splits, grid: Any
-    ) -> tuple[Problems, Splits]:
+    def _problem(self, template: Any, data: Sample, weight: Any, splits: Splits, grid: Grid) -> tuple[Any, Splits]:
         check_classes_of_folds(data, splits)
-        own = own_weights(data, sample_weight)
+        own = own_weights(data, weight)
         shares = (weight_in_fold(own[train], train, len(own)) for train, _ in splits)
         costs = [prices_of_classes(template, data.classes, data.codes, share) for share in shares]
         if is_joint(self):
@@ -257,10 +237,6 @@ max_iter, regularize_intercept, solver, n_jobs, engine
 class LinearSVRCV(LinearSearch, RegressorSearch):
     """`LinearSVR` with C, and if you like ε, chosen by cross-validation, in one computation; see `LinearSVCCV`.
 
-    What ``GridSearchCV(LinearSVR(), {"C": Cs})`` finds, many times faster: all folds are machines on the same points,
-    where a row that is held out has the price 0, and each value of C begins where the last one ended. Then the best C
-    is fitted on all rows, and certified.
-
     Parameters
     ----------
     Cs : list of float, optional
@@ -268,37 +244,17 @@ class LinearSVRCV(LinearSearch, RegressorSearch):
         times the standard deviation of y, so that the unit of y does not matter.
     epsilons : list of float, optional
         Values of ε to search as well; None searches none and takes ``epsilon``.
-    cv : int, splitter or iterable
-        As in scikit-learn: an int is that many stretches of the rows as they come; groups and time series are welcome.
-    scoring : str or callable, optional
-        As in scikit-learn, anything that needs ``predict``. None is R².
-    refit : bool
-        Whether the best cell is fitted on all rows.
-    time_limit : float, optional
-        Seconds for the search; the refit comes after. Cells whose folds are all scored compete.
+    cv, scoring, refit, time_limit
+        As in `SVRCV`.
     epsilon, tol, loss, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, \
 regularize_intercept, solver, n_jobs, engine
         As in `LinearSVR`.
 
     Attributes
     ----------
-    cv_results_ : dict of arrays
-        scikit-learn's columns, and for each cell ``max_gap``, the largest relative duality gap, and ``is_converged``.
-        All of it is one computation: ``mean_fit_time`` is its time, shared out evenly.
-    best_params_, best_score_, best_index_
-        Of the best cell; of equals that of the smallest C, then of the smallest ε.
-    best_estimator_ : LinearSVR
-        Fitted on all rows.
-    n_features_in_, n_splits_, scorer_, refit_time_
-        As in scikit-learn.
-    coef_, intercept_, n_iter_
-        Of the refitted model.
-    status_, engine_, certificate_
-        How the search ended, what ran, and what the refitted model claims.
-
-    Notes
-    -----
-    Ctrl-C ends the search and keeps the table so far, without a refit.
+    cv_results_, best_params_, best_score_, best_index_, best_estimator_, n_features_in_, n_splits_, scorer_, \
+refit_time_, status_, engine_, certificate_, coef_, intercept_, n_iter_
+        As in `LinearSVCCV`.
 
     Examples
     --------
@@ -316,21 +272,13 @@ regularize_intercept, solver, n_jobs, engine
     epsilon: float = 0.0
     loss: Loss = "epsilon_insensitive"
 
-    @property
-    def _searched(self) -> tuple[str, ...]:
-        return ("C",) if self.epsilons is None else ("C", "epsilon")
-
-    def _grid(self, data: Values) -> dict[str, NDArray[np.float64]]:
+    def _grid(self, data: Values) -> tuple[Grid, tuple[str, ...]]:
         spread = 1.0 if is_squared(self.loss) else float(data.z.std()) or 1.0
-        epsilons = self._epsilons()
-        return {
-            "C": spread * _CS if self.Cs is None else penalties(self.Cs),
-            "epsilon": np.array([float(self.epsilon)]) if epsilons is None else epsilons,
-        }
+        Cs = spread * _CS if self.Cs is None else penalties(self.Cs)
+        grid = {"C": Cs, "epsilon": self._epsilons(np.array([float(self.epsilon)]))}
+        return grid, ("C",) if self.epsilons is None else ("C", "epsilon")
 
-    def _problem(
-        self, template: LinearSVR, data: Values, sample_weight: Any, splits: Splits, grid: Any
-    ) -> tuple[LinearSvmProblem, Splits]:
+    def _problem(self, template: Any, data: Values, weight: Any, splits: Splits, grid: Grid) -> tuple[Any, Splits]:
         own = np.ones(len(data.z)) if data.weight is None else data.weight
         for number, (train, _) in enumerate(splits):
             if not own[train].any():

@@ -2,18 +2,19 @@
 
 A search is a grid of cells by folds. A family says which class it searches for (``_machine``), and gives three steps:
 
-`_grid`     the values of each axis
-`_problem`  the cells and folds as one problem, or several
-`_fill`     the solve: it enters each cell into the table, with its score and what the solver says of it
+``_grid(data)``                                     the values of each axis, slowest first, and the axes searched
+``_problem(template, data, weight, splits, grid)``  what is to be solved, and the folds with the held-out rows in the
+                                                    order of the values that a solve gives
+``_fill(problem, table, scores)``                   the solve: it enters cells into the table, and returns its status
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,14 +26,15 @@ from margrove.certificate import Certificate
 from margrove.data.sample import Sample, Values, read_sample, read_values
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ConvergenceWarning, DataWarning, check_flag, level_of_caller
-from margrove.estimator import estimator, fitted
+from margrove.estimator import check_parameters, checked, estimator, fitted
 from margrove.run.effort import on_interrupt
 from margrove.search.folds import Splits, splits_of
 from margrove.search.grid import ascending
-from margrove.search.scorers import Scores, ScoresOfClasses, ScoresOfNumbers, check_one_scorer, score_of, settle_scorer
+from margrove.search.scorers import HeldOutClassifier, HeldOutRegressor, Scores, score_of, settle_scorer
 from margrove.search.table import ScoreTable
 from margrove.status import Status, worst
 
+Grid: TypeAlias = dict[str, NDArray[np.float64]]
 _OF_A_FIT = ("best_params_", "best_score_", "best_index_", "best_estimator_", "refit_time_")
 
 
@@ -40,14 +42,20 @@ _OF_A_FIT = ("best_params_", "best_score_", "best_index_", "best_estimator_", "r
 class CrossValidatedSearch(RunsOnEngine):
     """A search by cross-validation. Base class."""
 
-    _machine: ClassVar[type[Any]]  # the class of what is searched for
+    _machine: ClassVar[type[Any]]
+    _grid: ClassVar[Callable[..., tuple[Grid, tuple[str, ...]]]]
+    _problem: ClassVar[Callable[..., tuple[Any, Splits]]]
+    _fill: ClassVar[Callable[..., Status]]
+    _read: ClassVar[Callable[..., Any]]
+    _targets: ClassVar[Callable[..., Any]]  # the last arguments of `Scores`
     _measures: ClassVar[Mapping[str, str]]  # see `ScoreTable`
+    _unconverged: ClassVar[str]  # words for ``{cells}`` whose solve ended before ``{tol}``
     _no_best: ClassVar[str] = "no cell is the best one"
 
     Cs: ArrayLike | None = None
     cv: Any = 5
     scoring: str | Callable[..., float] | None = None
-    refit: bool = True
+    refit: bool = checked(check_flag, default=True)
     verbose: int = False
     time_limit: float | None = None
 
@@ -63,20 +71,21 @@ class CrossValidatedSearch(RunsOnEngine):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Score every cell of the grid; fit the best one on all rows. ``groups`` go to the splitter. ``sample_weight``
         weighs the rows in training and, as in scikit-learn, in scoring."""
-        template = self._checked_template()
-        data = self._read(X, y, sample_weight)
+        template = self._template()
+        template._check()
+        check_parameters(self)
         self.scorer_ = settle_scorer(template, self.scoring)
-        grid = self._grid(data)
+        data = self._read(X, y, sample_weight)
+        grid, searched = self._grid(data)
         splits = splits_of(self.cv, X, y, groups, is_classifier=is_classifier(self))
         problem, splits = self._problem(template, data, sample_weight, splits, grid)
-        scorer = None if self.scoring is None else self.scorer_
-        scores = self._scores(template, data, scorer, (X, y, sample_weight), splits)
-        scores.check(self.scoring)
+        targets = self._targets(template, data, splits)
+        scores = Scores(self.scoring, self.scorer_, (X, y, sample_weight), splits, *targets)
         for name in _OF_A_FIT:  # of an earlier one
             self.__dict__.pop(name, None)
         table = ScoreTable(grid, len(splits), self._measures)
-        self.status_ = self._fill(table, problem, splits, scores, sample_weight)
-        self._keep_table(table)
+        self.status_ = self._fill(problem, table, scores)
+        self._keep_table(table, searched)
         self._refit(template, X, y, sample_weight)
         return self
 
@@ -85,49 +94,9 @@ class CrossValidatedSearch(RunsOnEngine):
         names = self._machine().get_params()
         return self._machine(**{name: value for name, value in self.get_params(deep=False).items() if name in names})
 
-    def _checked_template(self) -> Any:
-        """Return the machine that is searched for; raise an error if a parameter is wrong."""
-        template = self._template()
-        template._check()
-        check_flag("refit", self.refit)
-        check_one_scorer(self.scoring)
-        return template
-
-    @property
-    @abstractmethod
-    def _searched(self) -> tuple[str, ...]:
-        """The axes of the grid that are searched."""
-
-    @abstractmethod
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Return the rows, checked."""
-
-    @abstractmethod
-    def _scores(self, template: Any, data: Any, *given: Any) -> Scores:
-        """Return what scores the cells; ``given`` is what `Scores` takes."""
-
-    @abstractmethod
-    def _grid(self, data: Any) -> dict[str, NDArray[np.float64]]:
-        """Return the values of each axis, ascending, the slowest axis first."""
-
-    @abstractmethod
-    def _problem(self, template: Any, data: Any, sample_weight: Any, splits: Splits, grid: Any) -> tuple[Any, Splits]:
-        """Return what is to be solved, and the folds with their rows in the order of the values that it gives."""
-
-    @abstractmethod
-    def _fill(self, table: ScoreTable, problem: Any, splits: Splits, scores: Scores, sample_weight: Any) -> Status:
-        """Solve and score the cells; return whether all of them, or why not."""
-
-    def _enter(self, table: ScoreTable, place: Any, scores: Scores, values: Any, columns: Mapping[str, Any]) -> None:
-        """Score some cells of a fold and enter them into the table; ``place`` is as in `ScoreTable.enter`."""
-        start = time.perf_counter()
-        found = scores.of(place[-1], values)
-        seconds = (time.perf_counter() - start) / max(1, len(found))
-        table.enter(place, {"score": found, "score_time": seconds, **columns})
-
-    def _keep_table(self, table: ScoreTable) -> None:
+    def _keep_table(self, table: ScoreTable, searched: tuple[str, ...]) -> None:
         """Keep ``cv_results_`` and the best of the cells that are complete; of equals the first."""
-        self.cv_results_ = table.results(self._searched)
+        self.cv_results_ = table.results(searched)
         self.n_splits_ = table.score.shape[-1]
         is_complete = table.is_complete.ravel()
         if is_complete.any():
@@ -145,7 +114,8 @@ class CrossValidatedSearch(RunsOnEngine):
             ended = f"{name} ended with status {str(self.status_)!r}: {int(is_complete.sum())} of {n} {self._cells}"
             message = Advice(f"{ended} are scored; ", self.status_.advice_on("table"), ".")
         elif early:
-            message = f"{name}: {self._unconverged(f'{early} of {n} {self._cells}')}"
+            cells = f"{early} of {n} {self._cells}"
+            message = f"{name}: {self._unconverged.format(cells=cells, tol=self.tol)}"
         elif not is_complete.any():
             message = f"{name}: every score is NaN, so {self._no_best} and there is no model; check scoring and cv."
         else:
@@ -155,10 +125,6 @@ class CrossValidatedSearch(RunsOnEngine):
     @property
     def _cells(self) -> str:
         return "cells"
-
-    @abstractmethod
-    def _unconverged(self, cells: str) -> str:
-        """Return the words for cells whose solve ended early."""
 
     @property
     def _limits(self) -> dict[str, Any]:
@@ -219,6 +185,7 @@ class ClassifierSearch(ClassifierMixin, CrossValidatedSearch):
     """The search for a classifier. Base class."""
 
     _decider: ClassVar[type[Any]]  # as ``_machine``, but it predicts from the values of its machines
+    _is_by_class: ClassVar[Any]  # a property: whether each machine stands for a class
 
     class_weight: Mapping[Any, float] | str | None = None
 
@@ -230,20 +197,18 @@ class ClassifierSearch(ClassifierMixin, CrossValidatedSearch):
         """By the refitted model."""
         return np.asarray(self._fitted.decision_function(X))
 
-    @property
-    @abstractmethod
-    def _is_by_class(self) -> bool:
-        """Whether each machine stands for a class."""
-
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Sample:
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         self.classes_ = sample.classes
         return sample
 
-    def _scores(self, template: Any, data: Sample, *given: Any) -> Scores:
+    def _targets(self, template: Any, data: Sample, splits: Splits) -> tuple[Any, ...]:
+        k = len(data.classes)
         decider = self._decider(**template.get_params(deep=False))
-        decider.classes_ = np.arange(len(data.classes))
-        return ScoresOfClasses(data, decider, *given, is_by_class=self._is_by_class)
+        decider.classes_ = np.arange(k)
+        is_masked = self._is_by_class and k > 2
+        absent = [np.setdiff1d(np.arange(k if is_masked else 0), data.codes[train]) for train, _ in splits]
+        return data.codes, partial(HeldOutClassifier, classes=data.classes, decider=decider), absent
 
 
 @estimator
@@ -257,8 +222,8 @@ class RegressorSearch(RegressorMixin, CrossValidatedSearch):
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Values:
         return read_values(self, X, y, sample_weight)
 
-    def _scores(self, template: Any, data: Values, *given: Any) -> Scores:
-        return ScoresOfNumbers(data.z, *given)
+    def _targets(self, template: Any, data: Values, splits: Splits) -> tuple[Any, ...]:
+        return data.z, HeldOutRegressor, [[]] * len(splits)
 
-    def _epsilons(self) -> NDArray[np.float64] | None:
-        return None if self.epsilons is None else ascending("epsilons", self.epsilons, least=0)
+    def _epsilons(self, default: NDArray[np.float64]) -> NDArray[np.float64]:
+        return default if self.epsilons is None else ascending("epsilons", self.epsilons, least=0)

@@ -6,9 +6,9 @@ estimator that knows these values and nothing else.
 
 from __future__ import annotations
 
+import time
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from numbers import Real
 from typing import Any
@@ -20,23 +20,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, get_scorer, r2_score
 from sklearn.utils import _safe_indexing
 
-from margrove.data.sample import Sample
 from margrove.errors import ParameterError, shown
 from margrove.search.folds import Splits, check_held_out
+from margrove.search.table import ScoreTable
 
 _MADE_BY_SKLEARN = type(get_scorer("accuracy"))  # what get_scorer and make_scorer return
 
 
-def check_one_scorer(scoring: Any) -> None:
-    """Raise `ParameterError` for several scorers at once."""
+def settle_scorer(model: Any, scoring: Any) -> Any:
+    """Return the scorer that ``scoring`` stands for."""
     if isinstance(scoring, Mapping | list | tuple | set):
         raise ParameterError(
             f"scoring is {shown(scoring)}; give one: a name, a callable, or None for the learner's own."
         )
-
-
-def settle_scorer(model: Any, scoring: Any) -> Any:
-    """Return the scorer that ``scoring`` stands for."""
     try:
         return check_scoring(model, scoring=scoring)
     except ValueError as error:
@@ -87,25 +83,38 @@ class HeldOutCell(BaseEstimator):
 
 
 class HeldOutRegressor(RegressorMixin, HeldOutCell):
-    """A regression on the rows held out."""
+    """A regression on the rows held out; its own score is R²."""
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         return self._values_of(X).ravel()
 
+    @property
+    def has_score(self) -> bool:
+        return bool(np.isfinite(self.values).all())  # otherwise it has overflowed
+
+    def own_score(self, z: NDArray[np.float64], weight: Any) -> float:
+        return float(r2_score(z, self.values[:, 0], sample_weight=weight))
+
 
 class HeldOutClassifier(ClassifierMixin, HeldOutCell):
-    """A classifier on the rows held out. ``decider`` predicts the code of a class from the values of the machines."""
+    """A classifier on the rows held out; its own score is accuracy. ``decider`` predicts the code of a class from the
+    values of the machines."""
+
+    has_score = True
 
     def __init__(self, rows: Any, values: NDArray[np.float64], classes: NDArray[Any], decider: Any) -> None:
         super().__init__(rows, values)
-        self.classes, self.decider = classes, decider
-        self.classes_ = classes
+        self.classes = self.classes_ = classes
+        self.decider = decider
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         return np.asarray(self.classes_[self.decider.predict(self._values_of(X))])
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         return np.asarray(self.decider.decision_function(self._values_of(X)))
+
+    def own_score(self, codes: NDArray[np.int32], weight: Any) -> float:
+        return float(np.average(self.decider.predict(self.values) == codes, weights=weight))
 
 
 def _is_same_table(X: Any, Z: Any) -> bool:
@@ -114,37 +123,65 @@ def _is_same_table(X: Any, Z: Any) -> bool:
     return bool(np.array_equal(np.asarray(X), np.asarray(Z)))
 
 
-class Scores(ABC):
-    """The scores of cells by a scorer, or by the learner's own score for None. ``given`` is X, y and the weights of
-    rows, as `fit` takes them."""
+class Scores:
+    """The scores of cells.
 
-    def __init__(self, scorer: Any, given: tuple[Any, Any, Any], splits: Splits) -> None:
-        self._scorer, self._splits = scorer, splits
+    Parameters
+    ----------
+    scoring, scorer
+        As the search was given it, and as scikit-learn understands it.
+    given : tuple
+        X, y and the weights of rows, as the search was given them.
+    splits : Splits
+    target : array of shape (n,)
+        What a cell's own score, that of ``scoring=None``, compares with: codes of classes, or numbers.
+    cell : callable(rows, values)
+        A cell as an estimator.
+    absent : list
+        For each fold the machines of classes that it does not train on: they are not predicted there.
+    """
+
+    def __init__(
+        self, scoring: Any, scorer: Any, given: Any, splits: Splits, target: NDArray[Any], cell: Any, absent: list[Any]
+    ) -> None:
+        self._scorer: Any = None if scoring is None else scorer
+        self.splits = splits
         self._X, self._y, weight = given
-        self._weight = None if weight is None else np.asarray(weight, dtype=np.float64)
-        check_held_out(self._weight, splits)
+        self.weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+        self._target, self._cell, self._absent = target, cell, absent
+        check_held_out(self.weight, splits)
+        if isinstance(self._scorer, _MADE_BY_SKLEARN):
+            self._check_methods(scoring)
 
-    def of(self, fold: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores of some cells in a fold; ``values`` is (cells, machines, held out)."""
-        test = self._splits[fold][1]
-        weight = None if self._weight is None else self._weight[test]
-        if self._scorer is not None:
-            X, y = self._rows(test)
+    def enter(self, table: ScoreTable, place: Any, values: NDArray[np.float64], columns: Mapping[str, Any]) -> None:
+        """Score some cells of a fold from their ``values``, shape (cells, machines, held out), and enter the scores and
+        what the solver says into the table. ``place`` is as in `ScoreTable.enter`."""
+        start = time.perf_counter()
+        scores = self._of(place[-1], values)
+        seconds = (time.perf_counter() - start) / max(1, len(scores))
+        table.enter(place, {"score": scores, "score_time": seconds, **columns})
+
+    def _of(self, fold: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        test = self.splits[fold][1]
+        weight = None if self.weight is None else self.weight[test]
+        X, y = (None, self._target[test]) if self._scorer is None else self._rows(test)
+        values[:, self._absent[fold]] = -np.inf
         found = np.full(len(values), np.nan)
-        for number in self._scorable(fold, values):
-            cell = values[number].T
-            if self._scorer is None:
-                found[number] = self._own_score(cell, test, weight)
-            else:
-                found[number] = score_of(self._scorer, self._estimator(X, cell), X, y, weight)
+        for number, machines in enumerate(values):
+            cell = self._cell(X, machines.T)
+            if cell.has_score and self._scorer is None:
+                found[number] = cell.own_score(y, weight)
+            elif cell.has_score:
+                found[number] = score_of(self._scorer, cell, X, y, weight)
         return found
 
-    def check(self, scoring: Any) -> None:
-        """Raise `ParameterError` for a scorer of scikit-learn that asks for a method that a cell does not have."""
-        if not isinstance(self._scorer, _MADE_BY_SKLEARN):
-            return
-        X, y = self._rows(self._splits[0][1][:1])
-        cell = self._estimator(X, np.empty((1, 0)))
+    def _rows(self, rows: NDArray[np.int64]) -> tuple[Any, Any]:
+        return _safe_indexing(self._X, rows), _safe_indexing(self._y, rows)
+
+    def _check_methods(self, scoring: Any) -> None:
+        """Raise `ParameterError` for a scorer that asks for a method that a cell does not have."""
+        X, y = self._rows(self.splits[0][1][:1])
+        cell = self._cell(X, np.empty((1, 0)))
         try:
             with warnings.catch_warnings(), suppress(ValueError, TypeError):  # the cell has no values to give
                 warnings.simplefilter("ignore")
@@ -156,63 +193,3 @@ class Scores(ABC):
                 f"scoring is {shown(scoring)}, and it asks for {asked}; a cell of the search has {has}. Use another "
                 "one, or GridSearchCV."
             ) from error
-
-    def _rows(self, rows: NDArray[np.int64]) -> tuple[Any, Any]:
-        return _safe_indexing(self._X, rows), _safe_indexing(self._y, rows)
-
-    @abstractmethod
-    def _scorable(self, fold: int, values: NDArray[np.float64]) -> Iterable[int]:
-        """Return the cells that have a score; the values may be changed."""
-
-    @abstractmethod
-    def _own_score(self, cell: NDArray[np.float64], test: NDArray[np.int64], weight: Any) -> float:
-        """Return the learner's own score."""
-
-    @abstractmethod
-    def _estimator(self, X: Any, cell: NDArray[np.float64]) -> HeldOutCell:
-        """Return a cell as scorers ask it."""
-
-
-class ScoresOfNumbers(Scores):
-    """Scores of regressions: R², or what the scorer says. ``z`` are the targets."""
-
-    def __init__(self, z: NDArray[np.float64], *given: Any) -> None:
-        super().__init__(*given)
-        self._z = z
-
-    def _scorable(self, fold: int, values: NDArray[np.float64]) -> Iterable[int]:
-        return np.flatnonzero(np.isfinite(values).all(axis=(1, 2)))  # the others have overflowed
-
-    def _own_score(self, cell: NDArray[np.float64], test: NDArray[np.int64], weight: Any) -> float:
-        return float(r2_score(self._z[test], cell[:, 0], sample_weight=weight))
-
-    def _estimator(self, X: Any, cell: NDArray[np.float64]) -> HeldOutCell:
-        return HeldOutRegressor(X, cell)
-
-
-class ScoresOfClasses(Scores):
-    """Scores of classifiers: accuracy, or what the scorer says.
-
-    ``decider`` predicts codes of classes from the values of the machines; ``is_by_class`` says whether each machine
-    stands for a class.
-    """
-
-    def __init__(self, sample: Sample, decider: Any, *given: Any, is_by_class: bool) -> None:
-        super().__init__(*given)
-        self._sample, self._decider = sample, decider
-        n_classes = len(sample.classes)
-        counts = [np.bincount(sample.codes[train], minlength=n_classes) for train, _ in self._splits]
-        # A class that a fold does not train on is not predicted there.
-        self._absent: list[Any] = [
-            np.flatnonzero(count == 0) if is_by_class and n_classes > 2 else [] for count in counts
-        ]
-
-    def _scorable(self, fold: int, values: NDArray[np.float64]) -> Iterable[int]:
-        values[:, self._absent[fold]] = -np.inf
-        return range(len(values))
-
-    def _own_score(self, cell: NDArray[np.float64], test: NDArray[np.int64], weight: Any) -> float:
-        return float(np.average(self._decider.predict(cell) == self._sample.codes[test], weights=weight))
-
-    def _estimator(self, X: Any, cell: NDArray[np.float64]) -> HeldOutCell:
-        return HeldOutClassifier(X, cell, self._sample.classes, self._decider)

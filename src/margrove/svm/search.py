@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.data.sample import Sample, Values
 from margrove.engine import choose
 from margrove.errors import ParameterError, check_flag, shown
-from margrove.estimator import estimator
+from margrove.estimator import checked, estimator
 from margrove.run.checkpoint import CheckpointLike, Record, fingerprint, settle_checkpoint
 from margrove.run.progress import overheard, part_of
-from margrove.search.estimator import ClassifierSearch, CrossValidatedSearch, RegressorSearch
+from margrove.search.estimator import ClassifierSearch, CrossValidatedSearch, Grid, RegressorSearch
 from margrove.search.folds import Splits, check_classes_of_folds, weight_in_fold
 from margrove.search.grid import ascending, listed_values
 from margrove.search.live_line import LiveLine
@@ -48,9 +48,11 @@ class SupportVectorSearch(CrossValidatedSearch):
     """A search with kernels. Base class."""
 
     _measures: ClassVar = {"mean_n_support": "support", "max_violation": "violation"}
+    _unconverged = "{cells} ended before the violation was within tol={tol:g}; cv_results_['is_converged'] says which."
+    _ladders: ClassVar[Callable[..., Any]]  # of the data, weights and folds: the order of rows, ladders, folds, splits
 
     gammas: ArrayLike | None = None
-    drop_early: bool = False
+    drop_early: bool = checked(check_flag, default=False)
     kernel: str | KernelFunction = "rbf"
     degree: float = 3
     coef0: float = 0.0
@@ -59,16 +61,6 @@ class SupportVectorSearch(CrossValidatedSearch):
     max_iter: int = -1
     precision: str = "auto"
     checkpoint: CheckpointLike | None = None
-
-    def _checked_template(self) -> Any:
-        template = super()._checked_template()
-        check_flag("drop_early", self.drop_early)
-        return template
-
-    def _unconverged(self, cells: str) -> str:
-        return (
-            f"{cells} ended before the violation was within tol={self.tol:g}; cv_results_['is_converged'] says which."
-        )
 
     @property
     def _is_without_gamma(self) -> bool:
@@ -89,23 +81,16 @@ class SupportVectorSearch(CrossValidatedSearch):
     def _settled(self, X: Matrix, gamma: Any) -> Any:
         return settle_kernel(self.kernel, X, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _posed(
-        self,
-        template: Any,
-        X: Matrix,
-        order: NDArray[np.int64],
-        ladders: tuple[Ladder, ...],
-        folds: tuple[Fold, ...],
-        grid: dict[str, NDArray[np.float64]],
-    ) -> SearchProblem:
-        """Return the search without its units. Ladders and folds count the rows of X in ``order``."""
+    def _problem(self, template: Any, data: Any, weight: Any, splits: Splits, grid: Grid) -> tuple[Any, Splits]:
+        X = data.X
+        order, ladders, folds, splits = self._ladders(data, weight, splits)  # these count the rows in ``order``
         check_weighted(float(grid["C"].max()) * max(float(fold.weight.max()) for fold in folds))
-        data = training_data(template, X)
-        kernels = (data.solver_kernel,)
-        if data.solver_kernel.name != "precomputed":
+        training = training_data(template, X)
+        kernels = (training.solver_kernel,)
+        if training.solver_kernel.name != "precomputed":
             kernels = tuple(self._settled(X, float(gamma)) for gamma in grid["gamma"])
-        return SearchProblem(
-            points_in_order(data, order),
+        problem = SearchProblem(
+            points_in_order(training, order),
             kernels,
             ladders,
             folds,
@@ -114,16 +99,15 @@ class SupportVectorSearch(CrossValidatedSearch):
             cache_bytes=template._cache_bytes(),
             precision=self.precision,
         )
+        return problem, splits
 
-    def _fill(
-        self, table: ScoreTable, problem: SearchProblem, splits: Splits, scores: Scores, sample_weight: Any
-    ) -> Status:
-        record = self._record(table, problem, sample_weight)
+    def _fill(self, problem: SearchProblem, table: ScoreTable, scores: Scores) -> Status:
+        record = self._record(table, problem, scores)
         started = time.monotonic()
         status = Status.CONVERGED
         line = LiveLine(type(self).__name__, table) if self.verbose else None
-        done = 0
-        for numbers in [(number,) for number in range(len(splits))] if self.drop_early else [range(len(splits))]:
+        done, n_folds = 0, len(problem.folds)
+        for numbers in [(number,) for number in range(n_folds)] if self.drop_early else [range(n_folds)]:
             part, places = self._part(table, problem, numbers)
 
             def take(number: int, solution: UnitSolution, places: list[Any] = places) -> None:
@@ -133,13 +117,13 @@ class SupportVectorSearch(CrossValidatedSearch):
                     "violation": solution.violation.max(axis=1),
                     "is_converged": solution.is_converged.all(axis=1),
                 }
-                self._enter(table, places[number], scores, solution.values, found)
+                scores.enter(table, places[number], solution.values, found)
 
             part = replace(part, take=take)
             effort = replace(self._effort().left(started), look_around=_keeper(record, table))
             engine = choose(self.engine, part, effort)
             self.engine_ = engine.name
-            later = part.n_cells * (len(splits) - 1 - numbers[-1])  # at most: cells are given up on the way
+            later = part.n_cells * (n_folds - 1 - numbers[-1])  # at most: cells are given up on the way
             if part.units:
                 with overheard(line.watch) if line else nullcontext(), part_of(done, later):
                     status = engine.solve(part, effort)
@@ -165,7 +149,7 @@ class SupportVectorSearch(CrossValidatedSearch):
                 units.append(Unit(g, fold, Cs[kept], float(epsilons[e])))
         return replace(problem, units=tuple(units)), places
 
-    def _record(self, table: ScoreTable, problem: SearchProblem, weight: Any) -> Record | None:
+    def _record(self, table: ScoreTable, problem: SearchProblem, scores: Scores) -> Record | None:
         """Return the file of the search; the table goes on from it. The fingerprint holds all that cells depend on."""
         checkpoint = settle_checkpoint(self.checkpoint)
         if checkpoint is None:
@@ -181,7 +165,7 @@ class SupportVectorSearch(CrossValidatedSearch):
                 table.grid,
                 [getattr(self, name, None) for name in ("classes_", *_OF_A_SCORE)],
                 name_of(self.scoring),
-                None if weight is None else np.asarray(weight, dtype=np.float64),
+                scores.weight,
             ),
         )
         for name, column in (record.read() or {}).items():
@@ -195,9 +179,8 @@ class SupportVectorSearch(CrossValidatedSearch):
 
     def _refit(self, *given: Any) -> None:
         super()._refit(*given)
-        checkpoint = settle_checkpoint(self.checkpoint)
-        if checkpoint is not None and self.status_ is Status.CONVERGED:
-            checkpoint.remove()
+        if self.checkpoint is not None and self.status_ is Status.CONVERGED:
+            settle_checkpoint(self.checkpoint).remove()
 
 
 def _keeper(record: Record | None, table: ScoreTable) -> Callable[[Callable[[], Any]], None] | None:
@@ -302,26 +285,21 @@ multiclass, n_jobs, engine, precision
     multiclass: str | ArrayLike = "ovo"
 
     @property
-    def _searched(self) -> tuple[str, ...]:
-        return ("C",) if self._is_without_gamma else ("C", "gamma")
-
-    @property
     def _is_by_class(self) -> bool:
         return isinstance(self.multiclass, str) and self.multiclass == "ovr"
 
-    def _grid(self, data: Sample) -> dict[str, NDArray[np.float64]]:
+    def _grid(self, data: Sample) -> tuple[Grid, tuple[str, ...]]:
         Cs = _CS if self.Cs is None else penalties(self.Cs)
-        return {"C": Cs, "epsilon": np.zeros(1), "gamma": self._gammas(data.X)}
+        grid = {"C": Cs, "epsilon": np.zeros(1), "gamma": self._gammas(data.X)}
+        return grid, ("C",) if self._is_without_gamma else ("C", "gamma")
 
-    def _problem(
-        self, template: SVC, data: Sample, sample_weight: Any, splits: Splits, grid: Any
-    ) -> tuple[SearchProblem, Splits]:
+    def _ladders(self, data: Sample, weight: Any, splits: Splits) -> tuple[Any, ...]:
         code = code_matrix(self.multiclass, len(data.classes))
         check_code(code, data.classes)
         check_classes_of_folds(data, splits)
         order, splits = search_order(data, splits)
-        folds = folds_of(data, self.class_weight, sample_weight, splits, order)
-        return self._posed(template, data.X, order, ladders_of(code, data.codes[order]), folds, grid), splits
+        folds = folds_of(data, self.class_weight, weight, splits, order)
+        return order, ladders_of(code, data.codes[order]), folds, splits
 
 
 @estimator
@@ -362,25 +340,18 @@ engine_, certificate_
 
     _machine = SVR
 
-    @property
-    def _searched(self) -> tuple[str, ...]:
-        return ("C", "epsilon") if self._is_without_gamma else ("C", "epsilon", "gamma")
-
-    def _grid(self, data: Values) -> dict[str, NDArray[np.float64]]:
+    def _grid(self, data: Values) -> tuple[Grid, tuple[str, ...]]:
         spread = float(data.z.std()) or 1.0
-        epsilons = self._epsilons()
-        return {
+        grid = {
             "C": spread * _CS if self.Cs is None else penalties(self.Cs),
-            "epsilon": spread * _EPSILONS if epsilons is None else epsilons,
+            "epsilon": self._epsilons(spread * _EPSILONS),
             "gamma": self._gammas(data.X),
         }
+        return grid, ("C", "epsilon") if self._is_without_gamma else ("C", "epsilon", "gamma")
 
-    def _problem(
-        self, template: SVR, data: Values, sample_weight: Any, splits: Splits, grid: Any
-    ) -> tuple[SearchProblem, Splits]:
+    def _ladders(self, data: Values, weight: Any, splits: Splits) -> tuple[Any, ...]:
         n = len(data.z)
         own = np.ones(n) if data.weight is None else data.weight
         folds = tuple(Fold(weight_in_fold(own[train], train, n), test) for train, test in splits)
         dual = regression(data.z, own, 0.0)
-        ladder = Ladder(dual.y, dual.p, dual.point)
-        return self._posed(template, data.X, np.arange(n), (ladder,), folds, grid), splits
+        return np.arange(n), (Ladder(dual.y, dual.p, dual.point),), folds, splits
