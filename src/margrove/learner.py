@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from margrove.certificate import Certificate
     from margrove.explanation import Explanation
+    from margrove.store.codec import Codec
 
 T = TypeVar("T")
 _FAMILIES = ("linear", "linear_svm", "svm", "tree", "boost", "multiclass", "transfer")
@@ -43,6 +44,9 @@ class Learner:
         ``explain(model)`` returns its `margrove.explanation.Explanation`, which `margrove show`, reports and plots ask.
     has_unit_margin : bool
         Whether its problem puts the margin at f = ±1.
+    file : Codec, optional
+        What writes it to a model file and reads it back: a `margrove.store.schema.Schema`, or anything else with the
+        two methods of `margrove.store.codec.Codec`. Without one it cannot be saved.
     peers : tuple of str
         Classes of other libraries, ``"package:name"``, that are certified and called alike.
     """
@@ -54,6 +58,7 @@ class Learner:
     needs_target: bool = True
     explain: Callable[[Any], Explanation] | str | None = None
     has_unit_margin: bool = False
+    file: Codec | str | None = None
     peers: tuple[str, ...] = ()
 
     @property

@@ -8,6 +8,7 @@ register(
         called="AdaBoost",
         certify="margrove.boost.certificate:certify_boost",
         explain="margrove.boost.explain:explain_vote",
+        file="margrove.boost.file:CLASSES_FILE",
         peers=("sklearn.ensemble:AdaBoostClassifier",),
     ),
     Learner(
@@ -15,6 +16,7 @@ register(
         called="AdaBoost",
         certify="margrove.boost.certificate:certify_boost_of_numbers",
         explain="margrove.boost.explain:explain_vote",
+        file="margrove.boost.file:NUMBERS_FILE",
         peers=("sklearn.ensemble:AdaBoostRegressor",),
     ),
 )

@@ -5,5 +5,6 @@ from margrove.learner import Learner, register
 register(
     Learner(
         "margrove.data.encoder:TableEncoder",
+        file="margrove.data.file:ENCODER_FILE",
     ),
 )

@@ -8,18 +8,21 @@ register(
         called="the basic linear classifier, halfway between the class means",
         certify="margrove.linear.certificate:certify_centroid",
         explain="margrove.explanation:Weights",
+        file="margrove.linear.file:LINEAR_FILE",
     ),
     Learner(
         "margrove.linear.least_squares:LeastSquaresClassifier",
         called="least squares",
         certify="margrove.linear.certificate:certify_least_squares",
         explain="margrove.explanation:Weights",
+        file="margrove.linear.file:LINEAR_FILE",
     ),
     Learner(
         "margrove.linear.perceptron:Perceptron",
         called="a perceptron",
         certify="margrove.linear.certificate:certify_perceptron",
         explain="margrove.linear.explain:explain_perceptron",
+        file="margrove.linear.file:PERCEPTRON_FILE",
         peers=("sklearn.linear_model:Perceptron",),
     ),
     Learner(
@@ -27,5 +30,6 @@ register(
         called="a kernel perceptron",
         certify="margrove.linear.certificate:certify_kernel_perceptron",
         explain="margrove.linear.explain:KernelPerceptronRows",
+        file="margrove.linear.file:KERNEL_PERCEPTRON_FILE",
     ),
 )

@@ -10,6 +10,7 @@ register(
         explain="margrove.explanation:Weights",
         has_unit_margin=True,
         certify_chunks="margrove.linear_svm.certificate:certify_linear_stream",
+        file="margrove.linear_svm.file:LINEAR_SVC_FILE",
         peers=("sklearn.svm:LinearSVC",),
     ),
     Learner(
@@ -18,6 +19,7 @@ register(
         certify="margrove.linear_svm.certificate:certify_linear_svr",
         explain="margrove.explanation:Weights",
         certify_chunks="margrove.linear_svm.certificate:certify_linear_stream",
+        file="margrove.linear_svm.file:LINEAR_SVR_FILE",
         peers=("sklearn.svm:LinearSVR",),
     ),
 )

@@ -8,6 +8,7 @@ register(
         called="one machine for each class",
         certify="margrove.multiclass.certificate:certify_coded",
         explain="margrove.multiclass.explain:Machines",
+        file="margrove.multiclass.file:SCHEME_FILE",
         peers=("sklearn.multiclass:OneVsRestClassifier",),
     ),
     Learner(
@@ -15,6 +16,7 @@ register(
         called="one machine for each pair of classes",
         certify="margrove.multiclass.certificate:certify_coded",
         explain="margrove.multiclass.explain:Machines",
+        file="margrove.multiclass.file:SCHEME_FILE",
         peers=("sklearn.multiclass:OneVsOneClassifier",),
     ),
     Learner(
@@ -22,5 +24,6 @@ register(
         called="machines by bit strings",
         certify="margrove.multiclass.certificate:certify_coded",
         explain="margrove.multiclass.explain:Machines",
+        file="margrove.multiclass.file:BIT_STRING_FILE",
     ),
 )

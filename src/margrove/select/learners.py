@@ -5,5 +5,6 @@ from margrove.learner import Learner, register
 register(
     Learner(
         "margrove.select.selector:ImpuritySelector",
+        file="margrove.select.file:SELECTOR_FILE",
     ),
 )

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
+from margrove.advice import Advice
+from margrove.errors import ModelFileError
 from margrove.run.atomic import replace_file
 from margrove.store.fault import FaultError
 
 Target: TypeAlias = str | os.PathLike[str] | BinaryIO
 
 
-def name_of(target: Target) -> str:
-    """What to call a path or stream in a message."""
-    if isinstance(target, str | os.PathLike):
-        return os.fspath(target)
-    return str(getattr(target, "name", "the stream"))
+@contextmanager
+def naming(target: Target, cure: str) -> Iterator[None]:
+    """Raise every `FaultError` within as a `ModelFileError` of one line: the file, the problem, the cure."""
+    is_path = isinstance(target, str | os.PathLike)
+    name = os.fspath(target) if is_path else str(getattr(target, "name", "the stream"))
+    try:
+        yield
+    except FaultError as fault:
+        text = Advice(f"{name}: {fault.problem}. ", fault.cure or cure)
+        raise ModelFileError(text) from (fault.__cause__ or None)
+    except RecursionError as error:
+        raise ModelFileError(f"{name}: its parts are nested too deeply. {cure}") from error
 
 
 def open_for_reading(target: Target) -> AbstractContextManager[BinaryIO]:

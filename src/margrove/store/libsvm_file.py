@@ -30,10 +30,9 @@ from margrove.advice import Advice, InPython, Setting
 from margrove.errors import InputError, MargroveWarning, ParameterError, check_whole, listed
 from margrove.status import Status
 from margrove.store.fault import FaultError
-from margrove.store.files import Target, open_for_reading, write
+from margrove.store.files import Target, naming, open_for_reading, write
 from margrove.store.libsvm_rows import rows_of_labels, rows_of_values
 from margrove.store.libsvm_text import MOST_INDEX, LibsvmModel, parsed, written
-from margrove.store.model_file import told
 from margrove.svm.adopted import Solution, adopt
 from margrove.svm.layout import class_slices, pairs_of
 from margrove.svm.one_class import OneClassSVM
@@ -102,7 +101,7 @@ def write_libsvm_model(model: Any, path: Target) -> None:
     -0.5 1:1.0
     <BLANKLINE>
     """
-    with told(path, "Fit the model again."):
+    with naming(path, "Fit the model again."):
         _check_is_known_there(model)
         check_is_fitted(model)
         write(path, written(_theirs(model)))
@@ -155,7 +154,7 @@ def read_libsvm_model(
     >>> model.predict([[0.7], [-0.1]]), model.coef_
     (array([2, 1]), array([[1.]]))
     """
-    with told(path, "Give a file that LIBSVM wrote."), open_for_reading(path) as stream:
+    with naming(path, "Give a file that LIBSVM wrote."), open_for_reading(path) as stream:
         theirs = parsed(stream)
     estimator = _ESTIMATORS[theirs.svm_type]
     _check_parameters(estimator, parameters)

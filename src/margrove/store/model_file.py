@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
-from margrove.advice import Advice
-from margrove.errors import MargroveWarning, ModelFileError
+from margrove.errors import MargroveWarning
 from margrove.store import long_lists
+from margrove.store.arrays import Arrays
 from margrove.store.check import check_fields
+from margrove.store.codec import put_together, take_apart
 from margrove.store.container import pack, unpack
 from margrove.store.fault import FaultError
-from margrove.store.files import Target, name_of, open_for_reading, write
-from margrove.store.learner_parts import Taken
-from margrove.store.parts import put_together, take_apart
+from margrove.store.files import Target, naming, open_for_reading, write
 from margrove.store.training_record import FIELD, give_record, move_in, take_record
 from margrove.store.versions import FORMAT, Header, Tensors, bring_up_to_date
 
@@ -58,15 +55,15 @@ def save(model: Any, path: Target) -> None:
     >>> load(file).predict([[0.5], [4.5]])
     array(['low', 'high'], dtype='<U4')
     """
-    with told(path, "Fit the model again before saving it."):
-        taken = Taken()
-        record = take_apart(model, taken)
-        put_together(record, dict(taken.tensors))  # never write what `load` would refuse
-        long_lists.move_out(record, taken.tensors)
+    with naming(path, "Fit the model again before saving it."):
+        arrays = Arrays()
+        record = take_apart(model, arrays)
+        put_together(record, Arrays(dict(arrays.tensors)))  # never write what `load` would refuse
+        long_lists.move_out(record, arrays.tensors)
         header = {"format": FORMAT, "margrove": version("margrove"), "model": record}
-        take_record(model, header, taken.tensors)
-        content = pack(header, taken.tensors)
-        for words in taken.left_out:
+        take_record(model, header, arrays.tensors)
+        content = pack(header, arrays.tensors)
+        for words in arrays.left_out:
             warnings.warn(words, MargroveWarning, stacklevel=2)
         write(path, content)
 
@@ -99,9 +96,9 @@ def load(path: Target) -> Any:
     Traceback (most recent call last):
     margrove.errors.ModelFileError: the stream: it is empty. Give a file that margrove.save wrote.
     """
-    with told(path, _DAMAGED):
+    with naming(path, _DAMAGED):
         header, tensors = _read(path)
-        model = put_together(header["model"], tensors)
+        model = put_together(header["model"], Arrays(tensors))
         if tensors:
             raise FaultError(f"it holds the array {min(tensors)!r}, for which the model has no use")
         give_record(model, header)
@@ -137,7 +134,7 @@ def describe(path: Target) -> dict[str, Any]:
     >>> header["model"]["class"], header["tensors"]["coef_"]
     ('BasicLinearClassifier', {'dtype': 'float64', 'shape': [1, 1]})
     """
-    with told(path, _DAMAGED):
+    with naming(path, _DAMAGED):
         header, tensors = _read(path)
         shapes = {
             name: {"dtype": tensor.dtype.name, "shape": list(tensor.shape)} for name, tensor in sorted(tensors.items())
@@ -156,15 +153,3 @@ def _read(path: Target) -> tuple[Header, Tensors]:
     move_in(header, tensors)
     long_lists.move_in(header["model"], tensors)
     return header, tensors
-
-
-@contextmanager
-def told(path: Target, cure: str) -> Iterator[None]:
-    """Every fault as one line: the file, the problem, the cure."""
-    try:
-        yield
-    except FaultError as fault:
-        text = Advice(f"{name_of(path)}: {fault.problem}. ", fault.cure or cure)
-        raise ModelFileError(text) from (fault.__cause__ or None)
-    except RecursionError as error:
-        raise ModelFileError(f"{name_of(path)}: its parts are nested too deeply. {cure}") from error

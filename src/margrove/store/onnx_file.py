@@ -15,8 +15,7 @@ from margrove.data.frames import as_array, as_features
 from margrove.data.table import Table
 from margrove.errors import InputError
 from margrove.store.fault import FaultError
-from margrove.store.files import Target, open_for_reading, write
-from margrove.store.model_file import told
+from margrove.store.files import Target, naming, open_for_reading, write
 from margrove.store.onnx_graph import onnx_package
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def write_onnx(model: Any, path: Target) -> Export:
     """
     from margrove.store.onnx_model import export  # every learner: only for those who export one
 
-    with told(path, "Fit the model again."):
+    with naming(path, "Fit the model again."):
         made = export(model)
         write(path, made.proto.SerializeToString())
         return made
@@ -108,7 +107,7 @@ def onnx_inputs(path: Target, X: Any) -> dict[str, NDArray[Any]]:
     >>> onnx_inputs(file, penguins)["island"][:2].tolist()
     [['Torgersen'], ['Torgersen']]
     """
-    with told(path, "Give a file that margrove.write_onnx wrote."):
+    with naming(path, "Give a file that margrove.write_onnx wrote."):
         facts = _facts(path)
     if facts[0]["kind"] == "numbers":
         return {facts[0]["name"]: _matrix(X, facts[0]["columns"])}

@@ -1,89 +1,46 @@
-"""What a file must hold for each class that may be in one. This list is all that `load` can build.
+"""What a file must hold of an estimator, and the codec that follows from it.
 
-Shapes are written in symbols that must mean the same number throughout a model:
+A record is a JSON object: the class, its parameters, and parts, each of which is taken from a fitted model and read
+back by a `Part`. Most learners have the parts of `LEARNER`, and a `Schema` lists their arrays and scalars::
 
-=====  ==========================================================
-K      labels, of a classifier
-m      machines; see `margrove.store.machines`
-r      rows of a support vector machine's ``dual_coef_``: see `margrove.svm.layout`
-w      rows of a linear support vector classifier's ``coef_``
-d      columns, ``n_features_in_``
-n      rows the model was fitted on, ``n_rows_``
-s, v   support vectors; weight vectors that vote: whatever the first array says
-t      nodes of a tree, or of all trees of a grove; c children, l levels of all these nodes; k numbers in the value of a
-       node
-T, q   trees of a grove; rounds that were done, of which T are kept
-h      rows held out
-=====  ==========================================================
+    register(Learner(MyClassifier, file=Schema((Array("means_", "K d"),))))
 """
 
 from __future__ import annotations
 
 import math
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any
+from typing import Any, TypeAlias
 
-from margrove.boost.classifier import AdaBoostClassifier
-from margrove.boost.ensemble import LARGEST_RATE
-from margrove.boost.r2 import LOSSES
-from margrove.boost.regressor import AdaBoostRegressor
-from margrove.data import TableEncoder
-from margrove.data.text import LARGEST_WIDTH, MOST_WORDS, TEXT_FEATURES
-from margrove.linear.centroid import BasicLinearClassifier
-from margrove.linear.kernel_perceptron import KernelPerceptron
-from margrove.linear.least_squares import LeastSquaresClassifier
-from margrove.linear.perceptron import Perceptron
-from margrove.linear.problem import VARIANTS
-from margrove.linear_svm.problem import PENALTIES
-from margrove.linear_svm.svc import LinearSVC
-from margrove.linear_svm.svr import LinearSVR
-from margrove.multiclass.bit_string import BitStringClassifier
-from margrove.multiclass.decoding import DECODINGS
-from margrove.multiclass.one_vs_one import OneVsOneClassifier
-from margrove.multiclass.one_vs_rest import OneVsRestClassifier
-from margrove.select.scores import KINDS
-from margrove.select.selector import ImpuritySelector
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.advice import Advice, Setting
 from margrove.status import Status
-from margrove.store.machines import Counting, by_code, linear_machines, one_vs_rest, single
-from margrove.svm.kernels import NATIVE_KERNELS
-from margrove.svm.kkt import HARD
-from margrove.svm.one_class import OneClassSVM
-from margrove.svm.svc import SVC, NuSVC
-from margrove.svm.svr import SVR, NuSVR
-from margrove.transfer.features import ConvFeatures
-from margrove.transfer.fine_tuned import LOSSES as TUNING_LOSSES
-from margrove.transfer.fine_tuned import SCHEDULES, FineTuned
-from margrove.transfer.networks import DEVICES, POOLINGS, PRECISIONS
-from margrove.transfer.softmax import SoftmaxClassifier
-from margrove.tree.classifier import DecisionTreeClassifier
-from margrove.tree.problem import CLASS_CRITERIA, VALUE_CRITERIA
-from margrove.tree.regressor import DecisionTreeRegressor
-from margrove.tree.stump import DecisionStump
+from margrove.store.arrays import Array, Arrays
+from margrove.store.check import MOST_COLUMNS, check_certificate, check_fields, check_names, check_whole
+from margrove.store.fault import FaultError, shown
+from margrove.store.labels import labels_from_json, labels_to_json
+from margrove.store.plain import from_json, to_json
+
+# Parameters and the number of labels → the symbols of `Array` that follow from them. Machines are counted, never built:
+# the labels of a small file may ask for more than there is memory for.
+Counting: TypeAlias = Callable[[Mapping[str, Any], int], dict[str, int]]
 
 
-@dataclass(frozen=True)
-class Array:
-    """One array of a fitted model. Floats are finite, unless it says otherwise."""
+def one_vs_rest(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
+    """One machine for two labels, otherwise one for each."""
+    return {"m": 1 if labels == 2 else labels}
 
-    name: str
-    shape: str
-    dtypes: tuple[str, ...] = ("float64",)
-    given: tuple[str, tuple[Any, ...]] | None = None  # only where this parameter has one of these values
-    is_optional: bool = False
-    may_be_sparse: bool = False
-    least: float | None = None  # no entry is smaller
-    most: float | None = None  # no entry is larger
-    below: str = ""  # every entry is smaller than each of these symbols
-    rises_to: str = ""  # starts at 0, never falls, ends at this symbol
-    sums_to: str = ""  # the entries add up to this symbol
-    has_gaps: bool = False  # NaN where there is nothing to say, and perhaps infinite: `tree_check` knows where
 
-    def applies(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether a model with these parameters has this array."""
-        return self.given is None or parameters[self.given[0]] in self.given[1]
+def single(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
+    """One machine."""
+    return {"m": 1, "r": 1}
 
 
 @dataclass(frozen=True)
@@ -97,8 +54,12 @@ class Range:
 
 
 # A prediction starts as many threads as n_jobs says, and a system that cannot have them may end the process.
-_THREADS = Range(-1024, 1024, (int, NoneType), has_zero=False)
-_NUMBER = Range()
+THREADS = Range(-1024, 1024, (int, NoneType), has_zero=False)
+NUMBER = Range()
+NOT_NEGATIVE = Range(least=0)
+SHARE = Range(0, 1)
+PENALTY = Range(0, math.inf)  # C
+NOTHING = Range(types=(NoneType,))  # such as a path, which the next fit would write to
 
 
 @dataclass(frozen=True)
@@ -112,374 +73,281 @@ class Scalar:
     is_optional: bool = False
     is_word: bool = False  # of a text: lower-case letters, digits and underscores, at most 40
 
+    def read(self, name: str, value: Any) -> Any:
+        """The value, of the type it had before."""
+        if self.choices:
+            if not isinstance(value, str) or value not in self.choices:
+                raise FaultError(f"{name} is {shown(value)}; it must be one of {', '.join(map(str, self.choices))}")
+            return self.type(value)
+        if self.type is int:
+            return check_whole(value, int(self.least or 0), name)
+        if type(value) is not self.type:
+            raise FaultError(f"{name} is {shown(value)}; a {self.type.__name__} was expected")
+        if self.is_word and not _WORD.fullmatch(str(value)):
+            raise FaultError(f"{name} is {shown(value)}; it must be a word of at most 40 lower-case letters")
+        least = self.least or 0.0
+        if isinstance(value, float) and not (least <= value <= self.most and math.isfinite(value)):
+            limit = "" if self.most == math.inf else f", at most {self.most:g}"
+            raise FaultError(f"{name} is {shown(value)}; it must be at least {least:g}{limit} and finite")
+        return value
 
+
+_WORD = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # Any engine may have fitted a model, also one that is not here: every engine predicts the same.
 ENGINE_NAME = Scalar(str, is_word=True)
+ENDED = {"status_": Scalar(Status, choices=tuple(Status)), "engine_": ENGINE_NAME}
+SOLVE = {"n_iter_": Scalar(int, least=0), **ENDED}
+ROWS = {"n_rows_": Scalar(int, least=1)}
+PLANE = (Array("coef_", "m d"), Array("intercept_", "m"))
+
+
+@dataclass
+class Draft:
+    """A model while its record is read: what is known of it so far."""
+
+    schema: Schema
+    estimator: type
+    record: dict[str, Any]
+    arrays: Arrays
+    parameters: dict[str, Any]
+    fitted: dict[str, Any] = field(default_factory=dict)  # its attributes
+    labels: NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    counts: dict[str, int] = field(default_factory=dict)  # see `Counting`
+    n_splits: int = 1
+    notes: dict[str, Any] = field(default_factory=dict)  # what one part leaves for those after it
+
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+        return self.estimator.__name__
+
+    @property
+    def d(self) -> int:
+        """How many columns it has."""
+        return int(self.fitted["n_features_in_"])
+
+    @property
+    def symbols(self) -> dict[str, int]:
+        """What the shapes of arrays are written in."""
+        of_labels = {"K": len(self.labels), **self.counts} if self.counts else {}
+        return {**of_labels, "d": self.d, **({"n": self.fitted["n_rows_"]} if "n_rows_" in self.fitted else {})}
 
 
 @dataclass(frozen=True)
-class Learner:
-    """An estimator: its constructor, what its parameters may be where that decides a prediction, and what `fit`
-    leaves."""
+class Part:
+    """One field of a record."""
 
-    estimator: type
-    arrays: tuple[Array, ...]
-    scalars: Mapping[str, Scalar] = field(default_factory=dict)
-    choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    ranges: Mapping[str, Range] = field(default_factory=lambda: {"n_jobs": _THREADS})
-    machines: Counting = one_vs_rest
-    is_classifier: bool = True
-    later: Mapping[str, Any] = field(default_factory=dict)  # parameters that older files lack, and what those mean
+    name: str
+    take: Callable[[Any, Schema, Arrays], Any]  # the model → a JSON value; arrays go into the `Arrays`
+    read: Callable[[Any, Draft], None]  # the JSON value → attributes of the draft
+    is_optional: bool = False  # left out where it is None
 
 
-MOST_COLUMNS = 2**31 - 1  # the core counts the columns of sparse rows in 32 bits
-
-_WHOLE = ("int64",)
-_HALF_WHOLE = ("int32",)  # as scikit-learn's support vector machines have it
-_SINGLE_OR_DOUBLE = ("float32", "float64")
-
-_ENDED = {
-    "status_": Scalar(Status, choices=tuple(Status)),
-    "engine_": ENGINE_NAME,
-}
-_SOLVE = {"n_iter_": Scalar(int, least=0), **_ENDED}
-_PLANE = (Array("coef_", "m d"), Array("intercept_", "m"))
-
-_LAST = ("variant", ("last",))
-_WALKED = ("variant", ("averaged", "voted"))
-_VOTED = ("variant", ("voted",))
-_POINTS = ("kernel", NATIVE_KERNELS)
-_GRAM = ("kernel", ("precomputed",))
-
-_SVM_ARRAYS = (
-    Array("support_vectors_", "s d", _SINGLE_OR_DOUBLE, given=_POINTS, may_be_sparse=True),
-    Array("support_vectors_", "0 0", given=_GRAM),
-    Array("dual_coef_", "r s"),
-    Array("intercept_", "m"),
-    Array("support_", "s", _HALF_WHOLE, given=_POINTS, least=0, below="n"),
-    Array("support_", "s", _HALF_WHOLE, given=_GRAM, least=0, below="n d"),  # columns of a Gram matrix, too
-    Array("norm_", "m", given=_POINTS, least=0),
-    Array("norm_", "m", given=_GRAM, least=0, has_gaps=True),  # not known of a model that was solved elsewhere
-    Array("_grades", "n m", ("int8",), least=0, most=HARD),
-)
-_SVM_SCALARS = {"n_rows_": Scalar(int, least=1), "gamma_": Scalar(float, least=0.0)}
-_KERNELS = {"kernel": (*NATIVE_KERNELS, "precomputed")}
-_KERNEL_NUMBERS = {"n_jobs": _THREADS, "degree": _NUMBER, "coef0": _NUMBER}
-_NOTHING = Range(types=(NoneType,))  # a path in it would be written to by the next fit
-_SVM_RANGES = {**_KERNEL_NUMBERS, "tol": Range(least=0), "checkpoint": _NOTHING}
-_PRICE = Range(0, math.inf)  # C
-_SHARE = Range(0, 1)  # ν
+def fitted(model: Any, name: str) -> Any:
+    """What a complete fit leaves under this name."""
+    if not hasattr(model, name):
+        raise FaultError(f"{type(model).__name__} has no {name}: its fit did not come to an end")
+    return getattr(model, name)
 
 
-_CALIBRATED = ("probability", (True,))
+def _read_n_features(value: Any, draft: Draft) -> None:
+    draft.fitted["n_features_in_"] = check_whole(value, 1, "n_features_in", MOST_COLUMNS)
 
 
-def _support_vector_classifier(estimator: type, later: Mapping[str, Any], **ranges: Range) -> Learner:
-    return Learner(
-        estimator,
-        (
-            *_SVM_ARRAYS,
-            Array("n_support_", "K", _HALF_WHOLE, least=0, sums_to="s"),
-            Array("class_weight_", "K", least=0),
-            Array("n_iter_", "m", _WHOLE, least=0),
-            Array("n_kernel_rows_", "m", _WHOLE, is_optional=True, least=0),  # older files lack it
-            Array("label_order_", "K", _HALF_WHOLE, is_optional=True, least=0, below="K"),
-            Array("probA_", "m", given=_CALIBRATED, most=0),
-            Array("probB_", "m", given=_CALIBRATED),
-        ),
-        {
-            **_ENDED,
-            **_SVM_SCALARS,
-            "loo_bound_": Scalar(float, most=1.0),
-            "xi_alpha_bound_": Scalar(float, most=1.0),
-            "solver_": Scalar(str, is_optional=True),  # older files lack it
-        },
-        choices={
-            **_KERNELS,
-            "decision_function_shape": ("ovr", "ovo"),
-            "break_ties": (True, False),
-            "probability": (True, False),
-        },
-        ranges={**_SVM_RANGES, **ranges},
-        machines=by_code,
-        later={"probability": False, "checkpoint": None, **later},
-    )
+def _names(model: Any, schema: Schema, arrays: Arrays) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(names.tolist())
 
 
-def _lone_machine(
-    estimator: type,
-    *more: Array,
-    scalars: Mapping[str, Scalar] | None = None,
-    later: Mapping[str, Any] | None = None,
-    **ranges: Range,
-) -> Learner:
-    return Learner(
-        estimator,
-        (*_SVM_ARRAYS, Array("n_support_", "1", _HALF_WHOLE, least=0, sums_to="s"), *more),
-        {**_SOLVE, **_SVM_SCALARS, **(scalars or {})},
-        choices=_KERNELS,
-        ranges={**_SVM_RANGES, **ranges},
-        machines=single,
-        is_classifier=False,
-        later={"checkpoint": None, **(later or {})},
-    )
+def _read_names(value: Any, draft: Draft) -> None:
+    if value is not None:
+        draft.fitted["feature_names_in_"] = check_names(value, draft.d)
 
 
-# What the linear machines leave besides their weights. A solve that ended as nonfinite knows no gap.
-_PROOF = (
-    Array("dual_coef_", "r n", is_optional=True),
-    Array("dual_steps_", "r k e", is_optional=True),
-    Array("gap_", "m", has_gaps=True),
-    Array("primal_", "m", has_gaps=True),
-    Array("dual_", "m", has_gaps=True),
-)
-_LINEAR_SCALARS = {
-    **_SOLVE,
-    "solver_": Scalar(str),
-    "engine_": ENGINE_NAME,
-    "n_seen_": Scalar(int, least=1, is_optional=True),
-}
-_LINEAR_CHOICES = {"fit_intercept": (True, False), "regularize_intercept": (True, False)}
-_LINEAR_RANGES = {"n_jobs": _THREADS, "tol": Range(least=0), "C": _PRICE, "intercept_scaling": Range(least=0)}
-
-# The width of the tube may come out a rounding error below 0; of a model that was solved elsewhere it is not known.
-_TUBE = Scalar(float, least=-sys.float_info.max, is_optional=True)
-
-LEARNERS: dict[str, Learner] = {
-    "BasicLinearClassifier": Learner(BasicLinearClassifier, _PLANE, _SOLVE),
-    "LeastSquaresClassifier": Learner(LeastSquaresClassifier, _PLANE, _SOLVE),
-    "SoftmaxClassifier": Learner(
-        SoftmaxClassifier,
-        _PLANE,
-        {**_SOLVE, "engine_": Scalar(str, choices=("scikit-learn",))},
-        ranges={"C": _PRICE, "tol": Range(least=0)},
-    ),
-    "Perceptron": Learner(
-        Perceptron,
-        (
-            *_PLANE,
-            Array("n_mistakes_", "m", _WHOLE, least=0),
-            Array("alpha_", "n m", given=_LAST, is_optional=True, least=0),
-            Array("makers_", "v", _WHOLE, given=_WALKED, least=0, below="n"),
-            Array("times_", "v", _WHOLE, given=_WALKED, least=1),
-            Array("starts_", "m+1", _WHOLE, given=_WALKED, rises_to="v"),
-            Array("n_steps_", "m", _WHOLE, given=_WALKED, least=0),
-            Array("prototypes_", "v d+1", given=_VOTED),
-        ),
-        {**_SOLVE, "n_rows_": Scalar(int, least=1), "is_warm_": Scalar(bool)},
-        choices={"variant": VARIANTS},
-        ranges={"n_jobs": _THREADS, "eta0": _NUMBER},
-    ),
-    "KernelPerceptron": Learner(
-        KernelPerceptron,
-        (
-            Array("support_vectors_", "s d", _SINGLE_OR_DOUBLE, given=_POINTS, may_be_sparse=True),
-            Array("support_vectors_", "0 0", given=_GRAM),
-            Array("dual_coef_", "m s"),
-            Array("intercept_", "m"),
-            Array("support_", "s", _WHOLE, given=_POINTS, least=0, below="n"),
-            Array("support_", "s", _WHOLE, given=_GRAM, least=0, below="n d"),  # columns of a Gram matrix, too
-            Array("n_mistakes_", "m", _WHOLE, least=0),
-            Array("norm_", "m", least=0),
-        ),
-        {**_SOLVE, "n_rows_": Scalar(int, least=1), "gamma_": Scalar(float, least=0.0)},
-        choices=_KERNELS,
-        ranges={**_KERNEL_NUMBERS, "eta0": _NUMBER},
-    ),
-    "SVC": _support_vector_classifier(SVC, {"warm_start": False}, C=_PRICE),
-    "NuSVC": _support_vector_classifier(NuSVC, {}, nu=_SHARE),
-    "SVR": _lone_machine(SVR, later={"warm_start": False}, C=_PRICE, epsilon=Range(least=0)),
-    "LinearSVC": Learner(
-        LinearSVC,
-        (Array("coef_", "w d", may_be_sparse=True), Array("intercept_", "w"), *_PROOF),
-        _LINEAR_SCALARS,
-        choices={
-            **_LINEAR_CHOICES,
-            "penalty": PENALTIES,
-            "loss": ("hinge", "squared_hinge"),
-            "multi_class": ("ovr", "crammer_singer"),
-        },
-        ranges=_LINEAR_RANGES,
-        machines=linear_machines,
-    ),
-    "LinearSVR": Learner(
-        LinearSVR,
-        (Array("coef_", "d"), Array("intercept_", "m"), *_PROOF),
-        _LINEAR_SCALARS,
-        choices={**_LINEAR_CHOICES, "loss": ("epsilon_insensitive", "squared_epsilon_insensitive")},
-        ranges={**_LINEAR_RANGES, "epsilon": Range(least=0)},
-        machines=single,
-        is_classifier=False,
-    ),
-    "NuSVR": _lone_machine(NuSVR, C=_PRICE, nu=_SHARE, scalars={"epsilon_": _TUBE}),
-    "OneClassSVM": _lone_machine(OneClassSVM, Array("offset_", "m"), nu=_SHARE),
-}
-
-# The arrays of one tree, `margrove.tree.model`; how they hang together is for `tree_check`.
-TREE_ARRAYS = (
-    Array("feature", "t", _HALF_WHOLE, least=-1, below="d"),
-    Array("threshold", "t", has_gaps=True),
-    Array("child", "c", _HALF_WHOLE),
-    Array("child_start", "t+1", _HALF_WHOLE, rises_to="c"),
-    Array("level_branch", "l", _HALF_WHOLE, least=-1),
-    Array("level_start", "t+1", _WHOLE, rises_to="l"),
-    Array("missing_branch", "t", _HALF_WHOLE, least=-1),
-    Array("default_branch", "t", _HALF_WHOLE, least=-1),
-    Array("n_rows", "t", _WHOLE, least=1),
-    Array("weight", "t", least=0),
-    Array("impurity", "t"),
-    Array("gain", "t", has_gaps=True),
-    Array("n_tests", "t", has_gaps=True, least=0),  # infinite for the subsets of a thousand levels and more
-    Array("n_candidates", "t", has_gaps=True, least=0),
-    Array("value", "t k"),
-    # Of subset tests; files of trees without such a column do not have them, nor do the first ones written.
-    Array("n_levels", "t", is_optional=True, least=0),
-    Array("association", "t", is_optional=True, has_gaps=True, least=0),
-    Array("inverse_weight", "t", is_optional=True, least=0),
-)
-_TREE_SCALARS = {**_ENDED, "ccp_alpha_": Scalar(float, least=0.0)}
+def _labels(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any] | None:
+    return labels_to_json(fitted(model, "classes_")) if schema.is_classifier else None
 
 
-def _tree(estimator: type, criteria: tuple[str, ...], *, is_classifier: bool = True) -> Learner:
-    return Learner(
-        estimator,
-        (),
-        _TREE_SCALARS,
-        choices={"criterion": criteria},
-        ranges={"n_jobs": _THREADS, **({"smoothing": Range(least=0)} if is_classifier else {})},
-        machines=single,
-        is_classifier=is_classifier,
-    )
+def _read_labels(value: Any, draft: Draft) -> None:
+    if draft.schema.is_classifier:
+        draft.labels = draft.fitted["classes_"] = labels_from_json(value)
+    elif value is not None:
+        raise FaultError(f"the labels are {shown(value)}; {draft.name} has none")
+    draft.counts = draft.schema.machines(draft.parameters, len(draft.labels))
 
 
-_CLASS_CRITERIA = (*CLASS_CRITERIA, "log_loss")
-TREES: dict[str, Learner] = {
-    "DecisionTreeClassifier": _tree(DecisionTreeClassifier, _CLASS_CRITERIA),
-    "DecisionTreeRegressor": _tree(DecisionTreeRegressor, VALUE_CRITERIA, is_classifier=False),
-    "DecisionStump": _tree(DecisionStump, _CLASS_CRITERIA),
-}
+def _scalars(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any]:
+    there = [name for name, scalar in schema.scalars.items() if not scalar.is_optional or hasattr(model, name)]
+    found = {name: fitted(model, name) for name in there}
+    # Status is text that knows its name; the file keeps the text.
+    return {n: str(v) if isinstance(v, str) else to_json(v, "a fitted number") for n, v in found.items()}
 
-SELECTOR = ImpuritySelector
-SELECTOR_CHOICES: dict[str, tuple[Any, ...]] = {"score_func": tuple(KINDS)}
-SELECTOR_ARRAYS = (
-    Array("scores_", "d", has_gaps=True),
-    Array("p_values_", "d", has_gaps=True, least=0, most=1),
-    Array("gains_", "d", has_gaps=True),
-    Array("best_thresholds_", "d", has_gaps=True),
-    Array("support_", "d", _HALF_WHOLE, least=0, most=1),
-)
+
+def _read_scalars(value: Any, draft: Draft) -> None:
+    given = value if isinstance(value, dict) else {}
+    wanted = {n: scalar for n, scalar in draft.schema.scalars.items() if n in given or not scalar.is_optional}
+    check_fields(value, set(wanted), f"the list of {draft.name}'s scalars")
+    draft.fitted |= {name: scalar.read(name, value[name]) for name, scalar in wanted.items()}
+
+
+def _arrays(model: Any, schema: Schema, arrays: Arrays) -> dict[str, str]:
+    return arrays.put_all(schema.arrays_of(model.get_params(deep=False)), model)
+
+
+def _read_arrays(value: Any, draft: Draft) -> None:
+    specs = draft.schema.arrays_of(draft.parameters)
+    draft.fitted |= draft.arrays.take_all(specs, value, draft.symbols)
+
+
+def _read_certificate(value: Any, draft: Draft) -> None:
+    draft.fitted["certificate_"] = check_certificate(value, draft.name, draft.counts["m"], draft.n_splits)
+
+
+def read_later(value: Any, draft: Draft) -> None:
+    """Leave a field to a part after it, which looks it up in the record."""
+
+
+N_FEATURES = Part("n_features_in", lambda model, *_: int(fitted(model, "n_features_in_")), _read_n_features)
+NAMES = Part("feature_names", _names, _read_names)
+LABELS = Part("labels", _labels, _read_labels)
+SCALARS = Part("scalars", _scalars, _read_scalars)
+ARRAYS = Part("arrays", _arrays, _read_arrays)
+CERTIFICATE = Part("certificate", lambda model, *_: fitted(model, "certificate_").to_dict(), _read_certificate)
+LEARNER = (N_FEATURES, NAMES, LABELS, SCALARS, ARRAYS, CERTIFICATE)
+
 TRANSFORM_OUTPUTS = (None, "default", "pandas", "polars")  # of scikit-learn's set_output
 
-# The arrays of several trees, `margrove.boost.model.Grove`, and what was seen in each round.
-GROVE_ARRAYS = (*TREE_ARRAYS, Array("start", "T+1", _WHOLE, rises_to="t"))
-_ROUNDS = (Array("error", "q", least=0, most=1), Array("vote", "q", least=0))
-_BOOST_SCALARS = {**_ENDED, "n_rows_": Scalar(int, least=1)}
-_BOOST_RANGES = {
-    "n_jobs": _THREADS,
-    "n_estimators": Range(1, types=(int,)),
-    "learning_rate": Range(0, LARGEST_RATE),
-}
 
-BOOSTS: dict[str, Learner] = {
-    "AdaBoostClassifier": Learner(
-        AdaBoostClassifier,
-        (
-            *_ROUNDS,
-            Array("training_error", "q", least=0),
-            Array("validation_error", "q", is_optional=True, least=0),
-            Array("validation_rows", "h", _WHOLE, is_optional=True, least=0),
-        ),
-        _BOOST_SCALARS,
-        choices={"early_stopping": (True, False), "warm_start": (True, False)},
-        ranges={**_BOOST_RANGES, "stop_at_bound": Range(0), "validation_fraction": _SHARE},
-        machines=single,
-    ),
-    "AdaBoostRegressor": Learner(
-        AdaBoostRegressor,
-        _ROUNDS,
-        _BOOST_SCALARS,
-        choices={"loss": LOSSES},
-        ranges={**_BOOST_RANGES, "learning_rate": Range(0)},
-        machines=single,
-        is_classifier=False,
-    ),
-}
+def _read_output(value: Any, draft: Draft) -> None:
+    if value not in TRANSFORM_OUTPUTS:
+        raise FaultError(f"the record of {draft.name} does not say what comes out")
+    if value is not None:
+        draft.fitted["_sklearn_output_config"] = {"transform": value}
 
-_SCHEME_RANGES = {"n_jobs": Range(-(2**31), 2**31, (int, NoneType)), "estimator": _NOTHING}
-# Their arrays are those of their machines; see `coded_parts`.
-CODED: dict[str, Learner] = {
-    "OneVsRestClassifier": Learner(OneVsRestClassifier, (), ranges=_SCHEME_RANGES),
-    "OneVsOneClassifier": Learner(OneVsOneClassifier, (), ranges=_SCHEME_RANGES),
-    "BitStringClassifier": Learner(BitStringClassifier, (), choices={"decoding": DECODINGS}, ranges=_SCHEME_RANGES),
-}
 
-# Pictures: a network is named, never held; see `transfer_parts`.
-FEATURES = ConvFeatures
-FEATURES_CHOICES: dict[str, tuple[Any, ...]] = {
-    "pooling": POOLINGS,
-    "device": DEVICES,
-    "precision": PRECISIONS,
-    "flip": (True, False),
-    "named": (True, False),
-    "download": (False,),
-}
-_BATCH = Range(1, 1 << 20, (int,))
-FEATURES_RANGES = {"batch_size": _BATCH, "cache": _NOTHING}
-TUNED = FineTuned
-TUNED_CHOICES: dict[str, tuple[Any, ...]] = {
-    "loss": TUNING_LOSSES,
-    "schedule": SCHEDULES,
-    "device": DEVICES,
-    "precision": PRECISIONS,
-    "download": (False,),
-}
-TUNED_RANGES = {"batch_size": _BATCH, "checkpoint": _NOTHING, "n_blocks": Range(0, 1 << 20, (int, NoneType))}
-TUNED_SCALARS = {
-    "status_": _ENDED["status_"],
-    "engine_": Scalar(str, choices=("torch",)),
-    "n_iter_": Scalar(int, least=0),
-    "training_loss_": Scalar(float, least=0.0),
-}
+# Where scikit-learn's set_output keeps its word; a learner fitted on named columns expects them again.
+OUTPUT = Part("output", lambda model, *_: getattr(model, "_sklearn_output_config", {}).get("transform"), _read_output)
 
-ENCODER = TableEncoder
-ENCODER_CHOICES: dict[str, tuple[Any, ...]] = {
-    "impute": ("median", "mean", "zero"),
-    "unseen": ("warn", "error", "ignore"),
-    "sparse_output": (True, False, "auto"),
-    "text_features": TEXT_FEATURES,
-}
-ENCODER_RANGES = {"min_df": Range(1, types=(int,)), "max_features": Range(1, LARGEST_WIDTH, (int,))}
-# Files from before there was text.
-ENCODER_LATER: dict[str, Any] = {
-    "text": None,
-    "text_features": "tfidf",
-    "min_df": 2,
-    "max_features": MOST_WORDS,
-}
 
-_OF_NUMBERS: dict[str, type] = {
-    "name": str,
-    "index": int,
-    "kind": str,
-    "fill": float,
-    "mean": float,
-    "scale": float,
-    "indicator": bool,
-}
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """What a file holds of an estimator. It is the codec of the model file for it.
 
-# What is said of each column that an encoder keeps; see `margrove.data.encoding` and `margrove.data.text`.
-COLUMN_FIELDS: dict[str, dict[str, type]] = {
-    "numeric": _OF_NUMBERS,
-    "boolean": _OF_NUMBERS,
-    "category": {"name": str, "index": int, "kind": str, "levels": list, "missing_seen": bool},
-    "text": {
-        "name": str,
-        "index": int,
-        "kind": str,
-        "features": str,
-        "n_columns": int,
-        "words": list,
-        "idf": list,
-    },
-}
-DROPPED_FIELDS: dict[str, type] = {"name": str, "index": int, "why": str}
+    Parameters
+    ----------
+    arrays : tuple of Array
+        What `fit` leaves as arrays.
+    scalars : dict of str to Scalar
+        What `fit` leaves as numbers, words and truth values.
+    choices, ranges : dict
+        What parameters may be, where that decides a prediction.
+    machines : function
+        How many machines there are; see `Counting`.
+    is_classifier : bool
+    later : dict
+        Parameters that older files lack, and what such files mean.
+    parts : tuple of Part
+        The fields of a record behind the class and its parameters.
+    is_for_schemes : bool
+        Whether a scheme for many classes may name it as its estimator.
+    n_out : function, optional
+        ``n_out(model)`` is how many columns a transformer puts out.
+    finish : function, optional
+        ``finish(model)`` is called for a loaded model in the end.
+    """
+
+    arrays: tuple[Array, ...] = ()
+    scalars: Mapping[str, Scalar] = field(default_factory=dict)
+    choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    machines: Counting = one_vs_rest
+    is_classifier: bool = True
+    later: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[Part, ...] = LEARNER
+    is_for_schemes: bool = True
+    n_out: Callable[[Any], int] | None = None
+    finish: Callable[[Any], None] | None = None
+
+    def take_apart(self, model: Any, arrays: Arrays) -> dict[str, Any]:
+        """Return the record of a fitted model; its arrays go into ``arrays``."""
+        check_is_fitted(model)
+        record = {"class": type(model).__name__, "parameters": self.parameters_to_json(model, arrays)}
+        for part in self.parts:
+            value = part.take(model, self, arrays)
+            if value is not None or not part.is_optional:
+                record[part.name] = value
+        return record
+
+    def put_together(self, estimator: type, record: dict[str, Any], arrays: Arrays) -> Any:
+        """Return the model that the record describes; its arrays are taken out of ``arrays``."""
+        there = [part for part in self.parts if not part.is_optional or part.name in record]
+        names = {"class", "parameters", *(part.name for part in there)}
+        check_fields(record, names, f"the record of {estimator.__name__}")
+        parameters = self.parameters_from_json(estimator, record["parameters"])
+        draft = Draft(self, estimator, record, arrays, parameters)
+        for part in there:
+            part.read(record[part.name], draft)
+        model = self.build(draft)
+        if self.finish is not None:
+            self.finish(model)
+        return model
+
+    def build(self, draft: Draft) -> Any:
+        """Return the model of a draft that is complete."""
+        model = draft.estimator(**draft.parameters)
+        vars(model).update(draft.fitted)
+        return model
+
+    def arrays_of(self, parameters: Mapping[str, Any]) -> list[Array]:
+        """The arrays of a model with these parameters."""
+        return [spec for spec in self.arrays if spec.applies(parameters)]
+
+    def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
+        """Return the parameters for the record."""
+        return parameters_to_json(model, arrays)
+
+    def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:
+        """Return the parameters: all that the constructor has, and no others."""
+        if isinstance(record, dict):
+            record = {**self.later, **record}
+        known = estimator().get_params(deep=False)
+        check_fields(record, set(known), f"the list of {estimator.__name__}'s parameters")
+        parameters = {name: from_json(value) for name, value in record.items()}
+        for name, allowed in self.choices.items():
+            value = parameters[name]
+            if not isinstance(value, str | bool) or value not in allowed:
+                raise FaultError(f"{name} is {shown(value)}; it must be one of {', '.join(map(str, allowed))}")
+        for name, bounds in self._ranges(known).items():
+            value, least, most = parameters[name], bounds.least, bounds.most
+            is_of_type = isinstance(value, bounds.types) and not isinstance(value, bool)
+            is_inside = value is None or (is_of_type and least <= value <= most and (bounds.has_zero or value != 0))
+            if not is_of_type or not is_inside:
+                wanted = "nothing" if bounds.types == (NoneType,) else f"a number from {least:g} to {most:g}"
+                raise FaultError(f"{name} is {shown(value)}; {wanted} was expected")
+        return parameters
+
+    def _ranges(self, known: Mapping[str, Any]) -> dict[str, Range]:
+        return {**({"n_jobs": THREADS} if "n_jobs" in known else {}), **self.ranges}
+
+
+def parameters_to_json(model: Any, arrays: Arrays, skipped: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the parameters but those skipped; refuse what cannot be in a file."""
+    owner = type(model).__name__
+    parameters = {}
+    for name, value in model.get_params(deep=False).items():
+        if name in skipped:
+            continue
+        if name == "random_state" and hasattr(model, "_drawn_seed"):
+            value = model._drawn_seed  # what the fit drew from it: the same tree again, and the same certificate
+        elif name == "random_state" and isinstance(value, np.random.RandomState):
+            arrays.left_out.append(f"{owner}: random_state is a generator, whose state is not kept; saved as None.")
+            value = None
+        if name == "engine":
+            value = getattr(value, "name", value)  # of an object; where it is fitted says nothing of where it is loaded
+        if name == "checkpoint":
+            value = None  # of the fit, not of the model
+        if callable(value):
+            cure = Advice("Use a kernel by name, or ", Setting("kernel", "precomputed"), " with the Gram matrix.")
+            raise FaultError(f"{owner}'s {name} is the function {shown(value)}, and a model file holds no code", cure)
+        parameters[name] = to_json(value, f"{owner}'s {name}")
+    return parameters

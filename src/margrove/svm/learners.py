@@ -9,6 +9,7 @@ register(
         certify="margrove.svm.certificate:certify_svc",
         explain="margrove.svm.explain:explain_machine",
         has_unit_margin=True,
+        file="margrove.svm.file:SVC_FILE",
         peers=("sklearn.svm:SVC",),
     ),
     Learner(
@@ -17,6 +18,7 @@ register(
         certify="margrove.svm.certificate:certify_nu_svc",
         explain="margrove.svm.explain:explain_machine",
         has_unit_margin=True,
+        file="margrove.svm.file:NU_SVC_FILE",
         peers=("sklearn.svm:NuSVC",),
     ),
     Learner(
@@ -24,6 +26,7 @@ register(
         called="a support vector regression",
         certify="margrove.svm.certificate:certify_svr",
         explain="margrove.svm.explain:explain_machine",
+        file="margrove.svm.file:SVR_FILE",
         peers=("sklearn.svm:SVR",),
     ),
     Learner(
@@ -31,6 +34,7 @@ register(
         called="a support vector regression",
         certify="margrove.svm.certificate:certify_nu_svr",
         explain="margrove.svm.explain:explain_machine",
+        file="margrove.svm.file:NU_SVR_FILE",
         peers=("sklearn.svm:NuSVR",),
     ),
     Learner(
@@ -38,6 +42,7 @@ register(
         called="a one-class support vector machine",
         certify="margrove.svm.certificate:certify_one_class",
         explain="margrove.svm.explain:explain_machine",
+        file="margrove.svm.file:ONE_CLASS_FILE",
         peers=("sklearn.svm:OneClassSVM",),
         needs_target=False,
     ),

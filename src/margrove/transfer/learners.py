@@ -8,14 +8,17 @@ register(
         called="softmax, the usual last layer of a network",
         certify="margrove.transfer.certificate:certify_softmax",
         explain="margrove.transfer.explain:SoftmaxWeights",
+        file="margrove.transfer.file:SOFTMAX_FILE",
     ),
     Learner(
         "margrove.transfer.fine_tuned:FineTuned",
         called="a network that was trained on",
         certify="margrove.transfer.certificate:certify_fine_tuned",
         explain="margrove.transfer.explain:FineTunedNetwork",
+        file="margrove.transfer.file:TUNED_FILE",
     ),
     Learner(
         "margrove.transfer.features:ConvFeatures",
+        file="margrove.transfer.file:FEATURES_FILE",
     ),
 )

@@ -8,6 +8,7 @@ register(
         called="a decision tree",
         certify="margrove.tree.certificate:certify_tree",
         explain="margrove.tree.explain:TreeQuestions",
+        file="margrove.tree.file:CLASSIFIER_FILE",
         peers=("sklearn.tree:DecisionTreeClassifier",),
     ),
     Learner(
@@ -15,6 +16,7 @@ register(
         called="a regression tree",
         certify="margrove.tree.certificate:certify_tree",
         explain="margrove.tree.explain:TreeQuestions",
+        file="margrove.tree.file:REGRESSOR_FILE",
         peers=("sklearn.tree:DecisionTreeRegressor",),
     ),
     Learner(
@@ -22,5 +24,6 @@ register(
         called="a tree of one question",
         certify="margrove.tree.certificate:certify_tree",
         explain="margrove.tree.explain:TreeQuestions",
+        file="margrove.tree.file:CLASSIFIER_FILE",
     ),
 )

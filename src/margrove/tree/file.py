@@ -1,30 +1,78 @@
-"""Whether arrays and columns from a file make a tree: then no row can leave it on its way down.
+"""Decision trees in a model file. The arrays are those of `margrove.tree.model`: ``tree_.feature``,
+``tree_.threshold``, …, and ``grown_.…`` where pruning took something away.
+
+Of the symbols of shapes, t is the number of nodes of a tree, or of all trees of a grove; c of the children and l of the
+levels of all these nodes; k of numbers in the value of a node.
 
 The core looks again before it lets rows through, but only for what would lead them out of the arrays. Here a tree must
-be one that `margrove.tree.model` describes.
+be one that `margrove.tree.model` describes: then no row can leave it on its way down.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, fields
+from collections.abc import Callable
+from dataclasses import MISSING, fields, replace
 from itertools import pairwise
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.store.arrays import HALF_WHOLE, WHOLE, Array, Arrays
+from margrove.store.check import check_fields, check_target
 from margrove.store.fault import FaultError, shown
 from margrove.store.plain import from_json, to_json
-from margrove.tree.model import TreeModel
-from margrove.tree.problem import Test, TreeColumn
+from margrove.store.schema import (
+    CERTIFICATE,
+    ENDED,
+    LABELS,
+    N_FEATURES,
+    NAMES,
+    NOT_NEGATIVE,
+    SCALARS,
+    Draft,
+    Part,
+    Scalar,
+    Schema,
+    read_later,
+    single,
+)
+from margrove.tree.model import TreeModel, blank_levels
+from margrove.tree.problem import CLASS_CRITERIA, VALUE_CRITERIA, Test, TreeColumn
 
+Columns = tuple[TreeColumn, ...]
+
+TREE_ARRAYS = (
+    Array("feature", "t", HALF_WHOLE, least=-1, below="d"),
+    Array("threshold", "t", has_gaps=True),
+    Array("child", "c", HALF_WHOLE),
+    Array("child_start", "t+1", HALF_WHOLE, rises_to="c"),
+    Array("level_branch", "l", HALF_WHOLE, least=-1),
+    Array("level_start", "t+1", WHOLE, rises_to="l"),
+    Array("missing_branch", "t", HALF_WHOLE, least=-1),
+    Array("default_branch", "t", HALF_WHOLE, least=-1),
+    Array("n_rows", "t", WHOLE, least=1),
+    Array("weight", "t", least=0),
+    Array("impurity", "t"),
+    Array("gain", "t", has_gaps=True),
+    Array("n_tests", "t", has_gaps=True, least=0),  # infinite for the subsets of a thousand levels and more
+    Array("n_candidates", "t", has_gaps=True, least=0),
+    Array("value", "t k"),
+    # Of subset tests; files of trees without such a column do not have them, nor do the first ones written.
+    Array("n_levels", "t", is_optional=True, least=0),
+    Array("association", "t", is_optional=True, has_gaps=True, least=0),
+    Array("inverse_weight", "t", is_optional=True, least=0),
+)
 _DEFAULTS = {part.name: part.default for part in fields(TreeColumn) if part.default is not MISSING}
 _TESTS: tuple[str, ...] = get_args(Test)
 _OF_NUMBERS = ("threshold", "intervals")
 
 
-def columns_to_json(columns: tuple[TreeColumn, ...]) -> list[dict[str, Any]]:
+# ---- columns
+
+
+def _columns_to_json(columns: Columns) -> list[dict[str, Any]]:
     """What each column is to a tree, without what goes without saying: a million columns may all be thresholds."""
     records = []
     for column in columns:
@@ -38,14 +86,18 @@ def columns_to_json(columns: tuple[TreeColumn, ...]) -> list[dict[str, Any]]:
     return records
 
 
-def columns_from_json(records: Any, n_columns: int) -> tuple[TreeColumn, ...]:
-    """The columns that `columns_to_json` wrote."""
-    if not isinstance(records, list) or len(records) != n_columns:
-        raise FaultError(f"the columns are {shown(records)}; a list of {n_columns} was expected")
+def _read_columns(records: Any, draft: Draft) -> None:
+    if not isinstance(records, list) or len(records) != draft.d:
+        raise FaultError(f"the columns are {shown(records)}; a list of {draft.d} was expected")
     columns = tuple(map(_column, records))
-    if len({column.name for column in columns}) != n_columns:
+    names = [column.name for column in columns]
+    if len(set(names)) != draft.d:
         raise FaultError("two columns have the same name")
-    return columns
+    draft.fitted["target_"] = check_target(draft.record["target"], names)
+    NAMES.read(draft.record["feature_names"], draft)
+    if "feature_names_in_" in draft.fitted and draft.fitted["feature_names_in_"].tolist() != names:
+        raise FaultError("the names of the columns are others than those of the tree")
+    draft.notes["columns"] = columns
 
 
 def _column(record: Any) -> TreeColumn:
@@ -66,7 +118,7 @@ def _column(record: Any) -> TreeColumn:
 
 
 def _check_column(column: TreeColumn) -> None:
-    """What a column of its kind of test must have, and what it cannot have."""
+    """Check what a column of its kind of test must have, and what it cannot have."""
     what, levels, cuts = f"column {shown(column.name)}", column.levels, column.cuts
     if column.test not in _TESTS:
         raise FaultError(f"{what}: its test is {shown(column.test)}; it must be one of {', '.join(_TESTS)}")
@@ -86,8 +138,69 @@ def _check_column(column: TreeColumn) -> None:
         raise FaultError(f"{what}: its levels are not sorted and distinct")
 
 
+def _read_categorical(value: Any, draft: Draft) -> None:
+    """For each category how it is tested, and why."""
+    check_fields(value, {column.name for column in draft.notes["columns"] if column.levels}, "the list of categories")
+    if not all(type(words) is str for words in value.values()):
+        raise FaultError(f"the list of categories is {shown(value)}; words were expected")
+    draft.fitted["categorical_"] = dict(value)
+
+
+def table_parts(columns_of: Callable[[Any], Columns]) -> tuple[Part, ...]:
+    """What a model of trees knows of its table."""
+    return (
+        N_FEATURES,
+        replace(NAMES, read=read_later),
+        LABELS,
+        Part("target", lambda model, *_: model.target_, read_later),
+        Part("columns", lambda model, *_: _columns_to_json(columns_of(model)), _read_columns),
+        Part("categorical", lambda model, *_: dict(model.categorical_), _read_categorical),
+    )
+
+
+# ---- trees
+
+
+def put_trees(specs: tuple[Array, ...], trees: Any, arrays: Arrays) -> dict[str, str]:
+    """Keep the arrays of a tree or of a grove, those of subset tests only where there may be such a test."""
+    is_told = trees.n_levels is not None and _has_subsets(trees.columns)
+    return arrays.put_all([spec for spec in specs if is_told or not spec.is_optional], trees)
+
+
+def take_trees(specs: tuple[Array, ...], layouts: Any, arrays: Arrays, draft: Draft) -> dict[str, Any]:
+    """Take out the columns and the arrays that `put_trees` laid out so."""
+    columns = draft.notes["columns"]
+    found = arrays.take_all(specs, layouts, {"d": len(columns), "k": max(1, len(draft.labels))})
+    if "n_levels" not in found and not _has_subsets(columns):
+        found |= blank_levels(len(found["feature"]))
+    return {"columns": columns, **found}
+
+
+def _has_subsets(columns: Columns) -> bool:
+    return any(column.test == "subset" for column in columns)
+
+
+def _trees(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any]:
+    names = ("tree_",) if model.grown_ is model.tree_ else ("tree_", "grown_")
+    return {name: put_trees(TREE_ARRAYS, getattr(model, name), arrays.within(name)) for name in names}
+
+
+def _read_trees(layouts: Any, draft: Draft) -> None:
+    """The tree that predicts, and the one before pruning: the same if nothing was pruned."""
+    is_pruned = isinstance(layouts, dict) and "grown_" in layouts
+    check_fields(layouts, {"tree_", *(["grown_"] if is_pruned else [])}, "the list of trees")
+    trees = {}
+    for name, layout in layouts.items():
+        trees[name] = TreeModel(**take_trees(TREE_ARRAYS, layout, draft.arrays.within(name), draft))
+        check_tree(trees[name], name, is_regression=not draft.schema.is_classifier)
+    draft.fitted |= {"grown_": trees["tree_"], **trees}
+    draft.n_splits = trees["tree_"].n_nodes - trees["tree_"].n_leaves
+    if draft.schema.is_classifier:
+        draft.fitted["n_classes_"] = len(draft.labels)
+
+
 def check_tree(tree: TreeModel, what: str, *, is_regression: bool) -> None:
-    """A tree in one piece. Shapes, types and ranges of single entries have been checked before (`schema`)."""
+    """Check that a tree is in one piece. Shapes, types and ranges of single entries have been checked before."""
     _check_order(tree, what)
     fan_out = np.diff(tree.child_start)
     _require((tree.is_leaf == (fan_out == 0)).all(), what, "a leaf has children, or an inner node has none")
@@ -109,6 +222,11 @@ def check_tree(tree: TreeModel, what: str, *, is_regression: bool) -> None:
         _require(is_count, what, "a node's value is no weight of classes")
 
 
+def _require(is_so: bool | np.bool_, what: str, otherwise: str) -> None:
+    if not is_so:
+        raise FaultError(f"the arrays of {what} do not make a tree: {otherwise}")
+
+
 def _check_levels(tree: TreeModel, what: str) -> None:
     """What is kept of all levels stands where subset tests are."""
     kept = tree.n_levels, tree.association, tree.inverse_weight
@@ -120,11 +238,6 @@ def _check_levels(tree: TreeModel, what: str) -> None:
     is_told = (tree.n_levels >= 2) & (tree.inverse_weight > 0)
     is_blank = (tree.n_levels == 0) & (tree.inverse_weight == 0) & np.isnan(tree.association)
     _require(np.where(has_levels, is_told, is_blank).all(), what, "levels are not counted where subset tests are")
-
-
-def _require(is_so: bool | np.bool_, what: str, otherwise: str) -> None:
-    if not is_so:
-        raise FaultError(f"the arrays of {what} do not make a tree: {otherwise}")
 
 
 def _check_order(tree: TreeModel, what: str) -> None:
@@ -160,3 +273,18 @@ def _check_branches(tree: TreeModel, what: str, fan_out: NDArray[Any]) -> None:
         _require(is_there.all(), what, f"{name} names a branch that is not there")
     most = np.repeat(fan_out, np.diff(tree.level_start))
     _require((tree.level_branch < most).all(), what, "level_branch names a branch that is not there")
+
+
+_PARTS = (*table_parts(lambda model: model.tree_.columns), SCALARS, Part("arrays", _trees, _read_trees), CERTIFICATE)
+_SCALARS = {**ENDED, "ccp_alpha_": Scalar(float)}
+
+CLASSIFIER_FILE = Schema(
+    scalars=_SCALARS,
+    choices={"criterion": (*CLASS_CRITERIA, "log_loss")},
+    ranges={"smoothing": NOT_NEGATIVE},
+    machines=single,
+    parts=_PARTS,
+)
+REGRESSOR_FILE = Schema(
+    scalars=_SCALARS, choices={"criterion": VALUE_CRITERIA}, machines=single, is_classifier=False, parts=_PARTS
+)

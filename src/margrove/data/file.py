@@ -1,0 +1,169 @@
+"""`TableEncoder` in a model file. It has no arrays: all is in the record, even the words of a text and their weights,
+of which scikit-learn's vectorisers are made anew (`margrove.data.text`)."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from margrove.data.encoding import width
+from margrove.data.text import LARGEST_WIDTH, MOST_WORDS, TEXT_FEATURES, text_names
+from margrove.errors import ParameterError
+from margrove.store.check import check_fields, check_target, check_whole
+from margrove.store.fault import FaultError, shown
+from margrove.store.plain import from_json, to_json
+from margrove.store.schema import N_FEATURES, OUTPUT, TRANSFORM_OUTPUTS, Draft, Part, Range, Schema
+
+# What is said of each column that is kept; see `margrove.data.encoding` and `margrove.data.text`.
+_COLUMN: dict[str, type] = {"name": str, "index": int, "kind": str}
+_OF_NUMBERS = {**_COLUMN, "fill": float, "mean": float, "scale": float, "indicator": bool}
+_FIELDS = {
+    "numeric": _OF_NUMBERS,
+    "boolean": _OF_NUMBERS,
+    "category": {**_COLUMN, "levels": list, "missing_seen": bool},
+    "text": {**_COLUMN, "features": str, "n_columns": int, "words": list, "idf": list},
+}
+_DROPPED: dict[str, type] = {"name": str, "index": int, "why": str}
+
+
+class _EncoderFile(Schema):
+    def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:
+        parameters = super().parameters_from_json(estimator, record)
+        try:
+            text_names(parameters["text"])
+        except ParameterError as error:
+            raise FaultError(f"text is {shown(parameters['text'])}; names of columns were expected") from error
+        return parameters
+
+    def build(self, draft: Draft) -> Any:
+        kept, dropped = draft.fitted["columns_"], draft.fitted["dropped_"]
+        _check_columns(kept, dropped, draft.d)
+        every = sorted((*kept, *dropped), key=lambda column: column["index"])
+        names = [column["name"] for column in every]
+        if len(set(names)) != len(names):
+            raise FaultError("two columns have the same name")
+        _check_texts(draft.parameters, kept, {column["name"] for column in dropped})
+        check_target(draft.fitted["target_"], names)
+        if draft.record["has_names"]:
+            draft.fitted["feature_names_in_"] = np.array(names, dtype=object)
+        if "deviations_" in draft.fitted:
+            _check_deviations(draft.fitted["deviations_"], sum(map(width, kept)))
+        return super().build(draft)
+
+
+def _has_names(value: Any, draft: Draft) -> None:
+    if type(value) is not bool or draft.record["output"] not in TRANSFORM_OUTPUTS:
+        raise FaultError("the record of TableEncoder does not say whether columns have names, or what comes out")
+
+
+def _learned(name: str, what: str, *, is_optional: bool = False) -> Part:
+    def read(value: Any, draft: Draft) -> None:
+        draft.fitted[f"{name}_"] = from_json(value)
+
+    return Part(name, lambda model, *_: to_json(getattr(model, f"{name}_", None), what), read, is_optional)
+
+
+ENCODER_FILE = _EncoderFile(
+    choices={
+        "impute": ("median", "mean", "zero"),
+        "unseen": ("warn", "error", "ignore"),
+        "sparse_output": (True, False, "auto"),
+        "text_features": TEXT_FEATURES,
+    },
+    ranges={"min_df": Range(1, types=(int,)), "max_features": Range(1, LARGEST_WIDTH, (int,))},
+    later={
+        "text": None,
+        "text_features": "tfidf",
+        "min_df": 2,
+        "max_features": MOST_WORDS,
+    },  # from before there was text
+    parts=(
+        N_FEATURES,
+        Part("has_names", lambda model, *_: hasattr(model, "feature_names_in_"), _has_names),
+        _learned("columns", "a column"),
+        _learned("dropped", "a column left out"),
+        _learned("target", "the target"),
+        OUTPUT,
+        _learned("deviations", "a deviation", is_optional=True),
+    ),
+    n_out=lambda model: sum(map(width, model.columns_)),
+)
+
+
+def _check_columns(kept: Any, dropped: Any, n_columns: int) -> None:
+    """Check that kept and left-out columns, together, are the columns of the table, each of them once."""
+    if not isinstance(kept, list) or not isinstance(dropped, list) or not kept:
+        raise FaultError("the columns are not two lists, of those kept and of those left out")
+    for column in kept:
+        kind = column.get("kind") if isinstance(column, dict) else None
+        if not isinstance(kind, str) or kind not in _FIELDS:
+            raise FaultError(f"{shown(column)} is no column: it is of no known kind")
+        _check_types(column, _FIELDS[kind])
+        _check_learned(column)
+    for column in dropped:
+        _check_types(column, _DROPPED)
+    every = sorted(column["index"] for column in (*kept, *dropped))
+    if every != list(range(len(every))) or len(every) != n_columns:
+        raise FaultError(f"the columns kept and left out are not those of a table of {n_columns}")
+
+
+def _check_deviations(found: Any, n_columns: int) -> None:
+    if not isinstance(found, list) or len(found) != n_columns:
+        raise FaultError(f"the deviations are {shown(found)}; a list of {n_columns} numbers was expected")
+    if not all(type(deviation) in (int, float) and 0 <= deviation < math.inf for deviation in found):
+        raise FaultError("the deviations are not all finite numbers from 0 on")
+
+
+def _check_texts(parameters: dict[str, Any], kept: list[Any], dropped: set[str]) -> None:
+    """Check that the columns of text are those that the parameter names, but for any that were left out."""
+    names = set(text_names(parameters["text"]))
+    texts = [column for column in kept if column["kind"] == "text"]
+    known = {column["name"] for column in kept} | dropped
+    if {column["name"] for column in texts} != names - dropped or not names <= known:
+        raise FaultError("the columns of text are not those that its parameter text names")
+    for column in texts:
+        if column["features"] != parameters["text_features"]:
+            raise FaultError(f"column {shown(column['name'])}: its words are not what text_features says")
+
+
+def _check_types(column: Any, fields: dict[str, type]) -> None:
+    check_fields(column, set(fields), "a column")
+    for name, wanted in fields.items():
+        if type(column[name]) is not wanted:
+            raise FaultError(f"column {shown(column['name'])}: {name} is {shown(column[name])}, not {wanted.__name__}")
+
+
+def _check_learned(column: dict[str, Any]) -> None:
+    """Check that what was learned is what `fit` can learn."""
+    name = shown(column["name"])
+    if column["kind"] == "text":
+        _check_words(column)
+        return
+    if column["kind"] != "category":
+        numbers = [column[key] for key in ("fill", "mean", "scale")]
+        if not all(map(math.isfinite, numbers)) or not column["scale"] > 0:
+            raise FaultError(f"column {name}: fill, mean and scale are {numbers}; finite and scale > 0 was expected")
+        return
+    levels = column["levels"]
+    is_text = all(type(level) is str for level in levels)
+    if not is_text and not all(type(level) in (int, float) for level in levels):
+        raise FaultError(f"column {name}: its levels are neither all text nor all numbers")
+    if any(not low < high for low, high in pairwise(levels)):
+        raise FaultError(f"column {name}: its levels are not sorted and distinct")
+
+
+def _check_words(column: dict[str, Any]) -> None:
+    """Of tf-idf: distinct words in order, each with a weight of 1 or more, for such is 1 + ln((1 + n)/(1 + n_w)). Of
+    hashes: none."""
+    name, words, weights = shown(column["name"]), column["words"], column["idf"]
+    n_columns = check_whole(column["n_columns"], 1, f"column {name}: n_columns", LARGEST_WIDTH)
+    n_named = 0 if column["features"] == "hashing" else n_columns
+    if len(words) != n_named or len(weights) != n_named:
+        raise FaultError(f"column {name}: {len(words)} words and {len(weights)} weights for {n_columns} columns")
+    if not all(type(word) is str for word in words) or any(not low < high for low, high in pairwise(words)):
+        raise FaultError(f"column {name}: its words are not text, or not sorted and distinct")
+    if not all(type(weight) is float and 1 <= weight < math.inf for weight in weights):
+        raise FaultError(f"column {name}: its words' weights are not all finite numbers from 1 on")

@@ -1,0 +1,37 @@
+"""The linear classifiers in a model file."""
+
+from __future__ import annotations
+
+from margrove.linear.problem import VARIANTS
+from margrove.store.arrays import WHOLE, Array
+from margrove.store.schema import NUMBER, PLANE, ROWS, SOLVE, Scalar, Schema
+from margrove.svm.file import KERNEL_NUMBERS, KERNELS, support_arrays
+
+_WALKED = ("variant", ("averaged", "voted"))
+
+LINEAR_FILE = Schema(PLANE, SOLVE)
+PERCEPTRON_FILE = Schema(
+    (
+        *PLANE,
+        Array("n_mistakes_", "m", WHOLE, least=0),
+        Array("alpha_", "n m", given=("variant", ("last",)), is_optional=True, least=0),
+        Array("makers_", "v", WHOLE, given=_WALKED, least=0, below="n"),
+        Array("times_", "v", WHOLE, given=_WALKED, least=1),
+        Array("starts_", "m+1", WHOLE, given=_WALKED, rises_to="v"),
+        Array("n_steps_", "m", WHOLE, given=_WALKED, least=0),
+        Array("prototypes_", "v d+1", given=("variant", ("voted",))),
+    ),
+    {**SOLVE, **ROWS, "is_warm_": Scalar(bool)},
+    choices={"variant": VARIANTS},
+    ranges={"eta0": NUMBER},
+)
+KERNEL_PERCEPTRON_FILE = Schema(
+    (
+        *support_arrays("m", WHOLE),
+        Array("n_mistakes_", "m", WHOLE, least=0),
+        Array("norm_", "m", least=0),
+    ),
+    {**SOLVE, **ROWS, "gamma_": Scalar(float)},
+    choices=KERNELS,
+    ranges={**KERNEL_NUMBERS, "eta0": NUMBER},
+)

@@ -1,0 +1,194 @@
+"""A scheme for many classes in a model file: its code, the learner that its machines are of, and the record of each
+machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from margrove.data.frames import is_frame
+from margrove.errors import ParameterError
+from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
+from margrove.multiclass.decoding import DECODINGS
+from margrove.multiclass.machines import ONE_KERNEL, Machines, last_step, sharing_of
+from margrove.store.arrays import Array, Arrays, check_entries
+from margrove.store.check import check_fields, check_step
+from margrove.store.codec import IDLE, codec_named, codec_of, put_together, take_apart
+from margrove.store.fault import FaultError, shown
+from margrove.store.schema import (
+    CERTIFICATE,
+    LABELS,
+    N_FEATURES,
+    NAMES,
+    NOTHING,
+    Draft,
+    Part,
+    Range,
+    Schema,
+    read_later,
+)
+from margrove.svm.layout import code_of
+
+_CODE = Array("code_", "K m", ("int8",), least=-1, most=1)
+_FIXED = {"OneVsRestClassifier": one_vs_rest, "OneVsOneClassifier": one_vs_one}
+
+
+class _CodedFile(Schema):
+    def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
+        given = model.get_params(deep=False)
+        if is_frame(given.get("code")):
+            given["code"] = model.code_  # with its rows in the order of the classes
+        return super().parameters_to_json(type(model)(**{**given, "estimator": None}), arrays)
+
+    def build(self, draft: Draft) -> Any:
+        model = draft.notes["model"]
+        model._keep(draft.labels, draft.notes["code"], draft.notes["machines"], draft.d)
+        vars(model).update(draft.fitted)
+        return model
+
+
+# ---- the estimator as it was given, unfitted: its class and its parameters
+
+
+def _template(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any] | None:
+    return None if model.estimator is None else _template_to_json(model.estimator, arrays, type(model).__name__)
+
+
+def _template_to_json(estimator: Any, arrays: Arrays, owner: str) -> dict[str, Any]:
+    if type(estimator) is Pipeline:
+        steps = [
+            [name, step if step is None or isinstance(step, str) else _template_to_json(step, arrays, owner)]
+            for name, step in estimator.steps
+        ]
+        return {"class": "Pipeline", "steps": steps}
+    kind, codec = type(estimator), codec_of(estimator)
+    if not getattr(codec, "is_for_schemes", False):
+        raise FaultError(
+            f"a model file holds no code, so only classes it knows, and {owner}'s estimator, "
+            f"{kind.__module__}.{kind.__qualname__}, is none",
+            "Use one of Margrove's learners as estimator, such as SVC, Perceptron or DecisionTreeClassifier.",
+        )
+    boosted = getattr(estimator, "estimator", None)
+    if boosted is not None:
+        _template_to_json(boosted, arrays, kind.__name__)  # refuses what a file cannot hold
+    return {"class": kind.__name__, "parameters": codec.parameters_to_json(estimator, arrays)}
+
+
+def _read_template(value: Any, draft: Draft) -> None:
+    model = draft.notes["model"] = draft.estimator(**draft.parameters)
+    model.estimator = None if value is None else _template_from_json(value)
+
+
+def _template_from_json(record: Any) -> Any:
+    name = record.get("class") if isinstance(record, dict) else None
+    if name == "Pipeline":
+        check_fields(record, {"class", "steps"}, "the record of the estimator")
+        if not isinstance(record["steps"], list) or not record["steps"]:
+            raise FaultError("the estimator is a pipeline without steps")
+        steps = [check_step(pair, "a step of the estimator") for pair in record["steps"]]
+        is_idle = [not isinstance(step, dict) and step in IDLE for _, step in steps]
+        return Pipeline(
+            [(n, step if idle else _template_from_json(step)) for (n, step), idle in zip(steps, is_idle, strict=True)]
+        )
+    codec, estimator = codec_named(name) or (None, type)
+    if not getattr(codec, "is_for_schemes", False):
+        raise FaultError(f"the estimator is a {shown(name)}, which is not a class that this version of Margrove knows")
+    check_fields(record, {"class", "parameters"}, "the record of the estimator")
+    return estimator(**codec.parameters_from_json(estimator, record["parameters"]))
+
+
+# ---- machines
+
+
+def _machines(model: Any, schema: Schema, arrays: Arrays) -> list[dict[str, Any]]:
+    arrays.put(_CODE.name, model.code_)
+    for number, rows in enumerate(model._machines.rows):
+        if rows is not None:
+            arrays.put(f"machines.{number}.rows", rows)
+    estimators = enumerate(model._machines.estimators)
+    return [take_apart(each, arrays.within(f"machines.{number}")) for number, each in estimators]
+
+
+def _read_machines(records: Any, draft: Draft) -> None:
+    model, labels, d = draft.notes["model"], draft.labels, draft.d
+    code = draft.notes["code"] = _read_code(draft)
+    draft.counts = {"m": code.shape[1]}
+    template = model._settled_estimator()
+    sharing = sharing_of(template)
+    is_shared = sharing == ONE_KERNEL
+    n_records = 1 if is_shared else code.shape[1]
+    if not isinstance(records, list) or len(records) != n_records:
+        raise FaultError(f"{draft.name} has {code.shape[1]} columns of its code, and other machines")
+    estimators = [put_together(each, draft.arrays.within(f"machines.{number}")) for number, each in enumerate(records)]
+    is_pairwise = bool(get_tags(template).input_tags.pairwise)
+    rows = _read_rows(draft, n_records, is_allowed=is_pairwise and not is_shared)
+    flips = is_shared and model._scheme == "ovo" and len(labels) > 2
+    machines = Machines(estimators, rows, sharing, is_shared=is_shared, flips=flips, is_pairwise=is_pairwise)
+    for each, own in zip(estimators, rows, strict=True):
+        _check_machine(each, template, labels if is_shared else None, d if own is None else len(own))
+    if is_shared:
+        solved = code_of(estimators[0])
+        if not np.array_equal(-solved if flips else solved, code):
+            raise FaultError("the machines that share a kernel are not those of the code")
+    draft.notes["machines"] = machines
+
+
+def _read_code(draft: Draft) -> NDArray[np.int8]:
+    code = draft.arrays.pop(_CODE.name)
+    if len(draft.labels) < 2:
+        raise FaultError("the machines of a code tell labels apart, and there is only one")
+    check_entries(_CODE, code, {})
+    try:
+        code = check_code(code, draft.labels)
+    except ParameterError as error:
+        raise FaultError(str(error).rstrip(".")) from error
+    fixed = _FIXED.get(draft.name)
+    if fixed is not None and not np.array_equal(fixed(len(code)), code):
+        raise FaultError(f"its code is not that of {draft.name}")
+    return np.asarray(code)
+
+
+def _read_rows(draft: Draft, n_machines: int, *, is_allowed: bool) -> list[NDArray[np.int64] | None]:
+    """Which rows of a Gram matrix each machine was fitted on."""
+    told, d = draft.record["rows"], draft.d
+    if not isinstance(told, list) or len(told) != n_machines or not all(type(each) is bool for each in told):
+        raise FaultError(f"the rows of the machines are {shown(told)}; true or false was expected for each of them")
+    found: list[NDArray[np.int64] | None] = []
+    for number, is_there in enumerate(told):
+        rows: Any = draft.arrays.tensors.pop(f"{draft.arrays.prefix}machines.{number}.rows", None) if is_there else None
+        is_sound = is_allowed and rows is not None and rows.dtype == np.int64 and rows.ndim == 1 and rows.size
+        if is_there and (not is_sound or rows[0] < 0 or rows[-1] >= d or (rows[:-1] >= rows[1:]).any()):
+            raise FaultError(f"the rows of machine {number} are not rising numbers below {d}")
+        found.append(rows)
+    return found
+
+
+def _check_machine(machine: Any, template: Any, labels: NDArray[Any] | None, d: int) -> None:
+    """A machine of the learner that the model names, of as many columns, that tells −1 from +1."""
+    same = type(machine) is type(template) and type(last_step(machine)) is type(last_step(template))
+    if not same or getattr(machine, "n_features_in_", d) != d:
+        raise FaultError(f"a machine is a {type(machine).__name__}, not of the estimator's kind or number of columns")
+    classes = getattr(last_step(machine), "classes_", None)
+    wanted = np.array([-1, 1]) if labels is None else labels
+    if classes is not None and not np.array_equal(classes, wanted):
+        told = shown(classes.tolist())
+        raise FaultError(f"the labels of a machine are {told}; {shown(wanted.tolist())} was expected")
+
+
+_PARTS = (
+    Part("estimator", _template, _read_template),
+    N_FEATURES,
+    NAMES,
+    LABELS,
+    Part("rows", lambda model, *_: [rows is not None for rows in model._machines.rows], read_later),
+    Part("machines", _machines, _read_machines),
+    CERTIFICATE,
+)
+_RANGES = {"n_jobs": Range(-(2**31), 2**31, (int, type(None))), "estimator": NOTHING}
+
+SCHEME_FILE = _CodedFile(ranges=_RANGES, parts=_PARTS, is_for_schemes=False)
+BIT_STRING_FILE = _CodedFile(choices={"decoding": DECODINGS}, ranges=_RANGES, parts=_PARTS, is_for_schemes=False)
