@@ -8,12 +8,13 @@ import warnings
 from typing import Any
 
 from margrove.app.files import check_output, read_model, write_content
-from margrove.app.images.models import takes_pictures
+from margrove.app.images.models import network_of, takes_pictures
 from margrove.app.models import encoder_of, learner_of
 from margrove.app.options.table import STANDARD_STREAM
 from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen, put
 from margrove.app.show import CODE, tree_code
+from margrove.data.columns import some
 from margrove.errors import InputError, check_choice
 from margrove.store import write_libsvm_model, write_onnx
 
@@ -64,10 +65,10 @@ class _Buffer(io.BytesIO):
 
 def _after_the_network(screen: Screen, model: Any, path: str) -> tuple[Any, dict[str, Any]]:
     """Of a model of pictures what learned from the network's codes, and what those are: the network is not exported."""
-    if not hasattr(model, "steps"):
+    features = network_of(model)
+    if features is model:
         problem = f"a {type(model).__name__} is a whole network, which is not exported here"
         raise InputError(problem, file=path, cure="Its weights, for torch, are in weights_: margrove.load(…).weights_.")
-    features = model[0]
     name, layer, n = features.network_name_, features.layer_, features.n_features_out_
     screen.warn(f"the network is not in it: it takes the {n:,} numbers that {name} ({layer}) makes of a picture.")
     codes = {"network": name, "fingerprint": features.network_digest_, "layer": layer, "numbers": n}
@@ -85,11 +86,8 @@ def _libsvm(screen: Screen, model: Any, path: str) -> tuple[bytes, dict[str, Any
         screen.warn(words)
     names = None if encoder is None else [str(name) for name in encoder.get_feature_names_out()]
     if names is not None:
-        few = ", ".join(f"{number} {name}" for number, name in enumerate(names[:_SHOWN_COLUMNS], start=1))
-        more = f" and {len(names) - _SHOWN_COLUMNS:,} more (--json lists them)" if len(names) > _SHOWN_COLUMNS else ""
-        screen.warn(
-            f"LIBSVM's columns are those that the encoder makes of the table, scaled as it scales them: {few}{more}."
-        )
+        few = _few([f"{number} {name}" for number, name in enumerate(names, start=1)])
+        screen.warn(f"LIBSVM's columns are those that the encoder makes of the table, scaled as it scales them: {few}.")
     labels = learner.classes_.tolist() if hasattr(learner, "classes_") else None
     return file.getvalue(), {"columns": names, "labels": labels}
 
@@ -101,11 +99,14 @@ def _onnx(model: Any, path: str) -> tuple[bytes, dict[str, Any]]:
     return file.getvalue(), {"inputs": made.inputs, "outputs": made.outputs}
 
 
+def _few(columns: list[str]) -> str:
+    return some(columns, _SHOWN_COLUMNS, rest="more (--json lists them)")
+
+
 def _say_ends(screen: Screen, inputs: list[dict[str, Any]], outputs: list[str]) -> None:
     """What goes into the graph, and what comes out."""
-    few = ", ".join(f"{fact['name']} ({fact['kind']})" for fact in inputs[:_SHOWN_COLUMNS])
-    more = f" and {len(inputs) - _SHOWN_COLUMNS:,} more (--json lists them)" if len(inputs) > _SHOWN_COLUMNS else ""
-    screen.say(f"in: {few}{more}", indent=2)
+    few = _few([f"{fact['name']} ({fact['kind']})" for fact in inputs])
+    screen.say(f"in: {few}", indent=2)
     screen.say(f"out: {', '.join(outputs)}", indent=2)
     words = sorted({repr(fact["missing"]) for fact in inputs if "missing" in fact})
     of_text = f", of text {' or '.join(words)}" if words else ""

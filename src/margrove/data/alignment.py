@@ -12,7 +12,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, InPython
-from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named
+from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named, some
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import DataWarning, InputError, UnseenCategoryWarning, level_of_caller
@@ -100,9 +100,8 @@ def tell_unseen(table: Table, columns: Sequence[Column], how: str, consequence: 
     if not found:
         return
     total = sum(times for _, _, times in found)
-    shown = ", ".join(f"{name}={clip(value)!r} ({times:,})" for name, value, times in found[:6])
-    more = f" and {len(found) - 6:,} more" if len(found) > 6 else ""
-    message = f"{total:,} {'cell' if total == 1 else 'cells'} of categories unseen in training: {shown}{more}"
+    shown = some([f"{name}={clip(value)!r} ({times:,})" for name, value, times in found], 6)
+    message = f"{total:,} {'cell' if total == 1 else 'cells'} of categories unseen in training: {shown}"
     if how == "error":
         or_else = InPython(", or say unseen='ignore' to read them as none of the known ones")
         cure = Advice("Mend them", or_else, ".")

@@ -229,5 +229,9 @@ def count(n: int, noun: str) -> str:
 
 def named(names: Sequence[str], most: int = 8) -> str:
     """Names in quotes, the first few of them: 'a', 'b' and 3 more."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+    return some([repr(name) for name in names], most)
+
+
+def some(words: Sequence[str], most: int, *, rest: str = "more") -> str:
+    """The first few words: a, b and 3 more."""
+    return ", ".join(words[:most]) + (f" and {len(words) - most:,} {rest}" if len(words) > most else "")

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 
 from margrove.app.estimate.classes import Estimate, Folds, baseline_of, interval_of, stratified_folds
 from margrove.app.files import check_destination, write_content, write_model
-from margrove.app.images.models import ImageTraining
+from margrove.app.images.models import ImageTraining, network_of
 from margrove.app.images.page import Judged, page_of
 from margrove.app.models import learner_of, plain_parameters
 from margrove.app.report.writing import in_format
@@ -28,6 +28,7 @@ from margrove.app.screen.display import estimate_text, how_words, percent, tell_
 from margrove.app.screen.progress import metered
 from margrove.certificate import Certificate, certify
 from margrove.data import Column, Table
+from margrove.data.columns import some
 from margrove.errors import ConvergenceWarning, DataWarning, InputError
 from margrove.status import Status
 from margrove.transfer.pictures import PictureFolder
@@ -126,8 +127,7 @@ def _record(
     destination: str,
     page_path: str,
 ) -> dict[str, Any]:
-    first = model[0] if hasattr(model, "steps") else model
-    learner = learner_of(model)
+    first, learner = network_of(model), learner_of(model)
     return {
         "command": "images",
         "folder": folder,
@@ -149,9 +149,7 @@ def _record(
 def _tell_folder(screen: Screen, pictures: PictureFolder) -> None:
     counts = Counter(pictures.labels.tolist())
     screen.say(f"{pictures.root}: {len(pictures):,} pictures of {len(counts):,} classes", style="bold")
-    shown = [f"{label} {count:,}" for label, count in list(counts.items())[:_SHOWN_CLASSES]]
-    more = f" and {len(counts) - _SHOWN_CLASSES:,} more" if len(counts) > _SHOWN_CLASSES else ""
-    screen.say(", ".join(shown) + more, indent=2)
+    screen.say(some([f"{label} {count:,}" for label, count in counts.items()], _SHOWN_CLASSES), indent=2)
     for note in pictures.notes:
         screen.say(note, indent=2)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from margrove.app.estimate.classes import check_folds
 from margrove.app.models import learner_of
@@ -145,10 +146,14 @@ class ImageTraining:
         return estimator.set_params(**self.params)
 
 
+def network_of(model: Any) -> Any:
+    """What runs the network of a model of pictures: the first step of a pipeline, or the model itself."""
+    return model[0] if isinstance(model, Pipeline) else model
+
+
 def takes_pictures(model: Any) -> bool:
     """Whether a model predicts pictures and not rows of a table."""
-    first = model[0] if hasattr(model, "steps") else model
-    return isinstance(first, ConvFeatures | FineTuned)
+    return isinstance(network_of(model), ConvFeatures | FineTuned)
 
 
 def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolder | None:
@@ -200,7 +205,7 @@ def refuse_unlabelled(model: Any, pictures: PictureFolder) -> None:
 
 def _find_beside(model: Any, path: str) -> None:
     """Where the network of a model is a file that is not here, take the one of that name beside the model."""
-    first = model[0] if hasattr(model, "steps") else model
+    first = network_of(model)
     if isinstance(first.network, str) and first.network.endswith(".onnx") and not Path(first.network).is_file():
         beside = Path(path).parent / first.network
         first.set_params(network=str(beside) if beside.is_file() else first.network)

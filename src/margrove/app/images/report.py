@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.app.images.models import refuse_unlabelled
+from margrove.app.images.models import network_of, refuse_unlabelled
 from margrove.app.images.page import Judged, page_of
 from margrove.app.models import learner_of
 from margrove.app.report.blocks import Report
@@ -37,9 +37,8 @@ def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
     if not is_known.any():
         refuse_unlabelled(model, pictures)
     known = pictures.take(np.flatnonzero(is_known))
-    given: Any = known
-    if hasattr(model, "steps"):
-        given = model[0].transform(known)
+    is_on_codes = network_of(model) is not learner
+    given = model[0].transform(known) if is_on_codes else known
     predicted = np.asarray(learner.predict(given)).astype(str)
     certificate, is_training = learner.certificate_, False
     if certificate.n_rows == len(known):  # then they may be the pictures that it learned from: the proof tells
@@ -51,7 +50,7 @@ def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
     if n_left:
         how += f" {n_left:,} of {len(pictures):,} pictures lie in no folder of a class of the model's and are left out."
     judged = Judged(known, np.arange(len(known)), predicted, how, is_unseen=not is_training)
-    codes = given if is_training and hasattr(model, "steps") else None
+    codes = given if is_training and is_on_codes else None
     return page_of(model, judged, codes, certificate, is_recomputed=is_training)
 
 

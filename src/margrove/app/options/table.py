@@ -16,7 +16,7 @@ from margrove.app.options.hints import hints_of
 from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen
 from margrove.data import Table, load_penguins, read_table
-from margrove.data.columns import named
+from margrove.data.columns import named, some
 from margrove.data.delimited import DEFAULT_MISSING
 from margrove.data.inspection import inspect_columns, mean_words
 from margrove.data.readers import read_with_cells
@@ -371,9 +371,8 @@ def _target_words(facts: Facts) -> str:
     if facts.numbers is not None:
         least, mean, largest = (f"{number:.6g}" for number in facts.numbers)
         return f"a number from {least} to {largest}, {mean} on average: it is estimated (a regression)"
-    shown = ", ".join(f"{label} ({rows:,})" for label, rows in facts.classes[:6])
-    more = f" and {len(facts.classes) - 6:,} more" if len(facts.classes) > 6 else ""
-    return f"{len(facts.classes)} classes (rows): {shown}{more}"
+    shown = some([f"{label} ({rows:,})" for label, rows in facts.classes], 6)
+    return f"{len(facts.classes)} classes (rows): {shown}"
 
 
 def _counted(n: int, noun: str) -> str:
