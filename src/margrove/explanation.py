@@ -226,6 +226,10 @@ class Explanation:
         """Whether a duality gap bounds what any other model of its kind could do better."""
         return False
 
+    def columns(self) -> list[dict[str, Any]] | None:
+        """The name and kind of each column that it takes, where it keeps them."""
+        return None
+
     def data(self, inputs: Callable[[], Inputs]) -> Learned:
         """What it learned."""
         return Learned("columns", (), int(self.model.n_features_in_))
@@ -253,6 +257,26 @@ class Explanation:
             return np.column_stack([-decision, decision])
         return decision if decision.shape[1] == len(self.model.classes_) else None
 
+    def scores(self, rows: Any) -> tuple[tuple[str, ...], NDArray[np.float64]] | None:
+        """What it decides by, named, (n, k): the decision value of each machine, or of each class its probability or
+        share of votes. None of a model that predicts values and has no others."""
+        model = self.model
+        if self.is_probable and self.classes is not None:
+            return self._of_classes("probability"), np.asarray(model.predict_proba(rows))
+        if not hasattr(model, "decision_function"):
+            return None
+        # Of several classes a support vector classifier's decision_function counts votes.
+        decide = model.machine_decision if hasattr(model, "machine_decision") else model.decision_function
+        decision = np.asarray(decide(rows))
+        decision = decision[:, None] if decision.ndim == 1 else decision
+        machines = model.certificate_.machines
+        is_joint = len(machines) == 1 and self.classes is not None and len(self.classes) > 2
+        names = self._of_classes("score") if is_joint else tuple(f"score {machine}" for machine in machines)
+        return names, decision
+
+    def _of_classes(self, what: str) -> tuple[str, ...]:
+        return tuple(f"{what} {label}" for label in self.classes or ())
+
     def lead(self, rows: Any, code: int, other: int) -> NDArray[np.float64]:
         """How far one class is ahead of another; of numbers, the numbers themselves."""
         if self.classes is None:
@@ -265,9 +289,9 @@ class Explanation:
         """w and b of "this class rather than that one" of a linear model; None of another."""
         return None
 
-    def questions(self, row: Any) -> tuple[Step, ...]:
-        """The way of one row through a tree, from the root to its leaf."""
-        return ()
+    def questions(self, row: Any) -> tuple[Step, ...] | None:
+        """The way of one row through a tree, from the root to its leaf; None where nothing is asked."""
+        return None
 
     def votes(self, row: Any) -> tuple[tuple[RowVoter, ...], tuple[tuple[str, float], ...]]:
         """The heaviest voters on one row, and the share of votes of each class, the largest first."""
@@ -275,6 +299,11 @@ class Explanation:
 
     def support(self, row: Any, code: int, other: int) -> Support | None:
         """The support vectors that one row is compared with, to tell one class from another."""
+        return None
+
+    @property
+    def loo_bounds(self) -> tuple[float, float] | None:
+        """What the share of rows that would be misjudged, each left out in turn, is at most; and by the ξα-estimate."""
         return None
 
     def grades(self) -> NDArray[np.str_] | None:

@@ -35,7 +35,7 @@ from margrove.app.report.trusted_rows import evidence_of
 from margrove.app.report.writing import plain
 from margrove.app.training_rows import rows_fingerprint
 from margrove.data import Column, Table
-from margrove.linear.margins import margins
+from margrove.svm.margins import margins
 
 
 @cache

@@ -17,6 +17,7 @@ from margrove.app.report.assemble import report_of
 from margrove.app.report.baseline_row import average_row, level_shares
 from margrove.app.report.blocks import Bars, Card, Grid, Report, Words
 from margrove.app.report.explain import examples
+from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import subject_of
 from margrove.app.report.plain_words import signed
 from margrove.app.report.sections import decisions
@@ -179,5 +180,5 @@ def test_a_sure_answer_that_no_column_alone_would_change_says_so(monkeypatch):
     subject = subject_of(fitted(CLASSIFIERS["svm"](), table), table)
     sure = replace(examples(subject)[0], pushes=())
     monkeypatch.setattr(decisions, "examples", lambda subject: [sure])
-    card = next(block for block in decisions.decisions_section(subject).blocks if isinstance(block, Card))
+    card = next(block for block in decisions.decisions_section(Findings(subject)).blocks if isinstance(block, Card))
     assert any("no column by itself" in block.text for block in card.blocks if isinstance(block, Words))

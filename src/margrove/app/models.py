@@ -9,13 +9,14 @@ import numpy as np
 
 from margrove.data import Table, TableEncoder
 from margrove.errors import InputError
+from margrove.explanation import explanation_of
 
 
 def target_of(model: Any) -> str | None:
     """The name of the column that the model predicts; None where the model was not made by the command line."""
-    encoder = encoder_of(model)
-    if encoder is None and is_coded(model):
-        return target_of(learner_of(model).estimators_[0])
+    encoder, parts = encoder_of(model), explanation_of(model).parts
+    if encoder is None and parts:
+        return target_of(parts[0])
     target: str | None = getattr(learner_of(model) if encoder is None else encoder, "target_", None)
     return target
 
@@ -36,31 +37,10 @@ def is_classifier(learner: Any) -> bool:
     return hasattr(learner, "classes_")
 
 
-def is_tree(model: Any) -> bool:
-    """Whether it is a decision tree, alone or at the end of a pipeline."""
-    return hasattr(learner_of(model), "tree_")
-
-
-def is_coded(model: Any) -> bool:
-    """Whether it is a scheme for many classes, of several machines, alone or at the end of a pipeline."""
-    return hasattr(learner_of(model), "code_")
-
-
-def is_boosted(model: Any) -> bool:
-    """Whether it is a vote of learners, alone or at the end of a pipeline."""
-    return hasattr(learner_of(model), "estimator_weights_")
-
-
-def has_rules(model: Any) -> bool:
-    """Whether it is a tree of ours, or trees of ours that vote."""
-    return is_tree(model) or (is_boosted(model) and learner_of(model).model_ is not None)
-
-
 def takes_tables(model: Any) -> bool:
     """Whether it predicts from a table as it is: an encoder in front, or trees of named columns, or machines such."""
-    if is_coded(model) and encoder_of(model) is None:
-        return takes_tables(learner_of(model).estimators_[0])
-    return encoder_of(model) is not None or (has_rules(model) and hasattr(model, "feature_names_in_"))
+    explanation = explanation_of(model)
+    return encoder_of(model) is not None or explanation.takes_tables or any(map(takes_tables, explanation.parts[:1]))
 
 
 def features_of(model: Any, table: Table) -> Any:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from margrove.app.estimate.numbers import Deviation, deviation_of
 from margrove.app.files import check_output, read_model, write_content
 from margrove.app.images.models import pictures_for
-from margrove.app.models import features_of, is_boosted, is_classifier, is_tree, learner_of, target_of
+from margrove.app.models import features_of, is_classifier, learner_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.provenance_words import expectation_words, history_of
 from margrove.app.screen.advice import warnings_in_shell
@@ -27,9 +27,8 @@ from margrove.app.training_rows import has_rows
 from margrove.certificate import at_the_end
 from margrove.data import Table
 from margrove.errors import ParameterError
-from margrove.transfer.fine_tuned import FineTuned
+from margrove.explanation import explanation_of
 from margrove.transfer.pictures import PictureFolder
-from margrove.transfer.softmax import SoftmaxClassifier
 
 UNNAMED_TARGET = "prediction"  # the column's name where the model does not know its target's
 # Text that a spreadsheet reads as a formula, which can start programs. Signed numbers are not formulas.
@@ -196,11 +195,14 @@ def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: Wanted) -> 
 
 def _beside(model: Any, features: Any, wanted: Wanted) -> tuple[tuple[str, ...], NDArray[np.float64] | None]:
     """The names and columns of what was asked for beside the predictions."""
+    learner = learner_of(model)
     if wanted.scores:
-        return _score_names(model), _scores(model, features)
+        found = explanation_of(learner).scores(at_the_end(model, features)[1])
+        if found is None:
+            raise ParameterError(f"--scores: {type(learner).__name__} predicts values and has no others.")
+        return found
     if not wanted.probabilities:
         return (), None
-    learner = learner_of(model)
     if not is_classifier(learner) or not hasattr(model, "predict_proba"):
         problem = f"--probabilities: this {type(learner).__name__} gives none."
         if hasattr(learner, "probability"):
@@ -208,47 +210,6 @@ def _beside(model: Any, features: Any, wanted: Wanted) -> tuple[tuple[str, ...],
         raise ParameterError(problem)
     names = tuple(f"probability {label}" for label in learner.classes_)
     return names, np.asarray(model.predict_proba(features), np.float64)
-
-
-def _score_names(model: Any) -> tuple[str, ...]:
-    learner = learner_of(model)
-    if _is_probable(model) or is_boosted(model):
-        what = "probability" if _is_probable(model) else "votes"
-        return tuple(f"{what} {label}" for label in getattr(learner, "classes_", ()))
-    machines = learner.certificate_.machines
-    is_joint = len(machines) == 1 and is_classifier(learner) and len(learner.classes_) > 2  # one machine, all classes
-    return tuple(f"score {machine}" for machine in (learner.classes_ if is_joint else machines))
-
-
-def _is_probable(model: Any) -> bool:
-    """Whether it says how probable each class is: a tree, or a network's last layer with the loss of softmax."""
-    learner = learner_of(model)
-    return is_tree(model) or (isinstance(learner, SoftmaxClassifier | FineTuned) and hasattr(learner, "predict_proba"))
-
-
-def _scores(model: Any, features: Any) -> NDArray[np.float64]:
-    """The decision value of each machine, (n, machines); of each class, for a tree or softmax its probability, for
-    trees that vote its share of all votes."""
-    if _is_probable(model) and is_classifier(learner_of(model)):
-        return np.asarray(model.predict_proba(features))
-    if is_boosted(model) and is_classifier(learner_of(model)):
-        return vote_shares(np.asarray(model.decision_function(features)))
-    if not hasattr(model, "decision_function"):
-        raise ParameterError(f"--scores: {type(learner_of(model)).__name__} predicts values and has no others.")
-    learner, rows = at_the_end(model, features)
-    # Of several classes a support vector classifier's decision_function counts votes.
-    decide = learner.machine_decision if hasattr(learner, "machine_decision") else learner.decision_function
-    decision = np.asarray(decide(rows))
-    return decision[:, None] if decision.ndim == 1 else decision
-
-
-def vote_shares(decision: NDArray[np.float64]) -> NDArray[np.float64]:
-    """s_k, of f_k = (K s_k − 1)/(K − 1); of two classes f = 2 (s_1 − s_0)."""
-    if decision.ndim == 1:
-        second = (2 + decision) / 4
-        return np.column_stack([1 - second, second])
-    n_classes = decision.shape[1]
-    return np.asarray((1 + (n_classes - 1) * decision) / n_classes)
 
 
 def _tell(screen: Screen, predictions: Predictions, output: str) -> None:

@@ -11,24 +11,15 @@ from rich.text import Text
 from margrove.app.files import read_model
 from margrove.app.images.models import takes_pictures
 from margrove.app.images.show import show_image_model
-from margrove.app.models import (
-    encoder_of,
-    has_rules,
-    is_boosted,
-    is_classifier,
-    is_tree,
-    learner_of,
-    plain_parameters,
-    target_of,
-)
+from margrove.app.models import encoder_of, is_classifier, learner_of, plain_parameters, target_of
 from margrove.app.provenance_words import history_of, in_short, tell_history
 from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.app.summary import learned
+from margrove.data.columns import some
 from margrove.errors import InputError, ParameterError, check_choice
-from margrove.explanation import Vote
+from margrove.explanation import Vote, explanation_of
 from margrove.svm.kernels import kernel_of
-from margrove.tree.problem import TreeColumn
 from margrove.tree.rules import Style
 from margrove.tree.words import MOST_LEVELS
 
@@ -72,9 +63,7 @@ def show(screen: Screen, path: str) -> None:
     }
     screen.essential(f"{path}: {record['class']}, {record['status']}, engine {record['engine']}", style="bold")
     screen.say(_purpose(learner, record["target"]), indent=2)
-    screen.say(
-        f"from {len(columns):,} columns: {_listed([_column_words(c) for c in columns], SHOWN_COLUMNS)}", indent=2
-    )
+    screen.say(f"from {len(columns):,} columns: {some([_column_words(c) for c in columns], SHOWN_COLUMNS)}", indent=2)
     screen.say(f"parameters: {_parameters_words(learner, record['parameters'])}", indent=2)
     if hasattr(learner, "gamma_"):
         screen.say(f"kernel: {_kernel_words(learner)}", indent=2)
@@ -125,7 +114,7 @@ def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) 
         raise ParameterError(f"--max-levels is {most}; it must be at least 1, or 0 for all.")
     model = _of_trees(read_model(path), path, "--rules")
     record: dict[str, Any] = {"command": "show", "model": path, "style": style}
-    if is_tree(model):
+    if not explanation_of(model).is_vote:
         rules = model.rules(style=style, max_levels=most or None)
         _print_lines(screen, str(rules))
         screen.document({**record, "rules": rules.data()})
@@ -163,7 +152,7 @@ def show_code(screen: Screen, path: str, language: str) -> None:
 def tree_code(model: Any, path: str, language: str, option: str) -> str:
     """The tree of a file as code, which ``option`` asked for."""
     model = _of_trees(model, path, option)
-    if not is_tree(model):
+    if explanation_of(model).is_vote:
         problem = f"{option} is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
         raise InputError(problem, file=path, cure="Train one: --model tree.")
     code: str = getattr(model, CODE[language])()
@@ -172,7 +161,7 @@ def tree_code(model: Any, path: str, language: str, option: str) -> str:
 
 def _of_trees(model: Any, path: str, option: str) -> Any:
     """The tree of a file, or its trees that vote, trained on the table itself: their words are the table's."""
-    if not has_rules(model):
+    if not explanation_of(model).has_rules:
         problem = f"{option} is for decision trees, and this is a {type(learner_of(model)).__name__}"
         raise InputError(problem, file=path, cure="Train one: --model tree.")
     if encoder_of(model) is not None:
@@ -184,7 +173,7 @@ def _of_trees(model: Any, path: str, option: str) -> Any:
 def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
     """All parameters; of a tree, which has thirty, and of trees that vote, those that were set."""
     shown = parameters
-    if has_rules(learner):
+    if explanation_of(learner).has_rules:
         usual = plain_parameters(type(learner)())
         shown = {name: value for name, value in parameters.items() if value != usual[name]}
     # The boosted learner is a word of Python, not a text.
@@ -195,10 +184,11 @@ def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
 def _purpose(learner: Any, target: str | None) -> str:
     """What it is for."""
     name = repr(target) if target else ""
-    if is_classifier(learner):
-        labels = _listed([str(label) for label in learner.classes_], 12)
+    explanation = explanation_of(learner)
+    if explanation.classes is not None:
+        labels = some(explanation.classes, 12)
         return f"tells apart {name}: {labels}" if name else f"tells apart {labels}"
-    if hasattr(learner, "offset_"):
+    if explanation.task == "novelty":
         return "tells rows like those it was trained on (1) from others (-1)"
     return f"estimates {name}" if name else "estimates a number"
 
@@ -212,28 +202,15 @@ def _kernel_words(learner: Any) -> str:
 
 def _columns(model: Any) -> list[dict[str, Any]]:
     """Each column the model wants: its name and kind."""
-    encoder = encoder_of(model)
+    encoder, own = encoder_of(model), explanation_of(model).columns()
     if encoder is not None:
         return [{"name": column["name"], "kind": column["kind"]} for column in encoder.columns_]
-    if has_rules(model):
-        learner = learner_of(model)
-        columns = learner.model_.grove.columns if is_boosted(model) else learner.tree_.columns
-        return [{"name": column.name, "kind": _kind_of(column)} for column in columns]
+    if own is not None:
+        return own
     width = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(width)])
     return [{"name": str(name), "kind": "numeric"} for name in names]
 
 
-def _kind_of(column: TreeColumn) -> str:
-    if column.test in ("threshold", "intervals"):
-        return "numeric"
-    return "boolean" if column.levels == (False, True) else "category"
-
-
 def _column_words(column: dict[str, Any]) -> str:
     return column["name"] if column["kind"] == "numeric" else f"{column['name']} ({column['kind']})"
-
-
-def _listed(names: list[str], most: int) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -26,7 +26,7 @@ from margrove.app.estimate.numbers import (
     tell_number_estimate,
 )
 from margrove.app.files import check_destination, write_model
-from margrove.app.models import has_rules, learner_of, plain_parameters
+from margrove.app.models import learner_of, plain_parameters
 from margrove.app.options.budget import Budget
 from margrove.app.options.menu import parameters_blamed
 from margrove.app.options.preparation import table_for
@@ -41,6 +41,7 @@ from margrove.app.summary import learned
 from margrove.app.training_rows import rows_fingerprint
 from margrove.data import Table
 from margrove.engine import Effort
+from margrove.explanation import explanation_of
 from margrove.run.progress import Course
 from margrove.status import Status
 
@@ -119,7 +120,8 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         except KeyboardInterrupt:
             screen.warn(f"interrupted: the model is saved, its report is not; margrove report {destination} writes it")
             report = None
-    _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules(model))
+    has_rules = explanation_of(model).has_rules
+    _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
     if screen.is_quiet:
         screen.essential(f"{training.learner.name}: {decision.worth}; {destination}")
     screen.document(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.explanation import Explanation, Inputs, Learned, RowVoter, Vote, Voter
-from margrove.tree.explain import shares_of_gain
+from margrove.tree.explain import named_kinds, shares_of_gain
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, places, rounded
 
@@ -38,6 +38,11 @@ class LearnersThatVote(Explanation):
     def _size(self) -> str:
         return f"{self.model.n_estimators_:,}"
 
+    def scores(self, rows: Any) -> tuple[tuple[str, ...], NDArray[np.float64]] | None:
+        if self.classes is None:
+            return None
+        return self._of_classes("votes"), vote_shares(np.asarray(self.model.decision_function(rows)))
+
     def lead(self, rows: Any, code: int, other: int) -> NDArray[np.float64]:
         if self.classes is None:
             return super().lead(rows, code, other)
@@ -55,6 +60,9 @@ class TreesThatVote(LearnersThatVote):
     def takes_tables(self) -> bool:
         """Whether its columns have names."""
         return hasattr(self.model, "feature_names_in_")
+
+    def columns(self) -> list[dict[str, Any]]:
+        return named_kinds(self.model.model_.grove.tree(0))
 
     def data(self, inputs: Callable[[], Inputs]) -> Learned:
         model, grove, classes = self.model, self.model.model_.grove, self.classes

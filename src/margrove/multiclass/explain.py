@@ -14,7 +14,7 @@ class Machines(Explanation):
     @property
     def parts(self) -> Sequence[Any]:
         """The machines."""
-        return self.model.estimators_
+        return list(self.model.estimators_)
 
     def data(self, inputs: Callable[[], Inputs]) -> Learned:
         lessons = tuple(Lesson(*side) for side in sides_of_code(self.model.code_, self.classes or []))
@@ -22,5 +22,6 @@ class Machines(Explanation):
         return Learned("machines", lessons, len(lessons), unit=of)
 
     def in_words(self) -> str:
-        size = f"{len(self.parts):,} machine{'' if len(self.parts) == 1 else 's'}"
+        n = self.model.code_.shape[1]
+        size = f"{n:,} machine{'' if n == 1 else 's'}"
         return f"{size} that decide together, each between two groups of classes ({type(self.model).__name__})."

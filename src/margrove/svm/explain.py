@@ -35,10 +35,15 @@ class _Machine(Explanation):
         if self.classes is None:
             return found
         support = {name: int(count) for name, count in zip(self.classes, model.n_support_, strict=True)}
-        bounds = {}
-        if model.status_ is Status.CONVERGED:  # they are of the optimum, and of nothing else
-            bounds = {"loo_bound": model.loo_bound_, "xi_alpha_bound": model.xi_alpha_bound_}
-        return replace(found, n_training_rows=model.n_rows_, support=support, **bounds)
+        loo, xi_alpha = self.loo_bounds or (None, None)
+        return replace(found, n_training_rows=model.n_rows_, support=support, loo_bound=loo, xi_alpha_bound=xi_alpha)
+
+    @property
+    def loo_bounds(self) -> tuple[float, float] | None:
+        # They are of the optimum, and of nothing else.
+        if self.classes is None or self.model.status_ is not Status.CONVERGED:
+            return None
+        return self.model.loo_bound_, self.model.xi_alpha_bound_
 
     def lead(self, rows: Any, code: int, other: int) -> NDArray[np.float64]:
         machine, sign = self._pair(code, other)

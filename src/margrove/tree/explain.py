@@ -27,6 +27,9 @@ class TreeQuestions(Explanation):
         """Whether its columns have names."""
         return hasattr(self.model, "feature_names_in_")
 
+    def columns(self) -> list[dict[str, Any]]:
+        return named_kinds(self.model.tree_)
+
     def data(self, inputs: Callable[[], Inputs]) -> Learned:
         tree = self.model
         # The line of a node stands at its depth; the root has none, unless it is all there is.
@@ -83,6 +86,15 @@ class TreeQuestions(Explanation):
         tree = self.model.tree_
         counts = np.bincount(np.asarray(self.model.apply(rows)), minlength=tree.n_nodes)
         return bool((counts == np.where(tree.is_leaf, tree.n_rows, 0)).all())
+
+
+def named_kinds(tree: TreeModel) -> list[dict[str, Any]]:
+    """The name and kind of each column of a tree."""
+    found = []
+    for column in tree.columns:
+        kind = "boolean" if column.levels == (False, True) else "category"
+        found.append({"name": column.name, "kind": "numeric" if column.test in ("threshold", "intervals") else kind})
+    return found
 
 
 def shares_of_gain(model: Any, tree: TreeModel) -> dict[str, float]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.intervals import share_interval
+from margrove.app.images.models import network_of
 from margrove.app.models import learner_of, plain_parameters
 from margrove.app.report.blocks import (
     Bitmap,
@@ -35,12 +36,13 @@ from margrove.app.report.blocks import (
     Thumbnail,
     Words,
 )
-from margrove.app.report.plain_words import learner_name
-from margrove.app.report.sections.proof import certificate_words, claims_grid, leave_one_out
+from margrove.app.report.proof import certificate_words, claims_grid, leave_one_out
 from margrove.app.report.tree_picture import drawn_tree
-from margrove.app.screen.display import percent, saved_verdict_words, verdict_words
+from margrove.app.screen.display import percent, verdict_words
 from margrove.certificate import Certificate
 from margrove.data import Table
+from margrove.data.columns import some
+from margrove.explanation import explanation_of
 from margrove.transfer.maps import used_maps
 from margrove.transfer.pictures import FilePicture, PictureFolder
 
@@ -112,7 +114,7 @@ def page_of(model: Any, judged: Judged, codes: Any, certificate: Certificate, *,
     is_recomputed : bool
         Whether the certificate was just recomputed, or is as the model file has it.
     """
-    first, learner = (model[0] if hasattr(model, "steps") else model), learner_of(model)
+    first, learner = network_of(model), learner_of(model)
     near = _nearest_support(learner, codes)
     maker = _of_network(first, learner)
     sections = [
@@ -135,7 +137,7 @@ def page_of(model: Any, judged: Judged, codes: Any, certificate: Certificate, *,
 
 def _of_network(first: Any, learner: Any) -> str:
     """What learns from what, in one sentence."""
-    name = learner_name(learner)
+    name = explanation_of(learner).called
     name = f"{name[:1].upper()}{name[1:]}"
     if first is learner:
         return f"{name}: {first.network_name_}"
@@ -144,9 +146,8 @@ def _of_network(first: Any, learner: Any) -> str:
 
 def _in_short(judged: Judged, maker: str) -> Section:
     counts = Counter(judged.pictures.labels.tolist())
-    classes = ", ".join(f"{label} {count:,}" for label, count in list(counts.items())[:MOST_CLASSES])
-    more = f" and {len(counts) - MOST_CLASSES:,} more" if len(counts) > MOST_CLASSES else ""
-    blocks: list[Block] = [Words(f"{len(judged.pictures):,} pictures of {len(counts):,} classes: {classes}{more}.")]
+    classes = some([f"{label} {count:,}" for label, count in counts.items()], MOST_CLASSES)
+    blocks: list[Block] = [Words(f"{len(judged.pictures):,} pictures of {len(counts):,} classes: {classes}.")]
     data: dict[str, Any] = {"pictures": len(judged.pictures), "classes": dict(counts), "model": maker}
     if judged.n:
         low, high = share_interval(judged.n_right, judged.n, judged.n_rounds, len(judged.pictures))
@@ -285,7 +286,7 @@ def _drawn_maps(features: Any, pictures: PictureFolder, which: list[int]) -> byt
 
 
 def _proof(learner: Any, certificate: Certificate, *, is_recomputed: bool) -> Section:
-    verdict = verdict_words(certificate) if is_recomputed else saved_verdict_words(certificate)
+    verdict = verdict_words(certificate, is_saved=not is_recomputed)
     said = certificate_words(learner)
     if hasattr(learner, "course_"):
         said = [*said, _OF_TRAINING]

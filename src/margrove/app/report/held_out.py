@@ -72,7 +72,10 @@ class Folds:
                 again.fit(features_of(self.model, learned_from.with_target(None)), answers)
         except (MargroveError, ValueError):  # the rows may lack a class, or all of a column
             return None
-        if learner_of(again).status_ in (Status.TIME_LIMIT, Status.INTERRUPTED) or classes_of(again) != self.classes:
+        if (
+            getattr(learner_of(again), "status_", None) in (Status.TIME_LIMIT, Status.INTERRUPTED)
+            or classes_of(again) != self.classes
+        ):
             return None
         return Part(again, self.table.take(is_test).with_target(None), truth[is_test], np.flatnonzero(is_test))
 

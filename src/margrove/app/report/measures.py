@@ -32,6 +32,15 @@ class Quality:
     typical_error: float | None = None  # of numbers: the mean absolute error
     baseline_error: float | None = None  # of numbers: the same of always answering the median
 
+    @property
+    def interval_words(self) -> str:
+        """Where the true value lies with a confidence of 95 %."""
+        if self.low is None or self.high is None:
+            return ""
+        if self.measure != "accuracy":
+            return f"{self.low:.2f} to {self.high:.2f}"
+        return f"{100 * self.low:.1f} to {100 * self.high:.1f} %"
+
 
 def quality_of(judged: Judged, n_rounds: int = 1) -> Quality | None:
     """Accuracy with its interval, or R²; None for numbers that are all the same. ``n_rounds`` is how many models were

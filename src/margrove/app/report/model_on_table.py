@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.models import encoder_of, features_of, is_classifier, is_tree, learner_of, target_of
+from margrove.app.models import encoder_of, features_of, learner_of, target_of
 from margrove.app.report.history import History
-from margrove.certificate import at_the_end
+from margrove.certificate import Certificate, at_the_end
 from margrove.data import Column, Table
+from margrove.data.columns import clip
 from margrove.data.sample import read_points
 from margrove.errors import InputError
+from margrove.explanation import Explanation, explanation_of
 from margrove.status import Status
 
 MOST_ROWS = 20_000  # that are judged; of more a sample: enough for a tenth of a per cent
@@ -52,7 +55,7 @@ class Subject:
     """A fitted model beside a table that it can judge.
 
     ``rows`` are the places of the rows that are looked at, all or a sample; ``sample`` is the table of them, without
-    the target, and ``features`` the same as the model takes it.
+    the target.
     """
 
     model: Any
@@ -60,7 +63,6 @@ class Subject:
     unused: list[str]  # columns of the table that the model does not take
     rows: NDArray[np.intp]
     sample: Table
-    features: Any
     judged: Judged | None  # of the sampled rows with an answer; None where the table has none
     predicted: NDArray[Any]  # of all sampled rows: codes of classes, or numbers
     scores: NDArray[np.float64] | None
@@ -77,9 +79,31 @@ class Subject:
         return learner_of(self.model)
 
     @property
+    def explanation(self) -> Explanation:
+        """What the learner says of itself."""
+        return explanation_of(self.model)
+
+    @property
     def classes(self) -> list[str] | None:
         """The names of the classes; None for numbers, and for a model of one class."""
-        return classes_of(self.model)
+        return self.explanation.classes
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The certificate that the model keeps."""
+        found: Certificate | None = getattr(self.learner, "certificate_", None)
+        return found
+
+    @property
+    def status(self) -> str | None:
+        """How the learning ended, where the model keeps it."""
+        status = getattr(self.learner, "status_", None)
+        return None if status is None else str(status)
+
+    @property
+    def measure(self) -> str:
+        """What tells how good it is."""
+        return "R²" if self.classes is None else "accuracy"
 
     @property
     def target(self) -> str:
@@ -96,9 +120,7 @@ class Subject:
     @property
     def n_training_rows(self) -> int | None:
         """How many rows the model was learned from."""
-        certificate = getattr(self.learner, "certificate_", None)
-        n = getattr(self.learner, "n_rows_", None)
-        return int(n) if n is not None else None if certificate is None else int(certificate.n_rows)
+        return _n_training_rows(self.learner)
 
     @property
     def dropped(self) -> dict[str, str]:
@@ -114,7 +136,7 @@ class Subject:
     @property
     def interruption(self) -> str | None:
         """What to say of a training that was interrupted; None of one that was not."""
-        if self.learner.status_ is Status.INTERRUPTED:
+        if self.status == Status.INTERRUPTED:
             return (
                 "The training was interrupted: the model is kept as far as it came. Trained to the end it may be "
                 "better, and a score found in training is of models that were."
@@ -145,9 +167,33 @@ class Subject:
 
     def encoded(self, places: Any = slice(None)) -> Any:
         """Rows of the sample as the learner at the end gets them."""
-        features = features_of(self.model, self.sample.take(places))
-        learner, rows = at_the_end(self.model, features)
-        return rows if isinstance(rows, Table) else read_points(learner, rows)
+        rows = self._encoded
+        return rows.take(places) if isinstance(rows, Table) else rows[places]
+
+    @cached_property
+    def _encoded(self) -> Any:
+        rows = self.encode(self.sample)
+        return rows if isinstance(rows, Table) else read_points(self.learner, rows)
+
+    def encode(self, table: Table) -> Any:
+        """Any rows as the learner at the end gets them."""
+        return at_the_end(self.model, features_of(self.model, table))[1]
+
+    @property
+    def input_names(self) -> list[str]:
+        """The column of the table, or the word of a text, that each column comes from that the learner gets."""
+        encoder = encoder_of(self.model)
+        if encoder is None:
+            return list(self.sample.names)
+        return [
+            f"{clip(str(o.level), 30)!r} in {o.column}" if o.is_word and o.level is not None else o.column
+            for o in encoder.output_origins()
+        ]
+
+    def has_at(self, places: NDArray[np.intp], vectors: Any) -> bool:
+        """Whether the table has, at these places, the rows that the learner got as these vectors."""
+        found = self.encode(self.table.take(places).with_target(None))
+        return not len(places) or not abs(found - vectors).max() > 0
 
 
 def subject_of(model: Any, table: Table) -> Subject:
@@ -186,7 +232,6 @@ def subject_of(model: Any, table: Table) -> Subject:
         unused=unused,
         rows=rows,
         sample=sample,
-        features=features,
         judged=judged,
         predicted=predicted,
         scores=scores,
@@ -201,28 +246,16 @@ def subject_of(model: Any, table: Table) -> Subject:
 
 def classes_of(model: Any) -> list[str] | None:
     """The names of the classes; None where there are none."""
-    learner = learner_of(model)
-    return [str(label) for label in learner.classes_] if is_classifier(learner) else None
+    return explanation_of(model).classes
 
 
 def judgement_of(model: Any, features: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
     """What the model predicts, as codes of its classes or numbers, and a score for each class where it has any."""
-    predicted = np.asarray(model.predict(features))
-    classes = classes_of(model)
-    if classes is None:
+    learner, rows = at_the_end(model, features)
+    predicted, explanation = np.asarray(learner.predict(rows)), explanation_of(learner)
+    if explanation.classes is None:
         return predicted.astype(np.float64), None
-    codes = codes_of(predicted, classes)
-    return codes, class_scores(model, features, len(classes))
-
-
-def class_scores(model: Any, features: Any, n_classes: int) -> NDArray[np.float64] | None:
-    """A number for each class, (n, K): its probability, or its decision value."""
-    if hasattr(model, "predict_proba"):
-        return np.asarray(model.predict_proba(features), np.float64)
-    decision = np.asarray(model.decision_function(features), np.float64)
-    if decision.ndim == 1:
-        return np.column_stack([-decision, decision])
-    return decision if decision.shape[1] == n_classes else None
+    return codes_of(predicted, explanation.classes), explanation.class_scores(rows)
 
 
 def codes_of(labels: NDArray[Any], classes: list[str]) -> NDArray[np.intp]:
@@ -237,11 +270,12 @@ def _answers(
     model: Any, target: Column | None, rows: NDArray[np.intp]
 ) -> tuple[NDArray[Any] | None, NDArray[np.bool_], int]:
     """The true answers of these rows, where they are known, and how many are of a class that the model has not."""
-    if target is None or hasattr(learner_of(model), "offset_"):
+    explanation = explanation_of(model)
+    if target is None or explanation.task == "novelty":
         return None, np.zeros(len(rows), bool), 0
     cells = target.take(rows)
     is_known = ~cells.is_missing
-    classes = classes_of(model)
+    classes = explanation.classes
     if classes is None:
         if target.kind != "numeric":
             return None, np.zeros(len(rows), bool), 0
@@ -256,10 +290,7 @@ def _answers(
 def _is_training(model: Any, table: Table) -> bool | None:
     """Whether these seem to be the rows that the model was trained on, where no record tells: as many, and the same in
     what the model notes of them: the columns of an encoder, or the rows of a tree's leaves. None: it notes nothing."""
-    learner = learner_of(model)
-    certificate = getattr(learner, "certificate_", None)
-    n_trained = getattr(learner, "n_rows_", None) or (None if certificate is None else certificate.n_rows)
-    if n_trained != table.n_rows:
+    if _n_training_rows(learner_of(model)) != table.n_rows:
         return False
     encoder = encoder_of(model)
     if encoder is not None:
@@ -268,8 +299,9 @@ def _is_training(model: Any, table: Table) -> bool | None:
         except InputError:  # nothing can be learned from these rows, so nothing was
             return False
         return bool(again.columns_ == encoder.columns_)
-    if is_tree(model):
-        leaf = np.asarray(learner.apply(features_of(model, table.with_target(None))))
-        counts = np.bincount(leaf, minlength=learner.tree_.n_nodes)
-        return bool((counts == np.where(learner.tree_.is_leaf, learner.tree_.n_rows, 0)).all())
-    return None
+    return explanation_of(model).is_trained_on(features_of(model, table.with_target(None)))
+
+
+def _n_training_rows(learner: Any) -> int | None:
+    n, certificate = getattr(learner, "n_rows_", None), getattr(learner, "certificate_", None)
+    return int(n) if n is not None else None if certificate is None else int(certificate.n_rows)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
-from margrove.app.models import is_boosted, is_classifier, is_coded, is_tree, learner_of
-from margrove.app.report.measures import Quality
-from margrove.app.summary import learned
 from margrove.data.columns import clip
 from margrove.status import Status
 
@@ -51,15 +47,6 @@ def share_words(share: float) -> str:
     return f"{100 * share:.0f} %" if share in (0.0, 1.0) else f"{100 * share:.1f} %"
 
 
-def interval_words(quality: Quality) -> str:
-    """Where the true value lies with a confidence of 95 %."""
-    if quality.low is None or quality.high is None:
-        return ""
-    if quality.measure != "accuracy":
-        return f"{quality.low:.2f} to {quality.high:.2f}"
-    return f"{100 * quality.low:.1f} to {100 * quality.high:.1f} %"
-
-
 def signed(amount: float, most: float) -> str:
     """What something adds or takes away, with as many decimals as the largest amount beside it needs for three digits.
 
@@ -100,65 +87,3 @@ def sentence(text: str) -> str:
     """
     text = text.strip()
     return text if not text else text[0].upper() + text[1:] + ("" if text[-1] in ".!?…" else ".")
-
-
-def kind_words(model: Any) -> str:
-    """What kind of model it is, in a sentence."""
-    learner = learner_of(model)
-    if is_boosted(model) and learner.model_ is None:  # a vote of other learners than trees
-        return f"A vote of {learner.n_estimators_:,}: each looked hardest at what the ones before got wrong (AdaBoost)."
-    found = learned(model)
-    if is_tree(model):
-        return f"A decision tree: it asks one question after the other and ends at one of {found.size_words}."
-    if is_boosted(model):
-        return f"A vote of {found.size_words}: each looked hardest at what the ones before got wrong (AdaBoost)."
-    if is_coded(model):
-        return (
-            f"{found.size_words} that decide together, each between two groups of classes ({type(learner).__name__})."
-        )
-    is_number = not is_classifier(learner) and not hasattr(learner, "offset_")
-    if found.kind == "rows":
-        of_all = f" of {found.n_training_rows:,}" if found.n_training_rows else ""
-        shape = "A curve that may bend" if is_number else "A boundary that bends, with as wide a margin as possible"
-        return (
-            f"{shape}: it compares a row with the "
-            f"{found.size:,}{of_all} training rows that it remembers ({_name(learner)})."
-        )
-    if found.kind == "votes":
-        return f"A vote of {found.size:,} straight boundaries ({_name(learner)})."
-    shape = "A weighted sum" if is_number else "A straight boundary"
-    return f"{shape}: it adds up the columns, each with its own weight ({_name(learner)})."
-
-
-_NAMES = {
-    "SVC": "a support vector machine",
-    "NuSVC": "a support vector machine",
-    "SVR": "a support vector regression",
-    "NuSVR": "a support vector regression",
-    "LinearSVC": "a linear support vector machine",
-    "LinearSVR": "a linear support vector regression",
-    "OneClassSVM": "a one-class support vector machine",
-    "BasicLinearClassifier": "the basic linear classifier, halfway between the class means",
-    "LeastSquaresClassifier": "least squares",
-    "Perceptron": "a perceptron",
-    "KernelPerceptron": "a kernel perceptron",
-    "DecisionTreeClassifier": "a decision tree",
-    "DecisionTreeRegressor": "a regression tree",
-    "DecisionStump": "a tree of one question",
-    "AdaBoostClassifier": "AdaBoost",
-    "AdaBoostRegressor": "AdaBoost",
-    "OneVsRestClassifier": "one machine for each class",
-    "OneVsOneClassifier": "one machine for each pair of classes",
-    "BitStringClassifier": "machines by bit strings",
-    "SoftmaxClassifier": "softmax, the usual last layer of a network",
-    "FineTuned": "a network that was trained on",
-}
-
-
-def _name(learner: Any) -> str:
-    return _NAMES.get(type(learner).__name__, type(learner).__name__)
-
-
-def learner_name(model: Any) -> str:
-    """What people call this kind of model."""
-    return _name(learner_of(model))

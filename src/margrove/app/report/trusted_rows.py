@@ -2,51 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
 from margrove.app.report.charts import digits
+from margrove.app.report.findings import Evidence
 from margrove.app.report.held_out import N_FOLDS, Folds
 from margrove.app.report.history import Estimate
 from margrove.app.report.measures import Quality, quality_of
 from margrove.app.report.model_on_table import Judged, Subject
 from margrove.app.report.plain_words import counted, sentence
-
-Origin = Literal["table", "record", "folds", "training"]
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """How good the model is, on which rows, and how that was found.
-
-    ``origin`` is "table" where the rows of the table are new to the model, "record" and "folds" where rows were held
-    out in training or for this report, and "training" where there is nothing better than the rows it learned from.
-    """
-
-    origin: Origin
-    quality: Quality
-    words: str
-    judged: Judged | None  # the rows themselves, where they are known
-    on_training: Quality | None = None  # for comparison: the same on the rows it was trained on
-    n_tested: int | None = None  # the rows that the quality is of, where that is known; ``judged`` may be some of them
-
-    @property
-    def is_honest(self) -> bool:
-        """Whether the rows were new to the model that was tested."""
-        return self.origin != "training"
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether the answers are kept of some of the tested rows only."""
-        return self.judged is not None and self.n_tested is not None and self.n_tested > len(self.judged.truth)
-
-    @property
-    def rows_words(self) -> str:
-        """How many rows are known one by one, and of how many."""
-        n = 0 if self.judged is None else len(self.judged.truth)
-        return f"{n:,} of the {self.n_tested:,} held-out rows, evenly chosen" if self.is_partial else counted(n, "row")
 
 
 def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:

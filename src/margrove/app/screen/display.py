@@ -111,7 +111,7 @@ def tell_saved_certificate(screen: Screen, certificate: Certificate) -> None:
     screen.say()
     screen.essential(f"Certificate of {certificate.learner}, {AS_SAVED}", style="bold")
     screen.say(certificate_grid(certificate))
-    tell_verdict(screen, certificate, saved_verdict_words(certificate))
+    tell_verdict(screen, certificate, verdict_words(certificate, is_saved=True))
 
 
 def certificate_grid(certificate: Certificate) -> Grid:
@@ -169,28 +169,20 @@ def tell_verdict(screen: Screen, certificate: Certificate, verdict: str) -> None
         screen.say("The model still predicts; what it lacks is this proof.", indent=2)
 
 
-def verdict_words(certificate: Certificate) -> str:
-    """The verdict in one plain sentence."""
+def verdict_words(certificate: Certificate, *, is_saved: bool = False) -> str:
+    """The verdict in one plain sentence; that of a file, which may say what it likes, in the past."""
+    subject, holds, fails, one, several = "The certificate", "HOLDS", "does NOT hold", "is", "are"
+    if is_saved:
+        subject, holds, fails = "When it was saved, the certificate", "held", "did NOT hold"
+        one, several = "was", "were"
     if certificate.holds is None:
-        return "Not checked yet: these are the solver's own numbers."
+        return f"Not checked {'when it was saved' if is_saved else 'yet'}: these are the solver's own numbers."
     rows = f"{certificate.n_rows:,} rows"
     if certificate.holds:
-        return f"The certificate HOLDS: every claim was recomputed on {rows} and is true."
+        return f"{subject} {holds}: every claim was recomputed on {rows} and {one} true."
     n_failed = sum(claim.holds is False for claim in certificate.claims)
-    claims = "1 claim is" if n_failed == 1 else f"{n_failed} claims are"
-    return f"The certificate does NOT hold: recomputed on {rows}, {claims} not true."
-
-
-def saved_verdict_words(certificate: Certificate) -> str:
-    """The verdict of a file, which may say what it likes: in the past."""
-    if certificate.holds is None:
-        return "Not checked when it was saved: these are the solver's own numbers."
-    rows = f"{certificate.n_rows:,} rows"
-    if certificate.holds:
-        return f"When it was saved, the certificate held: every claim was recomputed on {rows} and was true."
-    n_failed = sum(claim.holds is False for claim in certificate.claims)
-    claims = "1 claim was" if n_failed == 1 else f"{n_failed} claims were"
-    return f"When it was saved, the certificate did NOT hold: recomputed on {rows}, {claims} not true."
+    claims = f"1 claim {one}" if n_failed == 1 else f"{n_failed} claims {several}"
+    return f"{subject} {fails}: recomputed on {rows}, {claims} not true."
 
 
 def tell_learned(screen: Screen, learned: Learned, *, has_columns: bool = True) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from margrove.app.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words
 from margrove.app.report.cells import estimate_text
 from margrove.app.report.explain import Example, Push, examples
+from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import counted, share_words, signed
 from margrove.data.target import UNLABELLED_LEFT_OUT
@@ -29,15 +30,16 @@ _NOTHING_USUAL = (
 )
 
 
-def decisions_section(subject: Subject) -> Section | None:
+def decisions_section(found: Findings) -> Section | None:
     """Up to three examples; None where the model judges nothing that could be explained."""
-    found = examples(subject)
-    if not found:
+    subject = found.subject
+    shown = examples(subject)
+    if not shown:
         return None
-    blocks: list[Block] = [Words(_introduction(subject, found))]
-    blocks += [Card(_TITLES[example.kind], _blocks(subject, example)) for example in found]
+    blocks: list[Block] = [Words(_introduction(subject, shown))]
+    blocks += [Card(_TITLES[example.kind], _blocks(subject, example)) for example in shown]
     judged = subject.judged
-    has_wrong = any(example.kind == "wrong" for example in found)
+    has_wrong = any(example.kind == "wrong" for example in shown)
     if judged is not None and judged.classes is not None and len(judged.truth) > 1 and not has_wrong:
         rows = f"{len(judged.truth):,} rows"
         seen = "has seen" if subject.is_training_known else "may have seen"
@@ -45,7 +47,7 @@ def decisions_section(subject: Subject) -> Section | None:
         blocks.append(
             Words(f"None of the {rows} looked at is judged wrongly, so there is no mistake to explain.{unfair}", "note")
         )
-    return Section("examples", "Decisions explained", blocks, {"examples": [_data(example) for example in found]})
+    return Section("examples", "Decisions explained", blocks, {"examples": [_data(example) for example in shown]})
 
 
 def _introduction(subject: Subject, found: list[Example]) -> str:

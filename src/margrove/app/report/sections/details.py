@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from margrove.app.models import is_boosted, plain_parameters
-from margrove.app.report.blocks import Bar, Bars, Block, Chart, Folded, Grid, Matrix, Section, Words
+from margrove.app.models import plain_parameters
+from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Matrix, Section, Words
 from margrove.app.report.charts import (
     calibration_chart,
     digits,
@@ -22,12 +22,12 @@ from margrove.app.report.charts import (
     roc_chart,
 )
 from margrove.app.report.family_charts import residual_chart, truth_chart
-from margrove.app.report.history import Contender
-from margrove.app.report.importance import ColumnWorth, Worth
+from margrove.app.report.findings import ColumnWorth, Findings
+from margrove.app.report.history import Contender, History
 from margrove.app.report.measures import calibration, class_qualities, confusion, rankings
 from margrove.app.report.model_on_table import Judged, Subject
 from margrove.app.report.plain_words import counted, sentence, status_words
-from margrove.app.report.trusted_rows import Evidence
+from margrove.app.report.proof import claims_grid, leave_one_out
 from margrove.data.columns import clip
 from margrove.status import Status
 from margrove.tree.rules import p_words
@@ -44,22 +44,15 @@ _NO_CALIBRATION = (
 _KINDS = {"numeric": "number", "category": "category", "boolean": "yes/no"}
 
 
-def data_section(subject: Subject) -> Section:
+def data_section(found: Findings) -> Section:
     """The columns, their gaps, the balance of the target."""
+    subject = found.subject
     table = subject.table
     blocks: list[Block] = [Words(_extent(subject)), *(Words(text, "warning") for text in subject.warnings)]
     columns: list[dict[str, Any]] = []
     if table.sparse is None:
         columns = [column.summary() for _, column in zip(range(_MOST_COLUMNS), table, strict=False)]
-        n = table.n_rows
-        rows = []
-        for c in columns:
-            missing = f"{c['missing']:,} ({_part(c['missing'] / n)})" if c["missing"] else "none"
-            rows.append([c["name"], _KINDS[c["kind"]], missing, f"{c['distinct']:,}", clip(c["example"], _LONGEST)])
-        more = table.n_columns - len(rows)
-        caption = f"and {more:,} more columns" if more else ""
-        header = ["column", "kind", "missing", "different", "from … to, or some"]
-        blocks.append(Grid(header, rows, caption, frozenset({2, 3}), long=frozenset({4})))
+        blocks.append(_columns_grid(columns, table.n_rows, table.n_columns - len(columns)))
     classes = _balance(subject)
     if classes:
         most = max(n for _, n in classes)
@@ -80,6 +73,19 @@ def data_section(subject: Subject) -> Section:
         "warnings": subject.warnings,
     }
     return Section("data", "The data", blocks, data)
+
+
+def _columns_grid(columns: list[dict[str, Any]], n_rows: int, n_more: int) -> Grid:
+    rows = []
+    for c in columns:
+        missing = f"{c['missing']:,} ({_part(c['missing'] / n_rows)})" if c["missing"] else "none"
+        rows.append([c["name"], _KINDS[c["kind"]], missing, f"{c['distinct']:,}", clip(c["example"], _LONGEST)])
+    header = ["column", "kind", "missing", "different", "from … to, or some"]
+    return Grid(header, rows, _more_columns(n_more), frozenset({2, 3}), long=frozenset({4}))
+
+
+def _more_columns(n: int) -> str:
+    return f"and {n:,} more columns" if n else ""
 
 
 def _part(share: float) -> str:
@@ -112,37 +118,17 @@ def _balance(subject: Subject) -> list[tuple[str, int]]:
     return [(str(label), int(count)) for label, count in zip(labels, counts, strict=True)]
 
 
-def training_section(subject: Subject, measure: str) -> Section | None:
+def training_section(found: Findings) -> Section | None:
     """What was tried, and what was chosen."""
-    history = subject.history
+    history, measure = found.subject.history, found.subject.measure
     contenders, curve = history.leaderboard, history.learning_curve
     if not contenders and not curve:
         return None
     blocks: list[Block] = []
     if history.choice:
         blocks.append(Words(sentence(history.choice)))
-    is_share = measure == "accuracy"
     if contenders:
-        rows = [
-            [
-                c.title,
-                percent(c.score) if is_share else r2_text(c.score),
-                "" if c.error is None else f"± {percent(c.error) if is_share else r2_text(c.error)}",
-                f"{c.seconds:.1f} s" if c.seconds else "",
-                _remark(c),
-            ]
-            for c in contenders
-        ]
-        strong = frozenset(i for i, c in enumerate(contenders) if c.is_chosen)
-        header = ["learner", measure, "standard error", "time", ""]
-        if len({c.rows for c in contenders if c.rows is not None}) > 1:  # scores of different rows are told apart
-            header.insert(3, "rows")
-            for c, row in zip(contenders, rows, strict=True):
-                row.insert(3, "" if c.rows is None else f"{c.rows:,}")
-        caption = sentence(history.subsample) if history.subsample else "Cross-validated"
-        has_remarks = any(len(row[-1]) > _SHORT_REMARK for row in rows)
-        long = frozenset({len(header) - 1}) if has_remarks else frozenset[int]()
-        blocks.append(Grid(header, rows, caption, frozenset(range(1, len(header) - 1)), strong, long))
+        blocks.append(_leaderboard(history, contenders, measure))
         if sum(c.score is not None for c in contenders) > 1:
             blocks.append(leaderboard_chart(contenders, measure))
     if len(curve) > 1:
@@ -158,6 +144,28 @@ def training_section(subject: Subject, measure: str) -> Section | None:
     return Section("training", "How it was chosen", blocks, data)
 
 
+def _leaderboard(history: History, contenders: list[Contender], measure: str) -> Grid:
+    score = percent if measure == "accuracy" else r2_text
+    has_rows = len({c.rows for c in contenders if c.rows is not None}) > 1  # scores of different rows are told apart
+    rows = [
+        [
+            c.title,
+            score(c.score),
+            "" if c.error is None else f"± {score(c.error)}",
+            *(["" if c.rows is None else f"{c.rows:,}"] if has_rows else []),
+            f"{c.seconds:.1f} s" if c.seconds else "",
+            _remark(c),
+        ]
+        for c in contenders
+    ]
+    header = ["learner", measure, "standard error", *(["rows"] if has_rows else []), "time", ""]
+    caption = sentence(history.subsample) if history.subsample else "Cross-validated"
+    strong = frozenset(i for i, c in enumerate(contenders) if c.is_chosen)
+    has_remarks = any(len(row[-1]) > _SHORT_REMARK for row in rows)
+    long = frozenset({len(header) - 1}) if has_remarks else frozenset[int]()
+    return Grid(header, rows, caption, frozenset(range(1, len(header) - 1)), strong, long)
+
+
 def _remark(contender: Contender) -> str:
     """What there is to say of a line of the leaderboard: nothing of one that learned all it could."""
     is_usual = contender.status in ("", Status.CONVERGED)
@@ -166,10 +174,11 @@ def _remark(contender: Contender) -> str:
     return "; ".join(text for text in ("chosen" if contender.is_chosen else "", ended, contender.note) if text)
 
 
-def mistakes_section(subject: Subject, evidence: Evidence) -> Section | None:
+def mistakes_section(found: Findings) -> Section | None:
     """Where it is right and wrong: by class, by threshold, by how sure it was; of numbers by how far."""
-    judged = evidence.judged
-    if judged is None:
+    subject, evidence = found.subject, found.evidence
+    judged = None if evidence is None else evidence.judged
+    if evidence is None or judged is None:
         return None
     on = {"record": "rows held out in training", "folds": "rows held out for this page"}.get(
         evidence.origin, "this table"
@@ -177,13 +186,15 @@ def mistakes_section(subject: Subject, evidence: Evidence) -> Section | None:
     rows = evidence.rows_words if evidence.is_partial else f"{evidence.rows_words}, {on}"
     warning = [] if evidence.is_honest else [Words(evidence.words, "warning")]
     if judged.classes is None:
-        charts: list[Chart] = [truth_chart(judged.truth, judged.predicted, subject.target)]
-        charts.append(residual_chart(judged.truth, judged.predicted))
+        charts = [
+            truth_chart(judged.truth, judged.predicted, subject.target),
+            residual_chart(judged.truth, judged.predicted),
+        ]
         off = np.abs(judged.truth - judged.predicted)
         data: dict[str, Any] = {"on": on, "rows": len(off), "rows_tested": evidence.n_tested}
         data |= {"mean_absolute_error": float(off.mean()), "largest_error": float(off.max())}
         return Section("mistakes", "Where it is off", [Words(f"On {rows}."), *warning, *charts], data)
-    blocks, data = _of_classes(judged, rows, is_vote=is_boosted(subject.model))
+    blocks, data = _of_classes(judged, rows, is_vote=subject.explanation.is_vote)
     if evidence.origin == "record" and hasattr(subject.model, "predict_proba") and not judged.has_probabilities:
         blocks.append(Words(_NO_CALIBRATION, "note"))
     if evidence.is_partial:
@@ -222,8 +233,11 @@ def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list
     return blocks, data
 
 
-def scores_section(subject: Subject, worth: Worth) -> Section:
-    """All that is known of the worth of each column, side by side."""
+def scores_section(found: Findings) -> Section | None:
+    """All that is known of the importance of each column, side by side."""
+    subject, worth = found.subject, found.worth
+    if worth is None:
+        return None
     measures: list[tuple[str, Callable[[ColumnWorth], str]]] = [
         ("shuffled", lambda c: "" if c.loss is None else _signed(c.loss, subject.classes is not None)),
         ("in the model", lambda c: percent(c.own)),
@@ -246,9 +260,8 @@ def scores_section(subject: Subject, worth: Worth) -> Section:
             "Gain: how many bits of the class the column tells by itself, by its best question; the ratio charges "
             "for many branches."
         )
-    caption = f"and {more:,} more columns" if more else ""
     blocks: list[Block] = [
-        Grid(["column", *(name for name, _ in shown)], rows, caption, frozenset(range(1, len(shown) + 1))),
+        Grid(["column", *(name for name, _ in shown)], rows, _more_columns(more), frozenset(range(1, len(shown) + 1))),
         Words(" ".join(words), "note"),
     ]
     return Section("scores", "The scores of each column", blocks, {"columns": [asdict(c) for c in worth.columns]})
@@ -259,9 +272,24 @@ def _signed(loss: float, is_share: bool) -> str:
     return text.removeprefix("-") if float(text.split()[0]) == 0 else text
 
 
-def about_section(subject: Subject) -> Section:
+def certificate_section(found: Findings) -> Section | None:
+    """Every claim with its numbers."""
+    certificate = found.subject.certificate
+    if certificate is None:
+        return None
+    blocks: list[Block] = [
+        claims_grid(certificate),
+        *leave_one_out(found.subject.learner),
+        Words("Anybody can recompute it from the model and the rows it was trained on:"),
+        Listing("margrove certify MODEL FILE"),
+    ]
+    return Section("certificate", "The certificate", blocks, certificate.to_dict())
+
+
+def about_section(found: Findings) -> Section:
     """The parameters, the versions, and what was sampled."""
-    learner = subject.learner
+    subject = found.subject
+    learner, engine = subject.learner, getattr(subject.learner, "engine_", None)
     parameters = plain_parameters(learner)
     rows = [[name, str(value)] for name, value in parameters.items()]
     how = f"Made by Margrove {version('margrove')} from the model and {subject.source}."
@@ -271,18 +299,20 @@ def about_section(subject: Subject) -> Section:
         )
     blocks: list[Block] = [
         Words(how),
-        Words(
-            f"{type(learner).__name__}, engine {learner.engine_}. How the learning ended: "
-            f"{status_words(learner.status_)}."
-        ),
+        Words(_made_by(type(learner).__name__, engine, subject.status)),
         Folded("All parameters", [Grid(["parameter", "value"], rows)]),
     ]
     data = {
         "margrove": version("margrove"),
         "class": type(learner).__name__,
-        "engine": learner.engine_,
-        "status": str(learner.status_),
+        "engine": engine,
+        "status": subject.status,
         "parameters": parameters,
         "sampled_rows": None if subject.is_whole else len(subject.rows),
     }
     return Section("about", "About this page", blocks, data)
+
+
+def _made_by(name: str, engine: str | None, status: str | None) -> str:
+    text = name if engine is None else f"{name}, engine {engine}"
+    return f"{text}." if status is None else f"{text}. How the learning ended: {status_words(status)}."

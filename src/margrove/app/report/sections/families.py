@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.models import features_of, is_boosted, is_tree
 from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Section, Words
 from margrove.app.report.cells import cell_text
 from margrove.app.report.charts import digits
@@ -23,15 +22,15 @@ from margrove.app.report.family_charts import (
     vote_margins_chart,
     word_colour,
 )
+from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.tree_picture import drawn_tree
 from margrove.app.summary import learned
-from margrove.certificate import at_the_end
+from margrove.boost.explain import vote_margins
 from margrove.data.columns import clip
 from margrove.explanation import Learned
-from margrove.plots.judgement import has_margins
 from margrove.plots.style import colour_of
-from margrove.plots.words import MEANINGS, hardest_words
+from margrove.plots.words import MEANINGS
 from margrove.svm.margins import margins
 from margrove.tree.rules import p_words
 
@@ -49,22 +48,22 @@ _OVER_ALL_MACHINES = (
 )
 
 
-def machine_section(subject: Subject, measure: str, columns: Sequence[str]) -> Section | None:
-    """What is special about this kind of model; ``columns`` are those worth showing of a row."""
-    if is_tree(subject.model):
-        blocks, data = _tree(subject)
-        title = "The tree"
-    elif is_boosted(subject.model):
-        blocks, data = _vote(subject)
-        title = "The vote"
+def machine_section(found: Findings) -> Section | None:
+    """What is special about this kind of model."""
+    subject = found.subject
+    # Of other rows nothing may be remembered: weights are told by the deviations of the training rows.
+    trained_on = subject.sample if subject.is_training and subject.is_training_known else None
+    summary = learned(subject.model, trained_on)
+    if summary.kind == "rules":
+        title, (blocks, data) = "The tree", _tree(subject)
+    elif summary.kind in ("trees", "learners"):
+        title, (blocks, data) = "The vote", _vote(subject, summary)
     else:
-        # Of other rows nothing may be remembered: weights are told by the deviations of the training rows.
-        trained_on = subject.sample if subject.is_training and subject.is_training_known else None
-        blocks, data = _margin(subject, learned(subject.model, trained_on), columns)
-        title = "The margin" if has_margins(subject.model) else "The model"
+        blocks, data = _margin(subject, summary, found.columns)
+        title = "The margin" if subject.explanation.has_margins else "The model"
     search, course = subject.history.search, subject.history.course
     if len(search) > 1:
-        blocks.append(search_chart(search, measure))
+        blocks.append(search_chart(search, subject.measure))
         data["search"] = [asdict(cell) for cell in search]
     if len(course) > 1:
         blocks.append(course_chart(course))
@@ -106,10 +105,9 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     return blocks, data
 
 
-def _vote(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
-    learner, blocks = subject.learner, list[Block]()
-    data: dict[str, Any] = {"rounds": int(learner.n_estimators_)}
-    vote = None if learner.model_ is None else learned(subject.model).vote
+def _vote(subject: Subject, summary: Learned) -> tuple[list[Block], dict[str, Any]]:
+    learner, blocks, vote = subject.learner, list[Block](), summary.vote
+    data: dict[str, Any] = {"rounds": summary.size}
     if vote is not None:
         has_alpha = vote.voters[0].alpha is not None
         rows = []
@@ -141,8 +139,7 @@ def _vote(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
             )
         )
         data["training_error"] = rounds.training_error.tolist()
-    judged = subject.judged
-    if judged is not None and hasattr(learner, "margins"):
+    if subject.judged is not None and subject.classes is not None:
         blocks.append(_vote_margins(subject))
     return blocks, data
 
@@ -155,27 +152,17 @@ def _vote_margins(subject: Subject) -> Block:
     wanted = sorted({min(5, learner.n_estimators_), min(20, learner.n_estimators_), learner.n_estimators_})
     staged = islice(learner.staged_decision_function(rows), wanted[-1])
     found = [
-        (f"after {t} rounds" if t > 1 else "after 1 round", _lead(np.asarray(decision), judged.truth[some]))
+        (f"after {t} rounds" if t > 1 else "after 1 round", vote_margins(np.asarray(decision), judged.truth[some]))
         for t, decision in enumerate(staged, start=1)
         if t in wanted
     ]
     return vote_margins_chart(found)
 
 
-def _lead(decision: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The share of votes for the true class less that for the strongest other."""
-    from margrove.app.predict import vote_shares
-
-    shares, rows = vote_shares(decision), np.arange(len(codes))
-    others = shares.copy()
-    others[rows, codes] = -np.inf
-    return np.asarray(shares[rows, codes] - others.max(axis=1))
-
-
 def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[list[Block], dict[str, Any]]:
     blocks, data = _lessons(found), found.to_dict()
     judged = subject.judged
-    if judged is None or judged.rows is None or judged.classes is None or not has_margins(subject.model):
+    if judged is None or judged.rows is None or judged.classes is None or not subject.explanation.has_margins:
         return blocks, data
     some = np.sort(np.random.default_rng(0).permutation(len(judged.truth))[:_MARGIN_ROWS])
     rows, truth = judged.rows[some], judged.truth[some]
@@ -223,14 +210,11 @@ def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[l
 
 def _words(subject: Subject, rows: NDArray[np.intp]) -> NDArray[np.str_] | None:
     """Easy, marginal or hard, of rows that the machine was trained on; None where they are others."""
-    learner = subject.learner
-    if not subject.is_training or not hasattr(learner, "kkt_") or callable(learner.kernel):
+    learner, grades = subject.learner, subject.explanation.grades()
+    if not subject.is_training or grades is None or callable(learner.kernel):
         return None
-    support = subject.table.take(learner.support_).with_target(None)
-    remembered = at_the_end(subject.model, features_of(subject.model, support))[1]
-    if len(learner.support_) and abs(remembered - learner.support_vectors_).max() > 0:
-        return None  # the same rows in another order
-    return hardest_words(learner)[rows]
+    # Else they are the same rows in another order.
+    return grades[rows] if subject.has_at(learner.support_, learner.support_vectors_) else None
 
 
 def _parts(

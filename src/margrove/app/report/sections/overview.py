@@ -10,21 +10,22 @@ import numpy as np
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words
 from margrove.app.report.charts import digits
-from margrove.app.report.importance import ColumnWorth, Worth
+from margrove.app.report.findings import ColumnWorth, Evidence, Findings, Worth
 from margrove.app.report.measures import Quality, confusion
 from margrove.app.report.model_on_table import Judged, Subject
-from margrove.app.report.plain_words import counted, interval_words, kind_words, listed, share_words
-from margrove.app.report.sections.proof import parts_words
-from margrove.app.report.trusted_rows import Evidence
+from margrove.app.report.plain_words import counted, listed, share_words
+from margrove.app.report.proof import certificate_words, parts_words
+from margrove.app.screen.display import verdict_words
 
 _SHOWN_COLUMNS = 8
 _NAMED_COLUMNS = 3  # in the summary
 
 
-def summary_section(subject: Subject, evidence: Evidence | None, worth: Worth | None) -> Section:
+def summary_section(found: Findings) -> Section:
     """What nobody should miss, in a few sentences."""
+    subject, evidence, worth = found.subject, found.evidence, found.worth
     blocks: list[Block] = [Words(_purpose(subject), "lead")]
-    if hasattr(subject.learner, "offset_"):
+    if subject.explanation.task == "novelty":
         n_unusual = int((subject.predicted < 0).sum())
         sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table,"
         blocks.append(Words(f"Of {counted(len(subject.rows), 'row')}{sample} it finds {n_unusual:,} unusual.", "lead"))
@@ -37,20 +38,21 @@ def summary_section(subject: Subject, evidence: Evidence | None, worth: Worth | 
     if worth is not None:
         names = [column.name for column in worth.columns[:_NAMED_COLUMNS] if worth.share(column) > 0]
         blocks.append(Words(f"What matters most: {listed(names, 'and')}."))
-    blocks.append(Words(kind_words(subject.model)))
-    certificate = subject.learner.certificate_
-    part = ", some of it in part (see What is proven)" if parts_words(certificate) else ""
-    proven = {
-        True: f"The fit comes with a proof: what it claims was recomputed from the data{part}, and holds.",
-        False: "The fit comes without a proof: not everything it claims held when it was recomputed.",
-        None: "What the fit claims was not recomputed yet: margrove certify does that.",
-    }[certificate.holds]
-    blocks.append(Words(proven))
+    blocks.append(Words(subject.explanation.in_words()))
+    certificate = subject.certificate
+    if certificate is not None:
+        part = ", some of it in part (see What is proven)" if parts_words(certificate) else ""
+        proven = {
+            True: f"The fit comes with a proof: what it claims was recomputed from the data{part}, and holds.",
+            False: "The fit comes without a proof: not everything it claims held when it was recomputed.",
+            None: "What the fit claims was not recomputed yet: margrove certify does that.",
+        }[certificate.holds]
+        blocks.append(Words(proven))
     data = {
         "target": subject.target,
         "classes": subject.classes,
         "model": type(subject.learner).__name__,
-        "status": str(subject.learner.status_),
+        "status": subject.status,
         "is_interrupted": subject.interruption is not None,
         "columns": subject.n_columns,
         "trained_on_rows": subject.n_training_rows,
@@ -66,7 +68,7 @@ def _purpose(subject: Subject) -> str:
     columns = counted(subject.n_columns, "column")
     trained = subject.n_training_rows
     learned = "" if trained is None else f" It learned from {counted(trained, 'row')}."
-    if hasattr(subject.learner, "offset_"):
+    if subject.explanation.task == "novelty":
         return f"This model tells rows like those it was trained on from others, by {columns}.{learned}"
     if subject.classes is None:
         return f"This model estimates the number {subject.target!r} from {columns}.{learned}"
@@ -77,7 +79,7 @@ def _quality_words(quality: Quality) -> str:
     if quality.measure != "accuracy":
         explained = max(0.0, quality.value)
         text = f"It explains {share_words(explained)} of the differences between rows (R² {quality.value:.2f}"
-        text += f"; 95 % interval {interval_words(quality)})." if quality.low is not None else ")."
+        text += f"; 95 % interval {quality.interval_words})." if quality.low is not None else ")."
         if quality.typical_error is not None and quality.baseline_error is not None:
             text += (
                 f" It is off by {digits(quality.typical_error, 3)} on average; always answering the same number would "
@@ -86,7 +88,7 @@ def _quality_words(quality: Quality) -> str:
         return text
     text = f"It is right for {share_words(quality.value)} of rows"
     if quality.low is not None:
-        text += f" (95 % interval: {interval_words(quality)})"
+        text += f" (95 % interval: {quality.interval_words})"
     if quality.baseline is None:
         return f"{text}."
     guess = "" if quality.baseline_class is None else f" {quality.baseline_class!r}"
@@ -100,8 +102,11 @@ def _quality_words(quality: Quality) -> str:
     return text
 
 
-def quality_section(subject: Subject, evidence: Evidence) -> Section:
+def quality_section(found: Findings) -> Section | None:
     """How good it is, with an interval, beside who knows nothing; and its most common mistake."""
+    subject, evidence = found.subject, found.evidence
+    if evidence is None:
+        return None
     quality = evidence.quality
     blocks: list[Block] = []
     if quality.measure == "accuracy":
@@ -132,7 +137,7 @@ def quality_section(subject: Subject, evidence: Evidence) -> Section:
 
 def _headline(quality: Quality) -> Headline:
     """The one number that matters, large, beside that of who knows nothing."""
-    interval = f"95 % interval: {interval_words(quality)}" if quality.low is not None else ""
+    interval = f"95 % interval: {quality.interval_words}" if quality.low is not None else ""
     if quality.measure == "accuracy":
         figures = [Figure("right answers", share_words(quality.value), interval)]
         if quality.baseline is not None:
@@ -178,8 +183,11 @@ def _mistakes(evidence: Evidence, judged: Judged) -> str:
     )
 
 
-def matters_section(subject: Subject, worth: Worth) -> Section:
+def matters_section(found: Findings) -> Section | None:
     """The columns that matter, as bars."""
+    subject, worth = found.subject, found.worth
+    if worth is None:
+        return None
     shown = [column for column in worth.columns[:_SHOWN_COLUMNS] if worth.share(column) > 0.01]
     bars = [Bar(column.name, worth.share(column), _worth_text(subject, worth, column)) for column in shown]
     more = len(worth.columns) - len(shown)
@@ -206,3 +214,20 @@ def _worth_text(subject: Subject, worth: Worth, column: ColumnWorth) -> str:
     if worth.by == "loss":
         return f"−{100 * value:.1f} points" if subject.classes is not None else f"−{value:.2f} of R²"
     return f"{100 * value:.1f} %" if worth.by == "own" else f"{value:.3f} bits"
+
+
+def proof_section(found: Findings) -> Section | None:
+    """What is proven, and what is not."""
+    subject, certificate = found.subject, found.subject.certificate
+    if certificate is None:
+        return None
+    verdict, said = verdict_words(certificate, is_saved=True), certificate_words(subject.learner)
+    what, how = "the answers are right", "how often they are, is said above"
+    if subject.explanation.task == "numbers":
+        what, how = "the estimates are right", "how far off they are, is said above"
+    known = "only rows whose answer is known can tell" if found.evidence is None else how
+    blocks: list[Block] = [Words(verdict), *map(Words, said)]
+    if subject.history.certifying:
+        blocks.append(Words(subject.history.certifying, "note"))
+    blocks.append(Words(f"It does not prove that {what}: {known}.", "note"))
+    return Section("proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "words": said})

@@ -6,41 +6,22 @@ import math
 import re
 from typing import Any
 
-from margrove.app.report.blocks import Block, Grid, Listing, Section, Words
-from margrove.app.report.model_on_table import Subject
+from margrove.app.report.blocks import Block, Grid, Words
 from margrove.app.report.plain_words import counted, share_words
-from margrove.app.screen.display import saved_verdict_words
 from margrove.certificate import Certificate, Claim
-from margrove.status import Status
+from margrove.explanation import Explanation, explanation_of
 
 _MOST_MACHINES = 4  # whose numbers stand side by side
 _MARKS = {True: "✓", False: "✗", None: "·"}
 _BETTER = "a better column"  # the claim that no other question would have told more
 _SPLITS_SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) splits searched")
 _UNCHECKED = "not checked: "  # as the words of such a claim begin
+_WHERE_HARD = {
+    "classes": "inside the margin or on the wrong side",
+    "numbers": "further off than the tolerance ε",
+    "novelty": "outside, and so unusual",
+}
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
-# Kernels whose matrices are never indefinite: for them the gap bounds what any other machine could do better.
-_SOUND_KERNELS = ("linear", "rbf", "laplacian", "chi2", "intersection")
-
-
-def proof_section(subject: Subject, *, has_quality: bool) -> Section:
-    """What is proven, and what is not; ``has_quality`` is whether the page says how good the model is."""
-    certificate = subject.learner.certificate_
-    verdict, said = saved_verdict_words(certificate), certificate_words(subject.learner)
-    blocks: list[Block] = [Words(verdict), *map(Words, said)]
-    taken = subject.history.certifying
-    if taken:
-        blocks.append(Words(taken, "note"))
-    blocks.append(Words(_not_proven(subject, has_quality=has_quality), "note"))
-    return Section("proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "words": said})
-
-
-def _not_proven(subject: Subject, *, has_quality: bool) -> str:
-    if subject.classes is None and not hasattr(subject.learner, "offset_"):
-        what, how = "the estimates are right", "how far off they are, is said above"
-    else:
-        what, how = "the answers are right", "how often they are, is said above"
-    return f"It does not prove that {what}: {how if has_quality else 'only rows whose answer is known can tell'}."
 
 
 def parts_words(certificate: Certificate) -> list[str]:
@@ -81,10 +62,10 @@ def certificate_words(learner: Any) -> list[str]:
     certificate: Certificate = learner.certificate_
     if not certificate.holds:
         return []
-    claims = {claim.name: claim for claim in certificate.claims}
-    is_number = not hasattr(learner, "classes_") and not hasattr(learner, "offset_")
+    claims, explanation = {claim.name: claim for claim in certificate.claims}, explanation_of(learner)
+    is_number = explanation.task == "numbers"
     words = []
-    gap = _relative_gap(learner, claims)
+    gap = _relative_gap(explanation, claims)
     if gap is not None:
         weighs = "small weights against errors" if is_number else "a wide margin against mistakes"
         words.append(
@@ -107,37 +88,22 @@ def certificate_words(learner: Any) -> list[str]:
         words.append("The boundary lies exactly halfway between the means of the classes.")
     if {"easy points", "hard points"} <= claims.keys() and len(certificate.machines) == 1:
         easy, hard = (int(claims[name].values[0]) for name in ("easy points", "hard points"))
-        where = "inside the margin or on the wrong side"
-        if not hasattr(learner, "classes_"):
-            where = "further off than the tolerance ε" if is_number else "outside, and so unusual"
         words.append(
             f"{counted(easy, 'training row')} could be left out without any change; {counted(hard, 'row')} "
-            f"{'is' if hard == 1 else 'are'} {where}."
+            f"{'is' if hard == 1 else 'are'} {_WHERE_HARD[explanation.task]}."
         )
     return words + parts_words(certificate)
 
 
-def _relative_gap(learner: Any, claims: dict[str, Claim]) -> float | None:
+def _relative_gap(explanation: Explanation, claims: dict[str, Claim]) -> float | None:
     """By which share no other model of this kind could be better; None where nothing says so."""
     if "relative duality gap" in claims:
         return max(0.0, *claims["relative duality gap"].values)
-    if not {"duality gap", "primal"} <= claims.keys() or getattr(learner, "kernel", None) not in _SOUND_KERNELS:
+    if not {"duality gap", "primal"} <= claims.keys() or not explanation.is_convex:
         return None
     pairs = zip(claims["duality gap"].values, claims["primal"].values, strict=True)
     shares = [gap / abs(primal) if primal else math.inf for gap, primal in pairs]
     return max(0.0, *shares) if all(map(math.isfinite, shares)) else None
-
-
-def certificate_section(subject: Subject) -> Section:
-    """Every claim with its numbers."""
-    certificate = subject.learner.certificate_
-    blocks: list[Block] = [
-        claims_grid(certificate),
-        *leave_one_out(subject.learner),
-        Words("Anybody can recompute it from the model and the rows it was trained on:"),
-        Listing("margrove certify MODEL FILE"),
-    ]
-    return Section("certificate", "The certificate", blocks, certificate.to_dict())
 
 
 def claims_grid(certificate: Certificate) -> Grid:
@@ -152,17 +118,16 @@ def claims_grid(certificate: Certificate) -> Grid:
 
 def leave_one_out(learner: Any) -> list[Block]:
     """What the leave-one-out bound is, for who is alarmed by it."""
-    if not hasattr(learner, "loo_bound_") or learner.status_ is not Status.CONVERGED:  # it is of the optimum alone
+    bounds = explanation_of(learner).loo_bounds
+    if bounds is None:
         return []
-    return [
-        Words(
-            f"The leave-one-out bound is no estimate of the errors. Each row left out in turn, at most "
-            f"{share_words(float(learner.loo_bound_))} of them would be misjudged, and at most "
-            f"{share_words(float(learner.xi_alpha_bound_))} by the sharper ξα-estimate: that holds always, and is "
-            "often loose, far above what is really wrong.",
-            "note",
-        )
-    ]
+    loo, sharper = map(share_words, bounds)
+    text = (
+        f"The leave-one-out bound is no estimate of the errors. Each row left out in turn, at most {loo} of them would "
+        f"be misjudged, and at most {sharper} by the sharper ξα-estimate: that holds always, and is often loose, far "
+        "above what is really wrong."
+    )
+    return [Words(text, "note")]
 
 
 def _said(claim: Claim) -> str:
