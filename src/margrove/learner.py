@@ -47,6 +47,8 @@ class Learner:
     file : Codec, optional
         What writes it to a model file and reads it back: a `margrove.store.schema.Schema`, or anything else with the
         two methods of `margrove.store.codec.Codec`. Without one it cannot be saved.
+    onnx : function, optional
+        ``onnx(model, columns)`` adds its operators to an ONNX graph; see `margrove.onnx.model`.
     peers : tuple of str
         Classes of other libraries, ``"package:name"``, that are certified and called alike.
     """
@@ -59,6 +61,7 @@ class Learner:
     explain: Callable[[Any], Explanation] | str | None = None
     has_unit_margin: bool = False
     file: Codec | str | None = None
+    onnx: Callable[..., Any] | str | None = None
     peers: tuple[str, ...] = ()
 
     @property
@@ -120,6 +123,12 @@ def learner_of(model: object) -> Learner | None:
         if found is not None:
             return found
     return None
+
+
+def description_of(model: object) -> Learner | None:
+    """Return the description of a model's very class, None if it has none: a subclass may do anything."""
+    found = learner_of(model)
+    return found if found is not None and type(model) is loaded(found.estimator) else None
 
 
 def learners() -> Iterator[Learner]:

@@ -25,8 +25,8 @@ from margrove import (
     write_onnx,
 )
 from margrove.errors import InputError, ModelFileError
+from margrove.onnx.table import MOST_INPUTS
 from margrove.store import onnx_inputs
-from margrove.store.onnx_table import MOST_INPUTS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::margrove.errors.ConvergenceWarning"),

@@ -9,6 +9,7 @@ register(
         certify="margrove.boost.certificate:certify_boost",
         explain="margrove.boost.explain:explain_vote",
         file="margrove.boost.file:CLASSES_FILE",
+        onnx="margrove.boost.onnx:boosted_classes",
         peers=("sklearn.ensemble:AdaBoostClassifier",),
     ),
     Learner(
@@ -17,6 +18,7 @@ register(
         certify="margrove.boost.certificate:certify_boost_of_numbers",
         explain="margrove.boost.explain:explain_vote",
         file="margrove.boost.file:NUMBERS_FILE",
+        onnx="margrove.boost.onnx:boosted_numbers",
         peers=("sklearn.ensemble:AdaBoostRegressor",),
     ),
 )

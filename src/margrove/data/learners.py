@@ -6,5 +6,6 @@ register(
     Learner(
         "margrove.data.encoder:TableEncoder",
         file="margrove.data.file:ENCODER_FILE",
+        onnx="margrove.data.onnx:encoded",
     ),
 )

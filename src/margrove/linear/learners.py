@@ -9,6 +9,7 @@ register(
         certify="margrove.linear.certificate:certify_centroid",
         explain="margrove.explanation:Weights",
         file="margrove.linear.file:LINEAR_FILE",
+        onnx="margrove.onnx.answer:linear_classifier",
     ),
     Learner(
         "margrove.linear.least_squares:LeastSquaresClassifier",
@@ -16,6 +17,7 @@ register(
         certify="margrove.linear.certificate:certify_least_squares",
         explain="margrove.explanation:Weights",
         file="margrove.linear.file:LINEAR_FILE",
+        onnx="margrove.onnx.answer:linear_classifier",
     ),
     Learner(
         "margrove.linear.perceptron:Perceptron",
@@ -23,6 +25,7 @@ register(
         certify="margrove.linear.certificate:certify_perceptron",
         explain="margrove.linear.explain:explain_perceptron",
         file="margrove.linear.file:PERCEPTRON_FILE",
+        onnx="margrove.linear.onnx:perceptron",
         peers=("sklearn.linear_model:Perceptron",),
     ),
     Learner(
@@ -31,5 +34,6 @@ register(
         certify="margrove.linear.certificate:certify_kernel_perceptron",
         explain="margrove.linear.explain:KernelPerceptronRows",
         file="margrove.linear.file:KERNEL_PERCEPTRON_FILE",
+        onnx="margrove.linear.onnx:kernel_perceptron",
     ),
 )

@@ -11,6 +11,7 @@ register(
         has_unit_margin=True,
         certify_chunks="margrove.linear_svm.certificate:certify_linear_stream",
         file="margrove.linear_svm.file:LINEAR_SVC_FILE",
+        onnx="margrove.onnx.answer:linear_classifier",
         peers=("sklearn.svm:LinearSVC",),
     ),
     Learner(
@@ -20,6 +21,7 @@ register(
         explain="margrove.explanation:Weights",
         certify_chunks="margrove.linear_svm.certificate:certify_linear_stream",
         file="margrove.linear_svm.file:LINEAR_SVR_FILE",
+        onnx="margrove.onnx.answer:linear_regression",
         peers=("sklearn.svm:LinearSVR",),
     ),
 )

@@ -9,6 +9,7 @@ register(
         certify="margrove.multiclass.certificate:certify_coded",
         explain="margrove.multiclass.explain:Machines",
         file="margrove.multiclass.file:SCHEME_FILE",
+        onnx="margrove.multiclass.onnx:coded_classifier",
         peers=("sklearn.multiclass:OneVsRestClassifier",),
     ),
     Learner(
@@ -17,6 +18,7 @@ register(
         certify="margrove.multiclass.certificate:certify_coded",
         explain="margrove.multiclass.explain:Machines",
         file="margrove.multiclass.file:SCHEME_FILE",
+        onnx="margrove.multiclass.onnx:coded_classifier",
         peers=("sklearn.multiclass:OneVsOneClassifier",),
     ),
     Learner(
@@ -25,5 +27,6 @@ register(
         certify="margrove.multiclass.certificate:certify_coded",
         explain="margrove.multiclass.explain:Machines",
         file="margrove.multiclass.file:BIT_STRING_FILE",
+        onnx="margrove.multiclass.onnx:coded_classifier",
     ),
 )

@@ -6,5 +6,6 @@ register(
     Learner(
         "margrove.select.selector:ImpuritySelector",
         file="margrove.select.file:SELECTOR_FILE",
+        onnx="margrove.select.onnx:selected",
     ),
 )

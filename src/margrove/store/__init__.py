@@ -5,14 +5,14 @@ digest, `files` puts it on disk in one step. ``load`` goes the other way, and be
 the parameters' names, every shape, type and range are checked against `schema` before a model is built.
 
 Models of other worlds: ``write_libsvm_model`` and ``read_libsvm_model`` (`libsvm_file`), ``write_onnx`` and
-``onnx_inputs`` (`onnx_file`), ``from_sklearn`` (`sklearn_models`).
+``onnx_inputs`` (`margrove.onnx`), ``from_sklearn`` (`sklearn_models`).
 """
 
 from __future__ import annotations
 
+from margrove.onnx.file import onnx_inputs, write_onnx
 from margrove.store.libsvm_file import read_libsvm_model, write_libsvm_model
 from margrove.store.model_file import describe, load, save
-from margrove.store.onnx_file import onnx_inputs, write_onnx
 from margrove.store.sklearn_models import from_sklearn
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from sklearn.pipeline import Pipeline
 
-from margrove.learner import learner_named, learner_of, loaded
+from margrove.learner import description_of, learner_named, loaded
 from margrove.store.arrays import Arrays
 from margrove.store.check import check_fields, check_step
 from margrove.store.fault import FaultError, shown
@@ -37,10 +37,8 @@ class Codec(Protocol):
 
 def codec_of(model: Any) -> Any:
     """The codec of a model, None if it has none."""
-    learner = learner_of(model)
-    # The very class, not its name or a subclass: scikit-learn has a Perceptron too, and a subclass may do anything.
-    is_known = learner is not None and learner.file is not None and type(model) is loaded(learner.estimator)
-    if not is_known or learner is None:
+    learner = description_of(model)  # not of a class of that name: scikit-learn has a Perceptron, too
+    if learner is None or learner.file is None:
         return None
     if learner_named(learner.name) is not learner:
         raise FaultError(

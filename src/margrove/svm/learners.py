@@ -10,6 +10,7 @@ register(
         explain="margrove.svm.explain:explain_machine",
         has_unit_margin=True,
         file="margrove.svm.file:SVC_FILE",
+        onnx="margrove.svm.onnx:support_vector_classifier",
         peers=("sklearn.svm:SVC",),
     ),
     Learner(
@@ -19,6 +20,7 @@ register(
         explain="margrove.svm.explain:explain_machine",
         has_unit_margin=True,
         file="margrove.svm.file:NU_SVC_FILE",
+        onnx="margrove.svm.onnx:support_vector_classifier",
         peers=("sklearn.svm:NuSVC",),
     ),
     Learner(
@@ -27,6 +29,7 @@ register(
         certify="margrove.svm.certificate:certify_svr",
         explain="margrove.svm.explain:explain_machine",
         file="margrove.svm.file:SVR_FILE",
+        onnx="margrove.svm.onnx:kernel_regression",
         peers=("sklearn.svm:SVR",),
     ),
     Learner(
@@ -35,6 +38,7 @@ register(
         certify="margrove.svm.certificate:certify_nu_svr",
         explain="margrove.svm.explain:explain_machine",
         file="margrove.svm.file:NU_SVR_FILE",
+        onnx="margrove.svm.onnx:kernel_regression",
         peers=("sklearn.svm:NuSVR",),
     ),
     Learner(
@@ -43,6 +47,7 @@ register(
         certify="margrove.svm.certificate:certify_one_class",
         explain="margrove.svm.explain:explain_machine",
         file="margrove.svm.file:ONE_CLASS_FILE",
+        onnx="margrove.svm.onnx:one_class",
         peers=("sklearn.svm:OneClassSVM",),
         needs_target=False,
     ),

@@ -9,6 +9,7 @@ register(
         certify="margrove.transfer.certificate:certify_softmax",
         explain="margrove.transfer.explain:SoftmaxWeights",
         file="margrove.transfer.file:SOFTMAX_FILE",
+        onnx="margrove.transfer.onnx:softmax_classifier",
     ),
     Learner(
         "margrove.transfer.fine_tuned:FineTuned",

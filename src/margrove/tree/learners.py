@@ -9,6 +9,7 @@ register(
         certify="margrove.tree.certificate:certify_tree",
         explain="margrove.tree.explain:TreeQuestions",
         file="margrove.tree.file:CLASSIFIER_FILE",
+        onnx="margrove.tree.onnx:tree_classifier",
         peers=("sklearn.tree:DecisionTreeClassifier",),
     ),
     Learner(
@@ -17,6 +18,7 @@ register(
         certify="margrove.tree.certificate:certify_tree",
         explain="margrove.tree.explain:TreeQuestions",
         file="margrove.tree.file:REGRESSOR_FILE",
+        onnx="margrove.tree.onnx:tree_regression",
         peers=("sklearn.tree:DecisionTreeRegressor",),
     ),
     Learner(
@@ -25,5 +27,6 @@ register(
         certify="margrove.tree.certificate:certify_tree",
         explain="margrove.tree.explain:TreeQuestions",
         file="margrove.tree.file:CLASSIFIER_FILE",
+        onnx="margrove.tree.onnx:tree_classifier",
     ),
 )

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from margrove.errors import shown
+from margrove.onnx.graph import ML, Graph, Tensor, Value, onnx_package
 from margrove.store.fault import FaultError
-from margrove.store.onnx_graph import ML, Graph, Tensor, onnx_package
 
 MATRIX = "X"
 MOST_INPUTS = 512  # of named columns that are all numbers: beyond, they are one matrix
@@ -30,13 +30,14 @@ UNSEEN, MISSING, FIRST_LEVEL = 0, 1, 2
 class Columns(Protocol):
     """Columns that a learner or an encoder asks for, by their places."""
 
+    graph: Graph
     width: int
 
-    def numbers(self, places: Sequence[int] | None = None) -> str:
+    def numbers(self, places: Sequence[int] | None = None) -> Value:
         """Some or all of them as a matrix of doubles."""
         ...
 
-    def codes(self, place: int, levels: Sequence[Any]) -> str:
+    def codes(self, place: int, levels: Sequence[Any]) -> Value:
         """The codes of a category, (rows, 1) int64."""
         ...
 
@@ -48,22 +49,22 @@ class Columns(Protocol):
 class MatrixColumns:
     """What an encoder has made: a matrix of numbers."""
 
-    def __init__(self, graph: Graph, matrix: str, width: int) -> None:
-        self.graph, self.matrix, self.width = graph, matrix, width
+    def __init__(self, matrix: Value, width: int) -> None:
+        self.graph, self.matrix, self.width = matrix.graph, matrix, width
 
-    def numbers(self, places: Sequence[int] | None = None) -> str:
+    def numbers(self, places: Sequence[int] | None = None) -> Value:
         """Some or all columns."""
         if places is None or list(places) == list(range(self.width)):
             return self.matrix
-        return self.graph.columns(self.matrix, places)
+        return self.matrix.columns(places)
 
-    def codes(self, place: int, levels: Sequence[Any]) -> str:
+    def codes(self, place: int, levels: Sequence[Any]) -> Value:
         """The codes of numbers that are categories."""
-        return codes_of_numbers(self.graph, self.numbers([place]), levels)
+        return codes_of_numbers(self.numbers([place]), levels)
 
     def select(self, places: Sequence[int]) -> MatrixColumns:
         """Some columns."""
-        return MatrixColumns(self.graph, self.numbers(places), len(places))
+        return MatrixColumns(self.numbers(places), len(places))
 
 
 class Inputs:
@@ -83,22 +84,22 @@ class Inputs:
             raise FaultError("a column has no name, and an input of an ONNX graph needs one", "Name it, and fit again.")
         graph.taken.update(self.names, {MATRIX})
 
-    def numbers(self, places: Sequence[int]) -> str:
+    def numbers(self, places: Sequence[int]) -> Value:
         """These columns as a matrix."""
         for j in places:
             self._note(j, "number")
         key = tuple(places)
         if key not in self._numbers:
             self._numbers[key] = self.graph.fresh("numbers")
-        return self._numbers[key]
+        return Value(self.graph, self._numbers[key])
 
-    def codes(self, j: int, levels: Sequence[Any]) -> str:
+    def codes(self, j: int, levels: Sequence[Any]) -> Value:
         """The codes of a category."""
         if not levels:  # every cell was missing; to another machine, that saw other rows, it may be text or numbers
-            return self._empty.setdefault(j, self.graph.fresh("codes"))
+            return Value(self.graph, self._empty.setdefault(j, self.graph.fresh("codes")))
         if not isinstance(levels[0], str):
             kind = "truth value" if isinstance(levels[0], bool) else "number"
-            codes = codes_of_numbers(self.graph, self.numbers([j]), levels)
+            codes = codes_of_numbers(self.numbers([j]), levels)
             self.kinds[j] = kind
             return codes
         self._note(j, "text")
@@ -106,7 +107,7 @@ class Inputs:
         key = j, tuple(levels)
         if key not in self._codes:
             self._codes[key] = self.graph.fresh("codes")
-        return self._codes[key]
+        return Value(self.graph, self._codes[key])
 
     def note_truth(self, j: int) -> None:
         """Say that a column of numbers holds truth values."""
@@ -138,7 +139,7 @@ class Inputs:
         for j, name in self._empty.items():
             if self.kinds[j] != "text":
                 is_missing = self.graph.op("IsNaN", self.numbers([j]))
-                self._named(name, "Cast", is_missing, to=onnx_package().TensorProto.INT64)  # UNSEEN or MISSING
+                self.graph.add([name], "Cast", is_missing, to=onnx_package().TensorProto.INT64)  # UNSEEN or MISSING
         self.graph.nodes += asked
         return tensors, facts
 
@@ -146,21 +147,21 @@ class Inputs:
         everything = tuple(range(len(self.names)))
         for places, name in self._numbers.items():
             if places == everything:
-                self._named(name, "Identity", MATRIX)
+                self.graph.add([name], "Identity", MATRIX)
             else:
-                self._named(name, "Gather", MATRIX, np.array(places), axis=1)
+                self.graph.add([name], "Gather", MATRIX, np.array(places), axis=1)
         fact = {"name": MATRIX, "kind": "numbers", "columns": self.names}
         return [Tensor(MATRIX, "double", len(self.names))], [fact]
 
     def _by_name(self, used: list[int]) -> tuple[list[Tensor], list[dict[str, Any]]]:
         for places, name in self._numbers.items():
-            self._named(name, "Concat", *(self.names[j] for j in places), axis=1)
+            self.graph.add([name], "Concat", *(self.names[j] for j in places), axis=1)
         words = {j: missing_word(self._levels[j]) for j in self._levels}
         for (j, levels), name in self._codes.items():
             keys = [words[j], *levels]
             codes = [MISSING, *range(FIRST_LEVEL, FIRST_LEVEL + len(levels))]
-            self._named(
-                name,
+            self.graph.add(
+                [name],
                 "LabelEncoder",
                 self.names[j],
                 keys_strings=keys,
@@ -176,23 +177,18 @@ class Inputs:
             facts.append({"name": self.names[j], "kind": kind, **missing})
         return tensors, facts
 
-    def _named(self, name: str, kind: str, *operands: Any, **attributes: Any) -> None:
-        """An operator whose result has a name already."""
-        self.graph.op(kind, *operands, **attributes)
-        self.graph.nodes[-1].output[0] = name
-
 
 class TableColumns:
     """Some columns of the table that comes in."""
 
     def __init__(self, inputs: Inputs, places: Sequence[int]) -> None:
-        self.inputs, self._places, self.width = inputs, list(places), len(places)
+        self.graph, self.inputs, self._places, self.width = inputs.graph, inputs, list(places), len(places)
 
-    def numbers(self, places: Sequence[int] | None = None) -> str:
+    def numbers(self, places: Sequence[int] | None = None) -> Value:
         """Some or all columns."""
         return self.inputs.numbers(self._places if places is None else [self._places[j] for j in places])
 
-    def codes(self, place: int, levels: Sequence[Any]) -> str:
+    def codes(self, place: int, levels: Sequence[Any]) -> Value:
         """The codes of a category."""
         return self.inputs.codes(self._places[place], levels)
 
@@ -210,7 +206,7 @@ def missing_word(levels: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> from margrove.store.onnx_table import missing_word
+    >>> from margrove.onnx.table import missing_word
     >>> missing_word(["no", "yes"]), missing_word(["", "yes"])
     ('', '(missing)')
     """
@@ -220,13 +216,12 @@ def missing_word(levels: Sequence[str]) -> str:
     return word
 
 
-def codes_of_numbers(graph: Graph, column: str, levels: Sequence[Any]) -> str:
+def codes_of_numbers(column: Value, levels: Sequence[Any]) -> Value:
     """The codes of a category whose levels are numbers or truth values, from a column of doubles."""
     if any(isinstance(level, str) for level in levels):
         raise FaultError(f"the level {shown(levels[0])} is text, and its column comes as numbers", "Fit it again.")
-    missing = graph.cast(graph.op("IsNaN", column), "int64")  # × MISSING, which is 1
+    missing = column.op("IsNaN").cast("int64")  # × MISSING, which is 1
     if not levels:
         return missing
-    is_level = graph.cast(graph.op("Equal", column, np.array([levels], dtype=np.float64)), "int64")
-    codes = np.arange(FIRST_LEVEL, FIRST_LEVEL + len(levels))[None]
-    return graph.op("Add", graph.op("ReduceSum", graph.op("Mul", is_level, codes), np.array([1])), missing)
+    is_level = column.op("Equal", np.array([levels], dtype=np.float64)).cast("int64")
+    return (is_level * np.arange(FIRST_LEVEL, FIRST_LEVEL + len(levels))[None]).sum() + missing

@@ -14,12 +14,12 @@ from margrove.data.columns import MISSING
 from margrove.data.frames import as_array, as_features
 from margrove.data.table import Table
 from margrove.errors import InputError
+from margrove.onnx.graph import onnx_package
 from margrove.store.fault import FaultError
 from margrove.store.files import Target, naming, open_for_reading, write
-from margrove.store.onnx_graph import onnx_package
 
 if TYPE_CHECKING:
-    from margrove.store.onnx_model import Export
+    from margrove.onnx.model import Export
 
 _INPUTS = "margrove.inputs"
 
@@ -66,7 +66,7 @@ def write_onnx(model: Any, path: Target) -> Export:
     >>> written.inputs[0], written.outputs
     ({'name': 'island', 'kind': 'text', 'missing': ''}, ['label', 'probabilities'])
     """
-    from margrove.store.onnx_model import export  # every learner: only for those who export one
+    from margrove.onnx.model import export  # only for those who export
 
     with naming(path, "Fit the model again."):
         made = export(model)

@@ -1,8 +1,8 @@
 """An ONNX graph under construction: operators, constants, and the model that comes of them.
 
-All arithmetic is float64: a Python float or an array of floats that is handed to an operator becomes a constant of
-doubles, a whole number one of int64. What no output needs is left out in the end, so that those who build a graph may
-offer more than is asked for.
+A `Value` is a tensor of the graph, and arithmetic with it adds operators. All arithmetic is float64: a Python float or
+an array of floats that is handed to an operator becomes a constant of doubles, a whole number one of int64. What no
+output needs is left out in the end, so that those who build a graph may offer more than is asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from margrove.errors import MissingExtraError
 from margrove.store.fault import FaultError
 
-Operand: TypeAlias = Any  # the name of a tensor (str), or a number or array that becomes a constant
+Operand: TypeAlias = Any  # a `Value`, the name of an input (str), or a number or array that becomes a constant
 
 ML = "ai.onnx.ml"
 OPSET = 18  # reductions take their axes as inputs
@@ -56,9 +56,9 @@ class Graph:
 
     Examples
     --------
-    >>> from margrove.store.onnx_graph import Graph, Tensor
+    >>> from margrove.onnx.graph import Graph, Tensor, Value
     >>> graph = Graph()
-    >>> doubled = graph.op("Mul", "X", 2.0)
+    >>> doubled = Value(graph, "X") * 2.0
     >>> model = graph.model("doubled", [Tensor("X", "double", 3)], {doubled: Tensor("Y", "double", 3)})
     >>> [node.op_type for node in model.graph.node]
     ['Mul', 'Identity']
@@ -78,17 +78,21 @@ class Graph:
             if name not in self.taken:
                 return name
 
-    def op(self, kind: str, *operands: Operand, **attributes: Any) -> str:
-        """Add an operator with one result; the name of that."""
-        (name,) = self.ops(kind, 1, *operands, **attributes)
-        return name
+    def op(self, kind: str, *operands: Operand, **attributes: Any) -> Value:
+        """Add an operator with one result; return that."""
+        (result,) = self.ops(kind, 1, *operands, **attributes)
+        return result
 
-    def ops(self, kind: str, n_results: int, *operands: Operand, **attributes: Any) -> list[str]:
-        """Add an operator; the names of its results."""
-        names = [each if isinstance(each, str) else self.constant(each) for each in operands]
+    def ops(self, kind: str, n_results: int, *operands: Operand, **attributes: Any) -> list[Value]:
+        """Add an operator; return its results."""
         results = [self.fresh(kind) for _ in range(n_results)]
+        self.add(results, kind, *operands, **attributes)
+        return [Value(self, result) for result in results]
+
+    def add(self, results: list[str], kind: str, *operands: Operand, **attributes: Any) -> None:
+        """Add an operator whose results have these names."""
+        names = [str(each) if isinstance(each, str | Value) else self.constant(each) for each in operands]
         self.nodes.append(onnx_package().helper.make_node(kind, names, results, name=results[0], **attributes))
-        return results
 
     def constant(self, value: Any) -> str:
         """Add a constant: doubles, whole numbers as int64, truth values or text."""
@@ -103,19 +107,7 @@ class Graph:
         self.constants[name] = array
         return name
 
-    def cast(self, tensor: str, to: str) -> str:
-        """The tensor in another type, such as "double"."""
-        return self.op("Cast", tensor, to=_type_number(to))
-
-    def columns(self, tensor: str, places: Sequence[int]) -> str:
-        """Some columns of a matrix."""
-        return self.op("Gather", tensor, np.asarray(places, dtype=np.int64), axis=1)
-
-    def flat(self, tensor: str) -> str:
-        """A matrix of one column as a vector."""
-        return self.op("Squeeze", tensor, np.array([1]))
-
-    def joined(self, tensors: Sequence[str]) -> str:
+    def joined(self, tensors: Sequence[Value]) -> Value:
         """Matrices side by side."""
         return tensors[0] if len(tensors) == 1 else self.op("Concat", *tensors, axis=1)
 
@@ -129,11 +121,11 @@ class Graph:
         constants = [_tensor(onnx, name, array) for name, array in self.constants.items()]
         return onnx.helper.make_graph(self.nodes, name, list(inputs), list(outputs), initializer=constants)
 
-    def model(self, name: str, inputs: Sequence[Tensor], outputs: dict[str, Tensor]) -> Any:
+    def model(self, name: str, inputs: Sequence[Tensor], outputs: dict[Value, Tensor]) -> Any:
         """The finished model, checked; ``outputs`` says under which names its results leave the graph."""
         onnx = onnx_package()
         for tensor, output in outputs.items():
-            self.nodes.append(onnx.helper.make_node("Identity", [tensor], [output.name], name=output.name))
+            self.nodes.append(onnx.helper.make_node("Identity", [str(tensor)], [output.name], name=output.name))
         self._leave_out_what_nobody_needs({output.name for output in outputs.values()})
         size = sum(array.nbytes for array in self.constants.values())
         check_size(size)
@@ -151,6 +143,92 @@ class Graph:
                 kept.append(node)
         self.nodes = kept[::-1]
         self.constants = {name: array for name, array in self.constants.items() if name in needed}
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor of a graph, by its name."""
+
+    graph: Graph
+    name: str
+
+    __array_ufunc__ = None  # an array on the left leaves the operator to us
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __add__(self, other: Operand) -> Value:
+        return self.graph.op("Add", self, other)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self.graph.op("Sub", self, other)
+
+    def __rsub__(self, other: Operand) -> Value:
+        return self.graph.op("Sub", other, self)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self.graph.op("Mul", self, other)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self.graph.op("Div", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Value:
+        return self.graph.op("Div", other, self)
+
+    def __matmul__(self, other: Operand) -> Value:
+        return self.graph.op("MatMul", self, other)
+
+    def __neg__(self) -> Value:
+        return self.graph.op("Neg", self)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self.graph.op("Greater", self, other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self.graph.op("GreaterOrEqual", self, other)
+
+    def __le__(self, other: Operand) -> Value:
+        return self.graph.op("LessOrEqual", self, other)
+
+    def op(self, kind: str, *operands: Operand, **attributes: Any) -> Value:
+        """The result of an operator whose first operand it is."""
+        return self.graph.op(kind, self, *operands, **attributes)
+
+    def where(self, then: Operand, otherwise: Operand) -> Value:
+        """Of truth values: one where they are true, the other where not."""
+        return self.graph.op("Where", self, then, otherwise)
+
+    def exp(self) -> Value:
+        """e to its entries."""
+        return self.op("Exp")
+
+    def cast(self, to: str) -> Value:
+        """The tensor in another type, such as "double"."""
+        return self.op("Cast", to=_type_number(to))
+
+    def sum(self, axis: int = 1) -> Value:
+        """Sums along an axis, which stays, of length 1."""
+        return self.op("ReduceSum", np.array([axis]))
+
+    def columns(self, places: Sequence[int]) -> Value:
+        """Some columns of a matrix."""
+        return self.op("Gather", np.asarray(places, dtype=np.int64), axis=1)
+
+    def slice(self, start: int, stop: int, axis: int = 1) -> Value:
+        """Entries from start to stop along an axis."""
+        return self.op("Slice", [start], [stop], [axis])
+
+    def turned(self, *axes: int) -> Value:
+        """The tensor with its axes in another order."""
+        return self.op("Transpose", perm=list(axes))
+
+    def flat(self) -> Value:
+        """A matrix of one column as a vector."""
+        return self.op("Squeeze", np.array([1]))
+
+    def upright(self) -> Value:
+        """A vector as a matrix of one column."""
+        return self.op("Unsqueeze", np.array([1]))
 
 
 def check_size(n_bytes: int) -> None:

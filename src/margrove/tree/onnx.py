@@ -1,9 +1,9 @@
-"""Decision trees as ``TreeEnsemble``, whose thresholds and leaves are doubles.
+"""Decision trees as ONNX's ``TreeEnsemble``, whose thresholds and leaves are doubles.
 
 Every test is x ≤ θ, and NaN goes where the tree says. Where x is a number, that is the tree's own test. A test of the
-levels of a category, or of intervals, first becomes a number: a table has the branch of each code (`onnx_table`; an
-interval counts as a level), so that missing cells and codes that the node has not seen are entries like others. Its
-branches are then told apart by halves.
+levels of a category, or of intervals, first becomes a number: a table has the branch of each code
+(`margrove.onnx.table`; an interval counts as a level), so that missing cells and codes that the node has not seen are
+entries like others. Its branches are then told apart by halves.
 
 Sets of codes have a test of their own in ONNX, BRANCH_MEMBER, which is not used: onnxruntime (1.31) takes leaves of
 equal weight for the same leaf there, whatever class they are for.
@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.store.onnx_answer import Answer
-from margrove.store.onnx_graph import ML, Graph, onnx_package
-from margrove.store.onnx_table import FIRST_LEVEL, MISSING, Columns
+from margrove.onnx.answer import Answer
+from margrove.onnx.graph import ML, Value, onnx_package
+from margrove.onnx.table import FIRST_LEVEL, MISSING, Columns
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import TreeColumn
 from margrove.tree.words import branch_of_codes
@@ -110,14 +110,13 @@ class Ensemble:
         self.targets.append(target)
         self.weights.append(weight)
 
-    def into(self, graph: Graph, columns: Columns, n_targets: int) -> str:
+    def into(self, columns: Columns, n_targets: int) -> Value:
         """The sums of what the leaves of each row add, (n, targets)."""
         tensor = onnx_package().numpy_helper.from_array
-        cells, places = self._cells(graph, columns)
+        cells, places = self._cells(columns)
         below, is_leaf = np.array(self.below), np.array(self.is_leaf)
-        return graph.op(
+        return cells.op(
             "TreeEnsemble",
-            cells,
             domain=ML,
             n_targets=n_targets,
             aggregate_function=_SUM,
@@ -135,7 +134,7 @@ class Ensemble:
             leaf_weights=tensor(np.array(self.weights)),
         )
 
-    def _cells(self, graph: Graph, columns: Columns) -> tuple[str, dict[Asked, int]]:
+    def _cells(self, columns: Columns) -> tuple[Value, dict[Asked, int]]:
         """What the nodes ask as doubles, (n, asked), and where each stands there: numbers as they are, then of each
         other column the branches that its tables give, each table once."""
         tables: dict[int, dict[Asked, None]] = {}
@@ -148,44 +147,41 @@ class Ensemble:
         for j, column in enumerate(self.columns):
             if column.test == "threshold":
                 continue
-            codes = interval_codes(graph, column, columns, j) if column.cuts else columns.codes(j, column.levels)
+            codes = _interval_codes(column, columns.numbers([j])) if column.cuts else columns.codes(j, column.levels)
             if j in tables or (not parts and j == len(self.columns) - 1):  # one at least, for a tree that asks nothing
                 own = list(tables.get(j, {(j, (0,) * (FIRST_LEVEL + column.n_codes)): None}))
                 places |= {asked: len(places) + number for number, asked in enumerate(own)}
                 branches = np.array([branches for _, branches in own], dtype=np.float64).T
-                parts.append(graph.op("Gather", branches, graph.flat(codes), axis=0))
-        return graph.joined(parts), places
+                parts.append(columns.graph.op("Gather", branches, codes.flat(), axis=0))
+        return columns.graph.joined(parts), places
 
 
-def interval_codes(graph: Graph, column: TreeColumn, columns: Columns, j: int) -> str:
+def _interval_codes(column: TreeColumn, number: Value) -> Value:
     """The code of the interval that a number is in, (n, 1): how many cut points are at or below it."""
-    number = columns.numbers([j])
-    above = graph.cast(graph.op("GreaterOrEqual", number, np.array([column.cuts])), "int64")
-    count = graph.op("Add", graph.op("ReduceSum", above, np.array([1])), FIRST_LEVEL)
-    return graph.op("Where", graph.op("IsNaN", number), MISSING, count)
+    count = (number >= np.array([column.cuts])).cast("int64").sum() + FIRST_LEVEL
+    return number.op("IsNaN").where(MISSING, count)
 
 
-def tree_classifier(graph: Graph, model: Any, columns: Columns) -> Answer:
+def tree_classifier(model: Any, columns: Columns) -> Answer:
     """`DecisionTreeClassifier` and `DecisionStump`: the number of the leaf, and what is known of it."""
     tree: TreeModel = model.tree_
-    leaf = _leaf(graph, tree, columns)
+    gather, leaf = columns.graph.op, _leaf(tree, columns)
     smoothed = tree.value + model.smoothing
     return Answer(
         model.classes_,
-        graph.op("Gather", tree.value.argmax(axis=1), leaf),
-        probabilities=graph.op("Gather", smoothed / smoothed.sum(axis=1, keepdims=True), leaf, axis=0),
+        gather("Gather", tree.value.argmax(axis=1), leaf),
+        probabilities=gather("Gather", smoothed / smoothed.sum(axis=1, keepdims=True), leaf, axis=0),
     )
 
 
-def tree_regression(graph: Graph, model: Any, columns: Columns) -> Answer:
+def tree_regression(model: Any, columns: Columns) -> Answer:
     """`DecisionTreeRegressor`."""
-    leaf = _leaf(graph, model.tree_, columns)
-    return Answer(value=graph.op("Gather", model.tree_.value[:, :1], leaf, axis=0))
+    leaf = _leaf(model.tree_, columns)
+    return Answer(value=columns.graph.op("Gather", model.tree_.value[:, :1], leaf, axis=0))
 
 
-def _leaf(graph: Graph, tree: TreeModel, columns: Columns) -> str:
+def _leaf(tree: TreeModel, columns: Columns) -> Value:
     """The number of each row's leaf, (n,) int64: a sum of one whole number, which a double holds exactly."""
     ensemble = Ensemble(tree.columns)
     ensemble.add(tree, np.zeros(tree.n_nodes, dtype=np.int64), np.arange(tree.n_nodes))
-    leaf = ensemble.into(graph, columns, 1)
-    return graph.flat(graph.cast(leaf, "int64"))
+    return ensemble.into(columns, 1).cast("int64").flat()

@@ -1,4 +1,8 @@
-"""A fitted model of any kind as an ONNX graph: which family writes it, and what goes in and comes out."""
+"""A fitted model of any kind as an ONNX graph: who writes it, and what goes in and comes out.
+
+The field ``onnx`` of a description is a function of the model and the `Columns` that come to it. That of a learner
+returns an `Answer`, that of a transformer other `Columns`.
+"""
 
 from __future__ import annotations
 
@@ -9,66 +13,17 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.boost.classifier import AdaBoostClassifier
-from margrove.boost.regressor import AdaBoostRegressor
-from margrove.linear.centroid import BasicLinearClassifier
-from margrove.linear.kernel_perceptron import KernelPerceptron
-from margrove.linear.least_squares import LeastSquaresClassifier
-from margrove.linear.perceptron import Perceptron
-from margrove.linear_svm.svc import LinearSVC
-from margrove.linear_svm.svr import LinearSVR
-from margrove.multiclass.bit_string import BitStringClassifier
-from margrove.multiclass.one_vs_one import OneVsOneClassifier
-from margrove.multiclass.one_vs_rest import OneVsRestClassifier
+from margrove.learner import description_of, loaded
+from margrove.onnx.answer import Answer
+from margrove.onnx.graph import Graph, Tensor, Value, onnx_package
+from margrove.onnx.table import Columns, Inputs, MatrixColumns, TableColumns
 from margrove.store.fault import FaultError, shown
-from margrove.store.onnx_answer import Answer
-from margrove.store.onnx_boost import boosted_classes, boosted_numbers
-from margrove.store.onnx_coded import coded_classifier
-from margrove.store.onnx_encoder import transformed
-from margrove.store.onnx_graph import Graph, Tensor, onnx_package
-from margrove.store.onnx_kernel import kernel_perceptron, kernel_regression, one_class
-from margrove.store.onnx_linear import linear_classifier, linear_regression, softmax_classifier
-from margrove.store.onnx_table import Columns, Inputs, TableColumns
-from margrove.store.onnx_tree import tree_classifier, tree_regression
-from margrove.store.onnx_votes import support_vector_classifier
-from margrove.svm.one_class import OneClassSVM
-from margrove.svm.svc import SVC, NuSVC
-from margrove.svm.svr import SVR, NuSVR
-from margrove.transfer.softmax import SoftmaxClassifier
-from margrove.tree.classifier import DecisionTreeClassifier
-from margrove.tree.regressor import DecisionTreeRegressor
-from margrove.tree.stump import DecisionStump
 
-# Learners of a matrix of numbers, learners of columns, and those that have other learners within.
-_OF_POINTS: dict[type, Callable[[Graph, Any, str], Answer]] = {
-    BasicLinearClassifier: linear_classifier,
-    LeastSquaresClassifier: linear_classifier,
-    Perceptron: linear_classifier,
-    LinearSVC: linear_classifier,
-    SoftmaxClassifier: softmax_classifier,
-    LinearSVR: linear_regression,
-    KernelPerceptron: kernel_perceptron,
-    SVC: support_vector_classifier,
-    NuSVC: support_vector_classifier,
-    SVR: kernel_regression,
-    NuSVR: kernel_regression,
-    OneClassSVM: one_class,
-}
-_OF_COLUMNS: dict[type, Callable[[Graph, Any, Columns], Answer]] = {
-    DecisionTreeClassifier: tree_classifier,
-    DecisionStump: tree_classifier,
-    DecisionTreeRegressor: tree_regression,
-}
-_OF_LEARNERS: dict[type, Callable[..., Answer]] = {
-    AdaBoostClassifier: boosted_classes,
-    AdaBoostRegressor: boosted_numbers,
-    OneVsRestClassifier: coded_classifier,
-    OneVsOneClassifier: coded_classifier,
-    BitStringClassifier: coded_classifier,
-}
 _LABEL_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "double", "U": "string", "O": "string"}
 
 
@@ -101,7 +56,7 @@ def export(model: Any) -> Export:
     names = getattr(model, "feature_names_in_", None)
     graph = Graph()
     inputs = Inputs(graph, names, int(model.n_features_in_))
-    answer = written(graph, model, TableColumns(inputs, range(len(inputs.names))))
+    answer = written(model, TableColumns(inputs, range(len(inputs.names))))
     tensors, facts = inputs.make()
     outputs = _outputs(graph, answer, {tensor.name for tensor in tensors})
     learner = model.steps[-1][1] if isinstance(model, Pipeline) else model
@@ -114,24 +69,58 @@ def export(model: Any) -> Export:
     return Export(proto, facts, names_out)
 
 
-def written(graph: Graph, model: Any, columns: Columns) -> Answer:
+def written(model: Any, columns: Columns) -> Answer:
     """The operators of a model, whatever it is."""
     model = _chosen(model)
     kind = type(model)
     if kind is Pipeline:
         for _, step in model.steps[:-1]:
-            columns = transformed(graph, step, columns)
-        return written(graph, model.steps[-1][1], columns)
-    if kind in _OF_POINTS:
-        return _OF_POINTS[kind](graph, model, columns.numbers())
-    if kind in _OF_COLUMNS:
-        return _OF_COLUMNS[kind](graph, model, columns)
-    if kind in _OF_LEARNERS:
-        return _OF_LEARNERS[kind](graph, model, columns, written)
+            columns = _transformed(step, columns)
+        return written(model.steps[-1][1], columns)
+    learner = description_of(model)
+    if learner is not None and learner.onnx is not None and not hasattr(model, "transform"):
+        answer: Answer = loaded(learner.onnx)(model, columns)
+        return answer
     cure = "Export a learner of Margrove's, alone or at the end of a Pipeline."
     if kind.__module__.startswith("sklearn."):
         cure = "Take it over first, if it is an SVM or a tree: margrove.from_sklearn(model)."
     raise FaultError(f"{kind.__module__}.{kind.__qualname__} has no form in ONNX here", cure)
+
+
+def _transformed(step: Any, columns: Columns) -> Columns:
+    """The columns after one step of a pipeline."""
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return columns
+    if type(step) in _SCALERS:
+        shift, scale = _SCALERS[type(step)](step)
+        scaled = (columns.numbers() - shift) / scale
+        if getattr(step, "clip", False):
+            low, high = step.feature_range
+            scaled = scaled.op("Clip", float(low), float(high))
+        # Of a single column onnxruntime would draw the scale into the product that follows, as float32; not past this.
+        return MatrixColumns(scaled.op("Max", -np.inf), columns.width)
+    learner = description_of(step)
+    if learner is not None and learner.onnx is not None and hasattr(step, "transform"):
+        after: Columns = loaded(learner.onnx)(step, columns)
+        return after
+    known = ", ".join(scaler.__name__ for scaler in _SCALERS)
+    raise FaultError(
+        f"the step {type(step).__name__} of the pipeline has no form in ONNX here",
+        f"Those that have: TableEncoder, ImpuritySelector, {known}.",
+    )
+
+
+def _rows(values: Any, otherwise: float) -> Any:
+    return np.array([otherwise]) if values is None else np.asarray(values, dtype=np.float64)
+
+
+# (x − shift)/scale of each. scikit-learn's scale_ of MinMaxScaler multiplies, and its min_ is added after.
+_SCALERS: dict[type, Callable[[Any], tuple[Any, Any]]] = {
+    StandardScaler: lambda step: (_rows(step.mean_ if step.with_mean else None, 0.0), _rows(step.scale_, 1.0)),
+    MinMaxScaler: lambda step: (-step.min_ / step.scale_, 1 / step.scale_),
+    MaxAbsScaler: lambda step: (np.zeros(1), _rows(step.scale_, 1.0)),
+    RobustScaler: lambda step: (_rows(step.center_, 0.0), _rows(step.scale_, 1.0)),
+}
 
 
 def _chosen(model: Any) -> Any:
@@ -146,7 +135,7 @@ def _chosen(model: Any) -> Any:
     return model.best_estimator_
 
 
-def _outputs(graph: Graph, answer: Answer, taken: set[str]) -> dict[str, Tensor]:
+def _outputs(graph: Graph, answer: Answer, taken: set[str]) -> dict[Value, Tensor]:
     """What leaves the graph, by the tensor it is."""
 
     def free(name: str) -> str:
@@ -155,7 +144,7 @@ def _outputs(graph: Graph, answer: Answer, taken: set[str]) -> dict[str, Tensor]
         return name
 
     if answer.value is not None:
-        return {graph.flat(answer.value): Tensor(free("prediction"), "double", None)}
+        return {answer.value.flat(): Tensor(free("prediction"), "double", None)}
     assert answer.classes is not None
     classes = answer.classes
     if classes.dtype.kind not in _LABEL_TYPES or not _are_plain(classes):
@@ -163,11 +152,11 @@ def _outputs(graph: Graph, answer: Answer, taken: set[str]) -> dict[str, Tensor]
             f"labels such as {shown(classes[0])} (dtype {classes.dtype}) cannot be in an ONNX file",
             "Use text, integers, floats or Booleans as labels, y.astype(str) for instance.",
         )
-    label = graph.op("Gather", classes, str(answer.place))
+    label = graph.op("Gather", classes, answer.place)
     outputs = {label: Tensor(free("label"), _LABEL_TYPES[classes.dtype.kind], None)}
     if answer.scores is not None:
         is_vector = answer.n_scores == 1
-        scores = graph.flat(answer.scores) if is_vector else answer.scores
+        scores = answer.scores.flat() if is_vector else answer.scores
         outputs[scores] = Tensor(free("scores"), "double", None if is_vector else answer.n_scores)
     if answer.probabilities is not None:
         outputs[answer.probabilities] = Tensor(free("probabilities"), "double", len(classes))

@@ -1,0 +1,104 @@
+"""Schemes for many classes as ONNX operators: what the machines say, and how that is decoded.
+
+The formulas are those of `margrove.multiclass.decoding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from margrove.multiclass.bit_string import BitStringClassifier
+from margrove.multiclass.decoding import CERTAIN, MOST
+from margrove.multiclass.one_vs_one import OneVsOneClassifier
+from margrove.multiclass.one_vs_rest import OneVsRestClassifier
+from margrove.onnx.answer import Answer, by_sides, decided, log_sigmoid, sigmoid, softmax
+from margrove.onnx.graph import Value
+from margrove.onnx.model import written
+from margrove.onnx.table import Columns
+from margrove.svm.onnx import coupled, machine_values, positive_sides, with_law
+
+Loss = Callable[[Value], Value]
+
+_LOSSES: dict[str, Loss] = {
+    "hamming": lambda z: (1.0 - z.op("Sign")) * 0.5,
+    "hinge": lambda z: (1.0 - z).op("Max", 0.0),
+    "exponential": lambda z: (-z).op("Clip", -MOST, MOST).exp(),
+    "linear": lambda z: -z,
+}
+_AT_ZERO = {"hamming": 0.5, "hinge": 1.0, "exponential": 1.0, "linear": 0.0}
+
+
+def coded_classifier(model: Any, columns: Columns) -> Answer:
+    """`OneVsRestClassifier`, `OneVsOneClassifier` and `BitStringClassifier`."""
+    values, q = _machines(model, columns)
+    answer = decided(model.classes_, _scores(model, values))
+    if q is None or answer.place is None:
+        return answer
+    return replace(answer, probabilities=_probabilities(model, q, answer.place))
+
+
+def _machines(model: Any, columns: Columns) -> tuple[Value, Value | None]:
+    """What each machine says, and gives to its positive side if it has probabilities; both (n, machines)."""
+    machines = model._machines
+    if machines.is_shared:
+        svc = machines.estimators[0]
+        values = machine_values(svc, columns.numbers())
+        has_probabilities = svc._is_calibrated and hasattr(svc, "probA_")
+        q = sigmoid(positive_sides(svc, values)) if has_probabilities else None
+        if machines.flips:
+            return -values, None if q is None else 1.0 - q
+        return values, q
+    answers = [written(each, columns) for each in machines.estimators]
+    sides = [answer.probabilities.columns([1]) for answer in answers if answer.probabilities is not None]
+    q = columns.graph.joined(sides) if len(sides) == len(answers) else None
+    return columns.graph.joined([_value(answer) for answer in answers]), q
+
+
+def _value(answer: Answer) -> Value:
+    """As `margrove.multiclass.machines.value_of`: every classifier here has scores or probabilities."""
+    if answer.scores is not None:
+        return answer.scores
+    assert answer.probabilities is not None
+    return answer.probabilities.columns([1]) - 0.5
+
+
+def _scores(model: Any, values: Value) -> Value:
+    """`decision_function`."""
+    if type(model) is BitStringClassifier:
+        scores = -_losses(model.code_, values, _LOSSES[model.decoding], _AT_ZERO[model.decoding])
+        return scores if len(model.classes_) != 2 else scores.columns([1]) - scores.columns([0])
+    if type(model) is OneVsRestClassifier or len(model.classes_) == 2:
+        return values
+    signs = model.code_.T.astype(np.float64)
+    won = (values > 0.0).where(1.0, -1.0)
+    known = (model.code_ != 0).sum(axis=1).astype(np.float64)
+    total = values @ signs
+    return (won @ signs + known[None]) * 0.5 + total / ((total.op("Abs") + 1.0) * 3.0)
+
+
+def _losses(code: Any, values: Value, loss: Loss, at_zero: float) -> Value:
+    """What the word of each class pays, (n, K)."""
+    paid = by_sides(loss(values), loss(-values), code)
+    return paid + at_zero * (code == 0).sum(axis=1).astype(np.float64)[None]
+
+
+def _probabilities(model: Any, q: Value, place: Value) -> Value:
+    """`predict_proba` of what the machines give to their positive sides."""
+    k, joined = len(model.classes_), q.graph.joined
+    if type(model) is OneVsRestClassifier:
+        if k == 2:
+            q = joined([1.0 - q, q])
+        total = q.sum()
+        is_there = total > 0.0
+        return with_law(is_there.where(q / is_there.where(total, 1.0), 1 / k), place, k)
+    q = q.op("Clip", CERTAIN, 1 - CERTAIN)
+    if type(model) is OneVsOneClassifier:
+        first = 1.0 - q
+        return with_law(joined([first, 1.0 - first]) if k == 2 else coupled(first, k), place, k)
+    log_odds = (q / (1.0 - q)).op("Log")
+    losses = _losses(model.code_, log_odds, lambda z: -log_sigmoid(z), float(np.log(2)))
+    return with_law(softmax(-losses), place, k)

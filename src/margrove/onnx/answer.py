@@ -1,0 +1,88 @@
+"""What a learner's operators come to, and the formulas that several families use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from margrove.onnx.graph import Value, check_size
+from margrove.onnx.table import Columns
+
+_BYTES = 8  # of a double
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a learner predicts, all of it with a row for each row of the table. Of a regression only ``value``; of a
+    classifier the others, as far as it has them."""
+
+    classes: NDArray[Any] | None = None
+    place: Value | None = None  # (n,) int64, of the label among the classes
+    scores: Value | None = None  # (n, m): `decision_function`, as one column where that is a vector
+    n_scores: int = 0  # m
+    probabilities: Value | None = None  # (n, K)
+    value: Value | None = None  # (n, 1)
+
+
+def linear_classifier(model: Any, columns: Columns) -> Answer:
+    """Any classifier that goes by the sign, or the largest, of X wᵀ + b."""
+    return decided(model.classes_, plane(columns.numbers(), model.coef_, model.intercept_))
+
+
+def linear_regression(model: Any, columns: Columns) -> Answer:
+    """Any regression with the values X wᵀ + b."""
+    return Answer(value=plane(columns.numbers(), model.coef_, model.intercept_))
+
+
+def plane(points: Value, coef: Any, intercept: Any) -> Value:
+    """X wᵀ + b of each machine, (n, machines)."""
+    check_size(_BYTES * int(np.prod(coef.shape)))
+    weights = np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef)
+    return points @ weights.T + np.atleast_1d(np.asarray(intercept, np.float64))
+
+
+def largest(scores: Value) -> Value:
+    """The place of the largest score of each row, the first of equals."""
+    return scores.op("ArgMax", axis=1, keepdims=0, select_last_index=0)
+
+
+def decided(classes: NDArray[Any], scores: Value, *, is_zero_second: bool = False) -> Answer:
+    """A classifier that goes by its scores: of one column, > 0 is the second class (or ≥ 0, as LIBSVM has it)."""
+    if len(classes) != 2:
+        return Answer(classes, largest(scores), scores, len(classes))
+    is_second = scores >= 0.0 if is_zero_second else scores > 0.0
+    return Answer(classes, is_second.cast("int64").flat(), scores, 1)
+
+
+def one_hot(place: Value, n_classes: int) -> Value:
+    """(n, K) truth values: which class each row's place is."""
+    return place.upright().op("Equal", np.arange(n_classes)[None])
+
+
+def by_sides(for_it: Value, against: Value, code: NDArray[Any]) -> Value:
+    """Sums over the machines of a code (K, machines): of ``for_it`` where a class is +1, of ``against`` where −1."""
+    return for_it @ (code.T > 0).astype(np.float64) + against @ (code.T < 0).astype(np.float64)
+
+
+def sigmoid(z: Value) -> Value:
+    """σ(z) = 1/(1 + e^−z)."""
+    return 1.0 / ((-z).exp() + 1.0)
+
+
+def log_sigmoid(z: Value) -> Value:
+    """log σ(z) = min(z, 0) − log(1 + e^−|z|)."""
+    return z.op("Min", 0.0) - ((-z.op("Abs")).exp() + 1.0).op("Log")
+
+
+def softmax(z: Value) -> Value:
+    """e^z / Σ e^z of each row."""
+    return shares((z - z.op("ReduceMax", np.array([1]))).exp())
+
+
+def shares(p: Value) -> Value:
+    """p / Σp of each row."""
+    return p / p.sum()
