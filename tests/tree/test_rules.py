@@ -15,9 +15,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.tree.trees_at_hand import Node, from_sklearn, random_cells, random_tree, tree_of
 
 import margrove
-from margrove.errors import InputError, ParameterError
+from margrove.errors import ParameterError
 from margrove.tree.problem import TreeColumn
-from margrove.tree.rules import root_p_values, rules_text, tree_rules
+from margrove.tree.rules import root_p_values, tree_rules
 from margrove.tree.words import Allowed, anything, narrowed, places, rounded
 
 IRIS = load_iris()
@@ -43,7 +43,7 @@ def branches(model):
 
 
 def test_a_tree_is_written_as_on_a_blackboard():
-    assert rules_text(iris(), IRIS.target_names) == (
+    assert str(tree_rules(iris(), IRIS.target_names)) == (
         "if petal width ≤ 0.8: setosa (50 rows, 100 %)\n"
         "else (petal width > 0.8):\n"
         "    if petal width ≤ 1.75: versicolor (54 rows, 90.7 %)\n"
@@ -90,7 +90,7 @@ def test_a_leaf_of_equal_numbers_has_no_spread_and_one_of_a_single_row_says_none
 
 
 def test_lines_merge_what_is_asked_of_one_column_and_come_by_support():
-    first, second, third = rules_text(iris(), IRIS.target_names, style="lines").splitlines()
+    first, second, third = tree_rules(iris(), IRIS.target_names, style="lines").text.splitlines()
     assert first.startswith(
         "IF 0.8 < petal width ≤ 1.75 THEN versicolor (support 54, share 36 %, confidence 90.7 %, p ="
     )
@@ -145,7 +145,7 @@ def test_long_lists_are_told_by_what_they_leave_out():
 def test_conditions_with_or_stand_in_brackets_between_ands():
     below = Node([2, 1], [Node([2, 0]), Node([0, 1])], feature=1, levels=[0, 1, 1], missing=0, default=0)
     root = Node([2, 5], [below, Node([0, 4])], feature=0, threshold=1.5, missing=0, default=1)
-    lines = rules_text(tree_of(root, [AGE, ISLAND]), ["no", "yes"], style="lines").splitlines()
+    lines = tree_rules(tree_of(root, [AGE, ISLAND]), ["no", "yes"], style="lines").text.splitlines()
     assert "IF (age ≤ 1.5 or missing) AND (island = Biscoe or missing) THEN no" in lines[1]
 
 
@@ -207,7 +207,7 @@ def test_large_whole_numbers_keep_their_digits():
 
 
 def test_a_depth_that_is_cut_says_how_much_is_below():
-    text = rules_text(iris(None), IRIS.target_names, max_depth=1)
+    text = str(tree_rules(iris(None), IRIS.target_names, max_depth=1))
     assert (
         text.splitlines()[1]
         == f"else (petal width > 0.8): versicolor (100 rows, 50 %) … {iris(None).n_nodes - 3} nodes below not shown"
@@ -234,12 +234,6 @@ def test_a_class_that_never_occurs_and_a_lone_class_have_p_values():
     assert root_p_values(tree_of(Node([5, 0]), [AGE]))[0] == 1.0
 
 
-def test_given_p_values_are_used_and_their_number_is_checked():
-    assert "p = 0.25)" in rules_text(iris(), IRIS.target_names, style="lines", p_values=np.full(5, 0.25))
-    with pytest.raises(InputError, match="one for each of 5 nodes"):
-        tree_rules(iris(), IRIS.target_names, p_values=np.ones(3))
-
-
 def test_data_is_plain_and_says_the_same_in_both_styles():
     nested, lines = (tree_rules(iris(), IRIS.target_names, style=style) for style in ("nested", "lines"))
     assert json.loads(json.dumps(nested.data())) == lines.data()
@@ -258,7 +252,7 @@ def test_regression_says_the_value_and_has_no_confidence():
     fitted = DecisionTreeRegressor(max_depth=1).fit(IRIS.data, IRIS.data[:, 0] * 100)
     model = from_sklearn(fitted, NAMES)
     left, right = (f"{value:.6g}" for value in model.value[1:, 0])
-    lines = rules_text(model).splitlines()
+    lines = tree_rules(model).text.splitlines()
     assert lines[0].endswith(f": {left} ({model.n_rows[1]} rows)")
     assert lines[1].endswith(f": {right} ({model.n_rows[2]} rows)")
     assert tree_rules(model).data()[0]["confidence"] is None
@@ -278,10 +272,10 @@ def test_a_tree_a_thousand_deep_needs_no_recursion():
     node = Node([1, 1])
     for level in range(1_500):
         node = Node([1, 1], [node, Node([1, 1])], feature=0, threshold=level + 1.0, missing=0, default=0)
-    lines = rules_text(tree_of(node, [AGE]), ["a", "b"], style="lines").splitlines()
+    lines = tree_rules(tree_of(node, [AGE]), ["a", "b"], style="lines").text.splitlines()
     assert len(lines) == 1_501
     assert "IF 1 < age ≤ 2 THEN a" in "\n".join(lines)
-    assert len(rules_text(tree_of(node, [AGE]), ["a", "b"]).splitlines()) == 3_000
+    assert len(tree_rules(tree_of(node, [AGE]), ["a", "b"]).text.splitlines()) == 3_000
 
 
 def test_bad_options_are_named():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import inf
 
 import numpy as np
 
 from margrove.tree.model import TreeModel
-from margrove.tree.words import Allowed, anything, branches_in_code, exact, narrowed, plain, stretch
+from margrove.tree.words import Allowed, Step, branches_in_code, exact, plain, stretch, written
 
 # fmt: off
 KEYWORDS = frozenset((
@@ -21,12 +21,13 @@ _INDENT = "    "
 
 
 def number(value: float) -> str:
-    """Exactly, as a hexadecimal float."""
+    """Return the number exactly, as a hexadecimal float."""
     return ("INFINITY" if value > 0 else "-INFINITY") if abs(value) == inf else float(value).hex()
 
 
 def comment(model: TreeModel, labels: list[str | int | float | bool] | None) -> list[str]:
-    """What x holds, and what the int means. Names are escaped: nothing in them can end the comment."""
+    """Return a comment on what x holds and what the int means. Names are escaped: nothing in them can end the
+    comment."""
     lines = ["/* x[j] is the cell of column j; NaN is missing. Of a category it is the code of its level:", " *"]
     for j, column in enumerate(model.columns):
         lines.append(f" * x[{j}]  {_in_comment(column.name)}")
@@ -46,34 +47,25 @@ def _in_comment(value: object) -> str:
 
 
 def nested(model: TreeModel, outcomes: list[str]) -> list[str]:
-    """The body of the function, as nested conditions."""
-    lines: list[str] = []
-    waiting: list[tuple[int, int] | str] = [(0, 1)]
-    while waiting:
-        step = waiting.pop()
-        if isinstance(step, str):
-            lines.append(step)
-            continue
-        node, depth = step
-        indent = _INDENT * depth
+    """Return the body of the function as nested conditions."""
+
+    def write(node: int, depth: int) -> Iterator[Step]:
+        indent, v = _INDENT * depth, f"x[{int(model.feature[node])}]"
         if model.feature[node] < 0:
-            lines.append(f"{indent}return {outcomes[node]};")
-            continue
-        v = f"x[{int(model.feature[node])}]"
-        *asked, last = branches_in_code(model, node)
-        reaching = anything(model.columns[int(model.feature[node])])
-        children = model.children(node)
-        below: list[tuple[int, int] | str] = []
-        for branch in asked:
-            condition = _condition(narrowed(model, node, branch, reaching), v)
-            below += [f"{indent}if ({condition}) {{", (int(children[branch]), depth + 1), f"{indent}}}"]
-        below.append((int(children[last]), depth))  # every branch returns
-        waiting += below[::-1]
-    return lines
+            yield f"{indent}return {outcomes[node]};"
+            return
+        *asked, (last, _) = branches_in_code(model, node)
+        for child, allowed in asked:
+            yield f"{indent}if ({_condition(allowed, v)}) {{"
+            yield child, depth + 1
+            yield f"{indent}}}"
+        yield last, depth  # every branch returns
+
+    return written(write, 0, 1)
 
 
 def _condition(allowed: Allowed, v: str) -> str:
-    """A comparison with NaN is false."""
+    """Return the condition on ``v``. A comparison with NaN is false."""
     if allowed.is_everything:
         return "1"
     is_nan = [f"isnan({v})"] if allowed.missing else []
@@ -122,7 +114,7 @@ _LOOP = """\
 
 
 def node_table(model: TreeModel, kind: str, outcomes: list[str]) -> list[str]:
-    """The body of the function, as arrays of this package's `TreeModel` and a loop over them."""
+    """Return the body of the function as the arrays of `TreeModel` and a loop over them."""
     cuts = [column.cuts for column in model.columns]
     threshold = np.where(np.isnan(model.threshold), 0.0, model.threshold)
     return [
@@ -143,7 +135,7 @@ def node_table(model: TreeModel, kind: str, outcomes: list[str]) -> list[str]:
 
 
 def _array(kind: str, name: str, items: Iterable[str]) -> str:
-    """An array of C; of no items it has one, as C has no empty arrays."""
+    """Return an array of C. Of no items it has one: C has no empty arrays."""
     texts = list(items) or ["0"]
     lines = [", ".join(texts[start : start + 16]) for start in range(0, len(texts), 16)]
     return f"{_INDENT}static const {kind} {name}[] = {{\n{2 * _INDENT}" + f",\n{2 * _INDENT}".join(lines) + "};"

@@ -45,6 +45,11 @@ PER_NODE = (  # the arrays with one entry per node, but those that a file may la
     *("feature", "threshold", "missing_branch", "default_branch", "n_rows", "weight", "impurity", "gain"),
     *("n_tests", "n_candidates", "value"),
 )
+OF_LEVELS = ("n_levels", "association", "inverse_weight")
+_AT_LEAF = dict.fromkeys(("feature", "missing_branch", "default_branch"), -1) | {
+    **dict.fromkeys(("threshold", "gain", "association"), np.nan),
+    **dict.fromkeys(("n_tests", "n_candidates", "n_levels", "inverse_weight"), 0.0),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,26 +181,26 @@ class TreeModel:
             leaf[rows] = node  # a child stands behind its parent, so the deepest comes last
         return leaf
 
-    def cut(self, at: NDArray[np.bool_]) -> TreeModel:
-        """The tree with the subtrees below these nodes taken away: they become leaves."""
+    def kept(self, at: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which nodes `cut` leaves."""
         kept = np.ones(self.n_nodes, dtype=bool)
         for node in np.flatnonzero(at & ~self.is_leaf):
             kept[node + 1 : self.end[node]] = False
+        return kept
+
+    def cut(self, at: NDArray[np.bool_]) -> TreeModel:
+        """Return the tree in which these nodes are leaves: the subtrees below them are removed."""
+        kept = self.kept(at)
         number = np.cumsum(kept) - 1
         is_inner = kept & ~self.is_leaf & ~at
         fan_out = np.where(is_inner, np.diff(self.child_start), 0)[kept]
         n_levels = np.where(is_inner, np.diff(self.level_start), 0)[kept]
         parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
-        for name in ("feature", "threshold", "missing_branch", "default_branch", "gain"):
-            parts[name] = parts[name][kept]
-            parts[name][~is_inner[kept]] = np.nan if parts[name].dtype.kind == "f" else -1
-        for name in ("n_rows", "weight", "impurity", "value"):
-            parts[name] = parts[name][kept]
-        for name in ("n_tests", "n_candidates"):
-            parts[name] = np.where(is_inner[kept], parts[name][kept], 0.0)
-        for name, blank in blank_levels(int(np.count_nonzero(kept))).items():
+        for name in (*PER_NODE, *OF_LEVELS):
             if parts[name] is not None:
-                parts[name] = np.where(is_inner[kept], parts[name][kept], blank)
+                parts[name] = parts[name][kept]
+                if name in _AT_LEAF:
+                    parts[name][~is_inner[kept]] = _AT_LEAF[name]
         parts["child_start"] = np.concatenate([[0], np.cumsum(fan_out)]).astype(np.int32)
         parts["level_start"] = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
         parts["child"] = number[self.child[np.repeat(is_inner, np.diff(self.child_start))]].astype(np.int32)
@@ -204,12 +209,8 @@ class TreeModel:
 
 
 def blank_levels(n_nodes: int) -> dict[str, NDArray[np.float64]]:
-    """The last three arrays of nodes without a subset test."""
-    return {
-        "n_levels": np.zeros(n_nodes),
-        "association": np.full(n_nodes, np.nan),
-        "inverse_weight": np.zeros(n_nodes),
-    }
+    """Return the last three arrays of nodes without a subset test."""
+    return {name: np.full(n_nodes, _AT_LEAF[name]) for name in OF_LEVELS}
 
 
 @dataclass(frozen=True, eq=False)

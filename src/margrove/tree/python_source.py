@@ -1,53 +1,48 @@
 """A tree as statements of Python, or as a table with a loop over it.
 
-A comparison with NaN is False and one with None an error, so that a condition must ask for None first.
+A comparison with NaN is False and one with None an error, so a condition tests for None first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf
 
 from margrove.tree.model import TreeModel
-from margrove.tree.words import Allowed, anything, branch_of_codes, branches_in_code, narrowed, plain, stretch
+from margrove.tree.words import Allowed, Step, branch_of_codes, branches_in_code, plain, stretch, written
 
 _INDENT = "    "
 
 
 def literal(value: object) -> str:
-    value = plain(value) if not (isinstance(value, float) and abs(value) == inf) else value
-    return f"float({str(value)!r})" if isinstance(value, float) and abs(value) == inf else repr(value)
+    """Return a label, level or number as Python writes it."""
+    is_infinite = isinstance(value, float) and abs(value) == inf
+    return f"float({str(value)!r})" if is_infinite else repr(plain(value))
 
 
 def nested(model: TreeModel, outcomes: list[str]) -> list[str]:
-    lines: list[str] = []
-    waiting: list[tuple[int, int] | str] = [(0, 1)]  # nodes with their indentation, and lines, the next one last
-    while waiting:
-        step = waiting.pop()
-        if isinstance(step, str):
-            lines.append(step)
-            continue
-        node, depth = step
-        indent = _INDENT * depth
-        if model.feature[node] < 0:
-            lines.append(f"{indent}return {outcomes[node]}")
-            continue
-        lines.append(f"{indent}v = row[{model.columns[int(model.feature[node])].name!r}]")
-        *asked, last = branches_in_code(model, node)
-        reaching = anything(model.columns[int(model.feature[node])])
-        children = model.children(node)
-        below: list[tuple[int, int] | str] = []
-        for branch in asked:
-            condition = _condition(narrowed(model, node, branch, reaching))
-            below += [f"{indent}if {condition}:", (int(children[branch]), depth + 1)]
-        # Every branch returns, so that many of them need no chain of elifs, which the compiler would nest.
+    """Return the body of the function as nested conditions."""
+
+    def write(node: int, depth: int) -> Iterator[Step]:
+        indent, j = _INDENT * depth, int(model.feature[node])
+        if j < 0:
+            yield f"{indent}return {outcomes[node]}"
+            return
+        yield f"{indent}v = row[{model.columns[j].name!r}]"
+        *asked, (last, _) = branches_in_code(model, node)
+        for child, allowed in asked:
+            yield f"{indent}if {_condition(allowed)}:"
+            yield child, depth + 1
+        # Every branch returns, so many branches need no chain of elifs, which the compiler would nest.
         is_pair = len(asked) == 1
-        below += [f"{indent}else:" if is_pair else f"{indent}# any other", (int(children[last]), depth + is_pair)]
-        waiting += below[::-1]
-    return lines
+        yield f"{indent}else:" if is_pair else f"{indent}# any other"
+        yield last, depth + is_pair
+
+    return written(write, 0, 1)
 
 
 def _condition(allowed: Allowed) -> str:
-    """Over ``v``. A comparison with NaN is False, one with None an error."""
+    """Return the condition on ``v``."""
     if allowed.is_everything:
         return "True"
     if allowed.column.test == "threshold":
@@ -89,7 +84,8 @@ LOOP = """\
 
 
 def node_table(model: TreeModel, outcomes: list[str], table: str) -> list[str]:
-    """A tuple for each node: (column, test, branch if missing, branch of other levels, children), or (prediction,)."""
+    """Return a tuple for each node: (column, test, branch if missing, branch of other levels, children), or
+    (prediction,)."""
     lines = [
         "# A node: (column, test, branch of missing cells, branch of other levels, children); a leaf: (prediction,).",
         "# The test: x <= number takes branch 0, else 1; {level: branch}; or (cut points, branch of each interval).",

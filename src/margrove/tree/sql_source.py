@@ -1,18 +1,19 @@
 """A tree as a CASE expression of SQL.
 
 SQL's logic has three values. NULL <= θ is neither true nor false but NULL, and a WHEN takes its branch only if its
-condition is true: so a condition need not say that a cell is there, and a NULL falls through to the ELSE.
+condition is true: a condition need not test that a cell is present, and a NULL falls through to the ELSE.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
 from margrove.errors import InputError
 from margrove.tree.model import TreeModel
-from margrove.tree.words import Allowed, anything, branches_in_code, narrowed, places, plain, stretch
+from margrove.tree.words import Allowed, Step, branches_in_code, places, plain, stretch, written
 
 Dialect = Literal["standard", "mysql", "sqlserver"]
 
@@ -30,12 +31,12 @@ class Writer:
     has_booleans: bool = True
 
     def identifier(self, name: str) -> str:
-        """A name, quoted; whatever is in it."""
+        """Return a name, quoted."""
         _refuse_nul(name)
         return f"{self.opening}{name.replace(self.closing, 2 * self.closing)}{self.closing}"
 
     def literal(self, value: object) -> str:
-        """A label, level or number."""
+        """Return a label, level or number as the dialect writes it."""
         value = plain(value)
         if isinstance(value, bool):
             return str(value).upper() if self.has_booleans else str(int(value))
@@ -54,45 +55,34 @@ DIALECTS: dict[Dialect, Writer] = {
 
 
 def number(value: float) -> str:
-    """A double: the fewest digits that give the same float64, with the exponent that makes it one and no decimal.
+    """Return a double: the fewest digits that give the same float64, with an exponent, so that it is no decimal.
 
-    SQL is free in how it reads these digits: SQLite's own reading is one unit in the last place away for some of them.
+    Databases may read these digits in their own way: SQLite is one unit in the last place away for some of them.
     """
     text = repr(float(value))
     return text.replace("e", "E") if "e" in text else f"{text}E0"
 
 
 def nested_case(model: TreeModel, outcomes: list[str], writer: Writer) -> str:
-    """A CASE for each test, inside that of the test above."""
-    if model.n_nodes == 1:
-        return outcomes[0]
-    lines: list[str] = []
-    waiting: list[tuple[int, int, str] | str] = [(0, 0, "")]  # node, indentation, what stands before it; or a line
-    while waiting:
-        step = waiting.pop()
-        if isinstance(step, str):
-            lines.append(step)
-            continue
-        node, depth, before = step
-        indent = "  " * depth
+    """Return a CASE for each test, inside that of the test above."""
+
+    def write(node: int, depth: int, before: str) -> Iterator[Step]:
+        start = f"{'  ' * depth}{before}"
         if model.feature[node] < 0:
-            lines.append(f"{indent}{before}{outcomes[node]}")
-            continue
-        lines.append(f"{indent}{before}CASE")
-        children = model.children(node).tolist()
-        *asked, last = branches_in_code(model, node)
-        reaching = anything(model.columns[int(model.feature[node])])
-        below: list[tuple[int, int, str] | str] = []
-        for branch in asked:
-            when = condition(narrowed(model, node, branch, reaching), writer)
-            below.append((children[branch], depth + 1, f"WHEN {when} THEN "))
-        below += [(children[last], depth + 1, "ELSE "), f"{indent}END"]
-        waiting += below[::-1]
-    return "\n".join(lines)
+            yield f"{start}{outcomes[node]}"
+            return
+        yield f"{start}CASE"
+        *asked, (last, _) = branches_in_code(model, node)
+        for child, allowed in asked:
+            yield child, depth + 1, f"WHEN {condition(allowed, writer)} THEN "
+        yield last, depth + 1, "ELSE "
+        yield f"{'  ' * depth}END"
+
+    return "\n".join(written(write, 0, 0, ""))
 
 
 def flat_case(model: TreeModel, outcomes: list[str], writer: Writer) -> str:
-    """One CASE, with a WHEN for each leaf: all that the path to it asks, column by column."""
+    """Return one CASE with a WHEN for each leaf: the conditions of the path to it, column by column."""
     lines = ["CASE"]
     for place in places(model):
         if model.feature[place.node] < 0:
@@ -102,12 +92,12 @@ def flat_case(model: TreeModel, outcomes: list[str], writer: Writer) -> str:
 
 
 def condition(allowed: Allowed, writer: Writer) -> str:
-    """True for the cells that belong to the set, and for no others."""
+    """Return a condition that is true for the cells of the set, and for no others."""
     v = writer.identifier(allowed.column.name)
     if allowed.is_everything:
         return _ALWAYS
     pieces = _present(allowed, v, writer)
-    if pieces is None:  # every cell that is there
+    if pieces is None:
         return f"{v} IS NOT NULL"
     pieces += [f"{v} IS NULL"] if allowed.missing else []
     if not pieces:
@@ -116,7 +106,7 @@ def condition(allowed: Allowed, writer: Writer) -> str:
 
 
 def _present(allowed: Allowed, v: str, writer: Writer) -> list[str] | None:
-    """Conditions for cells that are there, to be joined by OR; None if there is none to ask of them."""
+    """Return conditions for present cells, to be joined by OR; None if every present cell belongs to the set."""
     if allowed.column.test == "threshold":
         if not allowed.has_numbers:
             return []

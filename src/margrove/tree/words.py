@@ -1,24 +1,24 @@
 """A test and its branches in words, and the cells that a path through a tree lets through.
 
-A path of tests asks of each column that its cell is in a set: an interval of numbers, some codes, and perhaps a missing
+A path of tests restricts the cell of each column to a set: an interval of numbers, some codes, and perhaps a missing
 cell. `Allowed` is such a set; a branch narrows it, so that x > 1 and then x > 3 is x > 3. Words, rules and exported
 code are all written from these sets.
 
-What the words leave out, to stay readable:
+To stay readable, the words leave out some cases:
 
-- "or missing" stands at the branch that missing cells take, if they can reach the test at all and some training cell of
-  the column was missing (`TreeColumn.has_missing`).
+- "or missing" stands at the branch of missing cells only if they can reach the test and some training cell of the
+  column was missing (`TreeColumn.has_missing`).
 - "or other" stands at the branch of the levels that occurred in training, can reach the test and did not occur there.
-  A level that training did not know takes the same branch, the heaviest; that goes without saying.
+  A level unknown in training takes the same branch, the heaviest, without mention.
 
 Numbers are rounded to six digits, to the nearest. If that is above θ, x ≤ θ is written with < instead of ≤. So a value
 of at most six digits is always on the side that the words say: between θ and the rounded number there is none, and the
-number itself is on its side. Whole numbers up to 10⁹ have all their digits. Code (`export`) has every digit.
+number itself is on its side. Integers up to 10⁹ have all their digits. Code (`export`) has every digit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -38,7 +38,7 @@ _LISTED = 4  # levels; where a branch has more, and fewer are left out, these ar
 
 @dataclass(frozen=True)
 class Allowed:
-    """The cells of one column that reach a place in a tree."""
+    """The cells of one column that reach a node of a tree."""
 
     column: TreeColumn
     low: float = -inf  # of thresholds: low < x ≤ high
@@ -50,28 +50,28 @@ class Allowed:
 
     @property
     def has_numbers(self) -> bool:
-        """Of thresholds: whether any number belongs to it."""
+        """Return whether any number belongs to a set of numbers."""
         return self.low < self.high
 
     @property
     def is_everything(self) -> bool:
-        """Whether no cell is left out."""
+        """Return whether no cell is left out."""
         if self.column.test == "threshold":
             return self.missing and self.low == -inf and self.high == inf
         return self.missing and self.has_all_codes and (self.unseen or self.column.test == "intervals")
 
     @property
     def has_all_codes(self) -> bool:
-        """Whether no code is left out."""
+        """Return whether no code is left out."""
         return len(self.codes) == self.column.n_codes
 
     @property
     def excluded(self) -> frozenset[int]:
-        """The codes that do not belong to it."""
+        """Return the codes that do not belong to the set."""
         return frozenset(range(self.column.n_codes)) - self.codes
 
     def runs(self) -> list[tuple[float, float]]:
-        """Of intervals: the stretches [from, to) that belong to it, neighbours joined."""
+        """Return the stretches [from, to) of a set of intervals, neighbours joined."""
         bounds = (-inf, *self.column.cuts, inf)
         stretches: list[tuple[float, float]] = []
         for code in sorted(self.codes):
@@ -82,9 +82,9 @@ class Allowed:
         return stretches
 
     def words(self, *, name: bool = True, most: int | None = None) -> str:
-        """The set as a condition: ``island in {Dream, Torgersen}``, ``x ≤ 3 or missing``.
+        """Return the set as a condition: ``island in {Dream, Torgersen}``, ``x ≤ 3 or missing``.
 
-        Without its name: ``Dream, Torgersen``, ``≤ 3 or missing``. ``most`` levels at most are listed.
+        Without its name: ``Dream, Torgersen``, ``≤ 3 or missing``. At most ``most`` levels are listed.
         """
         subject = visible(self.column.name) if name else ""
         if self.is_everything:
@@ -148,31 +148,31 @@ def _run_words(subject: str, runs: list[tuple[float, float]]) -> str:
 
 
 def rounded(number: float) -> str:
-    """Six digits, for people; see the head of this module."""
+    """Return a number with six digits; see the head of this module."""
     text = f"{number:.0f}" if 1e6 <= abs(number) < _ALL_DIGITS else f"{number:.6g}"
     return "0" if text == "-0" else text
 
 
 def exact(number: float) -> str:
-    """The fewest digits that give the same float64."""
+    """Return the fewest digits that give the same float64."""
     return repr(float(number)).removesuffix(".0")
 
 
 def level_text(level: object) -> str:
-    """A level as it is written in a list: quoted where it would not be told from its neighbours."""
+    """Return a level as it is written in a list: quoted where it could not be told from its neighbours."""
     text = exact(level) if isinstance(level, float) else str(level)
     is_plain = text and text == text.strip() and text.isprintable() and not set(text) & set(",{}")
     return text if is_plain else repr(text)
 
 
 def anything(column: TreeColumn) -> Allowed:
-    """What reaches the root: every cell."""
+    """Return the set of all cells, which reaches the root."""
     codes = frozenset(range(column.n_codes))
     return Allowed(column, codes=codes, named=codes, unseen=column.test not in ("threshold", "intervals"))
 
 
 def narrowed(model: TreeModel, node: int, branch: int, before: Allowed) -> Allowed:
-    """What of the cells that reach a node takes this branch there."""
+    """Return the cells that take this branch, of those that reach the node."""
     missing = before.missing and int(model.missing_branch[node]) == branch
     if before.column.test == "threshold":
         theta = float(model.threshold[node])
@@ -188,24 +188,41 @@ def narrowed(model: TreeModel, node: int, branch: int, before: Allowed) -> Allow
     return replace(before, codes=codes, named=named, unseen=before.unseen and is_default, missing=missing)
 
 
-def branches_in_code(model: TreeModel, node: int) -> list[int]:
-    """The branches in the order in which code asks for them; the last is what is left, and needs no condition."""
-    branches = list(range(len(model.children(node))))
-    if model.columns[int(model.feature[node])].test != "threshold":
+Step = str | tuple[Any, ...]  # a line of code, or a node with the other arguments of its writer
+
+
+def written(write: Callable[..., Iterable[Step]], *root: Any) -> list[str]:
+    """Return the lines of a tree: ``write`` yields those of a node, and a step for each child. Needs no recursion."""
+    lines: list[str] = []
+    waiting: list[Step] = [root]
+    while waiting:
+        step = waiting.pop()
+        if isinstance(step, str):
+            lines.append(step)
+        else:
+            waiting += list(write(*step))[::-1]
+    return lines
+
+
+def branches_in_code(model: TreeModel, node: int) -> list[tuple[int, Allowed]]:
+    """Return each child and the cells that go to it, in the order in which code tests them: the last is the rest, and
+    needs no condition."""
+    column = model.columns[int(model.feature[node])]
+    children = model.children(node).tolist()
+    branches = [(child, narrowed(model, node, b, anything(column))) for b, child in enumerate(children)]
+    if column.test != "threshold":
         branches.append(branches.pop(int(model.default_branch[node])))
     return branches
 
 
 def branch_of_codes(model: TreeModel, node: int) -> list[int]:
-    """The branch of every code of the node's column, those that did not occur there included."""
+    """Return the branch of every code of the node's column, those that did not occur there included."""
     levels = model.levels(node)
-    branches = np.full(model.columns[int(model.feature[node])].n_codes, model.default_branch[node], np.int64)
-    branches[: len(levels)] = np.where(levels >= 0, levels, model.default_branch[node])
-    return [int(branch) for branch in branches]
+    return np.where(levels >= 0, levels, model.default_branch[node]).tolist()
 
 
 def stretch(v: str, low: float, high: float, and_: str, literal: Callable[[Any], str]) -> str:
-    """low ≤ v < high as code; false if v is NaN."""
+    """Return low ≤ v < high as code; false if v is NaN."""
     bounds = [f"{v} >= {literal(low)}"] if low > -inf else []
     bounds += [f"{v} < {literal(high)}"] if high < inf else []
     return f"({f' {and_} '.join(bounds)})" if len(bounds) > 1 else (bounds or [f"{v} == {v}"])[0]
@@ -213,10 +230,10 @@ def stretch(v: str, low: float, high: float, and_: str, literal: Callable[[Any],
 
 @dataclass(frozen=True)
 class Place:
-    """A node, the cells that reach it by column, and what the test above asks for its branch.
+    """A node, the cells that reach it by column, and the condition of its branch in the test above.
 
-    The latter knows nothing of the numbers that were asked before, but of levels and missing cells only has those that
-    can reach the test.
+    The condition does not know the numbers that were compared before, but of levels and missing cells has only those
+    that can reach the test.
     """
 
     node: int
@@ -225,7 +242,7 @@ class Place:
 
 
 def places(model: TreeModel, max_depth: int | None = None) -> Iterator[Place]:
-    """Every node down to a depth, in the model's order, with what leads to it. Needs no recursion."""
+    """Yield every node down to a depth, in the model's order, with what leads to it. Needs no recursion."""
     waiting = [Place(0, {}, None)]
     while waiting:
         place = waiting.pop()
@@ -243,7 +260,7 @@ def places(model: TreeModel, max_depth: int | None = None) -> Iterator[Place]:
 
 
 def labels_of(model: TreeModel, classes: ArrayLike | None) -> list[str | int | float | bool] | None:
-    """The class labels as plain values, or None for regression."""
+    """Return the class labels as plain values, or None for regression."""
     if classes is None:
         if model.value.shape[1] != 1:
             raise InputError(
@@ -257,7 +274,7 @@ def labels_of(model: TreeModel, classes: ArrayLike | None) -> list[str | int | f
 
 
 def plain(value: object) -> str | int | float | bool:
-    """A label or level as Python has it; only text, numbers and booleans can be written in rules and code."""
+    """Return a label or level as a Python value. Only text, numbers and booleans can be written in rules and code."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (str, int, float)) or (isinstance(value, float) and not np.isfinite(value)):
@@ -269,5 +286,5 @@ def plain(value: object) -> str | int | float | bool:
 
 
 def shares(model: TreeModel) -> NDArray[np.float64]:
-    """The share of each class in each node, (m, K)."""
+    """Return the share of each class in each node, (m, K)."""
     return np.asarray(model.value / model.value.sum(axis=1, keepdims=True))
