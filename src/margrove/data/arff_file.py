@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from margrove.data.columns import MISSING, Column, category_column, clip
-from margrove.data.frames import first_infinite, infinite_cell
+from margrove.data.frames import check_finite
 from margrove.data.memory import check_memory
 from margrove.data.objects import column_from_objects
 from margrove.data.source import Content, as_utf8, bad_byte, damage_refused
@@ -58,10 +58,7 @@ def read_arff(content: Content, *, encoding: str) -> Table:
             _column(name, kind, values, content.name) for (name, kind), values in zip(attributes, cells, strict=True)
         ]
         table = Table(columns, source=content.name)
-    infinite = first_infinite(table)
-    if infinite is not None:
-        name, row, value = infinite
-        raise infinite_cell(value, file=content.name, column=name, line=data_lines(text)[row])
+    check_finite(table, lambda row: data_lines(text)[row])
     return table
 
 

@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from margrove.advice import Advice, Setting
 from margrove.data.arrow import table_from_arrow
 from margrove.data.columnar import columnar_batches, table_from_batches
-from margrove.data.delimited import DEFAULT_MISSING, carries_nothing, column_names, parse_block
+from margrove.data.delimited import DEFAULT_MISSING, carries_nothing, column_names, no_rows, parse_block
 from margrove.data.dialect import Dialect, sniff, squeezed
 from margrove.data.fault import LineIndex
-from margrove.data.frames import check_finite, first_infinite, infinite_cell
+from margrove.data.frames import check_finite
 from margrove.data.parsed_blocks import ParsedBlocks
 from margrove.data.rows import Matrix
 from margrove.data.source import (
@@ -402,12 +401,7 @@ class DelimitedChunks(TableChunks):
             blocks.add(arrow)
             report(Progress("looking through the file", n))
         if n == 0:
-            raise InputError(
-                "the file has column names but no rows",
-                file=self.source,
-                line=self._dialect.first_line,
-                cure=Advice("If the first line is a row and not names, say ", Setting("header", False), "."),
-            )
+            raise no_rows(self.source, self._dialect)
         self._types = found
         # Text in a column of numbers makes words of all of them, as they were written: that takes another walk.
         self._blocks = blocks if blocks.can_become(found) else None
@@ -458,16 +452,12 @@ class DelimitedChunks(TableChunks):
             table = table_from_arrow(arrow, source=self.source)
             body = Dialect(self._dialect.delimiter, ".", (), self._dialect.n_columns, 1, 0)
             lines = LineIndex(block, body)
-            infinite = first_infinite(table)
-            if infinite is not None:
-                name, row, value = infinite
-                raise infinite_cell(value, file=self.source, column=name, line=line + lines.of_row(row))
-            table = self._less_useless(table)
 
             def line_of(row: int, line: int = line, lines: LineIndex = lines) -> int:
                 return line + lines.of_row(row)
 
-            chosen = self._with_target(table, line_of)
+            check_finite(table, line_of)
+            chosen = self._with_target(self._less_useless(table), line_of)
             if chosen is not None:
                 yield chosen
         if self._types is not None and blocks.can_become(self._types):

@@ -13,7 +13,7 @@ from margrove.data.arrow import table_from_arrow
 from margrove.data.columns import Column, clip
 from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, sniff, squeezed
 from margrove.data.fault import LineIndex, open_quote, trace
-from margrove.data.frames import first_infinite, infinite_cell
+from margrove.data.frames import check_finite
 from margrove.data.memory import CELL, check_memory
 from margrove.data.source import Content, as_utf8, bad_byte, has_text
 from margrove.data.table import Table, duplicate_names
@@ -45,13 +45,10 @@ def read_delimited(
     names = column_names(dialect, content.name)
     arrow = _parse(content, dialect, names, missing)
     if arrow.num_rows == 0:
-        raise _no_rows(content, dialect)
+        raise no_rows(content.name, dialect)
     _check_texts(arrow, content, dialect, lines)
     table = table_from_arrow(arrow, source=content.name, notes=_notes(dialect))
-    infinite = first_infinite(table)
-    if infinite is not None:
-        name, row, value = infinite
-        raise infinite_cell(value, file=content.name, column=name, line=lines.of_row(row))
+    check_finite(table, lines.of_row)
     return _without_unnamed(table, dialect), lines
 
 
@@ -128,7 +125,7 @@ def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[
     except pa.ArrowInvalid as error:
         reason = str(error)
     if not has_text(content.data[dialect.body :]):
-        raise _no_rows(content, dialect)
+        raise no_rows(content.name, dialect)
     fault = bad_byte(content) or trace(content, dialect)
     if fault is not None:
         raise fault
@@ -164,10 +161,11 @@ def parse_block(
     return arrow
 
 
-def _no_rows(content: Content, dialect: Dialect) -> InputError:
+def no_rows(file: str, dialect: Dialect) -> InputError:
+    """Return the error about a file that ends after its first line."""
     return InputError(
         "the file has column names but no rows",
-        file=content.name,
+        file=file,
         line=dialect.first_line,
         cure=Advice("If the first line is a row and not names, say ", Setting("header", False), "."),
     )

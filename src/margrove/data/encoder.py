@@ -44,6 +44,7 @@ from margrove.data.text import (
     text_names,
 )
 from margrove.errors import DataWarning, InputError, ParameterError, check_choice, check_flag
+from margrove.estimator import check_parameters, checked, estimator, fitted
 
 # "auto" makes the output sparse from this width on, when at most this share of it can be other than zero:
 # below, dense arithmetic is quicker and the memory saved is small.
@@ -51,6 +52,13 @@ SPARSE_WIDTH = 256
 SPARSE_SHARE = 0.1
 
 
+def _check_count(name: str, number: object, most: int | None = None) -> None:
+    if isinstance(number, bool) or not isinstance(number, Integral) or not 1 <= int(number) <= (most or sys.maxsize):
+        limit = "on" if most is None else f"to {most:,}"
+        raise ParameterError(f"{name} is {number!r}; it must be a whole number from 1 {limit}.")
+
+
+@estimator
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Numbers from a table: impute, standardise, one column per category.
 
@@ -122,38 +130,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['stars', 'body: good', 'body: pot']
     """
 
-    columns_: list[Description]
-    dropped_: list[dict[str, Any]]
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    deviations_: list[float]
+    impute: str = checked(check_choice, allowed=("median", "mean", "zero"), default="median")
+    standardise: bool = checked(check_flag, default=True)
+    unseen: str = checked(check_choice, allowed=("warn", "error", "ignore"), default="warn")
+    add_indicator: bool = checked(check_flag, default=False)
+    drop_identifiers: bool = checked(check_flag, default=True)
+    drop_constant: bool = checked(check_flag, default=True)
+    sparse_output: bool | str = checked(check_choice, allowed=(True, False, "auto"), default="auto")
+    text: str | Sequence[str] | None = checked(lambda _, text: text_names(text), default=None)
+    text_features: str = checked(check_choice, allowed=TEXT_FEATURES, default="tfidf")
+    min_df: int = checked(_check_count, default=2)
+    max_features: int = checked(_check_count, most=LARGEST_WIDTH, default=MOST_WORDS)
 
-    def __init__(
-        self,
-        *,
-        impute: str = "median",
-        standardise: bool = True,
-        unseen: str = "warn",
-        add_indicator: bool = False,
-        drop_identifiers: bool = True,
-        drop_constant: bool = True,
-        sparse_output: bool | str = "auto",
-        text: str | Sequence[str] | None = None,
-        text_features: str = "tfidf",
-        min_df: int = 2,
-        max_features: int = MOST_WORDS,
-    ) -> None:
-        self.impute = impute
-        self.standardise = standardise
-        self.unseen = unseen
-        self.add_indicator = add_indicator
-        self.drop_identifiers = drop_identifiers
-        self.drop_constant = drop_constant
-        self.sparse_output = sparse_output
-        self.text = text
-        self.text_features = text_features
-        self.min_df = min_df
-        self.max_features = max_features
+    columns_: list[Description] = fitted()
+    dropped_: list[dict[str, Any]] = fitted()
+    target_: str | None = fitted()
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
+    deviations_: list[float] = fitted()
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn levels, fills, means and scales.
@@ -164,7 +158,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : ignored
             Of a target within a `Table` only the name is kept.
         """
-        self._check_parameters()
+        check_parameters(self)
         self.__dict__.pop("deviations_", None)  # those of an earlier fit
         table = self._read(X, reset=True)
         check_text_columns(table, text_names(self.text))
@@ -282,24 +276,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _check_parameters(self) -> None:
-        choices = {
-            "impute": ("median", "mean", "zero"),
-            "unseen": ("warn", "error", "ignore"),
-            "sparse_output": (True, False, "auto"),
-            "text_features": TEXT_FEATURES,
-        }
-        for name, allowed in choices.items():
-            check_choice(name, getattr(self, name), allowed)
-        for name in ("drop_constant", "drop_identifiers", "standardise", "add_indicator"):
-            check_flag(name, getattr(self, name))
-        text_names(self.text)
-        for name, most in (("min_df", sys.maxsize), ("max_features", LARGEST_WIDTH)):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, Integral) or not 1 <= int(number) <= most:
-                limit = "" if most == sys.maxsize else f" to {most:,}"
-                raise ParameterError(f"{name} is {number!r}; it must be a whole number from 1{limit or ' on'}.")
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_features(self, X, names=None if reset else self._names_in())

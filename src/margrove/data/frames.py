@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,21 +216,29 @@ def _from_series(frame: nw.DataFrame[Any], names: list[str], source: str) -> Tab
     return Table(columns, source=source, notes=table.notes)
 
 
-def check_finite(table: Table) -> None:
-    """Refuse infinite numbers, naming the first column and row that has one. NaN is a missing cell, and fine.
+def check_finite(table: Table, line_of: Callable[[int], int] | None = None) -> None:
+    """Refuse infinite numbers, naming the first column and the row that has one, or its line. NaN is a missing cell,
+    and fine.
 
     Raises
     ------
     InputError
     """
-    place = first_infinite(table)
+    place = _first_infinite(table)
     if place is None:
         return
     name, row, value = place
-    raise infinite_cell(value, f" in row {row + 1}", file=table.source, column=name)
+    where = f" in row {row + 1}" if line_of is None else ""
+    raise InputError(
+        f"the number{where} is infinite ({value}); every cell must be finite or missing",
+        file=table.source,
+        line=None if line_of is None else line_of(row),
+        column=name,
+        cure="Leave the cell empty if it is unknown, or write a finite number.",
+    )
 
 
-def first_infinite(table: Table) -> tuple[str, int, float] | None:
+def _first_infinite(table: Table) -> tuple[str, int, float] | None:
     """The column, row and value of the first infinite number, column by column; None if there is none."""
     block = table.sparse.data if table.sparse is not None else table.block
     if block is not None:
@@ -248,14 +256,3 @@ def first_infinite(table: Table) -> tuple[str, int, float] | None:
             row = int(np.argmax(np.isinf(column.values)))
             return column.name, row, float(column.values[row])
     return None
-
-
-def infinite_cell(value: float, where: str = "", *, file: str, column: str, line: int | None = None) -> InputError:
-    """The error about an infinite number."""
-    return InputError(
-        f"the number{where} is infinite ({value}); every cell must be finite or missing",
-        file=file,
-        line=line,
-        column=column,
-        cure="Leave the cell empty if it is unknown, or write a finite number.",
-    )

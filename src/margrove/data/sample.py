@@ -390,7 +390,7 @@ def _as_numbers(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
     return weight
 
 
-def _encoder_first(learner: str) -> Advice:
+def _encoder_first(learner: str) -> str:
     in_python = f"Put an encoder in front: make_pipeline(TableEncoder(), {learner}())"
     return Advice(InPython(in_python, "Train the model with `margrove train`, which encodes tables"), ".")
 

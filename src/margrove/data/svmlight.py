@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from margrove.advice import Advice, Parameter
 from margrove.data.columns import Column, clip
-from margrove.data.frames import first_infinite, infinite_cell
+from margrove.data.frames import check_finite
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
 from margrove.data.table import Table
@@ -82,11 +82,7 @@ def svmlight_table(content: Content, matrix: scipy.sparse.csr_matrix, y: NDArray
         notes=["The file is in LIBSVM format: the target is the label that begins each line."],
         absent_is_zero=True,
     )
-    infinite = first_infinite(table)
-    if infinite is not None:
-        name, row, value = infinite
-        line = [place for place, text in _lines(content) if text][row]
-        raise infinite_cell(value, file=content.name, column=name, line=line)
+    check_finite(table, lambda row: [place for place, text in _lines(content) if text][row])
     return table
 
 
