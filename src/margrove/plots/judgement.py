@@ -20,14 +20,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove import learner as registry
 from margrove.data.sample import codes_of
 from margrove.errors import InputError
+from margrove.explanation import explanation_of
 from margrove.plots.arguments import check_labels
 from margrove.plots.style import in_print
 from margrove.plots.words import words_of
 from margrove.svm.margins import margins
 
-_SVMS = ("SVC", "LinearSVC", "NuSVC")  # their problems put the margin at f = ±1
 _OUTSIDE = 1  # the code of rows outside
 _TIE = 1e-9  # relative: points this little farther away than the nearest are as near
 
@@ -112,7 +113,7 @@ def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
 
 def is_one_class(learner: object) -> bool:
     """Whether it knows one class only and tells its rows from all others."""
-    return hasattr(learner, "offset_") and not hasattr(learner, "classes_")
+    return explanation_of(learner).task == "novelty"
 
 
 def _judge_one_class(model: Predictor, rows: Any, words: NDArray[np.str_] | None) -> Judgement:
@@ -137,10 +138,7 @@ def last_step(model: Any, rows: Any) -> tuple[Any, Any]:
 
 def has_margins(model: object) -> bool:
     """Whether f/‖w‖ exists: for linear and kernel machines, but not for votes, nor for trees."""
-    learner = learner_of(model)
-    if not hasattr(learner, "decision_function") or getattr(learner, "variant", None) == "voted":
-        return False
-    return any(hasattr(learner, mark) for mark in ("norm_", "coef_", "dual_coef_"))
+    return explanation_of(model).has_margins
 
 
 def class_scores(model: Any, blocks: Iterable[Any]) -> NDArray[np.float64]:
@@ -163,6 +161,7 @@ def class_scores(model: Any, blocks: Iterable[Any]) -> NDArray[np.float64]:
 
 
 def _margin_level(learner: object, smallest: float) -> float | None:
-    if type(learner).__name__ in _SVMS:
+    described = registry.learner_of(learner)
+    if described is not None and described.has_unit_margin:
         return 1.0
     return smallest if smallest > 0 else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.boost.explain import vote_margins
 from margrove.data.sample import codes_of
 from margrove.errors import InputError, ParameterError, check_whole
 from margrove.plots.arguments import check_axes, check_columns, check_labels, check_model, check_rows
@@ -100,17 +101,9 @@ def _settled(rounds: Sequence[int | None], n_rounds: int) -> list[int]:
 
 
 def _margins(decision: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """From f_k = (K s_k − 1)/(K − 1), s_k the share of votes for class k, and of two classes f_1 − f_0 = 2 (s_1 − s_0):
-    the share of the row's class less the largest of the others."""
     if len(decision) != len(codes):
         raise InputError(f"X has {len(decision)} rows and y has {len(codes)}")
-    if decision.ndim == 1:
-        return np.asarray(np.where(codes == 1, decision, -decision) / 2)
-    n_classes = decision.shape[1]
-    own = decision[np.arange(len(codes)), codes]
-    others = decision.copy()
-    others[np.arange(len(codes)), codes] = -np.inf
-    return np.asarray((own - others.max(axis=1)) * (n_classes - 1) / n_classes)
+    return vote_margins(np.asarray(decision), codes)
 
 
 def _draw(ax: Axes, margins: NDArray[np.float64], n_rounds: int, place: int, n_places: int) -> None:
