@@ -45,7 +45,10 @@ def check_parameters(model: object) -> None:
     for name, rule, also in _rules(type(model)):
         value = getattr(model, name)
         plain = value.item() if isinstance(value, np.generic) else value
-        if not any(isinstance(plain, type(each)) and plain == each for each in also):
+        for each in also:
+            if isinstance(plain, type(each)) and plain == each:
+                break
+        else:
             rule(name, value)
 
 

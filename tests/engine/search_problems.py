@@ -14,7 +14,8 @@ from margrove.engine.protocol import Engine
 from margrove.run.effort import Effort
 from margrove.status import Status
 from margrove.svm.kernels import Kernel
-from margrove.svm.problem import DualProblem, offset
+from margrove.svm.kkt import offset
+from margrove.svm.problem import DualProblem
 from margrove.svm.reference import smo
 from margrove.svm.search_problem import Fold, Ladder, SearchProblem, Unit, UnitSolution, rung
 

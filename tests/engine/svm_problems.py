@@ -13,6 +13,7 @@ import margrove
 from margrove.status import Status
 from margrove.svm import problem as forms
 from margrove.svm.kernels import Kernel
+from margrove.svm.kkt import offset, sides, violation
 from margrove.svm.problem import (
     Dual,
     DualProblem,
@@ -20,9 +21,6 @@ from margrove.svm.problem import (
     LeaveOneOutProblem,
     LeftOut,
     PathProblem,
-    offset,
-    sides,
-    violation,
 )
 from margrove.svm.reference import smo
 

@@ -13,7 +13,8 @@ from sklearn.svm import SVC
 from margrove.engine import Effort, Native
 from margrove.svm import problem as forms
 from margrove.svm.kernels import Kernel
-from margrove.svm.problem import DualProblem, offset, sides, violation
+from margrove.svm.kkt import offset, sides, violation
+from margrove.svm.problem import DualProblem
 from margrove.svm.reference import Step, smo
 
 EFFORT = Effort(n_jobs=2)

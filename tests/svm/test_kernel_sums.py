@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from margrove.run.progress import Progress, watched
 from margrove.run.threads import blas_held_back, threads_allowed
 from margrove.svm import sums
 from margrove.svm.kernels import Kernel
@@ -37,7 +36,7 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that few rows make many tiles, threads and chunks."""
     monkeypatch.setattr(sums, "TILE", 16)
     monkeypatch.setattr(sums, "_WIDE_TILE", 32)
-    monkeypatch.setattr(sums, "_CARRIER_CELLS", 300)
+    monkeypatch.setattr(sums, "_SUPPORT_CELLS", 300)
     monkeypatch.setattr(sums, "_WORTH_THREADS", 0)
     monkeypatch.setattr(sums, "threads_allowed", lambda: 3)
 
@@ -100,23 +99,20 @@ def test_somebodys_function_is_called_from_one_thread_only() -> None:
 
 @pytest.mark.usefixtures("small_tiles")
 def test_word_goes_out_of_how_far_it_is_and_ends_at_all_of_it() -> None:
-    seen: list[Progress] = []
-    with watched(seen.append):
-        kernel_sums(KERNELS[1], points(), np.arange(203), np.ones(203))
-    shares = [report.done for report in seen]
+    shares: list[float] = []
+    kernel_sums(KERNELS[1], points(), np.arange(203), np.ones(203), shares.append)
     assert len(shares) > 5
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)
-    assert {report.stage for report in seen} == {"certificate"}
 
 
 @pytest.mark.usefixtures("small_tiles")
 def test_ctrl_c_goes_through_and_lets_blas_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(report: Progress) -> None:
+    def interrupt(share: float) -> None:
         raise KeyboardInterrupt
 
-    with watched(interrupt), pytest.raises(KeyboardInterrupt):
-        kernel_sums(KERNELS[1], points(), np.arange(203), np.ones(203))
+    with pytest.raises(KeyboardInterrupt):
+        kernel_sums(KERNELS[1], points(), np.arange(203), np.ones(203), interrupt)
     from margrove.run import threads
 
     assert threads._holders == 0

@@ -16,7 +16,8 @@ from margrove.engine import Effort, Native
 from margrove.status import Status
 from margrove.svm import problem as forms
 from margrove.svm.kernels import NATIVE_KERNELS, Kernel
-from margrove.svm.problem import DualProblem, sides, violation
+from margrove.svm.kkt import sides, violation
+from margrove.svm.problem import DualProblem
 from margrove.svm.reference import smo
 
 EFFORT = Effort(n_jobs=2)

@@ -398,9 +398,8 @@ def _encoder_first(learner: str) -> str:
 def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
     """A `Table`, or a data frame with text among its columns, needs an encoder before a margin-based learner."""
     name = type(estimator).__name__
-    cure = _encoder_first(name)
     if isinstance(X, Table):
-        raise InputError(f"{name} takes numbers, and X is a Table", cure=cure)
+        raise InputError(f"{name} takes numbers, and X is a Table", cure=_encoder_first(name))
     if not hasattr(X, "columns") and not hasattr(X, "schema"):
         return
     import narwhals.stable.v1 as nw
@@ -411,7 +410,7 @@ def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
     text = [name for name, dtype in frame.schema.items() if dtype in (nw.String, nw.Categorical, nw.Enum)]
     if text:
         words = f"{name} takes numbers, and these columns hold text: {', '.join(map(str, text))}"
-        raise InputError(words, cure=cure)
+        raise InputError(words, cure=_encoder_first(name))
 
 
 def check_classes(classes: NDArray[Any], mass: NDArray[Any]) -> None:

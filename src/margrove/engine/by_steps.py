@@ -15,7 +15,8 @@ from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.status import Status
 from margrove.svm.kernels import Kernel
-from margrove.svm.problem import Dual, DualProblem, DualSolution, PathProblem, climbed, offset
+from margrove.svm.kkt import offset
+from margrove.svm.problem import Dual, DualProblem, DualSolution, PathProblem, climbed
 from margrove.svm.search_problem import SearchProblem, Unit, UnitSolution, rung
 
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)

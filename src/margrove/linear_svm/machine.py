@@ -53,7 +53,6 @@ from margrove.linear_svm.problem import (
 from margrove.linear_svm.stream_problem import StreamSolution
 from margrove.problem import Problem
 from margrove.run.effort import check_time_limit
-from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
 
@@ -210,8 +209,7 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         name, start = type(self).__name__, time.perf_counter()
         if self.verbose:
             tell_problem(name, problem, choose(self.engine, problem, self._effort()))
-        with towards(float(self.tol)):
-            found = super()._solve(problem)
+        found = super()._solve(problem)
         if self.verbose:
             solutions: Any = found if isinstance(found, tuple) else (found,)
             tell_solutions(name, solutions, time.perf_counter() - start)

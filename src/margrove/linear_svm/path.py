@@ -15,7 +15,6 @@ from margrove.estimator import with_parameters
 from margrove.linear_svm.layout import check_prices, weights_of
 from margrove.linear_svm.machine import LinearProblem, LinearSupportVectorMachine
 from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem
-from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.problem import penalties
 
@@ -82,14 +81,13 @@ def fit_path(
 ) -> LinearPath:
     """Fit models like ``reader``, which has read what was ``given``, along C. ``problem`` is at C = 1."""
     check_costs(problem, Cs)
-    with towards(problem.tol):
-        if isinstance(problem, CrammerSingerProblem):
-            engine = choose(reader.engine, problem, effort)
-            found: tuple[Any, ...] = tuple(joint_path(problem, Cs, engine, effort))
-        else:
-            path = LinearPathProblem(problem, Cs)
-            engine = choose(reader.engine, path, effort)
-            found = engine.solve(path, effort)
+    if isinstance(problem, CrammerSingerProblem):
+        engine = choose(reader.engine, problem, effort)
+        found: tuple[Any, ...] = tuple(joint_path(problem, Cs, engine, effort))
+    else:
+        path = LinearPathProblem(problem, Cs)
+        engine = choose(reader.engine, path, effort)
+        found = engine.solve(path, effort)
     models = []
     for C, solution in zip(Cs, found, strict=False):
         model = with_parameters(reader, C=float(C))

@@ -13,21 +13,24 @@ SVR, NuSVR    α_i = max(β_i, 0), α*_i = max(−β_i, 0). The ν-form's tube �
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.certificate import Certificate, Claim, recorded
+from margrove.certificate import Certificate, Claim, per_machine, recorded
 from margrove.data.sample import class_weights, codes_of, read_points, settle_weights
 from margrove.errors import InputError
-from margrove.run.progress import as_one_of
+from margrove.run.progress import Progress, report
 from margrove.svm.kernels import Kernel, Matrix, diagonal_of, kernel_of
 from margrove.svm.kkt import (
     BOUND_TOLERANCE,
     CLASSIFICATION,
+    EASY,
+    HARD,
+    MARGINAL,
     NU_CLASSIFICATION,
     NU_REGRESSION,
     ONE_CLASS,
@@ -36,23 +39,34 @@ from margrove.svm.kkt import (
     Form,
     Machine,
     at_bounds,
-    claims_of,
+    carrying_rows,
     judge,
-)
-from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
-from margrove.svm.problem import (
-    Dual,
-    classification,
-    nu_classification,
-    nu_regression,
-    one_class,
-    regression,
+    row_grades,
     sides,
 )
+from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
+from margrove.svm.problem import Dual, classification, nu_classification, nu_regression, one_class, regression
 from margrove.svm.sums import kernel_sums
 
 _OF_ITS_SIZE = 1e-4  # of Σ|βf|: how far the ‖w‖² that a model keeps may be off, as kernel values in float32 make it
 _SINGLE = 1e9  # the rounding of float32 over that of float64
+
+# The numbers of a finding that claims are made of.
+_NUMBERS = (
+    "violation",
+    "equality",
+    "outside",
+    "off_b",
+    "sum_alpha",
+    "unit",
+    "rounding",
+    "size",
+    "primal",
+    "dual",
+    "norm",
+    "is_hard_margin",
+    "is_indefinite",
+)
 
 # What overflows is told by the claims, which then fail.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -60,89 +74,186 @@ _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="
 
 @dataclass(frozen=True)
 class Claimed:
-    """A machine as a model shows it: the rows it is about, and β and f = Σ β K of each."""
+    """A machine as a model shows it: β and f = Σ β K of its rows, and its offset."""
 
-    name: str
-    rows: NDArray[np.int64]
     beta: NDArray[np.float64]
     f: NDArray[np.float64]
     b: float
-    stray: float  # Σ|β| of support vectors that are none of the rows
+    stray: float  # Σ|β| of support vectors that are none of its rows
 
 
 @_QUIETLY
 def certify_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted C-SVC, Margrove's or scikit-learn's."""
 
-    def build(sign: NDArray[np.int8], weight: NDArray[np.float64], rows: NDArray[np.int64]) -> Dual:
+    def state(sign: NDArray[np.int8], weight: NDArray[np.float64], rows: NDArray[np.int64]) -> Dual:
         upper = float(model.C) * weight if np.isfinite(model.C) else np.full(len(rows), np.inf)
         return classification(sign, upper, rows)
 
-    def settle(name: str, dual: Dual, claimed: Claimed) -> Machine:
-        return Machine(name, dual, dual.y * claimed.beta, claimed.b, stray=claimed.stray)
-
-    return _certify_classifier(model, X, y, sample_weight, CLASSIFICATION, build, settle)
+    return _certify_classifier(model, X, y, sample_weight, CLASSIFICATION, state)
 
 
 @_QUIETLY
 def certify_nu_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted ν-SVC, Margrove's or scikit-learn's."""
 
-    def build(sign: NDArray[np.int8], weight: NDArray[np.float64], rows: NDArray[np.int64]) -> Dual:
+    def state(sign: NDArray[np.int8], weight: NDArray[np.float64], rows: NDArray[np.int64]) -> Dual:
         return nu_classification(sign, weight, float(model.nu), rows)
 
-    def settle(name: str, dual: Dual, claimed: Claimed) -> Machine:
-        rho = float(dual.alpha.sum() / (dual.y @ claimed.beta))  # below 0 with an indefinite kernel, as LIBSVM has it
-        alpha = rho * dual.y * claimed.beta
-        scale = float(np.divide(1.0, rho))
-        return Machine(name, dual, alpha, rho * claimed.b, rho, scale, stray=rho * claimed.stray)
-
-    return _certify_classifier(model, X, y, sample_weight, NU_CLASSIFICATION, build, settle)
+    return _certify_classifier(model, X, y, sample_weight, NU_CLASSIFICATION, state)
 
 
 @_QUIETLY
 def certify_one_class(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """Judge a fitted one-class machine, Margrove's or scikit-learn's; ``y`` is ignored."""
-    points, weight = _read(model, X, None, sample_weight)
-    support = _support_rows(model, weight)
-    fault = _fault(model, points, support)
-    if fault is not None:
-        return _certificate(model, points, ["one class"], (fault,))
-    rows = np.flatnonzero(weight > 0)
-    f, beta, stray = _sums(kernel_of(model), points, rows, support, dense(model.dual_coef_)[0])
-    claimed = Claimed("one class", rows, beta, f, _offset_of(model, 0), stray)
-    dual = replace(one_class(weight[rows], float(model.nu)), point=rows)
-    machine = Machine(claimed.name, dual, claimed.beta, claimed.b, stray=claimed.stray)
-    finding = judge(machine, claimed.f, diagonal_of(kernel_of(model), points)[rows])
-    off_offset = float(np.abs(np.asarray(model.offset_) + np.asarray(model.intercept_)).max())
-    finding = replace(finding, off_b=max(finding.off_b, off_offset))
-    return _certificate(model, points, [claimed.name], _claims(model, [machine], [finding], ONE_CLASS))
+    return _certify_rows(
+        model, X, None, sample_weight, ONE_CLASS, lambda rows, weight: one_class(weight, float(model.nu))
+    )
 
 
 @_QUIETLY
 def certify_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted ε-SVR, Margrove's or scikit-learn's."""
 
-    def settle(z: NDArray[np.float64], upper: NDArray[np.float64], claimed: Claimed) -> Machine:
-        dual = regression(z, upper, float(model.epsilon))
-        alpha = np.concatenate([np.maximum(claimed.beta, 0), np.maximum(-claimed.beta, 0)])
-        return Machine(claimed.name, dual, alpha, claimed.b, stray=claimed.stray)
+    def state(rows: NDArray[np.int64], weight: NDArray[np.float64]) -> Dual:
+        return regression(_targets(y)[rows], float(model.C) * weight, float(model.epsilon))
 
-    return _certify_regression(model, X, y, sample_weight, REGRESSION, settle)
+    return _certify_rows(model, X, y, sample_weight, REGRESSION, state)
 
 
 @_QUIETLY
 def certify_nu_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted ν-SVR, Margrove's or scikit-learn's."""
 
-    def settle(z: NDArray[np.float64], upper: NDArray[np.float64], claimed: Claimed) -> Machine:
-        dual = nu_regression(z, upper, float(model.nu))
-        both = _lifted(dual, claimed, z - claimed.f)
-        alpha = np.concatenate([np.maximum(claimed.beta, 0) + both, np.maximum(-claimed.beta, 0) + both])
-        rho = _radius(dual, alpha, np.tile(z - claimed.f, 2), claimed.b)
-        return Machine(claimed.name, dual, alpha, claimed.b, rho, stray=claimed.stray)
+    def state(rows: NDArray[np.int64], weight: NDArray[np.float64]) -> Dual:
+        return nu_regression(_targets(y)[rows], float(model.C) * weight, float(model.nu))
 
-    return _certify_regression(model, X, y, sample_weight, NU_REGRESSION, settle)
+    return _certify_rows(model, X, y, sample_weight, NU_REGRESSION, state)
+
+
+def _targets(y: Any) -> NDArray[np.float64]:
+    return np.asarray(y, dtype=np.float64).ravel()
+
+
+def _certify_classifier(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    form: Form,
+    state: Callable[[NDArray[np.int8], NDArray[np.float64], NDArray[np.int64]], Dual],
+) -> Certificate:
+    points, weight = _read(model, X, y, sample_weight)
+    codes, code = codes_of(y, model.classes_), code_of(model)
+    names = machine_names(model.classes_, code)
+    support = _support_rows(model, weight)
+    fault = _fault(model, points, support, len(names))
+    if fault is not None:
+        return _certificate(model, points, names, (fault,))
+    duals = []
+    for column in code.T:
+        rows = np.flatnonzero((column[codes] != 0) & (weight > 0))
+        duals.append(state(column[codes[rows]], weight[rows], rows))
+    certificate = certify_duals(model, form, points, duals, names, support=support, is_reported=True)
+    if _is_scikit_learns(model):
+        return certificate
+    expected = class_weights(model.class_weight, model.classes_, codes)
+    counts = np.bincount(codes[support], minlength=len(model.classes_))
+    failed = recorded(model, class_weight_=(expected, 1e-9 * expected), n_support_=(counts, 0))
+    return replace(certificate, claims=certificate.claims + failed)
+
+
+def _certify_rows(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    form: Form,
+    state: Callable[[NDArray[np.int64], NDArray[np.float64]], Dual],
+) -> Certificate:
+    """Judge a model of one machine, on all rows of weight > 0."""
+    points, weight = _read(model, X, y, sample_weight)
+    name = "regression" if form.is_doubled else "one class"
+    support = _support_rows(model, weight)
+    fault = _fault(model, points, support)
+    if fault is not None:
+        return _certificate(model, points, [name], (fault,))
+    rows = np.flatnonzero(weight > 0)
+    dual = state(rows, weight[rows])
+    dual = replace(dual, point=rows[dual.point])
+    return certify_duals(model, form, points, [dual], [name], support=support, is_reported=True)
+
+
+@_QUIETLY
+def certify_duals(
+    model: Any,
+    form: Form,
+    points: Matrix,
+    duals: Iterable[Dual],
+    names: Sequence[str],
+    *,
+    support: NDArray[np.int64] | None = None,
+    is_reported: bool = False,
+) -> Certificate:
+    """Judge a fitted model by the duals that its machines solve on these points; ``support`` are the rows of its
+    support vectors, None those of ``support_``."""
+    kernel = kernel_of(model)
+    support = np.asarray(model.support_, dtype=np.int64) if support is None else support
+    coefficients = coefficients_of(model) if form.is_classifier else dense(model.dual_coef_)
+    intercept = np.asarray(model.intercept_, dtype=np.float64).ravel()
+    diagonal = diagonal_of(kernel, points)
+    machines, findings = [], []
+    for number, (name, dual, beta) in enumerate(zip(names, duals, coefficients, strict=True)):
+        tell = _teller(number, len(names)) if is_reported else None
+        rows = dual.point[: len(dual.point) // 2] if form.is_doubled else dual.point
+        f, own, stray = _sums(kernel, points, rows, support, beta, tell)
+        stated = classification(dual.y, dual.upper, dual.point) if dual.hulls else dual
+        machine = _SETTLE[form](name, stated, Claimed(own, f, float(intercept[number]), stray))
+        f = np.tile(f, 2) if form.is_doubled else f / machine.scale
+        finding = judge(machine, f, diagonal[dual.point])
+        if form is ONE_CLASS:
+            off_offset = float(np.abs(np.asarray(model.offset_) + np.asarray(model.intercept_)).max())
+            finding = replace(finding, off_b=max(finding.off_b, off_offset))
+        machines.append(machine)
+        findings.append(finding)
+    return _certificate(model, points, names, _claims(model, machines, findings, form, kernel))
+
+
+def _teller(number: int, total: int) -> Callable[[float], None]:
+    return lambda share: report(Progress("certificate", number + min(1.0, share), float(total)))
+
+
+def _as_kept(name: str, dual: Dual, claimed: Claimed) -> Machine:
+    return Machine(name, dual, dual.y * claimed.beta, claimed.b, stray=claimed.stray)
+
+
+def _unscaled(name: str, dual: Dual, claimed: Claimed) -> Machine:
+    rho = float(dual.alpha.sum() / (dual.y @ claimed.beta))  # below 0 with an indefinite kernel, as LIBSVM has it
+    alpha = rho * dual.y * claimed.beta
+    return Machine(name, dual, alpha, rho * claimed.b, rho, float(np.divide(1.0, rho)), stray=rho * claimed.stray)
+
+
+def _apart(name: str, dual: Dual, claimed: Claimed) -> Machine:
+    alpha = np.concatenate([np.maximum(claimed.beta, 0), np.maximum(-claimed.beta, 0)])
+    return Machine(name, dual, alpha, claimed.b, stray=claimed.stray)
+
+
+def _with_tube(name: str, dual: Dual, claimed: Claimed) -> Machine:
+    z = dual.p[len(claimed.f) :]  # p = −z, z
+    both = _lifted(dual, claimed, z - claimed.f)
+    alpha = np.concatenate([np.maximum(claimed.beta, 0) + both, np.maximum(-claimed.beta, 0) + both])
+    rho = _radius(dual, alpha, np.tile(z - claimed.f, 2), claimed.b)
+    return Machine(name, dual, alpha, claimed.b, rho, stray=claimed.stray)
+
+
+# How α, b and ρ of each form are read off β and b of a model: see above.
+_SETTLE: dict[Form, Callable[[str, Dual, Claimed], Machine]] = {
+    CLASSIFICATION: _as_kept,
+    NU_CLASSIFICATION: _unscaled,
+    ONE_CLASS: _as_kept,
+    REGRESSION: _apart,
+    NU_REGRESSION: _with_tube,
+}
 
 
 def _radius(dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], b: float) -> float:
@@ -171,64 +282,6 @@ def _lifted(dual: Dual, claimed: Claimed, residual: NDArray[np.float64]) -> NDAr
     room = np.maximum(dual.upper[: len(residual)] - np.abs(claimed.beta), 0)[order]
     both[order] = np.clip(missing - (np.cumsum(room) - room), 0, room)
     return both
-
-
-def _certify_classifier(
-    model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    form: Form,
-    build: Callable[[NDArray[np.int8], NDArray[np.float64], NDArray[np.int64]], Dual],
-    settle: Callable[[str, Dual, Claimed], Machine],
-) -> Certificate:
-    points, weight = _read(model, X, y, sample_weight)
-    codes, code = codes_of(y, model.classes_), code_of(model)
-    names = machine_names(model.classes_, code)
-    support = _support_rows(model, weight)
-    fault = _fault(model, points, support, len(names))
-    if fault is not None:
-        return _certificate(model, points, names, (fault,))
-    kernel, coefficients = kernel_of(model), coefficients_of(model)
-    diagonal = diagonal_of(kernel, points)
-    machines: list[Machine] = []
-    findings: list[Finding] = []
-    for number, (name, beta) in enumerate(zip(names, coefficients, strict=True)):
-        sign = code[codes, number]
-        rows = np.flatnonzero((sign != 0) & (weight > 0))
-        with as_one_of("certificate", number, len(names)):
-            f, own, stray = _sums(kernel, points, rows, support, beta)
-        claimed = Claimed(name, rows, own, f, _offset_of(model, number), stray)
-        machines.append(settle(name, build(sign[rows], weight[rows], rows), claimed))
-        findings.append(judge(machines[-1], claimed.f / machines[-1].scale, diagonal[rows]))
-    claims = _claims(model, machines, findings, form)
-    if not _is_scikit_learns(model):
-        expected = class_weights(model.class_weight, model.classes_, codes)
-        counts = np.bincount(codes[support], minlength=len(model.classes_))
-        claims += recorded(model, class_weight_=(expected, 1e-9 * expected), n_support_=(counts, 0))
-    return _certificate(model, points, names, claims)
-
-
-def _certify_regression(
-    model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    form: Form,
-    settle: Callable[[NDArray[np.float64], NDArray[np.float64], Claimed], Machine],
-) -> Certificate:
-    points, weight = _read(model, X, y, sample_weight)
-    support = _support_rows(model, weight)
-    fault = _fault(model, points, support)
-    if fault is not None:
-        return _certificate(model, points, ["regression"], (fault,))
-    rows = np.flatnonzero(weight > 0)
-    f, beta, stray = _sums(kernel_of(model), points, rows, support, dense(model.dual_coef_)[0])
-    claimed = Claimed("regression", rows, beta, f, _offset_of(model, 0), stray)
-    machine = settle(np.asarray(y, dtype=np.float64).ravel()[rows], float(model.C) * weight[rows], claimed)
-    machine = replace(machine, dual=replace(machine.dual, point=rows[machine.dual.point]))
-    finding = judge(machine, np.tile(claimed.f, 2), np.tile(diagonal_of(kernel_of(model), points)[rows], 2))
-    return _certificate(model, points, [claimed.name], _claims(model, [machine], [finding], form))
 
 
 def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArray[np.float64]]:
@@ -281,30 +334,99 @@ def _fault(model: Any, X: Matrix, support: NDArray[np.int64], machines: int = 1)
 
 
 def _sums(
-    kernel: Kernel, X: Matrix, rows: NDArray[np.int64], support: NDArray[np.int64], coefficients: NDArray[np.float64]
+    kernel: Kernel,
+    X: Matrix,
+    rows: NDArray[np.int64],
+    support: NDArray[np.int64],
+    coefficients: NDArray[np.float64],
+    tell: Callable[[float], None] | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """f = Σ β K and β of each row, and Σ|β| of support vectors that are none of the rows."""
     everywhere = np.zeros(X.shape[0])
     everywhere[support] = coefficients
     beta = everywhere[rows]
     everywhere[rows] = 0
-    return kernel_sums(kernel, X, rows, beta), beta, float(np.abs(everywhere).sum())
+    return kernel_sums(kernel, X, rows, beta, tell), beta, float(np.abs(everywhere).sum())
 
 
-def _claims(model: Any, machines: list[Machine], findings: list[Finding], form: Form) -> tuple[Claim, ...]:
+def _claims(
+    model: Any, machines: list[Machine], findings: list[Finding], form: Form, kernel: Kernel
+) -> tuple[Claim, ...]:
     """Return the claims of a model and of its recorded numbers. For scikit-learn's models tol is absolute, as in
     LIBSVM."""
     if _is_scikit_learns(model):
         findings = [replace(finding, unit=1.0) for finding in findings]
-    claims = claims_of(machines, findings, form, float(model.tol), kernel_of(model))
+    claims = claims_of(machines, findings, form, float(model.tol), kernel)
     scale, norm = np.abs([machine.scale for machine in machines]), np.array([finding.norm for finding in findings])
     allowed = [_OF_ITS_SIZE * each.size + _SINGLE * each.rounding * each.sum_alpha for each in findings]
     off = np.nan_to_num(np.divide(allowed, np.maximum(norm, np.sqrt(allowed))))  # 0/0: no support vectors
     return claims + recorded(model, norm_=(scale * norm, scale * off))
 
 
-def _offset_of(model: Any, machine: int) -> float:
-    return float(np.asarray(model.intercept_).ravel()[machine])
+def claims_of(
+    machines: list[Machine], findings: list[Finding], form: Form, tol: float, kernel: Kernel
+) -> tuple[Claim, ...]:
+    """Return the claims of the certificate."""
+    numbers = {name: np.array([getattr(each, name) for each in findings], np.float64) for name in _NUMBERS}
+    # Each side of a hard margin is solved to tol, and together they are judged like the soft one: twice that.
+    limits = tol * numbers["unit"] * np.where(numbers["is_hard_margin"] > 0, 2.0, 1.0)
+    is_indefinite = kernel.is_semidefinite is False or bool(numbers["is_indefinite"].any())
+    scale = np.array([machine.scale for machine in machines])
+    counts = np.array([row_counts(*each, form) for each in zip(machines, findings, strict=True)])
+    support, n = carrying_rows(machines) if form.is_classifier else (0, 1)
+    claims = [Claim.bounded("violation", numbers["violation"], limits, "worst breach of the KKT conditions")]
+    if not (numbers["rounding"] <= limits).all():
+        words = "an estimate; the KKT conditions cannot be checked to tol"
+        claims.append(Claim.bounded("rounding of f", numbers["rounding"], limits, words))
+    sums = BOUND_TOLERANCE * numbers["sum_alpha"]
+    words = "|Σ y α|, 0 when feasible" if form.is_classifier else "|Σ y α − δ|, 0 when feasible"
+    claims.append(Claim.bounded("equality residual", numbers["equality"], sums, words))
+    shares = np.full(len(findings), BOUND_TOLERANCE)
+    claims.append(Claim.bounded("α outside [0, C]", numbers["outside"], shares, "worst excess, as a share of its C"))
+    claims.append(Claim.bounded("b outside its interval", numbers["off_b"], limits, "KKT leaves b between two numbers"))
+    claims.append(_gap_claim(numbers["primal"], numbers["dual"], numbers["size"], kernel, is_indefinite))
+    claims.append(Claim("primal", per_machine(numbers["primal"]), words=form.primal))
+    claims.append(Claim("dual", per_machine(numbers["dual"]), words=form.dual))
+    if form.is_classifier and not is_indefinite:
+        with np.errstate(divide="ignore"):
+            width = 2 / (scale * numbers["norm"])
+        claims.append(Claim("margin width", per_machine(width), words="2/‖w‖, in the feature space"))
+    for name, grade, words in (("easy", EASY, "α = 0"), ("marginal", MARGINAL, "0 < α < C"), ("hard", HARD, "α = C")):
+        claims.append(Claim(f"{name} points", per_machine(counts[:, grade]), words=words))
+    if form.is_classifier:
+        words = f"{support} of {n} rows are support vectors: without any other row nothing changes"
+        is_solved = bool((numbers["violation"] <= limits).all())
+        if not is_solved:
+            words = "not solved to tol: nothing is known of what leaving a row out would change"
+        claims.append(Claim("leave-one-out bound", (support / n if is_solved else 1.0,), words=words))
+    return tuple(claims)
+
+
+def _gap_claim(
+    primal: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    size: NDArray[np.float64],
+    kernel: Kernel,
+    is_indefinite: bool,
+) -> Claim:
+    """The gap informs: how small is small depends on the problem. Below 0 the numbers are not of this problem."""
+    gap = primal - dual
+    words = "primal − dual: 0 at the optimum alone"
+    if is_indefinite:
+        words = "primal − dual; the kernel is not positive semidefinite: a KKT point, and no proof of an optimum"
+        return Claim("duality gap", per_machine(gap), words=words)
+    if kernel.is_semidefinite is None:
+        words += ", if the kernel is positive semidefinite"
+    is_possible = bool((gap >= -BOUND_TOLERANCE * (size + np.abs(primal) + np.abs(dual))).all())
+    return Claim("duality gap", per_machine(gap), None, None if is_possible else False, words)
+
+
+def row_counts(machine: Machine, finding: Finding, form: Form) -> NDArray[np.intp]:
+    """How many rows have each grade."""
+    grades = finding.grade
+    if form.is_doubled:
+        grades = row_grades(machine, grades, int(machine.dual.point.max()) + 1)
+    return np.bincount(grades, minlength=HARD + 1)
 
 
 def _certificate(model: Any, X: Matrix, names: Any, claims: tuple[Claim, ...]) -> Certificate:

@@ -23,7 +23,6 @@ from margrove.run.threads import blas_held_back
 from margrove.search.folds import Splits
 from margrove.status import Status
 from margrove.svm.decision import matched, weighted_sums
-from margrove.svm.fitted import Solved
 from margrove.svm.kernels import Matrix, kernel_of
 from margrove.svm.kkt import MARGINAL, carrying_rows
 from margrove.svm.layout import (
@@ -40,7 +39,7 @@ from margrove.svm.machine import SupportVectorMachine
 from margrove.svm.margins import Margins, margins
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, splits_for, with_law
 from margrove.svm.problem import Dual
-from margrove.svm.solving import solve_machines
+from margrove.svm.solving import Solved, solve_machines
 from margrove.svm.training import Machines, TrainingData, training_data, weighted_rows
 
 _NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
@@ -92,7 +91,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self._keep(sample, machines.data, solved)
         if self._is_calibrated:
             self._keep_probabilities(sample, machines.data, sample_weight)
-        self._keep_certificate((X, y, sample_weight), machines.data, solved)
+        self._keep_certificate(machines, solved)
         return self
 
     def _check(self) -> None:
@@ -125,8 +124,6 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             duals.append(self._dual(column[sample.codes[rows]], sample.weight, rows))
         names = machine_names(sample.classes, code)
         self._check_duals(duals, names)
-        if self._is_warm:
-            duals = self._warm(duals, names, len(sample.codes))
         return Machines(data, duals, names)
 
     @property
@@ -143,7 +140,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _is_one_vs_one(self) -> bool:
         return isinstance(self.multiclass, str) and self.multiclass == "ovo"
 
-    def _warm(self, duals: list[Dual], names: tuple[str, ...], n: int) -> list[Dual]:
+    def _warm(self, machines: Machines) -> list[Dual]:
         """Return the duals started from the last fit: machines by their names, rows by their numbers."""
         code, beta = code_matrix(self.multiclass, len(self.classes_)), coefficients_of(self)
         if code.shape != (len(self.classes_), len(beta)):
@@ -153,11 +150,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             )
         known = {name: k for k, name in enumerate(machine_names(self.classes_, code))}
         warmed = []
-        for name, dual in zip(names, duals, strict=True):
+        for name, dual in zip(machines.names, machines.duals, strict=True):
             if dual.hulls or name not in known:
                 warmed.append(dual)
             else:
-                warmed.append(self._started(dual, beta[known[name]], known[name], n))
+                warmed.append(self._started(dual, beta[known[name]], known[name], machines.data.X.shape[0]))
         return warmed
 
     def _check_duals(self, duals: list[Dual], names: tuple[str, ...]) -> None:
@@ -329,8 +326,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         n_support, n = carrying_rows([each.machine for each in solved])
         self.loo_bound_, self.xi_alpha_bound_ = n_support / n, _xi_alpha(data, solved) / n
 
-    def _keep_certificate(self, given: tuple[Any, Any, Any], data: TrainingData, solved: list[Solved]) -> None:
-        super()._keep_certificate(given, data, solved)
+    def _keep_certificate(self, machines: Machines, solved: list[Solved]) -> None:
+        super()._keep_certificate(machines, solved)
         if self.status_ is not Status.CONVERGED:  # the bounds are those of a solution
             self.loo_bound_ = self.xi_alpha_bound_ = 1.0
 

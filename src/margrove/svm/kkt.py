@@ -33,9 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.certificate import Claim, per_machine
-from margrove.svm.kernels import Kernel
-from margrove.svm.problem import Dual, sides, tolerance_unit, violation
+from margrove.svm.problem import Dual
 
 BOUND_TOLERANCE = 1e-9  # of α against its box and of the equalities, relative to the largest bound or to Σα
 _EPS = float(np.finfo(np.float64).eps)
@@ -98,22 +96,51 @@ class Finding:
     is_indefinite: bool  # ‖w‖² came out below 0
 
 
-# The numbers of a finding that claims are made of.
-_NUMBERS = (
-    "violation",
-    "equality",
-    "outside",
-    "off_b",
-    "sum_alpha",
-    "unit",
-    "rounding",
-    "size",
-    "primal",
-    "dual",
-    "norm",
-    "is_hard_margin",
-    "is_indefinite",
-)
+def sides(
+    y: NDArray[np.int8], alpha: NDArray[np.float64], upper: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """I_up and I_low."""
+    can_grow, can_fall = alpha < upper, alpha > 0
+    return np.where(y > 0, can_grow, can_fall), np.where(y > 0, can_fall, can_grow)
+
+
+def violation(
+    v: NDArray[np.float64], up: NDArray[np.bool_], low: NDArray[np.bool_], sign: NDArray[np.int8] | None = None
+) -> float:
+    """max over I_up − min over I_low, within each sign where ``sign`` is given; −∞ where nothing can move."""
+    if sign is not None:
+        return max(violation(v[part], up[part], low[part]) for part in (sign > 0, sign < 0))
+    return float(v[up].max(initial=-np.inf) - v[low].min(initial=np.inf))
+
+
+def tolerance_unit(dual: Dual, own: NDArray[np.float64]) -> float:
+    """Return the unit of ``tol``, at most 1, which is LIBSVM's. Classification measures f in margins, ε-regression in
+    the units of z. The ν-forms and the one-class machine have no fixed unit: without p, f scales with the largest of
+    ``own``, K(x, x) of each variable; with p = ∓z, with the range of z."""
+    if dual.hulls or (dual.p.any() and not dual.by_sign):
+        return 1.0
+    unit = np.ptp(dual.p[dual.y < 0]) if dual.p.any() else np.abs(own).max(initial=0)
+    return min(1.0, float(unit)) or 1.0
+
+
+def offset(
+    v: NDArray[np.float64], alpha: NDArray[np.float64], upper: NDArray[np.float64], y: NDArray[np.int8]
+) -> float:
+    """b (M5): the mean of v over the marginal points; the middle of the interval KKT leaves where there are none."""
+    free = (alpha > 0) & (alpha < upper)
+    if free.any():
+        return float(v[free].mean())
+    up, low = sides(y, alpha, upper)
+    ends = [value for value in (v[up].max(initial=-np.inf), v[low].min(initial=np.inf)) if np.isfinite(value)]
+    return float(np.mean(ends)) if ends else 0.0
+
+
+def offset_and_radius(
+    v: NDArray[np.float64], alpha: NDArray[np.float64], upper: NDArray[np.float64], y: NDArray[np.int8]
+) -> tuple[float, float]:
+    """b and ρ of a machine ``by_sign``: marginal rows of sign + have v = b − ρ, those of sign − have v = b + ρ."""
+    levels = [offset(v[part], alpha[part], upper[part], y[part]) for part in (y > 0, y < 0)]
+    return (levels[0] + levels[1]) / 2, (levels[1] - levels[0]) / 2
 
 
 def at_bounds(alpha: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -195,75 +222,9 @@ def carrying_rows(machines: list[Machine]) -> tuple[int, int]:
     return int(carries.sum()), int(takes_part.sum())
 
 
-def claims_of(
-    machines: list[Machine], findings: list[Finding], form: Form, tol: float, kernel: Kernel
-) -> tuple[Claim, ...]:
-    """Return the claims of the certificate."""
-    numbers = {name: np.array([getattr(each, name) for each in findings], np.float64) for name in _NUMBERS}
-    # Each side of a hard margin is solved to tol, and together they are judged like the soft one: twice that.
-    limits = tol * numbers["unit"] * np.where(numbers["is_hard_margin"] > 0, 2.0, 1.0)
-    is_indefinite = kernel.is_semidefinite is False or bool(numbers["is_indefinite"].any())
-    scale = np.array([machine.scale for machine in machines])
-    counts = np.array([row_counts(*each, form) for each in zip(machines, findings, strict=True)])
-    support, n = carrying_rows(machines) if form.is_classifier else (0, 1)
-    claims = [Claim.bounded("violation", numbers["violation"], limits, "worst breach of the KKT conditions")]
-    if not (numbers["rounding"] <= limits).all():
-        words = "an estimate; the KKT conditions cannot be checked to tol"
-        claims.append(Claim.bounded("rounding of f", numbers["rounding"], limits, words))
-    sums = BOUND_TOLERANCE * numbers["sum_alpha"]
-    words = "|Σ y α|, 0 when feasible" if form.is_classifier else "|Σ y α − δ|, 0 when feasible"
-    claims.append(Claim.bounded("equality residual", numbers["equality"], sums, words))
-    shares = np.full(len(findings), BOUND_TOLERANCE)
-    claims.append(Claim.bounded("α outside [0, C]", numbers["outside"], shares, "worst excess, as a share of its C"))
-    claims.append(Claim.bounded("b outside its interval", numbers["off_b"], limits, "KKT leaves b between two numbers"))
-    claims.append(_gap_claim(numbers["primal"], numbers["dual"], numbers["size"], kernel, is_indefinite))
-    claims.append(Claim("primal", per_machine(numbers["primal"]), words=form.primal))
-    claims.append(Claim("dual", per_machine(numbers["dual"]), words=form.dual))
-    if form.is_classifier and not is_indefinite:
-        with np.errstate(divide="ignore"):
-            width = 2 / (scale * numbers["norm"])
-        claims.append(Claim("margin width", per_machine(width), words="2/‖w‖, in the feature space"))
-    for name, grade, words in (("easy", EASY, "α = 0"), ("marginal", MARGINAL, "0 < α < C"), ("hard", HARD, "α = C")):
-        claims.append(Claim(f"{name} points", per_machine(counts[:, grade]), words=words))
-    if form.is_classifier:
-        words = f"{support} of {n} rows are support vectors: without any other row nothing changes"
-        is_solved = bool((numbers["violation"] <= limits).all())
-        if not is_solved:
-            words = "not solved to tol: nothing is known of what leaving a row out would change"
-        claims.append(Claim("leave-one-out bound", (support / n if is_solved else 1.0,), words=words))
-    return tuple(claims)
-
-
-def _gap_claim(
-    primal: NDArray[np.float64],
-    dual: NDArray[np.float64],
-    size: NDArray[np.float64],
-    kernel: Kernel,
-    is_indefinite: bool,
-) -> Claim:
-    """The gap informs: how small is small depends on the problem. Below 0 the numbers are not of this problem."""
-    gap = primal - dual
-    words = "primal − dual: 0 at the optimum alone"
-    if is_indefinite:
-        words = "primal − dual; the kernel is not positive semidefinite: a KKT point, and no proof of an optimum"
-        return Claim("duality gap", per_machine(gap), words=words)
-    if kernel.is_semidefinite is None:
-        words += ", if the kernel is positive semidefinite"
-    is_possible = bool((gap >= -BOUND_TOLERANCE * (size + np.abs(primal) + np.abs(dual))).all())
-    return Claim("duality gap", per_machine(gap), None, None if is_possible else False, words)
-
-
 def row_grades(machine: Machine, grade: NDArray[np.int8], n: int) -> NDArray[np.int8]:
     """The grade of each of n rows, 0 for those that have no part; of a row's two variables the higher one counts."""
     grades = np.zeros(n, np.int8)
     for each in (EASY, MARGINAL, HARD):
         grades[machine.dual.point[grade == each]] = each
     return grades
-
-
-def row_counts(machine: Machine, finding: Finding, form: Form) -> NDArray[np.intp]:
-    """How many rows have each grade."""
-    grades = finding.grade
-    if form.is_doubled:
-        grades = row_grades(machine, grades, int(machine.dual.point.max()) + 1)
-    return np.bincount(grades, minlength=HARD + 1)

@@ -6,9 +6,10 @@ is one solution as the model keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,15 +24,14 @@ from margrove.errors import ParameterError, check_choice, check_flag, check_numb
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.checkpoint import CheckpointLike, settle_checkpoint
 from margrove.run.effort import check_time_limit
-from margrove.run.progress import watched
 from margrove.status import Status
-from margrove.svm.certificate import solver_certificate
+from margrove.svm.certificate import certify_duals, solver_certificate
 from margrove.svm.decision import check_points, linear_sums, matched, weighted_sums
-from margrove.svm.fitted import Solved
 from margrove.svm.kernels import KernelFunction, Matrix, kernel_of
 from margrove.svm.kkt import HARD, WORDS, Form, row_grades
 from margrove.svm.problem import Dual, started
-from margrove.svm.training import TrainingData
+from margrove.svm.solving import Solved
+from margrove.svm.training import Machines, TrainingData
 
 PRECISIONS = ("auto", "single", "double")
 _MIB = 1 << 20
@@ -72,7 +72,6 @@ class SupportVectorMachine(RunsOnEngine):
     """Parameters and methods of every support vector machine. Not a learner by itself."""
 
     _form: ClassVar[Form]
-    _certify: ClassVar[Callable[..., Certificate]]
 
     kernel: str | KernelFunction = "rbf"
     degree: float = 3
@@ -152,6 +151,10 @@ class SupportVectorMachine(RunsOnEngine):
         """Whether this fit starts from the solution of the last one."""
         return getattr(self, "warm_start", False) and self.__sklearn_is_fitted__()
 
+    @abstractmethod
+    def _warm(self, machines: Machines) -> Sequence[Dual]:
+        """Return the duals started from the solution of the last fit."""
+
     def _started(self, dual: Dual, beta: NDArray[np.float64], machine: int, n: int) -> Dual:
         """Return ``dual`` on n rows started from one machine of the last fit; row i is taken for its row i."""
         carried, was_bound = np.zeros(n), np.zeros(n, np.bool_)
@@ -178,17 +181,17 @@ class SupportVectorMachine(RunsOnEngine):
         if self.kernel == "linear" and len(self.intercept_) * self.n_features_in_ <= _KEPT_WEIGHTS:
             self._known_weights = _Weights(self.dual_coef_, self.support_vectors_, self.coef_)
 
-    def _keep_certificate(self, given: tuple[Any, Any, Any], data: TrainingData, solved: list[Solved]) -> None:
-        """Recompute the certificate from what was ``given`` where that is cheap beside the fit; otherwise keep the
-        solver's numbers. The checkpoint of a finished fit is removed."""
+    def _keep_certificate(self, machines: Machines, solved: list[Solved]) -> None:
+        """Recompute the certificate from the duals and the points where that is cheap beside the fit; otherwise keep
+        the solver's numbers. The checkpoint of a finished fit is removed."""
+        data = machines.data
         d = 1 if data.kernel.name == "precomputed" else data.X.shape[1]
         cells = d * sum(len(each.beta) * int(np.count_nonzero(each.beta)) for each in solved)
         if len(solved) <= _FEW_MACHINES and cells <= _FEW_CELLS:
-            with watched(None):  # a tenth of the fit at most: no progress is reported
-                certificate = self._certify(*given)
+            certificate = certify_duals(self, self._form, data.X, machines.duals, machines.names)
         else:
-            machines, findings = [each.machine for each in solved], [each.finding for each in solved]
-            certificate = solver_certificate(self, data.X.shape[0], machines, findings, self._form)
+            found = [each.machine for each in solved], [each.finding for each in solved]
+            certificate = solver_certificate(self, data.X.shape[0], *found, self._form)
         keep_certificate(self, certificate)
         if self.checkpoint is not None and self.status_ in (Status.CONVERGED, Status.NONFINITE):
             settle_checkpoint(self.checkpoint).remove()

@@ -11,13 +11,11 @@ from sklearn.base import OutlierMixin
 
 from margrove.data.sample import read_points, settle_weights
 from margrove.estimator import checked, estimator, fitted
-from margrove.svm.certificate import certify_one_class
-from margrove.svm.fitted import Solved
 from margrove.svm.kernels import Matrix
 from margrove.svm.kkt import ONE_CLASS
 from margrove.svm.machine import SupportVectorMachine, check_nu
 from margrove.svm.problem import one_class
-from margrove.svm.solving import solve_machines
+from margrove.svm.solving import Solved, solve_machines
 from margrove.svm.training import Machines, TrainingData, bounds, training_data, weighted_rows
 
 
@@ -60,7 +58,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     """
 
     _form = ONE_CLASS
-    _certify = certify_one_class
 
     nu: float = checked(check_nu, default=0.5)
 
@@ -75,7 +72,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         machines = self._machines(points, settle_weights(points, None, sample_weight, None))
         solved = solve_machines(self, machines)
         self._keep(machines.data, solved)
-        self._keep_certificate((X, None, sample_weight), machines.data, solved)
+        self._keep_certificate(machines, solved)
         return self
 
     def _machines(self, points: Matrix, weight: NDArray[np.float64] | None) -> Machines:

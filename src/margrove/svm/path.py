@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.data.sample import read_sample, take_columns_of
 from margrove.engine import choose
 from margrove.estimator import with_parameters
-from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.problem import PathProblem, penalties
 from margrove.svm.solving import dual_problem, settle_solutions
@@ -64,16 +63,16 @@ def fit_path(
     problem = PathProblem(first, tuple(uppers[1:]))
     effort = model._effort()
     engine = choose(model.engine, problem, effort)
-    with towards(first.tol):
-        found = engine.solve(problem, effort)
+    found = engine.solve(problem, effort)
     models = []
     for C, upper, solutions in zip(values, uppers, found, strict=False):
         fitted = with_parameters(model, C=float(C), probability=False, checkpoint=None)
         take_columns_of(fitted, reader)
         duals = [replace(dual, upper=bound) for dual, bound in zip(machines.duals, upper, strict=True)]
-        solved = settle_solutions(fitted, replace(machines, duals=duals), solutions, engine)
+        stated = replace(machines, duals=duals)
+        solved = settle_solutions(fitted, stated, solutions, engine)
         fitted._keep(sample, machines.data, solved)
-        fitted._keep_certificate((X, y, sample_weight), machines.data, solved)
+        fitted._keep_certificate(stated, solved)
         models.append(fitted)
     reason = worst(model.status_ for model in models)
     return SupportVectorPath(values[: len(models)], tuple(models), reason)

@@ -232,53 +232,6 @@ def largest_nu(y: NDArray[np.int8], upper: NDArray[np.float64]) -> float:
     return 2 * min(float(upper[y > 0].sum()), float(upper[y < 0].sum())) / float(upper.sum())
 
 
-def sides(
-    y: NDArray[np.int8], alpha: NDArray[np.float64], upper: NDArray[np.float64]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """I_up and I_low."""
-    can_grow, can_fall = alpha < upper, alpha > 0
-    return np.where(y > 0, can_grow, can_fall), np.where(y > 0, can_fall, can_grow)
-
-
-def violation(
-    v: NDArray[np.float64], up: NDArray[np.bool_], low: NDArray[np.bool_], sign: NDArray[np.int8] | None = None
-) -> float:
-    """max over I_up − min over I_low, within each sign where ``sign`` is given; −∞ where nothing can move."""
-    if sign is not None:
-        return max(violation(v[part], up[part], low[part]) for part in (sign > 0, sign < 0))
-    return float(v[up].max(initial=-np.inf) - v[low].min(initial=np.inf))
-
-
-def tolerance_unit(dual: Dual, own: NDArray[np.float64]) -> float:
-    """Return the unit of ``tol``, at most 1, which is LIBSVM's. Classification measures f in margins, ε-regression in
-    the units of z. The ν-forms and the one-class machine have no fixed unit: without p, f scales with the largest of
-    ``own``, K(x, x) of each variable; with p = ∓z, with the range of z."""
-    if dual.hulls or (dual.p.any() and not dual.by_sign):
-        return 1.0
-    unit = np.ptp(dual.p[dual.y < 0]) if dual.p.any() else np.abs(own).max(initial=0)
-    return min(1.0, float(unit)) or 1.0
-
-
-def offset(
-    v: NDArray[np.float64], alpha: NDArray[np.float64], upper: NDArray[np.float64], y: NDArray[np.int8]
-) -> float:
-    """b (M5): the mean of v over the marginal points; the middle of the interval KKT leaves where there are none."""
-    free = (alpha > 0) & (alpha < upper)
-    if free.any():
-        return float(v[free].mean())
-    up, low = sides(y, alpha, upper)
-    ends = [value for value in (v[up].max(initial=-np.inf), v[low].min(initial=np.inf)) if np.isfinite(value)]
-    return float(np.mean(ends)) if ends else 0.0
-
-
-def offset_and_radius(
-    v: NDArray[np.float64], alpha: NDArray[np.float64], upper: NDArray[np.float64], y: NDArray[np.int8]
-) -> tuple[float, float]:
-    """b and ρ of a machine ``by_sign``: marginal rows of sign + have v = b − ρ, those of sign − have v = b + ρ."""
-    levels = [offset(v[part], alpha[part], upper[part], y[part]) for part in (y > 0, y < 0)]
-    return (levels[0] + levels[1]) / 2, (levels[1] - levels[0]) / 2
-
-
 def _filled(upper: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     """``total`` poured into the boxes from the first on: a feasible start of few rows."""
     before = np.concatenate([[0.0], np.cumsum(upper)[:-1]])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.status import Status
+from margrove.svm.kkt import offset, sides, violation
 from margrove.svm.problem import (
     HULLS_MEET,
     Dual,
@@ -21,9 +22,6 @@ from margrove.svm.problem import (
     LeftOut,
     PathProblem,
     climbed,
-    offset,
-    sides,
-    violation,
 )
 
 LEAST_CURVATURE = 1e-12  # of the largest K(x, x); two equal points have none

@@ -1,58 +1,99 @@
-"""Solve the duals of a fit: all machines in one call, because they share the kernel; with checkpoint and warnings."""
+"""Solve the duals of a fit: all machines in one call, because they share the kernel; with checkpoint and warnings.
+
+A solution is kept with its offset, scaled, and judged by the solver's own numbers:
+
+classification, one class, regression   α and b as they are
+ν-classification                        α, b and w times 1/ρ, as LIBSVM's: marginal rows have y f(x) = 1
+hard margin                             the nearest points of two hulls, times 2/‖w‖²; or the proof that they meet
+"""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from margrove.advice import Advice
+from margrove.advice import Advice, InPython, Row, Setting
 from margrove.engine import Engine, choose
 from margrove.engine.protocol import cache_bytes
 from margrove.errors import ConvergenceWarning, InfeasibleError, level_of_caller
 from margrove.run.checkpoint import Record, settle_checkpoint
-from margrove.run.progress import towards
 from margrove.status import Status, worst
 from margrove.svm.checkpointing import keep, keeper, resumed, solve_fingerprint
-from margrove.svm.fitted import Solved, settled, shows_margin
-from margrove.svm.kkt import NU_CLASSIFICATION
-from margrove.svm.problem import DualProblem, DualSolution, tolerance_unit
-from margrove.svm.training import Machines
+from margrove.svm.kkt import (
+    NU_CLASSIFICATION,
+    Finding,
+    Form,
+    Machine,
+    at_bounds,
+    judge,
+    offset,
+    offset_and_radius,
+    tolerance_unit,
+)
+from margrove.svm.problem import HULLS_MEET, Dual, DualProblem, DualSolution, classification
+from margrove.svm.sums import kernel_sums
+from margrove.svm.training import Machines, TrainingData
 
 if TYPE_CHECKING:
     from margrove.svm.machine import SupportVectorMachine
 
 _MIB = 1 << 20
+_SHOWN_ROWS = 3  # of each side, in a message
+_NO_MARGIN = 1e-12  # of the largest |f|: a ρ that small is rounding
+
+
+@dataclass(frozen=True)
+class Solved:
+    """One machine as the model keeps it, and the solution it was made of."""
+
+    machine: Machine
+    finding: Finding
+    solution: DualSolution
+
+    @property
+    def beta(self) -> NDArray[np.float64]:
+        """What each variable contributes to ``dual_coef_``."""
+        machine = self.machine
+        return np.asarray(machine.dual.y * machine.alpha * machine.scale)
+
+    @property
+    def b(self) -> float:
+        return self.machine.b * self.machine.scale
+
+    @property
+    def norm(self) -> float:
+        return self.finding.norm * abs(self.machine.scale)
 
 
 def solve_machines(model: SupportVectorMachine, machines: Machines) -> list[Solved]:
     """Solve all duals; set ``engine_`` and ``status_`` of the model, and warn if a solve ended early."""
-    effort, started = model._effort(), machines
-    record = None
+    effort, record = model._effort(), None
+    duals = starts = model._warm(machines) if model._is_warm else machines.duals
     if model.checkpoint is not None:
-        fingerprint = solve_fingerprint(machines.data.points, machines.data.solver_kernel, machines.duals)
+        fingerprint = solve_fingerprint(machines.data.points, machines.data.solver_kernel, duals)
         record = Record(settle_checkpoint(model.checkpoint), fingerprint)
-        started = replace(machines, duals=resumed(machines.duals, record))
         effort = replace(effort, look_around=keeper(record))
-        if model.verbose and started.duals is not machines.duals:
+        starts = resumed(duals, record)
+        if model.verbose and starts is not duals:
             print(f"[{type(model).__name__}] goes on from its checkpoint")
-    started, problem = dual_problem(model, started)
+    started, problem = dual_problem(model, replace(machines, duals=starts))
     engine = choose(model.engine, problem, effort)
     start = time.perf_counter()
     if model.verbose:
         _print_problem(type(model).__name__, started, problem, engine)
-    with towards(problem.tol):
-        solutions = engine.solve(problem, effort)
+    solutions = engine.solve(problem, effort)
     if model.verbose:
         _print_solutions(type(model).__name__, solutions, time.perf_counter() - start)
     if record is not None and worst(solution.status for solution in solutions) is not Status.CONVERGED:
         keep(record, [solution.alpha for solution in solutions])
     try:
-        return settle_solutions(model, replace(started, duals=machines.duals), solutions, engine)
+        return settle_solutions(model, replace(started, duals=duals), solutions, engine)
     except InfeasibleError:
         if record is not None:
             record.remove()  # there is nothing to go on to
@@ -90,6 +131,95 @@ def settle_solutions(
     model.engine_, model.status_ = engine.name, worst(solution.status for solution in solutions)
     _warn(model, solved)
     return solved
+
+
+def settled(name: str, dual: Dual, solution: DualSolution, data: TrainingData, form: Form) -> Solved:
+    """A solution as the model keeps it: with b, scaled, and judged by the solver's own v."""
+    if dual.hulls:
+        return _from_hulls(name, dual, solution, data)
+    alpha, f = solution.alpha, -solution.v - dual.y * dual.p
+    held = at_bounds(alpha, dual.upper)
+    if not dual.by_sign:
+        machine = Machine(name, dual, alpha, offset(solution.v, held, dual.upper, dual.y))
+    else:
+        b, rho = offset_and_radius(solution.v, held, dual.upper, dual.y)
+        scale = 1.0
+        if form is NU_CLASSIFICATION and solution.status is not Status.NONFINITE:
+            # With an indefinite kernel ρ may be negative, as in LIBSVM, but not 0.
+            least = _NO_MARGIN * float(np.abs(f).max(initial=0)) if data.kernel.is_semidefinite is False else np.inf
+            if -least <= rho <= 0 and solution.status is Status.CONVERGED:
+                raise InfeasibleError(
+                    f"nu leaves no margin between the sides of {name}: the parts of the two hulls that it allows meet",
+                    cure="Use a larger nu, a smaller tol, or another kernel.",
+                    evidence={"machine": name, "rho": rho},
+                )
+            has_margin = rho > 0 or solution.status is Status.CONVERGED  # otherwise it stopped before there was one
+            scale = 1 / rho if has_margin else 1.0
+        machine = Machine(name, dual, alpha, b, rho, scale)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return Solved(machine, _judged(machine, f, solution, data), solution)
+
+
+def _judged(machine: Machine, f: NDArray[np.float64], solution: DualSolution, data: TrainingData) -> Finding:
+    """What the machine comes to by the solver's v; nothing is claimed where that is not the v of this α."""
+    finding = judge(machine, f, data.diagonal[machine.dual.point])
+    return finding if solution.is_v_known else replace(finding, violation=np.inf, primal=np.inf, dual=-np.inf)
+
+
+def _from_hulls(name: str, dual: Dual, solution: DualSolution, data: TrainingData) -> Solved:
+    """The hard margin from the nearest points of two hulls: w = 2 (p₊ − p₋)/‖p₊ − p₋‖², so α and b times 2/‖w‖²."""
+    alpha, squared = solution.alpha, 2 * solution.objective
+    if solution.status is Status.CONVERGED and squared <= HULLS_MEET * float(data.diagonal[dual.point].max()):
+        raise _meeting_hulls(name, dual, alpha, data)
+    scale = 2 / squared if solution.is_v_known and squared > 0 else 1.0
+    b, _ = offset_and_radius(solution.v, at_bounds(alpha, dual.upper), dual.upper, dual.y)
+    f, b = -scale * solution.v, scale * b
+    if data.centre is not None:  # w·(x − c) + b = w·x + (b − w·c), because Σβ = 0
+        off = float((scale * dual.y * alpha) @ (data.points[dual.point] @ data.centre))
+        f, b = f + off, b - off
+    machine = Machine(name, classification(dual.y, dual.upper, dual.point), scale * alpha, b)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return Solved(machine, _judged(machine, f, solution, data), solution)
+
+
+def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], data: TrainingData) -> InfeasibleError:
+    support = np.flatnonzero(alpha)
+    beta = (dual.y * alpha)[support]
+    squared = float(beta @ kernel_sums(data.solver_kernel, data.points, dual.point[support], beta))
+    distance = float(np.sqrt(max(squared, 0)))
+    nearest = float(np.sqrt(HULLS_MEET * data.diagonal[dual.point].max()))
+    rows, weights, shown = [], [], []
+    for sign in (1, -1):
+        support = np.flatnonzero((dual.y == sign) & (alpha > 0))
+        support = support[np.argsort(-alpha[support], kind="stable")]
+        rows.append(dual.point[support])
+        weights.append(alpha[support])
+        terms = [(" + ", f"{alpha[t]:.3g}·row ", Row(dual.point[t])) for t in support[:_SHOWN_ROWS]]
+        more = [" + …"] if len(support) > _SHOWN_ROWS else []
+        shown.append(Advice(*[part for term in terms for part in term][1:], *more))
+    return InfeasibleError(
+        Advice(
+            f"no hard margin for {name}: the convex hulls of the two sides meet, ",
+            shown[0],
+            " = ",
+            shown[1],
+            f" in the feature space (they are {distance:.2g} apart; less than {nearest:.2g} cannot be told from 0 "
+            "here)",
+        ),
+        cure=Advice(
+            "Use a finite ",
+            InPython("C", Setting("C", ...)),
+            ", or another ",
+            InPython("kernel", Setting("kernel", ...)),
+            ".",
+        ),
+        evidence={"machine": name, "rows": tuple(rows), "weights": tuple(weights), "distance": distance},
+    )
+
+
+def shows_margin(machine: Machine, finding: Finding) -> bool:
+    """Whether ρ νΣC > Σ C ξ: by weak duality some w then has a margin at this ν, and ‖w‖ is not 0."""
+    return machine.rho * float(machine.dual.alpha.sum()) > float(machine.dual.upper @ finding.slack)
 
 
 def _warn(model: SupportVectorMachine, solved: list[Solved]) -> None:

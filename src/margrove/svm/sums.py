@@ -14,18 +14,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.run.progress import Progress, report
 from margrove.run.threads import blas_held_back, threads_allowed
 from margrove.svm.kernels import Kernel, Matrix
 
 TILE = 512  # rows by support vectors: 2 MiB, what one core keeps to itself
 _WIDE_TILE = 2048  # where each tile costs something by itself: turning sparse rows, calling somebody's function
-_CARRIER_CELLS = 1 << 24  # of support vectors, held in float64 at once: 128 MiB
+_SUPPORT_CELLS = 1 << 24  # of support vectors, held in float64 at once: 128 MiB
 _WORTH_THREADS = 1 << 18  # kernel values
 
 
-def kernel_sums(kernel: Kernel, X: Matrix, rows: NDArray[np.int64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Σ_j β_j K(x_j, x_i) over ``rows``.
+def kernel_sums(
+    kernel: Kernel,
+    X: Matrix,
+    rows: NDArray[np.int64],
+    beta: NDArray[np.float64],
+    tell: Callable[[float], None] | None = None,
+) -> NDArray[np.float64]:
+    """Return Σ_j β_j K(x_j, x_i) over ``rows``; ``tell`` is called with the share that is done.
 
     Examples
     --------
@@ -36,49 +41,35 @@ def kernel_sums(kernel: Kernel, X: Matrix, rows: NDArray[np.int64], beta: NDArra
     >>> kernel_sums(Kernel("linear"), X, np.array([0, 1, 2]), np.array([1.0, 0.0, -1.0]))
     array([-2., -2., -7.])
     """
-    sums = np.zeros(len(rows))
-    carriers = np.flatnonzero(beta)
-    step = max(TILE, _CARRIER_CELLS // max(1, X.shape[1]))
-    chunks = [carriers[first : first + step] for first in range(0, len(carriers), step)]
-    for number, some in enumerate(chunks):
-        _add(kernel, X, rows, some, beta, sums, before=number / len(chunks), share=1 / len(chunks))
-    return sums
-
-
-def _add(
-    kernel: Kernel,
-    X: Matrix,
-    rows: NDArray[np.int64],
-    some: NDArray[np.intp],
-    beta: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    *,
-    before: float,
-    share: float,
-) -> None:
-    """Those of ``some`` support vectors; word of it goes out, of which ``before`` of all is done and this a share."""
+    sums, support = np.zeros(len(rows)), np.flatnonzero(beta)
     is_foreign = kernel.function is not None  # somebody's function, which may not bear threads
     tile = _WIDE_TILE if is_foreign or sp.issparse(X) else TILE
-    if kernel.name == "precomputed":
-        add = _sum_given(X, rows, rows[some], beta[some], tile)
-    else:
-        points = X[rows[some]]
-        add = _sum_made(kernel, X, rows, points if is_foreign else points.astype(np.float64), beta[some], tile)
     stretches = [slice(start, start + tile) for start in range(0, len(rows), tile)]
-    is_large = len(rows) * len(some) > _WORTH_THREADS
-    n_threads = threads_allowed() if is_large and not is_foreign else 1
-    for done, (stretch, found) in enumerate(zip(stretches, _over(add, stretches, n_threads), strict=True), start=1):
-        sums[stretch] += found
-        report(Progress("certificate", before + share * done / len(stretches), 1.0))
+    step = max(TILE, _SUPPORT_CELLS // max(1, X.shape[1]))
+    with blas_held_back():  # threads of its own bring tiles that small nothing but waiting
+        for first in range(0, len(support), step):
+            some = support[first : first + step]
+            if kernel.name == "precomputed":
+                add = _sum_given(X, rows, rows[some], beta[some], tile)
+            else:
+                points = X[rows[some]]
+                add = _sum_made(kernel, X, rows, points if is_foreign else points.astype(np.float64), beta[some], tile)
+            n_threads = threads_allowed() if not is_foreign and len(rows) * len(some) > _WORTH_THREADS else 1
+            for done, (stretch, found) in enumerate(
+                zip(stretches, _over(add, stretches, n_threads), strict=True), start=1
+            ):
+                sums[stretch] += found
+                if tell is not None:
+                    tell((first + len(some) * done / len(stretches)) / len(support))
+    return sums
 
 
 def _over(
     add: Callable[[slice], NDArray[np.float64]], stretches: list[slice], n_threads: int
 ) -> Iterator[NDArray[np.float64]]:
-    with blas_held_back():  # threads of its own bring tiles that small nothing but waiting
-        if n_threads == 1:
-            yield from map(add, stretches)
-            return
+    if n_threads == 1:
+        yield from map(add, stretches)
+    else:
         with ThreadPoolExecutor(n_threads) as pool:
             yield from pool.map(add, stretches)
 

@@ -18,7 +18,6 @@ from margrove.estimator import checked, estimator
 from margrove.run.effort import on_interrupt
 from margrove.search.folds import Splits
 from margrove.status import Status, worst
-from margrove.svm.certificate import certify_nu_svc, certify_svc
 from margrove.svm.classifier import SupportVectorClassifier
 from margrove.svm.folds import folds_of, ladders_of, points_in_order, search_order
 from margrove.svm.kkt import CLASSIFICATION, NU_CLASSIFICATION
@@ -154,7 +153,6 @@ class SVC(SupportVectorClassifier):
     """
 
     _form = CLASSIFICATION
-    _certify = certify_svc
 
     C: float = checked(check_number, above=0, cure="inf is the hard margin.", also=(math.inf,), default=1.0)
     warm_start: bool = checked(check_flag, default=False)
@@ -289,7 +287,6 @@ probability, checkpoint
     """
 
     _form = NU_CLASSIFICATION
-    _certify = certify_nu_svc
 
     nu: float = checked(check_nu, default=0.5)
 

@@ -13,12 +13,10 @@ from sklearn.base import RegressorMixin
 from margrove.data.sample import Values, read_values
 from margrove.errors import check_flag, check_number
 from margrove.estimator import checked, estimator, fitted
-from margrove.svm.certificate import certify_nu_svr, certify_svr
-from margrove.svm.fitted import Solved
 from margrove.svm.kkt import NU_REGRESSION, REGRESSION
 from margrove.svm.machine import SupportVectorMachine, check_nu
 from margrove.svm.problem import Dual, nu_regression, regression
-from margrove.svm.solving import solve_machines
+from margrove.svm.solving import Solved, solve_machines
 from margrove.svm.training import Machines, TrainingData, bounds, training_data, weighted_rows
 
 
@@ -37,7 +35,7 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         machines = self._machines(values)
         solved = solve_machines(self, machines)
         self._keep(machines.data, solved)
-        self._keep_certificate((X, y, sample_weight), machines.data, solved)
+        self._keep_certificate(machines, solved)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -53,10 +51,10 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         data = training_data(self, values.X)
         rows = weighted_rows(values.weight, len(values.z))
         dual = self._dual(values.z[rows], bounds(self.C, values.weight, rows))
-        dual = replace(dual, point=rows[dual.point])
-        if self._is_warm:
-            dual = self._started(dual, self.dual_coef_[0], 0, len(values.z))
-        return Machines(data, [dual], ("regression",))
+        return Machines(data, [replace(dual, point=rows[dual.point])], ("regression",))
+
+    def _warm(self, machines: Machines) -> list[Dual]:
+        return [self._started(machines.duals[0], self.dual_coef_[0], 0, machines.data.X.shape[0])]
 
     def _keep(self, data: TrainingData, solved: list[Solved]) -> None:
         only = solved[0]
@@ -110,7 +108,6 @@ class SVR(SupportVectorRegressor):
     """
 
     _form = REGRESSION
-    _certify = certify_svr
 
     epsilon: float = checked(check_number, least=0, default=0.1)
     warm_start: bool = checked(check_flag, default=False)
@@ -157,7 +154,6 @@ class NuSVR(SupportVectorRegressor):
     """
 
     _form = NU_REGRESSION
-    _certify = certify_nu_svr
 
     nu: float = checked(check_nu, default=0.5)
 

@@ -15,7 +15,8 @@ from margrove.engine import Effort
 from margrove.engine.native.linear_svm import climb
 from margrove.linear_svm.problem import LinearMachine, LinearSvmProblem
 from margrove.status import Status
-from margrove.svm.problem import Dual, DualProblem, DualSolution, sides, violation
+from margrove.svm.kkt import sides, violation
+from margrove.svm.problem import Dual, DualProblem, DualSolution
 
 _FEWEST_ROWS = 1000  # of a machine: below, pairs of rows take milliseconds too
 _ROWS_PER_COLUMN = 5

@@ -162,7 +162,7 @@ def climb(
         return Status.CONVERGED if machines.run(seconds) else None
 
     def tell() -> None:
-        report(Progress("linear svm", float(machines.ended), float(total), float(machines.gap), "gap"))
+        report(Progress("linear svm", float(machines.ended), float(total), float(machines.gap), "gap", problem.tol))
 
     with blas_held_back():
         reason = run_in_slices(advance, effort, tell)

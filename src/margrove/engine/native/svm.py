@@ -78,7 +78,7 @@ def _run(
     def tell() -> None:
         if effort.look_around is not None:
             effort.look_around(present)
-        report(Progress("svm", float(duals.ended), float(total), duals.violation, "violation"))
+        report(Progress("svm", float(duals.ended), float(total), duals.violation, "violation", problem.tol))
 
     with blas_held_back():
         return duals, run_in_slices(advance, effort, tell)
