@@ -18,25 +18,27 @@ import margrove.errors
 from margrove.app.choose import contest as auto
 from margrove.app.choose import held_out as auto_estimate
 from margrove.app.choose import trial as auto_trial
-from margrove.app.choose.candidates import CLASSIFIERS, REGRESSORS, Candidate
-from margrove.app.choose.contest import Asked, Contest, ranked
-from margrove.app.choose.trial import InterruptedTrialError, Trial
+from margrove.app.choose.candidates import CANDIDATES, Candidate
+from margrove.app.choose.contest import Contest, meets_on_sample, ranked
+from margrove.app.choose.trial import Asked, Trial
 from margrove.app.choose.words import choice_words, subsample_words, tell_plan
+from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.intervals import wilson
+from margrove.app.estimate.task import Estimate
 from margrove.app.options.budget import Budget
 from margrove.app.provenance import leaderboard_of
 from margrove.app.screen.console import Screen
 from margrove.app.screen.progress import Countdown
 
 Run = Callable[..., Result]
-NAMES = {candidate.name: candidate for candidate in CLASSIFIERS}
+NAMES = {candidate.name: candidate for candidate in CANDIDATES["classify"]}
 FEW = ("basic", "perceptron", "tree")
 
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three quick candidates only."""
-    monkeypatch.setattr(auto, "CLASSIFIERS", tuple(NAMES[name] for name in FEW))
+    monkeypatch.setitem(CANDIDATES, "classify", tuple(NAMES[name] for name in FEW))
 
 
 def document(result: Result) -> Any:
@@ -61,7 +63,7 @@ def table_of(kinds: list[str], n: int = 120, apart: float = 3.0) -> margrove.Tab
 # ------------------------------------------------------------------------------------------------------- the candidates
 
 
-@pytest.mark.parametrize("candidates", [CLASSIFIERS, REGRESSORS], ids=["classes", "numbers"])
+@pytest.mark.parametrize("candidates", CANDIDATES.values(), ids=CANDIDATES)
 def test_every_candidate_can_be_built_and_follows_one_before_it(candidates: tuple[Candidate, ...]) -> None:
     names = [candidate.name for candidate in candidates]
     assert len(set(names)) == len(names)
@@ -87,7 +89,7 @@ def trial(name: str, scores: list[float], n_rows: int = 1000, **more: Any) -> Tr
 
 
 def result_of(trials: list[Trial], prefer: str = "best") -> auto.Result:
-    return auto.Result(ranked(trials), prefer, 1000, 1000, 1000, True)
+    return auto.Result(CLASSES, ranked(trials), prefer, 1000, 1000, 1000, True)
 
 
 def test_the_best_mean_is_taken_and_of_equals_the_simplest() -> None:
@@ -116,7 +118,7 @@ def test_what_takes_too_long_to_finish_is_not_taken() -> None:
 
 def test_the_words_say_why() -> None:
     def words(trials: list[Trial], prefer: str = "best") -> str:
-        return choice_words(auto_estimate.Chosen(result_of(trials, prefer), auto_estimate.Worth("none")))
+        return choice_words(auto_estimate.Chosen(result_of(trials, prefer), Estimate(CLASSES)))
 
     clear = [trial("svm", [0.9, 0.902]), trial("basic", [0.7, 0.7])]
     assert words(clear).endswith("since its score is the best, by more than one standard error.")
@@ -133,7 +135,7 @@ def test_the_words_say_why() -> None:
 
 def test_the_words_say_on_how_many_rows_and_folds_learners_were_scored() -> None:
     def words(*trials: Trial, n_rows: int = 1000) -> str:
-        return subsample_words(auto.Result(ranked(trials), "best", n_rows, 500, n_rows, True, n_folds=2))
+        return subsample_words(auto.Result(CLASSES, ranked(trials), "best", n_rows, 500, n_rows, True, n_folds=2))
 
     on_sample, on_all = trial("basic", [0.7, 0.7], 500), trial("svm", [0.9, 0.9], 1000)
     assert words(on_all, trial("tree", [0.8, 0.8])) == "Each scored on the same 2 folds of 1,000 rows:"
@@ -150,8 +152,8 @@ def test_the_words_say_on_how_many_rows_and_folds_learners_were_scored() -> None
 
 
 def test_a_choice_by_fewer_folds_than_were_asked_for_says_so() -> None:
-    result = auto.Result(ranked([trial("svm", [0.9, 0.9]), trial("basic", [0.5] * 5)]), "best", 9, 9, 9, False)
-    chosen = auto_estimate.Chosen(replace(result, n_folds=5), auto_estimate.Worth("none"))
+    result = auto.Result(CLASSES, ranked([trial("svm", [0.9, 0.9]), trial("basic", [0.5] * 5)]), "best", 9, 9, 9, False)
+    chosen = auto_estimate.Chosen(replace(result, n_folds=5), Estimate(CLASSES))
     assert choice_words(chosen).endswith("by more than one standard error (on 2 of 5 folds).")
 
 
@@ -159,7 +161,7 @@ def test_a_choice_by_fewer_folds_than_were_asked_for_says_so() -> None:
 def test_the_plan_speaks_of_a_sample_only_where_there_will_be_one(
     capsys: pytest.CaptureFixture[str], n_rows: int, n_columns: int, is_said: bool
 ) -> None:
-    tell_plan(Screen(), Asked(is_estimated=False), 60.0, n_rows, n_columns)
+    tell_plan(Screen(), Asked(CLASSES), 60.0, is_sampled=meets_on_sample(n_rows, n_columns))
     assert ("meet on a sample first" in " ".join(capsys.readouterr().out.split())) == is_said
 
 
@@ -173,7 +175,7 @@ def test_the_record_tells_a_status_in_plain_words() -> None:
 
 
 def test_a_perfect_simple_candidate_ends_the_contest() -> None:
-    asked = Asked(is_estimated=False)
+    asked = Asked(CLASSES)
     table = table_of(["a", "b"], apart=20.0)
     result = Contest(asked, table, Budget(600), table.n_rows, Countdown(Budget(600))).run()
     assert result.chosen is not None
@@ -186,7 +188,7 @@ def test_many_rows_meet_on_a_sample_first_and_the_best_again_on_all(monkeypatch:
     monkeypatch.setattr(auto, "FIRST_ROWS", 100)
     monkeypatch.setattr(auto, "LEAST_FIRST_ROWS", 100)
     table = table_of(["a", "b", "c"], n=400, apart=1.5)
-    result = Contest(Asked(is_estimated=False), table, Budget(600), 400, Countdown(Budget(600))).run()
+    result = Contest(Asked(CLASSES), table, Budget(600), 400, Countdown(Budget(600))).run()
     assert abs(result.n_first - 100) <= 2
     assert (result.n_last, result.n_rows) == (400, 400)
     assert result.best is not None
@@ -204,9 +206,7 @@ def test_who_wins_clearly_on_the_sample_does_not_meet_the_others_again(
         return Trial(candidate, {}, (0.9 if candidate.name == "tree" else 0.5,) * 2, field.table.n_rows)
 
     monkeypatch.setattr(auto, "tried", scored)
-    result = Contest(
-        Asked(is_estimated=False), table_of(["a", "b"], 400), Budget(600), 400, Countdown(Budget(600))
-    ).run()
+    result = Contest(Asked(CLASSES), table_of(["a", "b"], 400), Budget(600), 400, Countdown(Budget(600))).run()
     assert {t.n_rows for t in result.trials} == {result.n_first}
     assert result.chosen is not None
     assert result.chosen.candidate.name == "tree"
@@ -223,14 +223,14 @@ def test_a_budget_that_is_spent_leaves_the_rest_untried(monkeypatch: pytest.Monk
         return Trial(candidate, {}, (0.5, 0.5), field.table.n_rows, status="converged")
 
     monkeypatch.setattr(auto, "tried", spent)
-    result = Contest(Asked(is_estimated=False), table_of(["a", "b"]), budget, 120, Countdown(Budget(600))).run()
+    result = Contest(Asked(CLASSES), table_of(["a", "b"]), budget, 120, Countdown(Budget(600))).run()
     assert seen == ["basic"]
     assert not result.is_whole
     assert {t.note for t in result.trials if not t.is_scored} == {"the budget was spent"}
 
 
 def test_where_time_is_over_two_folds_tell_something_and_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    field = Asked(is_estimated=False).field(table_of(["a", "b"]))
+    field = Asked(CLASSES).field(table_of(["a", "b"]))
     for n_done, n_scored in ((1, 0), (2, 2), (3, 3)):
         left = iter([9.0] * (2 * n_done - 1) + [0.0] * 9)  # asked for each limit, and before all folds but the first
         monkeypatch.setattr(Budget, "left", property(lambda _, left=left: next(left)))
@@ -249,11 +249,11 @@ def test_a_vote_that_cannot_catch_up_stops_growing() -> None:
 
 def test_a_vote_is_scored_as_it_would_be_if_fitted_at_that_size() -> None:
     table = margrove.load_penguins()
-    field = Asked(is_estimated=False, folds=3).field(table)
+    field = Asked(CLASSES, folds=3).field(table)
     found = auto_trial.tried(field, NAMES["adaboost-1"], 600.0, Countdown(Budget(600)))
     scores = []
     for train, learned, test, truth in field.rounds(NAMES["adaboost-1"]):
-        model = field.build(NAMES["adaboost-1"], found.params).fit(train, learned)
+        model = field.asked.build(table, NAMES["adaboost-1"], found.params).fit(train, learned)
         scores.append(float(np.mean(model.predict(test) == truth)))
     assert found.scores == pytest.approx(scores)
     assert found.params["n_estimators"] in NAMES["adaboost-1"].rounds
@@ -269,10 +269,10 @@ def test_a_candidate_that_is_refused_is_noted_and_the_others_go_on(run: Run, fol
 def test_where_all_are_refused_the_first_refusal_is_the_error(
     run: Run, flowers: str, folder: Path, few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(self: Any, candidate: Candidate, *_: Any) -> Any:
+    def refused(self: Any, table: Any, candidate: Candidate, *_: Any) -> Any:
         raise margrove.errors.InputError(f"{candidate.name} cannot", file="flowers.csv", cure="Do otherwise.")
 
-    monkeypatch.setattr(auto_trial.Field, "build", refused)
+    monkeypatch.setattr(Asked, "build", refused)
     result = run("train", flowers)
     assert result.exit_code == 2
     assert result.stderr == "margrove: error: flowers.csv: basic cannot. Do otherwise.\n"
@@ -317,7 +317,7 @@ def test_many_rows_are_judged_by_a_final_hold_out(run: Run, few: None, monkeypat
     rest = np.setdiff1d(np.arange(344), kept["rows"])
     line = next(line for line in record["leaderboard"] if line["is_chosen"])
     candidate = NAMES[line["candidate"]]
-    again = Asked(is_estimated=False).field(table).build(candidate, line["parameters"])
+    again = Asked(CLASSES).build(table, candidate, line["parameters"])
     again.fit(table.take(rest), table.labels()[rest])
     answers = again.predict(table.take(np.array(kept["rows"])))
     assert [kept["classes"][k] for k in kept["predicted"]] == answers.tolist()
@@ -335,10 +335,9 @@ def test_no_contest_sees_the_rows_that_it_is_judged_by(few: None, monkeypatch: p
             super().__init__(asked, rows, *more)
 
     monkeypatch.setattr(auto_estimate, "Contest", Watched)
-    chosen = auto_estimate.Search(Asked(is_estimated=False), table, Budget(600), Countdown(Budget(600))).run()
+    chosen = auto_estimate.Search(Asked(CLASSES), table, Budget(600), Countdown(Budget(600))).run()
     assert met == [275]
-    assert chosen.worth.answers is not None
-    assert len(chosen.worth.answers.rows) == 69
+    assert chosen.estimate.n_tested == 69
 
 
 def test_labels_at_random_are_not_said_to_be_learnable(run: Run, folder: Path) -> None:
@@ -379,7 +378,7 @@ def test_ctrl_c_keeps_the_best_so_far(run: Run, monkeypatch: pytest.MonkeyPatch)
 
     def broken_off(field: Any, candidate: Candidate, *more: Any, **named: Any) -> Trial:
         if candidate.name == "linear":
-            raise InterruptedTrialError
+            raise KeyboardInterrupt
         return real(field, candidate, *more, **named)
 
     monkeypatch.setattr(auto, "tried", broken_off)
@@ -396,7 +395,7 @@ def test_ctrl_c_before_anything_was_scored_writes_nothing(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken_off(*_: Any, **__: Any) -> Trial:
-        raise InterruptedTrialError
+        raise KeyboardInterrupt
 
     monkeypatch.setattr(auto, "tried", broken_off)
     assert run("train").exit_code == 130

@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import Result
 
-from margrove.app.compare import Contender, best_of, decimals_for, rivals_of
-from margrove.app.estimate.classes import Estimate
+from margrove.app.compare import Contender, Judged, best_of, decimals_for, rivals_of
+from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.task import Estimate
 from margrove.app.options.menu import LEARNERS
 
 Run = Callable[..., Result]
@@ -57,7 +59,9 @@ def _contenders(*accuracies: tuple[float, ...]) -> list[Contender]:
     """The first learners, with these accuracies of their folds."""
     learners = list(LEARNERS.values())[: len(accuracies)]
     return [
-        Contender(x, Estimate(folds, 0.5, "a", interval=(min(folds), max(folds))))
+        Contender(
+            x, Judged(Estimate(CLASSES, folds, float(np.mean(folds)), (min(folds), max(folds)), 0.5), None, 1.0, None)
+        )
         for x, folds in zip(learners, accuracies, strict=True)
     ]
 

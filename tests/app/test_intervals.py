@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from margrove.app.choose import contest as auto
-from margrove.app.choose.candidates import CLASSIFIERS
-from margrove.app.choose.contest import Asked
+from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.choose.held_out import Search
-from margrove.app.estimate.classes import Folds, interval_of
+from margrove.app.choose.trial import Asked
+from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.intervals import excess, r2_interval, share_interval, wilson
-from margrove.app.estimate.numbers import estimate_of
+from margrove.app.estimate.numbers import NUMBERS
+from margrove.app.estimate.predictions import Predicted
 from margrove.app.options.budget import Budget
 from margrove.app.screen.progress import Countdown
 from margrove.data import as_table
@@ -40,9 +40,14 @@ def test_an_interval_holds_its_share_and_stays_one(n_right: int) -> None:
 
 
 def test_folds_that_were_done_give_the_interval() -> None:
-    folds = Folds(tuple(np.arange(20 * k, 20 * k + 20) for k in range(5)))
-    assert interval_of([], folds, 100) is None
-    assert interval_of([0.5, 0.7], folds, 100) == share_interval(24, 40, 2, 100)
+    labels, rows = np.repeat([0, 1], 50), np.arange(0, 100, 5)
+    rounds = [
+        Predicted(rows + k, np.where(np.arange(20) < n_right, labels[rows + k], 2), "tree")
+        for k, n_right in enumerate([10, 14])
+    ]
+    assert CLASSES.estimate(labels, []).interval is None
+    assert CLASSES.estimate(labels, rounds).interval == share_interval(24, 40, 2, 100)
+    assert CLASSES.estimate(labels, rounds).rounds == (0.5, 0.7)
 
 
 def test_an_interval_of_r2_is_one_and_a_half_times_as_long_after_five_rounds() -> None:
@@ -62,24 +67,24 @@ def test_numbers_that_are_all_their_mean_have_no_interval() -> None:
 
 
 def test_no_rounds_of_numbers_are_no_estimate() -> None:
-    assert estimate_of([], ("why",), n_rows=10).interval is None
+    assert NUMBERS.estimate(np.arange(10.0), [], ["why"]).interval is None
 
 
 @pytest.mark.slow
 def test_the_nested_interval_covers_the_truth_of_pure_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 60 rows whose classes are coins, any model is right half the time: 95 of 100 intervals should say so."""
-    quick = tuple(c for c in CLASSIFIERS if c.name in ("basic", "linear", "tree"))
-    monkeypatch.setattr(auto, "CLASSIFIERS", quick)
+    quick = tuple(c for c in CANDIDATES["classify"] if c.name in ("basic", "linear", "tree"))
+    monkeypatch.setitem(CANDIDATES, "classify", quick)
     n, n_draws = 60, 150
     covered = {"ours": 0, "wilson": 0}
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         table = as_table(np.column_stack([rng.normal(size=(n, 5)), rng.integers(0, 2, n)]), target=5)
         budget = Budget(600.0)
-        worth: Any = Search(Asked(False, seed=seed), table, budget, Countdown(budget)).run().worth
-        assert worth.method == "nested"
-        low, high = wilson(worth.value * n, n)
-        covered["ours"] += worth.low <= 0.5 <= worth.high
+        estimate: Any = Search(Asked(CLASSES, seed=seed), table, budget, Countdown(budget)).run().estimate
+        assert estimate.method == "nested"
+        low, high = wilson(estimate.value * n, n)
+        covered["ours"] += estimate.interval[0] <= 0.5 <= estimate.interval[1]
         covered["wilson"] += low <= 0.5 <= high
     # Of a nominal 95 % fewer than 135 of 150 are seen once in a hundred times.
     assert covered["ours"] >= 135

@@ -13,6 +13,8 @@ from typer.testing import Result
 
 import margrove
 from margrove.app.choose import search as searching
+from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.options.preparation import Preparation
 
 Run = Callable[..., Result]
@@ -73,7 +75,7 @@ def test_the_best_c_is_that_of_the_library(run: Run, people: str) -> None:
     record = json.loads(run("train", people, *words).stdout)
     table = margrove.read_table(people, target="is_rich").without("pay")
     X, y = margrove.TableEncoder().fit_transform(table), table.labels()
-    splits = searching._splits(y, 5, 0)
+    splits = CLASSES.split(y, 5, 0)
     search = margrove.LinearSVCCV(cv=splits, random_state=0).fit(X, y)
     scores = {cell["C"]: cell["score"] for cell in record["search"]["cells"]}
     wanted = dict(zip(search.cv_results_["param_C"].tolist(), search.cv_results_["mean_test_score"], strict=True))
@@ -204,7 +206,7 @@ def test_the_best_c_of_a_regression_is_that_of_the_library(run: Run, people: str
     record = json.loads(run("train", people, *words).stdout)
     table = margrove.read_table(people, target="pay").without("is_rich")
     X, y = margrove.TableEncoder().fit_transform(table), table.labels()
-    splits = searching._splits(y, 5, 0, is_of_classes=False)
+    splits = NUMBERS.split(y, 5, 0)
     search = margrove.LinearSVRCV(
         cv=splits, loss="squared_epsilon_insensitive", regularize_intercept=False, random_state=0
     ).fit(X, y)

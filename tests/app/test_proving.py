@@ -11,8 +11,7 @@ from typer.testing import Result
 
 import margrove
 from margrove.app import proving
-from margrove.app.choose import contest as auto
-from margrove.app.choose.candidates import CLASSIFIERS
+from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
 from margrove.app.proving import Proof, prove, warning_words
@@ -27,7 +26,7 @@ Run = Callable[..., Result]
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two quick candidates."""
-    monkeypatch.setattr(auto, "CLASSIFIERS", tuple(c for c in CLASSIFIERS if c.name in ("basic", "tree")))
+    monkeypatch.setitem(CANDIDATES, "classify", tuple(c for c in CANDIDATES["classify"] if c.name in ("basic", "tree")))
 
 
 @pytest.fixture

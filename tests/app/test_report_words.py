@@ -18,7 +18,7 @@ from tests.app.report_models import (
 
 from margrove import AdaBoostClassifier, DecisionTreeClassifier, load_penguins
 from margrove.app import provenance as record
-from margrove.app.estimate.predictions import Answers
+from margrove.app.estimate.predictions import Predicted
 from margrove.app.report import model_on_table as subjects
 from margrove.app.report.assemble import report_of
 from margrove.app.report.blocks import Block, Card, Folded, Grid, Report, Words, charts_of
@@ -86,10 +86,10 @@ def test_where_all_are_kept_or_nothing_tells_no_choice_is_claimed(rows_tested):
 def test_the_record_tells_how_many_rows_were_tested_and_keeps_an_even_choice(monkeypatch):
     penguins = load_penguins()
     rows = np.arange(penguins.n_rows)
-    answers = Answers(rows, penguins.labels(), None, "tree")
-    assert record.answers_part(answers, penguins)["rows_tested"] == 344
-    monkeypatch.setattr(record, "MOST_ANSWERS", 50)
-    part = record.answers_part(answers, penguins)
+    predicted = Predicted(rows, penguins.labels(), "tree")
+    assert record.predictions_part(predicted, penguins)["rows_tested"] == 344
+    monkeypatch.setattr(record, "MOST_ROWS", 50)
+    part = record.predictions_part(predicted, penguins)
     assert part["rows_tested"] == 344
     assert len(part["rows"]) == len(part["truth"]) == 50
     assert set(np.diff(part["rows"])) == {7}

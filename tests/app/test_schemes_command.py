@@ -21,7 +21,9 @@ from margrove import (
     load_penguins,
     save,
 )
-from margrove.app.estimate.classes import Estimate
+from margrove.app.compare import Judged
+from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.task import Estimate
 from margrove.app.options.menu import LEARNERS
 from margrove.app.schemes import Showing, best_of, schemes_for
 from margrove.app.screen.progress import in_words
@@ -124,7 +126,9 @@ def test_the_meter_counts_machines() -> None:
 
 def test_of_schemes_that_do_equally_well_the_one_with_fewest_machines_is_best() -> None:
     def did(name: str, n_machines: int, *accuracies: float) -> Showing:
-        return Showing(name, Estimate(accuracies, 0.5, "a"), 1.0, n_machines)
+        return Showing(
+            name, Judged(Estimate(CLASSES, accuracies, float(np.mean(accuracies))), None, 1.0, None), n_machines
+        )
 
     showings = [did("long", 63, 0.9, 1.0), did("short", 15, 1.0, 0.9), did("worse", 3, 0.8, 0.9)]
     best = best_of([Showing("none", failure="no"), *showings])

@@ -17,7 +17,8 @@ from typer.testing import Result
 import margrove
 from margrove.app.choose import nested_search as rounds
 from margrove.app.choose import search as searching
-from margrove.app.choose.search import Cell, Found, sample_rows
+from margrove.app.choose.search import Cell, Found
+from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.intervals import wilson
 from margrove.status import Status
 
@@ -186,15 +187,17 @@ def test_very_many_rows_are_sampled_and_the_model_learns_from_all(run: Run, monk
 
 def test_a_sample_holds_each_class_in_its_proportion() -> None:
     labels = np.repeat(["a", "b", "c", "d"], [900, 90, 9, 1])
-    rows = sample_rows(labels, 100, seed=0)
+    rows = CLASSES.sample(labels, 100, seed=0)
     assert [int((labels[rows] == label).sum()) for label in "abcd"] == [90, 9, 2, 1]
     assert len(np.unique(rows)) == len(rows)
     np.testing.assert_array_equal(rows, np.sort(rows))
-    np.testing.assert_array_equal(sample_rows(labels, 1000, seed=0), np.arange(1000))
+    np.testing.assert_array_equal(CLASSES.sample(labels, 1000, seed=0), np.arange(1000))
 
 
 def found(scores: dict[tuple[float, float], float]) -> Found:
-    return Found(("C", "gamma"), tuple(Cell(C, gamma, score) for (C, gamma), score in scores.items()), n_rows=100)
+    return Found(
+        CLASSES, ("C", "gamma"), tuple(Cell(C, gamma, score) for (C, gamma), score in scores.items()), n_rows=100
+    )
 
 
 def test_of_equals_the_smallest_c_then_the_smallest_gamma_is_best() -> None:
@@ -213,7 +216,7 @@ def test_an_edge_is_one_only_if_nothing_inside_is_as_good() -> None:
     assert found({(1, 1): 0.7}).edges == ()
 
 
-class Pretended:
+class Pretended(margrove.SVCCV):
     """A search whose score is a formula, and which ends as it is told."""
 
     def score(self, C: float, gamma: float) -> float:
@@ -221,13 +224,11 @@ class Pretended:
 
     status = Status.CONVERGED
 
-    def __init__(self, *, Cs: Any, gammas: Any, **_: Any) -> None:
-        self.grid = [(C, gamma) for C in Cs or [0.1, 1.0, 10.0] for gamma in gammas or [0.1, 1.0]]
-
     def fit(self, X: Any, y: Any) -> Pretended:
+        grid = [(C, gamma) for C in self.Cs or [0.1, 1.0, 10.0] for gamma in self.gammas or [0.1, 1.0]]
         self.cv_results_ = {
-            "params": [{"C": C, "gamma": gamma} for C, gamma in self.grid],
-            "mean_test_score": np.array([self.score(C, gamma) for C, gamma in self.grid]),
+            "params": [{"C": C, "gamma": gamma} for C, gamma in grid],
+            "mean_test_score": np.array([self.score(C, gamma) for C, gamma in grid]),
         }
         self.status_ = self.status
         return self
@@ -235,7 +236,7 @@ class Pretended:
 
 def pretend(monkeypatch: pytest.MonkeyPatch, score: Callable[[float, float], float], **more: Any) -> None:
     members = {"score": lambda _, C, gamma: score(C, gamma), **more}
-    monkeypatch.setattr(searching, "SVCCV", type("Pretended", (Pretended,), members))
+    monkeypatch.setattr(margrove, "SVCCV", type("Pretended", (Pretended,), members))
 
 
 def test_a_best_cell_at_the_edge_widens_the_grid_there_once(

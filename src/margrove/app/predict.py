@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.estimate.numbers import Deviation, deviation_of
+from margrove.app.estimate.numbers import deviation_of
+from margrove.app.estimate.task import Deviation
 from margrove.app.files import check_output, read_model, write_content
 from margrove.app.images.models import pictures_for
 from margrove.app.models import features_of, is_classifier, learner_of, target_of

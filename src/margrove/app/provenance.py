@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from margrove.app.choose.contest import Result
-from margrove.app.choose.held_out import Chosen
-from margrove.app.choose.search import Found
 from margrove.app.choose.words import choice_words, subsample_words
-from margrove.app.estimate.classes import Estimate
-from margrove.app.estimate.numbers import NumberEstimate, how_numbers_words
-from margrove.app.estimate.predictions import Answers
-from margrove.app.options.menu import Learner
-from margrove.app.screen.display import how_words
+from margrove.app.estimate.predictions import Predicted
+from margrove.app.estimate.task import Estimate
+from margrove.app.estimate.words import how_words
 from margrove.data import Table
 from margrove.run.progress import Course
 from margrove.status import Status
 
+if TYPE_CHECKING:
+    from margrove.app.choose.contest import Result
+    from margrove.app.choose.held_out import Chosen
+    from margrove.app.choose.search import Found
+
 VERSION = 1
-MOST_ANSWERS = 5_000
+MOST_ROWS = 5_000  # whose predictions are kept
 # What a status means of folds that were scored, for a reader who does not know the solvers.
 _ENDINGS: dict[str, str] = {
     Status.MAX_ITER: "it was still learning when its steps were used up",
@@ -52,8 +51,8 @@ def significant(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def auto_part(chosen: Chosen, table: Table) -> dict[str, Any]:
-    """What ``--model auto`` has to tell."""
+def auto_part(chosen: Chosen) -> dict[str, Any]:
+    """What ``--model auto`` has to tell, without the predictions."""
     result, trial = chosen.result, chosen.trial
     is_sampled = result.n_first < result.n_rows
     subsample = {"rows": result.n_first, "of": result.n_rows, "words": subsample_words(result).rstrip(":.") + "."}
@@ -63,41 +62,27 @@ def auto_part(chosen: Chosen, table: Table) -> dict[str, Any]:
         "leaderboard": leaderboard_of(result),
         "choice": {"prefer": result.prefer, "words": choice_words(chosen)},
         "is_interrupted": chosen.is_interrupted,
-        "estimate": {
-            **chosen.worth.to_dict(),
-            **({} if chosen.worth.answers is None else answers_part(chosen.worth.answers, table)),
-        },
+        "estimate": chosen.estimate_to_dict(),
         "search": None if found is None or trial is None else search_part(trial.candidate.learner.name, found),
     }
 
 
-def one_part(
-    learner: Learner, estimate: Estimate | NumberEstimate, found: Found | None, table: Table, *, is_interrupted: bool
-) -> dict[str, Any]:
-    """What there is to tell where the learner was named; ``is_interrupted`` is of its search."""
-    told = estimate.to_dict()
-    part: dict[str, Any] = {"method": told["method"], "words": "; ".join([*_how(estimate), *told["notes"]])}
-    if isinstance(estimate, Estimate):
-        answers = estimate.answers
-        part |= {"measure": "accuracy", "value": told["mean"]}
-        part |= {"baseline": estimate.baseline, "baseline_class": estimate.baseline_class}
-    else:
-        answers = estimate.answers
-        part |= {"measure": "R²", "value": told["r2"], "mean_absolute_error": told["mean_absolute_error"]}
-    if estimate.interval is not None:
-        part |= {"low": told["low"], "high": told["high"]}
+def estimate_part(estimate: Estimate) -> dict[str, Any]:
+    """The estimate of a learner that was named, without the predictions."""
+    how = [how_words(estimate)] if estimate.rounds else []
+    off = estimate.deviation
     return {
-        "estimate": part | ({} if answers is None else answers_part(answers, table)),
-        "search": None if found is None or not found.cells else search_part(learner.name, found),
-        "is_interrupted": is_interrupted,
+        "method": estimate.method,
+        "words": "; ".join([*how, *estimate.notes]),
+        "measure": estimate.task.measure,
+        "value": estimate.value,
+        **(
+            {"mean_absolute_error": None if off is None else off.mean_absolute_error}
+            if estimate.task.is_number
+            else {"baseline": estimate.baseline, "baseline_class": estimate.baseline_class}
+        ),
+        **({} if estimate.interval is None else estimate.ends),
     }
-
-
-def _how(estimate: Estimate | NumberEstimate) -> list[str]:
-    """What was done to get the numbers, as it was printed; nothing where there are none."""
-    if isinstance(estimate, Estimate):
-        return [how_words(estimate)] if estimate.accuracies else []
-    return [how_numbers_words(estimate)] if estimate.overall is not None else []
 
 
 def leaderboard_of(result: Result) -> list[dict[str, Any]]:
@@ -123,30 +108,26 @@ def leaderboard_of(result: Result) -> list[dict[str, Any]]:
     ]
 
 
-def answers_part(answers: Answers, table: Table) -> dict[str, Any]:
-    """The rows that were asked about, their truth, the answers and the scores of each class: of more than
-    `MOST_ANSWERS` an even choice, and how many there were in all (``rows_tested``)."""
-    n = len(answers.rows)
-    kept = np.arange(n) if n <= MOST_ANSWERS else np.linspace(0, n - 1, MOST_ANSWERS).round().astype(int)
-    labels = table.labels()
-    rows = answers.rows[kept]
+def predictions_part(predicted: Predicted | None, table: Table) -> dict[str, Any]:
+    """The rows that were tested, their truth, the predictions and the scores of each class: of more than `MOST_ROWS` an
+    even choice, and how many there were in all (``rows_tested``)."""
+    if predicted is None:
+        return {}
+    n = len(predicted.rows)
+    kept = np.arange(n) if n <= MOST_ROWS else np.linspace(0, n - 1, MOST_ROWS).round().astype(int)
+    labels, rows, values = table.labels(), predicted.rows[kept], predicted.values[kept]
     part: dict[str, Any] = {"rows": rows.tolist(), "rows_tested": n}
-    if answers.means is not None:
-        return part | {"truth": labels[rows].tolist(), "predicted": [float(v) for v in answers.answers[kept]]}
+    if predicted.means is not None:
+        return part | {"truth": labels[rows].tolist(), "predicted": values.astype(np.float64).tolist()}
     classes = np.unique(labels)
     part |= {
         "classes": classes.tolist(),
         "truth": np.searchsorted(classes, labels[rows]).tolist(),
-        "predicted": np.searchsorted(classes, answers.answers[kept]).tolist(),
+        "predicted": np.searchsorted(classes, values).tolist(),
     }
-    if answers.scores is not None:
-        part["scores"] = rounded(answers.scores[kept])
+    if predicted.scores is not None:
+        part["scores"] = [[significant(value) for value in line] for line in predicted.scores[kept].tolist()]
     return part
-
-
-def rounded(scores: NDArray[np.float64]) -> list[list[float]]:
-    """To six digits."""
-    return [[significant(value) for value in line] for line in scores.tolist()]
 
 
 def search_part(learner: str, found: Found) -> dict[str, Any]:

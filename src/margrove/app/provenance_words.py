@@ -10,6 +10,9 @@ from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
+from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.numbers import NUMBERS
+from margrove.app.estimate.task import Task
 from margrove.app.screen.console import Screen
 
 MOST_LINES = 20
@@ -37,63 +40,57 @@ def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
     if record is None:
         return
     estimate, choice = _object(record.get("estimate")), _object(record.get("choice"))
-    is_number = estimate.get("measure") == "R²"
+    task = _task(estimate)
     lines = [_object(line) for line in _list(record.get("leaderboard"))]
     scored = [line for line in lines if _number(line.get("score")) is not None][:MOST_LINES]
     if scored:
         screen.heading("What was tried, as saved when it was trained")
-        screen.say(_grid(scored, is_number=is_number), indent=2)
+        screen.say(_grid(scored, task), indent=2)
         if choice.get("words"):
             screen.say(_text(choice["words"]), indent=2)
-    value = _number(estimate.get("value"))
-    if value is None:
+    value, error, ends = _value_words(estimate)
+    if not value:
         return
-    low, high = _number(estimate.get("low")), _number(estimate.get("high"))
-    ends = (
-        "" if low is None or high is None else f", 95 % interval {_score(low, is_number)} … {_score(high, is_number)}"
-    )
     screen.heading("What it is worth on rows it had not seen, as saved when it was trained")
     how = f" ({_text(estimate.get('method', ''))})" if estimate.get("method") else ""
-    off = _number(estimate.get("mean_absolute_error")) if is_number else None
-    error = "" if off is None else f"; mean absolute error {off:.4g}"
-    screen.say(f"{_measured(value, is_number)}{ends}{error}{how}", indent=2)
+    screen.say(f"{value}{ends and f', {ends}'}{error and f'; {error}'}{how}", indent=2)
 
 
 def expectation_words(record: dict[str, Any]) -> str:
-    """What somebody should know who sees answers to the rows that a model learned from."""
-    estimate = _object(record.get("estimate"))
-    value, low, high, off = (_number(estimate.get(name)) for name in ("value", "low", "high", "mean_absolute_error"))
-    if value is None:
+    """What somebody should know who sees predictions of the rows that a model learned from."""
+    value, error, ends = _value_words(_object(record.get("estimate")))
+    if not value:
         return "These are the rows it learned from: on new rows expect less."
-    is_number = estimate.get("measure") == "R²"
-    error = "" if off is None or not is_number else f", mean absolute error {off:.4g}"
-    ends = ""
-    if low is not None and high is not None:
-        ends = f"95 % interval {_score(low, is_number)} … {_score(high, is_number)}, "
-    expected = f"{_measured(value, is_number)}{error} ({ends}on rows held out when it was trained)"
+    expected = f"{value}{error and f', {error}'} ({ends and f'{ends}, '}on rows held out when it was trained)"
     return f"These are the rows it learned from: on new rows expect {expected}."
 
 
-def _grid(lines: list[dict[str, Any]], *, is_number: bool) -> Grid:
+def _value_words(estimate: dict[str, Any]) -> tuple[str, str, str]:
+    """The value, of numbers the mean absolute error, and the interval; each empty where it is not there."""
+    value, low, high, off = (_number(estimate.get(name)) for name in ("value", "low", "high", "mean_absolute_error"))
+    if value is None:
+        return "", "", ""
+    task = _task(estimate)
+    error = "" if off is None or not task.is_number else f"mean absolute error {off:.4g}"
+    ends = "" if low is None or high is None else f"95 % interval {task.number(low)} … {task.number(high)}"
+    return task.named(value), error, ends
+
+
+def _task(estimate: dict[str, Any]) -> Task:
+    return NUMBERS if estimate.get("measure") == NUMBERS.measure else CLASSES
+
+
+def _grid(lines: list[dict[str, Any]], task: Task) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     grid.add_column("")
     grid.add_column("learner")
     grid.add_column("score", justify="right", no_wrap=True)
     for line in lines:
         error = _number(line.get("error"))
-        score = _measured(line["score"], is_number) + ("" if error is None else f" ± {_score(error, is_number)}")
+        score = task.named(line["score"]) + ("" if error is None else f" ± {task.number(error)}")
         is_taken = line.get("is_chosen") is True
         grid.add_row("→" if is_taken else "", Text(_text(line.get("title") or line.get("learner"))), score)
     return grid
-
-
-def _measured(value: float, is_number: bool) -> str:
-    """A score with the name of its measure, where that is not the share of right answers."""
-    return f"R² {_score(value, is_number)}" if is_number else _score(value, is_number)
-
-
-def _score(value: float, is_number: bool) -> str:
-    return f"{value:.3f}" if is_number else f"{100 * value:.1f} %"
 
 
 def _object(value: Any) -> dict[str, Any]:

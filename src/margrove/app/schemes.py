@@ -7,23 +7,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
-from margrove.app.compare import accuracy_cell, certificate_words, duration_words, judge, steady
-from margrove.app.estimate.classes import Estimate, Folds, stratified_folds
+from margrove.app.compare import NOT_JUDGED, Judged, failed_cells, judge, new_grid
+from margrove.app.estimate.classes import CLASSES, decimals_of
+from margrove.app.estimate.task import Folds
 from margrove.app.models import learner_of
 from margrove.app.options.menu import Learner
 from margrove.app.options.preparation import AS_USUAL, Preparation, table_for
 from margrove.app.options.table import Reading, facts_of, tell_facts
 from margrove.app.screen.advice import error_in_shell
 from margrove.app.screen.console import Screen
-from margrove.app.screen.display import decimals_of, estimate_text, percent
 from margrove.app.screen.progress import Meter, metered
-from margrove.certificate import Certificate
 from margrove.data import Table
 from margrove.errors import InputError, MargroveError
 from margrove.multiclass.bit_string import BitStringClassifier
@@ -48,24 +45,20 @@ class Showing:
     """How one scheme did, or why it could not."""
 
     name: str
-    estimate: Estimate | None = None
-    seconds: float | None = None  # of the fit on all rows
+    judged: Judged | None = None
     n_machines: int = 0
     min_distance: float | None = None  # of the code; the learner by itself has none
     errors_corrected: int | None = None
-    certificate: Certificate | None = None
     failure: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         return {
             "scheme": self.name,
-            "cross_validation": None if self.estimate is None else self.estimate.to_dict(),
-            "seconds": self.seconds,
+            **(NOT_JUDGED if self.judged is None else self.judged.to_dict()),
             "machines": self.n_machines,
             "min_distance": self.min_distance,
             "errors_corrected": self.errors_corrected,
-            "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "failure": self.failure,
         }
 
@@ -118,7 +111,7 @@ def compare_schemes(
             cure="Leave --schemes out.",
         )
     tell_facts(screen, facts, reading, gaps="taken as they are" if learner.takes_tables else "filled in")
-    rounds = stratified_folds(table, folds, seed)
+    rounds = CLASSES.folds(table.labels(), folds, seed)
     schemes = [Scheme(f"{learner.name} itself", None), *schemes_for(classes, seed)]
     base = learner.estimator({}, seed=seed, time_limit=time_limit)
     with metered(screen, "comparing", total=len(schemes) * (len(rounds.tests) + 1)) as meter:
@@ -127,13 +120,11 @@ def compare_schemes(
     screen.say()
     screen.essential(_grid(showings))
     best = best_of(showings)
-    if best is not None and best.estimate is not None:
+    if best is not None and best.judged is not None:
         screen.say()
+        estimate = best.judged.estimate
         whose = f" of {learner.name}" if best.min_distance is not None else ""
-        screen.essential(
-            f"Best: {best.name}{whose}, {estimate_text(best.estimate)}, on rows it has not seen; always "
-            f"answering {str(best.estimate.baseline_class)!r} scores {percent(best.estimate.baseline)}."
-        )
+        screen.essential(f"Best: {best.name}{whose}, {CLASSES.words(estimate)}{CLASSES.baseline_words(estimate)}.")
     screen.document(
         {
             "command": "compare",
@@ -147,9 +138,9 @@ def compare_schemes(
 
 def best_of(showings: list[Showing]) -> Showing | None:
     """The highest mean accuracy; of equals the one with the fewest machines, of these the first."""
-    judged = [(each.estimate, each) for each in showings if each.estimate is not None and each.estimate.accuracies]
-    of_all = max(judged, key=lambda pair: (steady(pair[0].mean), -pair[1].n_machines), default=None)
-    return None if of_all is None else of_all[1]
+    judged = [(each.judged.estimate, each) for each in showings if each.judged is not None]
+    scored = [(CLASSES.rank(estimate), -each.n_machines, each) for estimate, each in judged if estimate.rounds]
+    return max(scored, key=lambda entry: entry[:2], default=(None,))[-1]
 
 
 def _shown(
@@ -158,42 +149,33 @@ def _shown(
     def make() -> Any:
         own = clone(base)
         fitting = own if scheme.unfitted is None else clone(scheme.unfitted).set_params(estimator=own)
-        return fitting if learner.takes_tables else Pipeline([("encode", preparation.encoder()), ("learn", fitting)])
+        return preparation.in_front_of(learner, fitting)
 
     try:
-        judged = judge(make, table, rounds, meter, scheme.name)
+        judged = judge(CLASSES, make, table, rounds, meter, scheme.name)
     except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
         return Showing(scheme.name, failure=error_in_shell(error) or type(error).__name__)
     fitted = learner_of(judged.model)
     return Showing(
         scheme.name,
-        judged.estimate,
-        judged.seconds,
+        judged,
         len(judged.certificate.machines),
         getattr(fitted, "min_distance_", None),
         getattr(fitted, "errors_corrected_", None),
-        judged.certificate,
     )
 
 
 def _grid(showings: list[Showing]) -> Grid:
     best = best_of(showings)
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    grid.add_column("scheme", no_wrap=True)
-    for name in ("machines", "distance", "accuracy in %\n(95 % interval)", "fit"):
-        grid.add_column(name, justify="right", no_wrap=True)
-    grid.add_column("certificate")
+    numbers = ["machines", "distance", *CLASSES.columns, "fit"]
+    grid = new_grid("scheme", numbers, "certificate")
     for showing in showings:
-        if showing.estimate is None or showing.seconds is None or showing.certificate is None:
-            grid.add_row(showing.name, *["-"] * 4, Text(f"failed: {showing.failure}", style="red"))
+        judged = showing.judged
+        if judged is None:
+            grid.add_row(showing.name, *failed_cells(len(numbers), showing.failure))
             continue
-        grid.add_row(
-            Text(showing.name),
-            f"{showing.n_machines:,}",
-            "-" if showing.min_distance is None else f"{showing.min_distance:g}",
-            accuracy_cell(showing.estimate, decimals_of(showing.estimate)),
-            duration_words(showing.seconds),
-            certificate_words(showing.certificate),
-            style="bold" if showing is best else "",
-        )
+        distance = "-" if showing.min_distance is None else f"{showing.min_distance:g}"
+        accuracy = CLASSES.cells(judged.estimate, decimals_of(judged.estimate))
+        cells = [f"{showing.n_machines:,}", distance, *accuracy, *judged.cells]
+        grid.add_row(Text(showing.name), *cells, style="bold" if showing is best else "")
     return grid

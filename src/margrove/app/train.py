@@ -5,26 +5,23 @@ from __future__ import annotations
 import math
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from margrove.app import provenance as record
-from margrove.app.choose.candidates import CLASSIFIERS, REGRESSORS
+from margrove.app import provenance
+from margrove.app.choose.candidates import CANDIDATES
+from margrove.app.choose.contest import meets_on_sample
 from margrove.app.choose.held_out import Chosen, Point, Search
-from margrove.app.choose.nested_search import NumberTuning, Tuned, Tuning
+from margrove.app.choose.nested_search import Tuned, Tuning
 from margrove.app.choose.search import Question
 from margrove.app.choose.search_words import search_words, tell_question, tell_search
-from margrove.app.choose.words import tell_contest, tell_curve, tell_plan, tell_worth, worth_text
-from margrove.app.estimate.classes import Estimate, cross_validate, stratified_folds
-from margrove.app.estimate.numbers import (
-    NumberEstimate,
-    check_vote_of_numbers,
-    cross_validate_numbers,
-    plain_folds,
-    tell_number_estimate,
-)
+from margrove.app.choose.words import estimate_words, tell_choice, tell_contest, tell_curve, tell_plan
+from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.numbers import NUMBERS
+from margrove.app.estimate.task import Estimate
+from margrove.app.estimate.words import tell_estimate
 from margrove.app.files import check_destination, write_model
 from margrove.app.models import learner_of, plain_parameters
 from margrove.app.options.budget import Budget
@@ -35,12 +32,15 @@ from margrove.app.options.training import Training
 from margrove.app.proving import Proof, fit_model, prove
 from margrove.app.report_path import check_report, report_path, write_report
 from margrove.app.screen.console import Screen
-from margrove.app.screen.display import estimate_text, tell_certificate, tell_estimate, tell_learned
+from margrove.app.screen.display import tell_certificate, tell_learned
 from margrove.app.screen.progress import Meter, counted_down, metered
 from margrove.app.summary import learned
 from margrove.app.training_rows import rows_fingerprint
+from margrove.boost.base import is_plain_tree
+from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import Table
 from margrove.engine import Effort
+from margrove.errors import ParameterError
 from margrove.explanation import explanation_of
 from margrove.run.progress import Course
 from margrove.status import Status
@@ -50,15 +50,74 @@ _OVERRUN = 0.5  # of the budget, at most, if the last fit takes longer than was 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is fitted in the end, what that is worth in a line, and what there is to tell of how it came about."""
+    """What is fitted in the end, and how that was decided."""
 
     training: Training
-    worth: str
-    document: dict[str, Any]  # parts of the JSON document
+    worth: str  # in a line
+    estimate: Estimate
     history: dict[str, Any]  # parts of the training record
+    document: dict[str, Any]  # and of the JSON document, where they are others there
     found: Mapping[str, Any] = field(default_factory=dict)  # parameters besides those that were typed
     chosen: Chosen | None = None  # by ``--model auto``
     search: Search | None = None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A fitted model and how it came about: for the training record in its file, and for ``--json``."""
+
+    decision: Decision
+    facts: Facts
+    model: Any
+    proof: Proof
+    warnings: list[str]
+    curve: list[Point]
+    began: float
+
+    def _shared(self) -> dict[str, Any]:
+        return {
+            "table": self.facts.to_dict(),
+            "seconds": round(time.monotonic() - self.began, 3),
+            "learning_curve": [vars(point) for point in self.curve],
+            "certifying": self.proof.to_dict(),
+        }
+
+    def record(self, table: Table, course: Course) -> dict[str, Any]:
+        """Return the training record, as plain JSON values."""
+        history, estimate = self.decision.history, self.decision.estimate
+        is_interrupted = history["is_interrupted"] or learner_of(self.model).status_ is Status.INTERRUPTED
+        tested = provenance.predictions_part(estimate.predicted, table)
+        record = {
+            "version": provenance.VERSION,
+            "source": self.facts.source,
+            "target": self.facts.target,
+            "fingerprint": None if table.target is None else rows_fingerprint(table, table.target),
+            **self._shared(),
+            **history,
+            "estimate": history["estimate"] | tested,
+            "is_interrupted": is_interrupted,
+            "course": provenance.course_part(course),
+            "warnings": [*self.facts.warnings, *self.facts.hints, *self.warnings],
+        }
+        return dict(provenance.plain(record))
+
+    def document(self, lessons: dict[str, Any], destination: str, report: str | None) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        learner = learner_of(self.model)
+        return {
+            "command": "train",
+            "learner": self.decision.training.learner.name,
+            "parameters": plain_parameters(learner),
+            **self.decision.document,
+            "status": str(learner.status_),
+            "engine": learner.engine_,
+            "certificate": self.proof.certificate.to_dict(),
+            "learned": lessons,
+            **self._shared(),
+            "warnings": self.warnings,
+            "model": destination,
+            "report": report,
+        }
 
 
 def train(screen: Screen, reading: Reading, training: Training, output: str | None, *, has_report: bool = True) -> None:
@@ -72,47 +131,23 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     report = report_path(destination) if has_report else None
     if report is not None:
         check_report(report)
-    with metered(screen, "reading"):
-        table, is_estimated = reading.learnable(training.task, can_estimate=training.can_estimate)
-        training.preparation.check_table(table, reading.without)
-        facts = facts_of(table, is_estimated=is_estimated, text=training.preparation.text)
-    can_estimate = training.can_estimate
-    training = replace(training, task="regress" if is_estimated else "classify")
-    _tell_table(screen, training, reading, facts)
-    if can_estimate and facts.is_number and not is_estimated:
-        screen.say("whole numbers that repeat are taken as classes; --task regress estimates them", indent=2)
-    budget = Budget(training.budget, began)
+    training, table, facts = _read(screen, reading, training)
+    budget, course = Budget(training.budget, began), Course()
     with parameters_blamed(training.params):
         decide = _decide_among_many if training.is_auto else _decide_on_one
         decision = decide(screen, training, table, facts, budget)
-        training = decision.training
-        course = Course()
         model, proof, warnings = _fit(screen, decision, table, budget, course)
     curve = [] if proof.is_left_out else _curve(screen, decision, budget)
-    lessons = learned(model, table_for(training.learner, table))
+    trained = Trained(decision, facts, model, proof, warnings, curve, began)
+    lessons = learned(model, table_for(decision.training.learner, table))
     for warning in warnings:
         screen.warn(warning)
     tell_certificate(screen, proof.certificate)
     if proof.words:
         screen.say(proof.words, indent=2)
     tell_learned(screen, lessons)
-    tell_curve(screen, curve, is_number=is_estimated)
-    model.training_record_ = record.plain(
-        {
-            "version": record.VERSION,
-            "source": facts.source,
-            "target": facts.target,
-            "seconds": round(time.monotonic() - began, 3),
-            "fingerprint": None if table.target is None else rows_fingerprint(table, table.target),
-            "table": facts.to_dict(),
-            **decision.history,
-            "is_interrupted": decision.history["is_interrupted"] or learner_of(model).status_ is Status.INTERRUPTED,
-            "learning_curve": [vars(point) for point in curve],
-            "course": record.course_part(course),
-            "certifying": proof.to_dict(),
-            "warnings": [*facts.warnings, *facts.hints, *warnings],
-        }
-    )
+    tell_curve(screen, training.kind, curve)
+    model.training_record_ = trained.record(table, course)
     write_model(model, destination)
     if report is not None:
         try:
@@ -123,128 +158,117 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     has_rules = explanation_of(model).has_rules
     _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
     if screen.is_quiet:
-        screen.essential(f"{training.learner.name}: {decision.worth}; {destination}")
-    screen.document(
-        {
-            "command": "train",
-            "table": facts.to_dict(),
-            "learner": training.learner.name,
-            "parameters": plain_parameters(learner_of(model)),
-            "search": None,
-            **decision.document,
-            "status": str(learner_of(model).status_),
-            "engine": learner_of(model).engine_,
-            "certificate": proof.certificate.to_dict(),
-            "certifying": proof.to_dict(),
-            "learned": lessons.to_dict(),
-            "learning_curve": [vars(point) for point in curve],
-            "warnings": warnings,
-            "seconds": round(time.monotonic() - began, 3),
-            "model": destination,
-            "report": report,
-        }
-    )
+        screen.essential(f"{decision.training.learner.name}: {decision.worth}; {destination}")
+    screen.document(trained.document(lessons.to_dict(), destination, report))
     screen.finish()
 
 
-def _tell_table(screen: Screen, training: Training, reading: Reading, facts: Facts) -> None:
+def _read(screen: Screen, reading: Reading, training: Training) -> tuple[Training, Table, Facts]:
+    """Read the table, settle the task by its target, and print what was read."""
+    can_estimate, text = training.can_estimate, training.preparation.text
+    with metered(screen, "reading"):
+        table, is_estimated = reading.learnable(training.task, can_estimate=can_estimate)
+        training.preparation.check_table(table, reading.without)
+        facts = facts_of(table, is_estimated=is_estimated, text=text)
+    training = replace(training, task=(NUMBERS if is_estimated else CLASSES).name)
     if training.is_auto:
         gaps = "filled in (trees: taken as they are)"
     else:
         gaps = "taken as they are" if training.learner.takes_tables else "filled in"
     tell_facts(screen, facts, reading, gaps=gaps)
+    if can_estimate and facts.is_number and not is_estimated:
+        screen.say("whole numbers that repeat are taken as classes; --task regress estimates them", indent=2)
+    return training, table, facts
 
 
 def _decide_among_many(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
-    """Try several learners, take the best, and ask rows that were set aside what that is worth."""
+    """Try several learners, take the best, and estimate that on rows that were set aside."""
     asked = training.asked()
-    tell_plan(screen, asked, training.budget, table.n_rows, table.n_columns)
+    tell_plan(screen, asked, training.budget, is_sampled=meets_on_sample(table.n_rows, table.n_columns))
     with counted_down(screen, budget) as meter:
         search = Search(asked, table, budget, meter)
         chosen = search.run()
     tell_contest(screen, chosen)
-    tell_worth(screen, chosen.worth)
-    trial = chosen.trial
-    candidate = (REGRESSORS if asked.is_estimated else CLASSIFIERS)[0] if trial is None else trial.candidate
+    tell_choice(screen, chosen)
+    trial, estimate = chosen.trial, chosen.estimate
+    candidate = CANDIDATES[asked.task.name][0] if trial is None else trial.candidate
     params = {**candidate.params, **({} if trial is None else trial.params)}
-    history = record.auto_part(chosen, table)
-    training = replace(training, taken=candidate.learner, params=params)
-    preparation = training.preparation.for_table(training.learner, table)
+    part = provenance.auto_part(chosen)
+    preparation = training.preparation.for_table(candidate.learner, table)
     return Decision(
-        replace(training, preparation=preparation),
-        f"{worth_text(chosen.worth)} ({chosen.worth.method}); {candidate.titled(params)}",
-        {
-            "search": history["search"],
-            "subsample": history["subsample"],
-            "leaderboard": history["leaderboard"],
-            "choice": history["choice"],
-            "is_interrupted": chosen.is_interrupted,
-            "estimate": chosen.worth.to_dict(),
-        },
-        history,
+        replace(training, taken=candidate.learner, params=params, preparation=preparation),
+        f"{estimate_words(estimate)} ({estimate.method}); {candidate.titled(params)}",
+        estimate,
+        part,
+        part,
         chosen=chosen,
         search=search,
     )
 
 
 def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
-    """The learner that was named: what is open is searched, and what it is worth is estimated."""
+    """The learner that was named: what is open is searched, and the result is estimated."""
     training = replace(training, preparation=training.preparation.for_table(training.learner, table))
-    learner, question = training.learner, training.question()
+    learner, question, task = training.learner, training.question(), training.kind
     table = table_for(learner, table)
-    check_vote_of_numbers(learner_of(training.build()), table, training.params)
+    _check_vote_of_numbers(learner_of(training.build()), table, training.params)
     _tell_learner(screen, training)
     tuned = None
-    estimate: Estimate | NumberEstimate
     if question is None:
-        estimate = (_estimate_numbers if training.task == "regress" else _estimate)(screen, training, table)
+        estimate = _estimate(screen, training, table)
     else:
         tell_question(screen, question, training.budget, facts.n_rows)
         tuned = _tune(screen, training, question, table)
         tell_search(screen, tuned.found, is_interrupted=tuned.is_interrupted)
         estimate = tuned.estimate
-    if isinstance(estimate, Estimate):
-        tell_estimate(screen, estimate)
-        worth = f"accuracy {estimate_text(estimate)}"
-    else:
-        tell_number_estimate(screen, estimate)
-        worth = estimate.words
-    chosen = "" if tuned is None else f" ({tuned.estimate.method}); {search_words(tuned.found)}"
-    searched = None if tuned is None else {"budget": training.budget, **tuned.to_dict()}
-    return Decision(
-        training,
-        worth + chosen,
-        {"search": searched, "estimate": estimate.to_dict()},
-        record.one_part(
-            learner,
-            estimate,
-            None if tuned is None else tuned.found,
-            table,
-            is_interrupted=tuned is not None and tuned.is_interrupted,
-        ),
-        {} if tuned is None else tuned.found.params,
-    )
+    tell_estimate(screen, estimate)
+    worth = task.worth + task.words(estimate)
+    history = {"estimate": provenance.estimate_part(estimate), "search": None, "is_interrupted": False}
+    document: dict[str, Any] = {"search": None, "estimate": estimate.to_dict()}
+    if tuned is None:
+        return Decision(training, worth, estimate, history, document)
+    history["is_interrupted"] = tuned.is_interrupted
+    if tuned.found.cells:
+        history["search"] = provenance.search_part(learner.name, tuned.found)
+    document["search"] = {"budget": training.budget, **tuned.to_dict()}
+    worth += f" ({estimate.method}); {search_words(tuned.found)}"
+    return Decision(training, worth, estimate, history, document, tuned.found.params)
+
+
+def _check_vote_of_numbers(learner: Any, table: Table, params: Iterable[str]) -> None:
+    """Refuse trees that are pruned, tested or drawn at random where a vote of numbers has categories: they are grown
+    each by itself, on rows that are drawn, some without all levels, and so are no vote on the same columns.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(learner, AdaBoostRegressor) or is_plain_tree(learner.estimator, learner.engine):
+        return
+    if table.sparse is not None or table.block is not None:
+        return
+    name = next((column.name for column in table if column.kind == "category"), None)
+    if name is not None:
+        typed = ", ".join(param for param in params if param.startswith(("estimator", "engine")))
+        raise ParameterError(
+            f"--param {typed}: such a tree is grown from the rows drawn for it alone, which may lack levels of the "
+            f"category {name!r}, so that the trees are no vote on the same columns. Leave it out, or use --model tree."
+        )
 
 
 def _estimate(screen: Screen, training: Training, table: Table) -> Estimate:
-    folds = stratified_folds(table, training.folds, training.seed)
-    with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
-        return cross_validate(training.build, table, folds, meter, "cross-validation", keeps_answers=True)
-
-
-def _estimate_numbers(screen: Screen, training: Training, table: Table) -> NumberEstimate:
-    folds = plain_folds(table, training.folds, training.seed)
-    with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
-        return cross_validate_numbers(training.build, table, folds, meter)
+    task, labels, title = training.kind, training.kind.labels(table), "cross-validation"
+    folds = task.folds(labels, training.folds, training.seed)
+    with metered(screen, title, total=max(1, len(folds.tests))) as meter:
+        return task.cross_validate(training.build, table, labels, folds, meter, title, has_scores=True)
 
 
 def _tune(screen: Screen, training: Training, question: Question, table: Table) -> Tuned:
-    folds = (plain_folds if question.is_of_numbers else stratified_folds)(table, training.folds, training.seed)
+    folds = training.kind.folds(training.kind.labels(table), training.folds, training.seed)
     with metered(screen, "search", total=1 + len(folds.tests)) as meter:
-        rounds = (NumberTuning if question.is_of_numbers else Tuning)(
+        return Tuning(
             question, training.build, table, folds, seed=training.seed, seconds=training.budget, meter=meter
-        )
-        return rounds.run()
+        ).run()
 
 
 def _fit(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from margrove.app.choose.search import in_digits
+from margrove.app.choose import in_digits
 from margrove.app.options.menu import LEARNERS, Learner, learner_of_numbers
 
 
@@ -99,7 +99,7 @@ _DEEP_ROUNDS = (25, 50, 100, 200)
 _BOOST = LEARNERS["adaboost"]
 _TREE_PROOF = 10.0  # seconds: of a large tree only some splits are searched anew
 
-CLASSIFIERS: tuple[Candidate, ...] = (
+_CLASSIFIERS: tuple[Candidate, ...] = (
     Candidate(
         "basic",
         LEARNERS["basic"],
@@ -170,7 +170,7 @@ _BOOST_OF_NUMBERS = learner_of_numbers(_BOOST)
 # Not among --model's choices for numbers: its C and ε are in the unit of the target, and only a search knows them.
 _SVR = Learner("svm", "SVR", "the flattest surface that leaves small errors alone")
 
-REGRESSORS: tuple[Candidate, ...] = (
+_REGRESSORS: tuple[Candidate, ...] = (
     Candidate("linear", _LINEAR, 1, "linear machine", "adds up a weight for each column"),
     Candidate(
         "linear-gentle",
@@ -204,3 +204,5 @@ REGRESSORS: tuple[Candidate, ...] = (
     ),
     _vote(10, 5, (50, 200), "adaboost-6", _BOOST_OF_NUMBERS, "the median of many trees of ten questions"),
 )
+
+CANDIDATES = {"classify": _CLASSIFIERS, "regress": _REGRESSORS}  # for each task

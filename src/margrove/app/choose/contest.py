@@ -12,22 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from margrove.app.choose.candidates import CLASSIFIERS, REGRESSORS, Candidate
-from margrove.app.choose.search import sample_rows
-from margrove.app.choose.trial import NO_SCORE, Field, InterruptedTrialError, Trial, tried
-from margrove.app.estimate.classes import Folds, stratified_folds
-from margrove.app.estimate.numbers import plain_folds
+from margrove.app.choose.candidates import CANDIDATES, Candidate
+from margrove.app.choose.trial import NO_SCORE, Asked, Field, Trial, tried
+from margrove.app.estimate.task import Rows, Task
 from margrove.app.options.budget import Budget
-from margrove.app.options.preparation import AS_USUAL, Preparation
-from margrove.app.screen.progress import Countdown
 from margrove.data import Table
 
-PREFERENCES = ("best", "simple")
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Countdown
+
+PARTS = 5  # a fifth of the rows is set aside to estimate the choice
 # All candidates meet on at most so many rows first; those of a wide table are fewer, so that they are as quickly read.
 FIRST_ROWS = 6_000
 FIRST_CELLS = 1_000_000
@@ -38,7 +34,6 @@ _MORE = 1.5  # so many times the rows of a sample are not worth a second meeting
 _FIRST_SHARE = 0.6  # of the time, for the first meeting
 _SHARE = 0.6  # of the time left for trying that one candidate may take
 _SPARE = 1.3  # a prediction of time may be off by so much
-_NO_ERROR = 1e-9  # of R²
 _MOST_FINISH = 0.7  # of the time left that may be kept for judging, fitting and certifying the best
 _OVERRUN = 0.2  # of the budget, that the best may take longer than it
 _TOO_SLOW = "too slow to be fitted and certified on all rows within the budget"
@@ -46,42 +41,10 @@ _HOPELESS = 0.02  # so far behind the best, and two standard errors, more rows w
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the options say about a contest."""
-
-    is_estimated: bool  # whether the target is a number
-    folds: int = 5
-    seed: int = 0
-    time_limit: float | None = None
-    prefer: str = "best"
-    preparation: Preparation = AS_USUAL
-
-    @property
-    def candidates(self) -> tuple[Candidate, ...]:
-        """Those for such a target."""
-        return REGRESSORS if self.is_estimated else CLASSIFIERS
-
-    def folds_of(self, table: Table) -> Folds:
-        """The parts of the rows that take turns in being asked."""
-        return (plain_folds if self.is_estimated else stratified_folds)(table, self.folds, self.seed)
-
-    def sample(self, labels: NDArray[Any], most: int) -> NDArray[np.int64]:
-        """About so many of the rows, of each class in its proportion."""
-        if not self.is_estimated:
-            return sample_rows(labels, most, self.seed)
-        if len(labels) <= most:
-            return np.arange(len(labels))
-        return np.sort(np.random.default_rng(self.seed).choice(len(labels), most, replace=False))
-
-    def field(self, table: Table) -> Field:
-        """These rows, to meet on."""
-        return Field(table, self.folds_of(table), self.is_estimated, self.seed, self.time_limit, self.preparation)
-
-
-@dataclass(frozen=True)
 class Result:
     """What a contest came to: the trials, the best first, and the one that is taken."""
 
+    task: Task
     trials: tuple[Trial, ...]
     prefer: str
     n_rows: int  # of the table
@@ -124,6 +87,12 @@ def first_rows(n_rows: int, n_columns: int) -> int:
     """
     most = min(FIRST_ROWS, max(LEAST_FIRST_ROWS, FIRST_CELLS // max(1, n_columns)))
     return most if min(n_rows, MOST_ROWS) > _MORE * most else n_rows
+
+
+def meets_on_sample(n_rows: int, n_columns: int) -> bool:
+    """Whether all candidates meet on a sample first, after a part of so many rows is set aside."""
+    n_tried = n_rows - n_rows // PARTS
+    return first_rows(n_tried, n_columns) < n_tried
 
 
 def _meets(trial: Trial, best: Trial) -> bool:
@@ -173,10 +142,10 @@ class Contest:
 
     def run(self) -> Result:
         """Try what can be tried; Ctrl-C keeps what there is."""
-        labels = self._table.labels()
-        last = self._asked.sample(labels, MOST_ROWS)
+        task, labels, seed = self._asked.task, self._table.labels(), self._asked.seed
+        last = task.sample(labels, MOST_ROWS, seed)
         most = first_rows(len(labels), self._table.n_columns)
-        first = self._asked.sample(labels, most) if most < len(labels) else last
+        first = task.sample(labels, most, seed) if most < len(labels) else last
         is_interrupted, n_folds = False, 0
         try:
             is_sample = len(last) > len(first)
@@ -186,13 +155,14 @@ class Contest:
                 self._try_all(field, _FIRST_SHARE if is_sample else 1.0)
                 if is_sample:
                     self._try_again(last)
-        except (InterruptedTrialError, KeyboardInterrupt):  # in a trial, or between two
+        except KeyboardInterrupt:
             is_interrupted = True
         left = self._budget.left + _OVERRUN * self._budget.seconds
         for trial in [trial for trial in self._trials.values() if trial.is_scored]:
             if trial.finish_seconds(self._n_final) > left:
                 self._trials[trial.candidate.name] = replace(trial, is_too_slow=True, note=_TOO_SLOW)
         return Result(
+            task,
             ranked(list(self._trials.values())),
             self._asked.prefer,
             n_rows=len(labels),
@@ -203,13 +173,13 @@ class Contest:
             n_folds=n_folds,
         )
 
-    def _field(self, rows: NDArray[np.int64]) -> Field:
+    def _field(self, rows: Rows) -> Field:
         return self._asked.field(self._table if len(rows) == self._table.n_rows else self._table.take(rows))
 
     def _try_all(self, field: Field, part: float) -> None:
         """Each in turn, within a part of the time."""
         stage = Budget(part * self._spendable())
-        for candidate in self._asked.candidates:
+        for candidate in CANDIDATES[self._asked.task.name]:
             why_not = self._why_not(candidate)
             if why_not:
                 self._trials[candidate.name] = Trial(candidate, note=why_not)
@@ -221,7 +191,7 @@ class Contest:
                 continue
             self._keep(tried(field, candidate, share, self._meter, rival=self._best()))
 
-    def _try_again(self, rows: NDArray[np.int64]) -> None:
+    def _try_again(self, rows: Rows) -> None:
         """On more rows, in the order of the scores on fewer; who is far behind there need not come."""
         before = [trial for trial in ranked(list(self._trials.values())) if trial.is_scored]
         able = [trial for trial in before if self._finish(trial) <= self._budget.left] or before
@@ -252,7 +222,7 @@ class Contest:
         self._is_whole = self._is_whole and trial.status != "time_limit"
         best = self._best()
         if best is not None:
-            self._meter.best(best.title, best.mean, is_share=not self._asked.is_estimated)
+            self._meter.best(best.title, best.mean, is_share=not self._asked.task.is_number)
         # What cannot be finished anyway is not what time is kept for.
         able = [t for t in ranked(list(self._trials.values())) if self._finish(t) <= _MOST_FINISH * self._budget.left]
         self._reserve = max(self._least_reserve, self._finish(able[0]) if able else 0.0)
@@ -273,7 +243,7 @@ class Contest:
     def _why_not(self, candidate: Candidate) -> str:
         """Why a candidate need not, or cannot, be tried; empty if it should be."""
         best = self._best()
-        if best is not None and best.mean >= 1 - (_NO_ERROR if self._asked.is_estimated else _tie(best)):
+        if best is not None and self._asked.task.is_perfect(best.mean, best.n_rows):
             return "a simpler one makes no mistakes"
         if self._asked.preparation.text and candidate.learner.takes_tables:
             return "it does not take text"

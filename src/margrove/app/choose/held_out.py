@@ -10,84 +10,31 @@ from a contest on all rows. Every row is then asked about once.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.choose.contest import Asked, Contest, Result
-from margrove.app.choose.trial import Trial
-from margrove.app.estimate.classes import baseline_of
-from margrove.app.estimate.intervals import WIDENED, WITHIN, r2_interval, share_interval
-from margrove.app.estimate.numbers import deviation_of
-from margrove.app.estimate.predictions import Answers, answered, joined
-from margrove.app.models import learner_of
+from margrove.app.choose.contest import PARTS, Contest, Result
+from margrove.app.choose.trial import Asked, Trial
+from margrove.app.estimate.intervals import WIDENED, WITHIN
+from margrove.app.estimate.predictions import Predicted, joined
+from margrove.app.estimate.task import Estimate, Rows
 from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import table_for
-from margrove.app.screen.progress import Countdown
 from margrove.data import Table
 from margrove.errors import MargroveError
-from margrove.status import Status
 
-PARTS = 5  # a fifth is set aside
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Countdown
+
 # A fifth of more rows is enough to judge by: the interval of 1,000 of them is at most ±3 points.
 NESTED_ROWS = 5_000
 _SPARE = 1.3  # a later round may take so many times as long as the first
 _SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows: the learning curve; the whole is known
 _OVERRUN = 0.5  # of the budget, at most, if what was predicted to be done in time is not
-
-
-@dataclass(frozen=True)
-class Worth:
-    """An estimate with its interval, and the answers it was made of."""
-
-    method: str  # "hold-out", "nested", "cross-validation" or "none"
-    is_number: bool = False
-    value: float | None = None  # accuracy, or R²
-    low: float | None = None
-    high: float | None = None
-    mean_absolute_error: float | None = None
-    baseline: float = 0.0
-    baseline_class: Any = None
-    answers: Answers | None = None
-    picks: tuple[str, ...] = ()  # the learner that each round took
-    notes: tuple[str, ...] = ()
-
-    @property
-    def words(self) -> str:
-        """What was done to get the number, so that nobody takes it for another."""
-        n = 0 if self.answers is None else len(self.answers.rows)
-        if self.method == "hold-out":
-            rows = f"{n:,} row{'' if n == 1 else 's'}"
-            return f"a final hold-out: {rows} set aside before anything was tried; what is judged here never saw them"
-        if self.method == "nested":
-            return (
-                f"nested: in {len(self.picks)} rounds all learners were tried anew, each time without a part of the "
-                f"rows, and the one taken was asked about that part; {WIDENED}"
-            )
-        if self.method == "cross-validation":
-            return "the score that chose it, which flatters it: there are too few rows to set any aside"
-        return "not estimated"
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values, without the answers."""
-        return {
-            "method": self.method,
-            "words": self.words,
-            "measure": "R²" if self.is_number else "accuracy",
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "mean_absolute_error": self.mean_absolute_error,
-            "baseline": self.baseline,
-            "baseline_class": self.baseline_class,
-            "rows_tested": 0 if self.answers is None else len(self.answers.rows),
-            "picks": list(self.picks),
-            "notes": list(self.notes),
-        }
 
 
 @dataclass(frozen=True)
@@ -101,17 +48,51 @@ class Point:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is to be fitted, how it was chosen, what that is worth."""
+    """What is to be fitted, how it was chosen, and the estimate of that."""
 
     result: Result
-    worth: Worth
-    tests: tuple[NDArray[np.int64], ...] = field(default=(), repr=False)  # rows set aside, of each round that was done
+    estimate: Estimate
+    picks: tuple[str, ...] = ()  # the learner that each round took
+    tests: tuple[Rows, ...] = field(default=(), repr=False)  # rows set aside, of each round that was done
     is_interrupted: bool = False
 
     @property
     def trial(self) -> Trial | None:
         """The candidate that was taken."""
         return self.result.chosen
+
+    @property
+    def how(self) -> str:
+        """How the estimate was made."""
+        n = self.estimate.n_tested
+        if self.estimate.method == "hold-out":
+            rows = f"{n:,} row{'' if n == 1 else 's'}"
+            return f"a final hold-out: {rows} set aside before anything was tried; what is judged here never saw them"
+        if self.estimate.method == "nested":
+            return (
+                f"nested: in {len(self.picks)} rounds all learners were tried anew, each time without a part of the "
+                f"rows, and the one taken was asked about that part; {WIDENED}"
+            )
+        if self.estimate.method == "cross-validation":
+            return "the score that chose it, which flatters it: there are too few rows to set any aside"
+        return "not estimated"
+
+    def estimate_to_dict(self) -> dict[str, Any]:
+        """The estimate as plain JSON values, without the predictions."""
+        estimate, off = self.estimate, self.estimate.deviation
+        return {
+            "method": estimate.method,
+            "words": self.how,
+            "measure": estimate.task.measure,
+            "value": estimate.value,
+            **estimate.ends,
+            "mean_absolute_error": None if off is None else off.mean_absolute_error,
+            "baseline": estimate.baseline,
+            "baseline_class": estimate.baseline_class,
+            "rows_tested": estimate.n_tested,
+            "picks": list(self.picks),
+            "notes": list(estimate.notes),
+        }
 
 
 class Search:
@@ -127,9 +108,8 @@ class Search:
 
     def __init__(self, asked: Asked, table: Table, budget: Budget, meter: Countdown) -> None:
         self._asked, self._table, self._budget, self._meter = asked, table, budget, meter
-        labels = table.labels()
-        self._labels = np.asarray(labels, np.float64) if asked.is_estimated else labels
-        self._answers: list[Answers] = []
+        self._task, self._labels = asked.task, asked.task.labels(table)
+        self._rounds: list[Predicted] = []
         self._picks: list[str] = []
         self._notes: list[str] = []
 
@@ -141,9 +121,9 @@ class Search:
         KeyboardInterrupt
             If nothing was scored yet.
         """
-        outer = replace(self._asked, folds=PARTS).folds_of(self._table)
-        rests = [self._rest(test) for test in outer.tests[:1]]
-        if not rests or not self._asked.folds_of(self._table.take(rests[0])).tests:
+        outer = self._task.folds(self._labels, PARTS, self._asked.seed)
+        inner = [self._labels[self._rest(test)] for test in outer.tests[:1]]
+        if not inner or not self._task.folds(inner[0], self._asked.folds, self._asked.seed).tests:
             return self._without_rows_aside(outer.notes)
         began = time.monotonic()
         first = self._round(outer.tests[0])
@@ -152,7 +132,7 @@ class Search:
         n_rounds = len(outer.tests)
         is_quick = _SPARE * n_rounds * took < self._budget.left
         is_small = self._table.n_rows <= NESTED_ROWS
-        if first.is_interrupted or not first.is_whole or not is_small or not is_quick or not self._answers:
+        if first.is_interrupted or not first.is_whole or not is_small or not is_quick or not self._rounds:
             return self._chosen(first, "hold-out", outer.tests[:1])
         self._meter.enter("again, with all rows")
         whole = self._contest(self._table)
@@ -164,9 +144,9 @@ class Search:
             if self._budget.left < took:
                 break
             is_interrupted = self._round(test).is_interrupted
-            if is_interrupted or len(self._answers) < number:
+            if is_interrupted or len(self._rounds) < number:
                 break
-        n_done = len(self._answers)
+        n_done = len(self._rounds)
         if n_done < n_rounds:
             self._notes.append(f"{n_done} of {n_rounds} rounds were done")
         method = "nested" if n_done > 1 else "hold-out"
@@ -177,36 +157,31 @@ class Search:
         if result.is_interrupted and result.best is None:
             raise KeyboardInterrupt
         _refuse_failed(result)
-        trial = result.chosen
-        if trial is None:
-            return Chosen(result, Worth("none", self._asked.is_estimated, notes=notes, **self._baseline()))
-        worth = Worth("cross-validation", self._asked.is_estimated, trial.mean, notes=notes, **self._baseline())
-        if not self._asked.is_estimated:
-            n = trial.n_rows
-            low, high = share_interval(round(trial.mean * n), n, len(trial.scores), n)
-            worth = replace(worth, low=low, high=high)
-        return Chosen(result, worth, is_interrupted=result.is_interrupted)
+        estimate, trial = self._task.estimate(self._labels, [], notes), result.chosen
+        if trial is not None:
+            ends = self._task.interval(trial.mean, trial.n_rows, len(trial.scores))
+            method = "cross-validation"
+            estimate = replace(estimate, rounds=trial.scores, value=trial.mean, interval=ends, method=method)
+        return Chosen(result, estimate, is_interrupted=result.is_interrupted)
 
-    def _chosen(
-        self, result: Result, method: str, tests: Sequence[NDArray[np.int64]], *, is_interrupted: bool = False
-    ) -> Chosen:
+    def _chosen(self, result: Result, method: str, tests: Sequence[Rows], *, is_interrupted: bool = False) -> Chosen:
         if result.best is None and (result.is_interrupted or is_interrupted):
             raise KeyboardInterrupt
-        if not self._answers:
-            worth = Worth("none", self._asked.is_estimated, notes=tuple(self._notes), **self._baseline())
-            return Chosen(result, worth, is_interrupted=result.is_interrupted or is_interrupted)
-        answers = joined(self._answers)
-        if answers.scores is None and not self._asked.is_estimated:
-            answers = replace(answers, scores=self._scores_of(result.chosen, tests))
-        worth = self._judged(answers, len(tests))
-        worth = replace(worth, method=method, picks=tuple(self._picks), notes=tuple(self._notes))
-        return Chosen(result, worth, tuple(tests), result.is_interrupted or is_interrupted)
+        is_interrupted = result.is_interrupted or is_interrupted
+        if not self._rounds:
+            return Chosen(result, self._estimate([]), is_interrupted=is_interrupted)
+        scores = self._scores_of(result.chosen, tests)
+        estimate = self._estimate(self._rounds, method)
+        assert estimate.predicted is not None
+        estimate = replace(estimate, predicted=replace(estimate.predicted, scores=scores))
+        return Chosen(result, estimate, tuple(self._picks), tuple(tests), is_interrupted)
 
-    def _scores_of(self, trial: Trial | None, tests: Sequence[NDArray[np.int64]]) -> NDArray[np.float64] | None:
-        """Of rounds that took different learners, whose scores do not compare: those of the one that is chosen in the
-        end, fitted to the same rows as theirs."""
-        if trial is None:
-            return None
+    def _scores_of(self, trial: Trial | None, tests: Sequence[Rows]) -> NDArray[np.float64] | None:
+        """Those of the rounds. Where they took different learners, whose scores do not compare: those of the one that
+        is chosen in the end, fitted to the same rows as theirs."""
+        scores = joined(self._rounds).scores
+        if scores is not None or trial is None or self._task.is_number:
+            return scores
         try:
             return joined([self.ask(trial, self._rest(test), test) for test in tests]).scores
         except KeyboardInterrupt:
@@ -215,81 +190,48 @@ class Search:
             self._notes.append(f"no scores of the rows: {error}")
             return None
 
-    def _baseline(self) -> dict[str, Any]:
-        if self._asked.is_estimated:
-            return {}
-        baseline, label = baseline_of(self._labels)
-        return {"baseline": baseline, "baseline_class": label}
+    def _estimate(self, rounds: Sequence[Predicted], method: str = "none") -> Estimate:
+        return self._task.estimate(self._labels, rounds, self._notes, method, is_pooled=True, seed=self._asked.seed)
 
-    def _judged(self, answers: Answers, n_rounds: int) -> Worth:
-        truth = self._labels[answers.rows]
-        if not self._asked.is_estimated:
-            n, n_right = len(truth), int(np.sum(truth == answers.answers))
-            low, high = share_interval(n_right, n, n_rounds, self._table.n_rows)
-            return Worth("", False, n_right / n, low, high, answers=answers, **self._baseline())
-        assert answers.means is not None
-        whole = deviation_of(truth, answers.answers, answers.means)
-        ends = r2_interval(
-            truth,
-            answers.answers,
-            answers.means,
-            n_rounds=n_rounds,
-            n_rows=self._table.n_rows,
-            seed=self._asked.seed,
-        )
-        worth = Worth("", True, whole.r2, None, None, whole.mean_absolute_error, answers=answers)
-        return worth if ends is None else replace(worth, low=ends[0], high=ends[1])
-
-    def _rest(self, test: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.setdiff1d(np.arange(self._table.n_rows), test, assume_unique=True)
+    def _rest(self, test: Rows) -> Rows:
+        return np.delete(np.arange(self._table.n_rows), test)
 
     def _contest(self, table: Table) -> Result:
         return Contest(self._asked, table, self._budget, self._table.n_rows, self._meter).run()
 
-    def _round(self, test: NDArray[np.int64]) -> Result:
+    def _round(self, test: Rows) -> Result:
         """A part of the rows is set aside; what wins on the others is asked about it."""
         rest = self._rest(test)
         result = self._contest(self._table.take(rest))
         trial = result.chosen
-        if trial is None or (result.is_interrupted and self._answers):
+        if trial is None or (result.is_interrupted and self._rounds):
             return result  # of a later round that was broken off: it would not speak for the others
         self._meter.begin(f"{trial.title}: judging it on rows set aside")
         try:
-            answers = self.ask(trial, rest, test)
+            predicted = self.ask(trial, rest, test)
         except KeyboardInterrupt:
             self._notes.append("not estimated: interrupted")
             return replace(result, is_interrupted=True)
         except (MargroveError, MemoryError) as error:
             self._notes.append(f"not estimated: {error}")
             return result
-        self._answers.append(answers)
+        self._rounds.append(predicted)
         self._picks.append(trial.candidate.learner.name)
         return result
 
-    def ask(self, trial: Trial, rows: NDArray[np.int64], test: NDArray[np.int64]) -> Answers:
-        """Fit the candidate to some rows and ask it about others."""
+    def ask(self, trial: Trial, rows: Rows, test: Rows) -> Predicted:
+        """Fit the candidate to some rows and predict others."""
         table = table_for(trial.candidate.learner, self._table)
-        learned = self._labels[rows]
-        # Over the budget by half of it at most: a fit that is broken off says little of one that is not.
+        # Over the budget by half of it at most: a fit that is stopped early says little of one that is not.
         limit = self._budget.left + _OVERRUN * self._budget.seconds
-        model = self._asked.field(self._table).build(trial.candidate, trial.params, limit)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
-            model.fit(table.take(rows), learned)
-            if learner_of(model).status_ is Status.INTERRUPTED:
-                raise KeyboardInterrupt
-            asked = table.take(test)
-            answers = model.predict(asked)
-            if self._asked.is_estimated:
-                name = type(learner_of(model)).__name__
-                return Answers(test, answers, None, name, np.full(len(test), learned.mean()))
-            return answered(model, asked, test, answers, self._labels)
+        model = self._asked.build(self._table, trial.candidate, trial.params, limit)
+        return self._task.ask(model, table, self._labels, rows, test)
 
     def curve(self, chosen: Chosen, meter: Countdown) -> list[Point]:
         """The score after learning from a part of the rows, up to all but those set aside; as far as the time goes."""
         self._meter = meter
-        trial, worth = chosen.trial, chosen.worth
-        if trial is None or worth.value is None or not chosen.tests:
+        trial, estimate = chosen.trial, chosen.estimate
+        if trial is None or estimate.value is None or not chosen.tests:
             return []
         points: list[Point] = []
         tests = chosen.tests
@@ -301,7 +243,8 @@ class Search:
             for number, test in enumerate(tests):
                 self._meter.begin(f"learning curve, {100 * share:.0f} % of the rows, {number + 1} of {len(tests)}")
                 rest = self._rest(test)
-                some = rest[self._asked.sample(self._labels[rest], max(2, round(share * len(rest))))]
+                n_some = max(2, round(share * len(rest)))
+                some = rest[self._task.sample(self._labels[rest], n_some, self._asked.seed)]
                 try:
                     parts.append(self.ask(trial, some, test))
                 except KeyboardInterrupt:
@@ -310,16 +253,15 @@ class Search:
                     break
             if len(parts) == len(tests):
                 n_rows = round(share * (self._table.n_rows - len(tests[0])))
-                points.append(self._point(n_rows, self._judged(joined(parts), len(parts))))
+                points.append(self._point(n_rows, self._estimate(parts)))
         if points:
-            points.append(self._point(self._table.n_rows - len(tests[0]), worth))
+            points.append(self._point(self._table.n_rows - len(tests[0]), estimate))
         return points
 
     @staticmethod
-    def _point(n_rows: int, worth: Worth) -> Point:
-        value = 0.0 if worth.value is None else worth.value
-        width = 0.0 if worth.low is None or worth.high is None else worth.high - worth.low
-        return Point(n_rows, value, width / (2 * WITHIN))
+    def _point(n_rows: int, estimate: Estimate) -> Point:
+        low, high = estimate.interval or (0.0, 0.0)
+        return Point(n_rows, estimate.value or 0.0, (high - low) / (2 * WITHIN))
 
 
 def _refuse_failed(result: Result) -> None:

@@ -10,22 +10,21 @@ Else a hold-out: the first round alone. Its C and γ become the model's, and the
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margrove.app.choose.search import Found, Question, search
-from margrove.app.estimate.classes import Estimate, Folds, baseline_of, interval_of
-from margrove.app.estimate.numbers import NumberEstimate, NumberRound, estimate_of
-from margrove.app.estimate.predictions import Answers, answered, joined
+from margrove.app.estimate.predictions import InterruptedFitError, Predicted
+from margrove.app.estimate.task import Estimate, Folds
 from margrove.app.options.budget import Budget, budget_words
-from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.status import Status
+
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Meter
 
 _SPARE = 1.5  # a round may take so many times as long as the first did
 
@@ -35,7 +34,7 @@ class Tuned:
     """The search whose best cell is fitted, what that is worth, and the C and γ that each round found."""
 
     found: Found
-    estimate: Estimate | NumberEstimate
+    estimate: Estimate
     rounds: tuple[dict[str, float], ...] = ()
     is_interrupted: bool = False
 
@@ -72,14 +71,13 @@ class Tuning:
         meter: Meter,
     ) -> None:
         self._question, self._build, self._table, self._folds = question, build, table, folds
-        self._labels = table.labels()
+        self._labels = question.task.labels(table)
         self._seed, self._meter = seed, meter
         self._budget = Budget(seconds)
-        self._statuses: list[Status] = []
+        self._is_stopped = False
         self._notes = list(folds.notes)
         self._params: list[dict[str, float]] = []
-        self._worth: list[Any] = []  # of each round: its accuracy
-        self._answers: list[Answers] = []
+        self._rounds: list[Predicted] = []
 
     def run(self) -> Tuned:
         """Search, and estimate; Ctrl-C keeps what there is."""
@@ -91,7 +89,7 @@ class Tuning:
         took = time.monotonic() - started
         n_rounds = len(self._folds.tests)
         needed = _SPARE * n_rounds * took
-        if self._was_interrupted() or not self._worth:
+        if self._was_interrupted() or not self._rounds:
             return self._tuned(first, "hold-out")
         if first.status is not Status.CONVERGED or needed > self._budget.left:
             if first.status is Status.CONVERGED:
@@ -105,7 +103,7 @@ class Tuning:
             if self._was_interrupted():
                 break
             self._round(number, self._budget.left / (n_rounds - number))
-        n_done = len(self._worth)
+        n_done = len(self._rounds)
         if n_done < n_rounds:
             self._notes.append(f"interrupted: {n_done} of {n_rounds} rounds")
         # Of two searches the whole one; with a hold-out it is also the one whose worth was asked.
@@ -113,28 +111,14 @@ class Tuning:
         return self._tuned(found if is_whole else first, "nested" if n_done > 1 else "hold-out")
 
     def _tuned(self, found: Found, method: str) -> Tuned:
-        if self._folds.tests and not self._worth and self._was_interrupted():
+        if self._folds.tests and not self._rounds and self._was_interrupted():
             self._notes.append("not estimated: interrupted")
         n_bare = sum(not params for params in self._params)
         if n_bare:
             names = " and ".join(self._question.names)
             self._notes.append(f"{n_bare} of the rounds had nothing to choose by and took {names} as by default")
-        estimate = self._estimate(method if self._worth else "none")
+        estimate = self._question.task.estimate(self._labels, self._rounds, self._notes, method)
         return Tuned(found, estimate, tuple(self._params), self._was_interrupted())
-
-    def _judged(self, model: Any, rest: NDArray[np.int64], test: NDArray[np.int64]) -> Any:
-        """What a model, fitted to the rows ``rest``, is worth on the rows ``test``."""
-        asked = self._table.take(test)
-        said = model.predict(asked)
-        self._answers.append(answered(model, asked, test, said, self._labels))
-        return float(np.mean(said == self._labels[test]))
-
-    def _estimate(self, method: str) -> Estimate | NumberEstimate:
-        n_tested = len(self._folds.tests[0]) if method == "hold-out" else 0
-        kept = joined(self._answers) if self._answers else None
-        interval = interval_of(self._worth, self._folds, len(self._labels))
-        baseline = baseline_of(self._labels)
-        return Estimate(tuple(self._worth), *baseline, tuple(self._notes), method, n_tested, kept, interval)
 
     def _search(self, table: Table, title: str, seconds: float) -> Found:
         found = search(
@@ -145,42 +129,25 @@ class Tuning:
             meter=self._meter,
             title=f"{title}, {' and '.join(self._question.names)}",
         )
-        self._heed(found.status)
+        self._is_stopped |= found.status is Status.INTERRUPTED
         self._meter.advance()
         return found
 
     def _round(self, number: int, seconds: float) -> Found:
         """One part of the rows is set aside, and asked about after a search among the others."""
         test = self._folds.tests[number]
-        rest = np.setdiff1d(np.arange(len(self._labels)), test, assume_unique=True)
-        learned_from = self._table.take(rest)
-        found = self._search(learned_from, f"round {number + 1} of {len(self._folds.tests)}", seconds)
+        rest = np.delete(np.arange(len(self._labels)), test)
+        found = self._search(self._table.take(rest), f"round {number + 1} of {len(self._folds.tests)}", seconds)
         if self._was_interrupted() and number > 0:
-            return found  # its search was broken off, unlike those of the other rounds: it would not speak for them
-        model = self._build(found.params)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
-            model.fit(learned_from, self._labels[rest])
-            if self._heed(model[-1].status_):
-                return found
-            self._worth.append(self._judged(model, rest, test))
+            return found  # its search was stopped early, unlike those of the other rounds, which it is averaged with
+        try:
+            model = self._build(found.params)
+            self._rounds.append(self._question.task.ask(model, self._table, self._labels, rest, test))
+        except InterruptedFitError:  # ends the searching and estimating, not the command: the fit comes next
+            self._is_stopped = True
+            return found
         self._params.append(found.params)
         return found
 
-    def _heed(self, status: Status) -> bool:
-        """Ctrl-C ends the searching and estimating, not the command: the fit comes next."""
-        self._statuses.append(status)
-        return status is Status.INTERRUPTED
-
     def _was_interrupted(self) -> bool:
-        return Status.INTERRUPTED in self._statuses
-
-
-class NumberTuning(Tuning):
-    """The rounds of a table whose target is a number."""
-
-    def _judged(self, model: Any, rest: NDArray[np.int64], test: NDArray[np.int64]) -> NumberRound:
-        return NumberRound.of(model, self._table, rest, test)
-
-    def _estimate(self, method: str) -> NumberEstimate:
-        return estimate_of(self._worth, tuple(self._notes), method, n_rows=len(self._labels))
+        return self._is_stopped

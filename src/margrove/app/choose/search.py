@@ -10,22 +10,24 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+import margrove
+from margrove.app.choose import in_digits
+from margrove.app.estimate.task import Rows, Task
 from margrove.app.options.budget import Budget
 from margrove.app.options.menu import Learner
 from margrove.app.options.preparation import AS_USUAL, Preparation
-from margrove.app.screen.progress import Meter
 from margrove.data import Table
-from margrove.linear_svm.search import LinearSVCCV, LinearSVRCV
 from margrove.status import Status
-from margrove.svm.search import SVCCV
+
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Meter
 
 # The grid takes 7 s on 3,000 rows of magic04 and 21 s on 6,000 (two slow cores): of more rows it would not fit into the
 # usual budget. The best cell still moves with the rows there (C = 100, then 316), so it is said that this is a sample.
@@ -33,16 +35,11 @@ MOST_ROWS = 6000
 # A linear machine's time grows with the rows alone.
 MOST_ROWS_LINEAR = 50_000
 FOLDS = 5
-_LEAST_NUMBERS = 2  # rows of a fold of numbers: one alone has no R²
 _WITHOUT_GAMMA = ("linear", "intersection")
 _OF_THE_FIT = {"verbose", "time_limit", "checkpoint"}  # if typed
-_OF_THE_SEARCH = set(SVCCV().get_params()) - _OF_THE_FIT
-_OF_THE_LINEAR_SEARCH = set(LinearSVCCV().get_params()) - _OF_THE_FIT
-_OF_THE_NUMBER_SEARCH = set(LinearSVRCV().get_params()) - _OF_THE_FIT
 _C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0  # those of the grids of SVCCV and LinearSVCCV
 _C_MORE, _GAMMA_MORE = 4, 3  # values that widening adds
 _DEARER = 3.0  # how much a cell beyond the edge may cost: a larger C takes more steps
-_SAME_R2 = 5e-4  # R² are told to three digits
 _LEAST = 1e-3  # seconds: a time limit must be above 0
 
 
@@ -54,28 +51,29 @@ class Question:
     ----------
     names : tuple of str
         "C", "gamma" or both.
+    search : estimator
+        The search, unfitted, with the machine's other parameters.
+    task : Task
     Cs, gammas : tuple, optional
         The values there are, often one that is fixed. None: the usual ones, or a kernel without γ.
-    settings : mapping
-        The machine's other parameters.
     preparation : Preparation
         How the table becomes numbers.
-    is_linear : bool
-        Whether the machine is linear, with w explicit.
     limit : int, optional
         Of more rows than these a sample is searched; None: as many as the usual budget takes.
-    is_of_numbers : bool
-        Whether it is a regression, scored by R².
     """
 
     names: tuple[str, ...]
-    Cs: tuple[Any, ...] | None
-    gammas: tuple[Any, ...] | None
-    settings: Mapping[str, Any]
+    search: Any
+    task: Task
+    Cs: tuple[Any, ...] | None = None
+    gammas: tuple[Any, ...] | None = None
     preparation: Preparation = AS_USUAL
-    is_linear: bool = False
     limit: int | None = None
-    is_of_numbers: bool = False
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the machine is linear, with w explicit."""
+        return "gammas" not in self.search.get_params()
 
     @property
     def most_rows(self) -> int:
@@ -108,22 +106,11 @@ class Cell:
         return {"C": self.C, "gamma": self.gamma, "score": self.score if self.is_scored else None}
 
 
-def in_digits(value: float) -> str:
-    """Three of them, as people write them.
-
-    Examples
-    --------
-    >>> from margrove.app.choose.search import in_digits
-    >>> [in_digits(value) for value in (0.1, 3.1623, 31623.0, 5.49e-7)]
-    ['0.1', '3.16', '31600', '5.49e-07']
-    """
-    return f"{float(f'{value:.3g}'):.10g}"
-
-
 @dataclass(frozen=True)
 class Found:
     """What a search found."""
 
+    task: Task
     names: tuple[str, ...] = ()
     cells: tuple[Cell, ...] = ()
     n_rows: int = 0  # searched
@@ -133,7 +120,6 @@ class Found:
     status: Status = Status.CONVERGED
     widened: tuple[str, ...] = ()  # edges that the grid was widened at
     n_added: int = 0  # cells that widening added
-    is_of_numbers: bool = False  # scored by R²
     why_not: str = ""  # searched
 
     @property
@@ -144,13 +130,8 @@ class Found:
 
     @property
     def tops(self) -> list[Cell]:
-        """Those that score as the best one does, the smallest C first, then the smallest γ.
-
-        Scores within half a row are equal: folds differ in size by a row, so that the same number of mistakes gives
-        means that differ a little. So are R² that read the same.
-        """
-        scored = self.scored
-        apart = _SAME_R2 if self.is_of_numbers else 0.5 / max(1, self.n_rows)
+        """Those that score as the best one does, the smallest C first, then the smallest γ."""
+        scored, apart = self.scored, self.task.resolution(self.n_rows)
         near = [cell for cell in scored if scored[0].score - cell.score < apart]
         return sorted(near, key=lambda cell: (cell.C, cell.gamma or 0.0))
 
@@ -211,38 +192,32 @@ class Found:
         }
 
 
-def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any) -> Question | None:
-    """What there is to search, with these parameters typed; None where there is nothing.
+def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any, task: Task) -> Question | None:
+    """Return what there is to search, with these parameters typed; None where there is nothing.
 
-    A value that the learner will refuse is none of ours: its own words are better.
+    A value that the learner will refuse is left to the learner: its own words are better.
     """
-    if learner.class_name in ("LinearSVC", "LinearSVR"):
-        if "C" in params:
-            return None
-        is_of_numbers = learner.class_name == "LinearSVR"
-        known = _OF_THE_NUMBER_SEARCH if is_of_numbers else _OF_THE_LINEAR_SEARCH
-        settings = _settings(estimator, known)
-        return Question(("C",), None, None, settings, is_linear=True, is_of_numbers=is_of_numbers)
+    if not learner.is_searched:
+        return None
+    kind: Any = getattr(margrove, f"{learner.class_name}CV")
+    known = kind().get_params().keys() - _OF_THE_FIT
+    search = kind(**{name: value for name, value in estimator.get_params().items() if name in known})
+    if "gammas" not in known:
+        return None if "C" in params else Question(("C",), search, task)
     C, sigma, kernel = params.get("C"), params.get("sigma"), params.get("kernel", "rbf")
     is_hard = "C" in params and (not isinstance(C, int | float) or isinstance(C, bool) or not 0 < C < math.inf)
     is_odd = sigma is not None and (not isinstance(sigma, int | float) or sigma <= 0 or "gamma" in params)
-    if not learner.is_searched or is_hard or is_odd or kernel == "precomputed":
+    if is_hard or is_odd or kernel == "precomputed":
         return None
+    has_gamma = kernel not in _WITHOUT_GAMMA
     gammas: tuple[Any, ...] | None = None
-    if kernel not in _WITHOUT_GAMMA and sigma is not None:
+    if has_gamma and sigma is not None:
         gammas = (1.0 / (2.0 * sigma**2),)
-    elif kernel not in _WITHOUT_GAMMA and "gamma" in params:
+    elif has_gamma and "gamma" in params:
         gammas = (params["gamma"],)
-    is_open = {"C": "C" not in params, "gamma": kernel not in _WITHOUT_GAMMA and gammas is None}
+    is_open = {"C": "C" not in params, "gamma": has_gamma and gammas is None}
     names = tuple(name for name, is_wanted in is_open.items() if is_wanted)
-    if not names:
-        return None
-    return Question(names, (C,) if "C" in params else None, gammas, _settings(estimator, _OF_THE_SEARCH))
-
-
-def _settings(estimator: Any, known: set[str]) -> dict[str, Any]:
-    """The parameters of the machine that its search has, too."""
-    return {name: value for name, value in estimator.get_params().items() if name in known}
+    return Question(names, search, task, (C,) if "C" in params else None, gammas) if names else None
 
 
 def search(question: Question, table: Table, *, seed: int, seconds: float, meter: Meter, title: str) -> Found:
@@ -251,20 +226,18 @@ def search(question: Question, table: Table, *, seed: int, seconds: float, meter
     The encoder is learned from all rows of this table, once: its folds share what a column's mean and levels are. That
     may tilt the choice of a cell; rows outside the table take no part in it.
     """
-    labels = table.labels()
-    rows = sample_rows(labels, question.most_rows, seed, is_of_classes=not question.is_of_numbers)
+    task, labels = question.task, table.labels()
+    rows = task.sample(labels, question.most_rows, seed)
     y = labels[rows]
-    n_folds = min(FOLDS, len(y) // _LEAST_NUMBERS if question.is_of_numbers else _second_largest(y))
+    n_folds = min(FOLDS, task.most_folds(y))
     if n_folds < 2:
-        why_not = "there are too few rows" if question.is_of_numbers else "all classes but one have a single row"
-        return Found(why_not=why_not)
+        return Found(task, why_not=task.too_few)
     meter.begin(title)
     budget, started = Budget(seconds), time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
         X = question.preparation.encoder().fit(table).transform(table.take(rows))
-        splits = _splits(y, n_folds, seed, is_of_classes=not question.is_of_numbers)
-        run = _Run(question, X, y, splits, budget)
+        run = _Run(question, X, y, task.split(y, n_folds, seed), budget)
         found = run.scored(question.Cs, question.gammas)
         added = _beyond(found)
         cost = _DEARER * (time.monotonic() - started) * len(added) / max(1, len(found.cells))
@@ -283,30 +256,19 @@ class _Run:
     question: Question
     X: Any
     y: NDArray[Any]
-    splits: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    splits: list[tuple[Rows, Rows]]
     budget: Budget
 
     def scored(self, Cs: Iterable[Any] | None, gammas: Iterable[Any] | None) -> Found:
-        grid: dict[str, Any] = {"Cs": None if Cs is None else list(Cs)}
-        if not self.question.is_linear:
-            grid["gammas"] = None if gammas is None else list(gammas)
-        search_of: Any = LinearSVCCV if self.question.is_linear else SVCCV
-        if self.question.is_of_numbers:
-            search_of = LinearSVRCV
-        machine = search_of(
-            **grid,
-            cv=self.splits,
-            refit=False,
-            time_limit=max(_LEAST, self.budget.left),
-            **self.question.settings,
-        ).fit(self.X, self.y)
-        results = machine.cv_results_
+        grid = {"Cs": Cs} if self.question.is_linear else {"Cs": Cs, "gammas": gammas}
+        settings = {name: None if values is None else list(values) for name, values in grid.items()}
+        machine = clone(self.question.search).set_params(
+            **settings, cv=self.splits, refit=False, time_limit=max(_LEAST, self.budget.left)
+        )
+        results = machine.fit(self.X, self.y).cv_results_
         scores = zip(results["params"], results["mean_test_score"].tolist(), strict=True)
         cells = tuple(Cell(params["C"], params.get("gamma"), score) for params, score in scores)
-        is_of_numbers = self.question.is_of_numbers
-        return Found(
-            self.question.names, cells, n_rows=len(self.y), status=machine.status_, is_of_numbers=is_of_numbers
-        )
+        return Found(self.question.task, self.question.names, cells, n_rows=len(self.y), status=machine.status_)
 
 
 def _merged(first: Found, *others: Found) -> Found:
@@ -336,36 +298,3 @@ def _blocks(found: Found, more: dict[str, list[float]]) -> list[tuple[list[float
     if "gamma" in more:
         blocks.append((Cs, more["gamma"]))
     return blocks
-
-
-def sample_rows(labels: NDArray[Any], most: int, seed: int, *, is_of_classes: bool = True) -> NDArray[np.int64]:
-    """All rows, in order; of more than ``most`` about that many, drawn at random, from each class in its proportion.
-
-    Of each class at least two rows, if it has them: one to learn from, one to ask.
-    """
-    n = len(labels)
-    if n <= most:
-        return np.arange(n)
-    rng = np.random.default_rng(seed)
-    if not is_of_classes:
-        return np.sort(rng.choice(n, most, replace=False))
-    chosen = []
-    for label in np.unique(labels):
-        own = np.flatnonzero(labels == label)
-        count = min(len(own), max(2, round(most * len(own) / n)))
-        chosen.append(rng.choice(own, count, replace=False))
-    return np.sort(np.concatenate(chosen))
-
-
-def _second_largest(labels: NDArray[Any]) -> int:
-    sizes = sorted(Counter(labels.tolist()).values(), reverse=True)
-    return sizes[1] if len(sizes) > 1 else 0
-
-
-def _splits(
-    y: NDArray[Any], n_folds: int, seed: int, *, is_of_classes: bool = True
-) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    splitter = StratifiedKFold if is_of_classes else KFold
-    return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from margrove.app.choose.search import Cell, Found, Question, in_digits
+from margrove.app.choose import in_digits
+from margrove.app.choose.search import Found, Question
+from margrove.app.estimate.task import Task
 from margrove.app.screen.console import Screen
-from margrove.app.screen.display import percent
 from margrove.run.progress import in_short
 from margrove.status import Status
 
@@ -14,8 +15,7 @@ from margrove.status import Status
 def tell_question(screen: Screen, question: Question, seconds: float, n_rows: int) -> None:
     """Print, before it begins, what is searched and for how long."""
     names, most = " and ".join(question.names), question.most_rows
-    share = "" if question.is_of_numbers else ", each class in its proportion"
-    sample = f", on a sample of {most:,} rows{share}" if n_rows > most else ""
+    sample = f", on a sample of {most:,} rows{question.task.sampled}" if n_rows > most else ""
     screen.say(f"Searching {names} for at most {in_short(seconds)} (--budget){sample}", indent=2)
 
 
@@ -43,7 +43,7 @@ def tell_search(screen: Screen, found: Found, *, is_interrupted: bool) -> None:
         text = f"The best was at the edge ({' and '.join(found.widened)}), so the grid was widened there once"
         screen.say(f"{text}, by {found.n_added:,} of these cells.", indent=2)
     width = len("runner-up") + 2
-    score, other = _scores(best, second, is_of_numbers=found.is_of_numbers)
+    score, other = _scores(found.task, best.score, None if second is None else second.score)
     line = Text.assemble("best".ljust(width), (f"{best.words}: {score}", "bold"))
     n_others = len(found.tops) - 1
     if n_others:
@@ -55,18 +55,15 @@ def tell_search(screen: Screen, found: Found, *, is_interrupted: bool) -> None:
         still = "still lies" if found.widened else "lies"
         why = "" if found.widened or found.status is not Status.CONVERGED else "; the budget left no time to widen it"
         screen.say(f"The best {still} at the edge of the grid ({' and '.join(found.edges)}){why}.", indent=2)
-    below = "errors below are none of them" if found.is_of_numbers else "accuracy below is not one of them"
-    screen.say(f"These scores chose the cell, and so flatter it; the {below}.", indent=2)
+    screen.say(f"These scores chose the cell, and so flatter it; the {found.task.not_below}.", indent=2)
 
 
-def _scores(best: Cell, second: Cell | None, *, is_of_numbers: bool) -> tuple[str, str]:
+def _scores(task: Task, best: float, second: float | None) -> tuple[str, str]:
     """Both, to so many digits that they differ; of no runner-up nothing."""
-    if is_of_numbers:
-        return f"R² {best.score:.3f}", "" if second is None else f"R² {second.score:.3f}"
-    score, other = percent(best.score), "" if second is None else percent(second.score)
-    if second is not None and score == other:  # a difference that one decimal would hide
-        return f"{100 * best.score:.2f} %", f"{100 * second.score:.2f} %"
-    return score, other
+    if second is None:
+        return task.named(best), ""
+    decimals = 1 + (task.named(best) == task.named(second))  # a difference that one decimal would hide
+    return task.named(best, decimals), task.named(second, decimals)
 
 
 def search_words(found: Found) -> str:

@@ -7,24 +7,25 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import margrove
 from margrove.app.choose.candidates import Candidate
 from margrove.app.choose.search import MOST_ROWS, Found, Question, question_of, search
-from margrove.app.estimate.classes import Folds
-from margrove.app.estimate.numbers import deviation_of
+from margrove.app.estimate.task import Folds, Task
 from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import AS_USUAL, Preparation, build_model, table_for
 from margrove.app.screen.advice import error_in_shell
-from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.errors import MargroveError, ParameterError
 from margrove.status import Status
-from margrove.svm.search import SVRCV
+
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Meter
 
 # The whole grid of a kernel machine takes 3 s on so many rows of magic04 (two slow cores); of more rows, up to
 # `search.MOST_ROWS`, only the neighbours of its best cell are scored.
@@ -37,10 +38,7 @@ _CELLS_AROUND = 12  # of the best one
 _ALONE = 8.0  # what a fold costs by itself, in cells of a search, which share their kernel
 _LEAST = 1e-2  # seconds: a time limit must be above 0
 NO_SCORE = -math.inf
-
-
-class InterruptedTrialError(Exception):
-    """Ctrl-C while a candidate was tried: its scores would be of half a model."""
+PREFERENCES = ("best", "simple")
 
 
 @dataclass(frozen=True)
@@ -92,61 +90,54 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Field:
-    """The rows and folds on which candidates meet.
+class Asked:
+    """What the options say about a contest."""
 
-    Parameters
-    ----------
-    table : Table
-    folds : Folds
-    is_estimated : bool
-        Whether the target is a number.
-    seed : int
-    time_limit : float, optional
-        For each fit.
-    preparation : Preparation
-    is_sample : bool
-        Whether the best will meet again on more rows: then it is measured how time grows with them.
-    """
-
-    table: Table
-    folds: Folds
-    is_estimated: bool
+    task: Task
+    folds: int = 5
     seed: int = 0
-    time_limit: float | None = None
+    time_limit: float | None = None  # for each fit
+    prefer: str = "best"  # one of PREFERENCES
     preparation: Preparation = AS_USUAL
-    is_sample: bool = False
 
-    @property
-    def labels(self) -> NDArray[Any]:
-        """The targets."""
-        labels = self.table.labels()
-        return np.asarray(labels, np.float64) if self.is_estimated else labels
+    def field(self, table: Table) -> Field:
+        """The rows to meet on, with their folds."""
+        labels = self.task.labels(table)
+        return Field(self, table, labels, self.task.folds(labels, self.folds, self.seed))
 
-    def build(self, candidate: Candidate, params: Mapping[str, Any], seconds: float | None = None) -> Any:
-        """An unfitted model, whose fit may take so many seconds."""
+    def build(self, table: Table, candidate: Candidate, params: Mapping[str, Any], seconds: float | None = None) -> Any:
+        """An unfitted model for the table, whose fit may take so many seconds."""
         limits = [limit for limit in (self.time_limit, seconds) if limit is not None]
         return build_model(
             candidate.learner,
             {**candidate.params, **params},
             seed=self.seed,
             time_limit=max(_LEAST, min(limits)) if limits else None,
-            preparation=self.preparation.for_table(candidate.learner, self.table),
+            preparation=self.preparation.for_table(candidate.learner, table),
         )
+
+
+@dataclass(frozen=True)
+class Field:
+    """The rows and folds on which candidates meet."""
+
+    asked: Asked
+    table: Table
+    labels: NDArray[Any]
+    folds: Folds
+    is_sample: bool = False  # the best will meet again on more rows: it is measured how time grows with them
+
+    @property
+    def task(self) -> Task:
+        """Classes or numbers."""
+        return self.asked.task
 
     def rounds(self, candidate: Candidate) -> Iterator[tuple[Table, NDArray[Any], Table, NDArray[Any]]]:
         """Of each fold the rows to learn from and their targets, the rows to be asked and their targets."""
         table, labels = table_for(candidate.learner, self.table), self.labels
         for test in self.folds.tests:
-            train = np.setdiff1d(np.arange(len(labels)), test, assume_unique=True)
+            train = np.delete(np.arange(len(labels)), test)
             yield table.take(train), labels[train], table.take(test), labels[test]
-
-    def score(self, truth: NDArray[Any], answers: NDArray[Any], learned: NDArray[Any]) -> float:
-        """The accuracy, or R² against the mean of what was learned from."""
-        if not self.is_estimated:
-            return float(np.mean(answers == truth))
-        r2 = deviation_of(truth, answers, float(learned.mean())).r2
-        return 0.0 if r2 is None else r2
 
 
 def tried(
@@ -162,7 +153,8 @@ def tried(
 
     Raises
     ------
-    InterruptedTrialError
+    KeyboardInterrupt
+        On Ctrl-C: the scores would be of half a model.
     """
     started = time.monotonic()
     budget = Budget(seconds)
@@ -178,8 +170,6 @@ def tried(
                     found, params = _searched(field, candidate, budget, meter)
                 trial = replace(trial, params=params, found=found if before is None else before.found)
                 trial = _validated(field, trial, budget, meter)
-    except KeyboardInterrupt as error:
-        raise InterruptedTrialError from error
     except (MargroveError, MemoryError) as error:  # the others may still do
         status, note = "failed", error_in_shell(error) or type(error).__name__
         if isinstance(error, ParameterError) and budget.left <= 0:
@@ -191,7 +181,7 @@ def tried(
 def _heed(model: Any) -> Status:
     status: Status = learner_of(model).status_
     if status is Status.INTERRUPTED:
-        raise InterruptedTrialError
+        raise KeyboardInterrupt
     return status
 
 
@@ -204,7 +194,7 @@ def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Tria
         meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
         if scores and budget.left <= 0:
             break
-        model = field.build(trial.candidate, trial.params, budget.left)
+        model = field.asked.build(field.table, trial.candidate, trial.params, budget.left)
         started = time.monotonic()
         model.fit(train, learned)
         status = _heed(model)
@@ -214,7 +204,7 @@ def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Tria
         if not scores and field.is_sample:
             growth = _growth(field, trial, train, learned, time.monotonic() - started)
             began += time.monotonic() - started
-        scores.append(field.score(truth, model.predict(test), learned))
+        scores.append(field.task.score(truth, model.predict(test), learned))
     if len(scores) < min(n, _LEAST_FOLDS):
         return _out_of_time(trial)
     took = time.monotonic() - began
@@ -236,7 +226,7 @@ def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], sec
     """The power of the rows that a fit's time grows with, at most what the candidate says, by a fit of a quarter of
     these rows, which took so many seconds."""
     started = time.monotonic()
-    model = field.build(trial.candidate, trial.params, seconds)
+    model = field.asked.build(field.table, trial.candidate, trial.params, seconds)
     model.fit(table.take(np.arange(0, len(learned), 4)), learned[::4])
     _heed(model)
     quarter = max(1e-9, time.monotonic() - started)
@@ -250,7 +240,7 @@ def _grown(
     best size is kept, the smallest of equals."""
     candidate = trial.candidate
     rounds = list(field.rounds(candidate))
-    models = [field.build(candidate, {}) for _ in rounds]
+    models = [field.asked.build(field.table, candidate, {}) for _ in rounds]
     can_go_on = "warm_start" in models[0].get_params()
     first = min(candidate.rounds[-1], 100 if can_go_on else candidate.rounds[0])
     if before is not None:  # what it took on fewer rows it takes again
@@ -265,7 +255,7 @@ def _grown(
             meter.begin(f"{candidate.titled({'n_estimators': size})}, fold {number} of {len(rounds)}")
             if budget.left <= 0:
                 return _kept(trial, curve, took, Status.TIME_LIMIT)
-            limit = min(budget.left, field.time_limit or math.inf)
+            limit = min(budget.left, field.asked.time_limit or math.inf)
             settings = {"n_estimators": size, "time_limit": max(_LEAST, limit)}
             model.set_params(**settings, **({"warm_start": True} if can_go_on else {}))
             model.fit(train, learned)
@@ -273,7 +263,7 @@ def _grown(
                 return _kept(trial, curve, took, Status.TIME_LIMIT)
             wanted = {s for s in candidate.rounds if s <= size and s not in curve}
             for at, answers in _stages(model, test, wanted):
-                scored.setdefault(at, []).append(field.score(truth, answers, learned))
+                scored.setdefault(at, []).append(field.task.score(truth, answers, learned))
         spent += time.monotonic() - began
         for at, scores in sorted(scored.items()):
             curve[at] = tuple(scores)
@@ -336,19 +326,18 @@ def _searched(
     field: Field, candidate: Candidate, budget: Budget, meter: Meter
 ) -> tuple[Found | None, dict[str, float]]:
     """C, and γ: on few rows the whole grid, then on more rows the neighbours of its best cell."""
-    if field.is_estimated:
-        return None, _searched_numbers(field, candidate, budget, meter)
-    estimator = candidate.learner.estimator(candidate.params, seed=field.seed, time_limit=None)
-    question = question_of(candidate.learner, candidate.params, estimator)
-    assert question is not None
-    preparation = field.preparation.for_table(candidate.learner, field.table)
+    estimator = candidate.learner.estimator(candidate.params, seed=field.asked.seed, time_limit=None)
+    question = question_of(candidate.learner, candidate.params, estimator, field.task)
+    if question is None:
+        return None, _searched_svr(field, candidate, budget, meter)
+    preparation = field.asked.preparation.for_table(candidate.learner, field.table)
     question = replace(question, preparation=preparation, limit=None if question.is_linear else GRID_ROWS)
 
     def asked(question: Question, seconds: float) -> Found:
         title = f"{candidate.title}, searching {' and '.join(question.names)}"
-        found = search(question, field.table, seed=field.seed, seconds=seconds, meter=meter, title=title)
+        found = search(question, field.table, seed=field.asked.seed, seconds=seconds, meter=meter, title=title)
         if found.status is Status.INTERRUPTED:
-            raise InterruptedTrialError
+            raise KeyboardInterrupt
         return found
 
     first = asked(question, budget.left / 2)
@@ -371,26 +360,24 @@ def _searched(
     return first, second.params or first.params
 
 
-def _searched_numbers(field: Field, candidate: Candidate, budget: Budget, meter: Meter) -> dict[str, float]:
+def _searched_svr(field: Field, candidate: Candidate, budget: Budget, meter: Meter) -> dict[str, float]:
     """C, γ and ε of support vector regression."""
     meter.begin(f"{candidate.title}, searching C, gamma and epsilon")
-    rows = np.arange(field.table.n_rows)
-    if len(rows) > SVR_ROWS:
-        rows = np.sort(np.random.default_rng(field.seed).choice(rows, SVR_ROWS, replace=False))
+    rows = field.task.sample(field.labels, SVR_ROWS, field.asked.seed)
     y = field.labels[rows]
     # The gaps may be wide: the folds that follow compare it with other learners, not with its neighbours.
     spread = float(y.std()) or 1.0
-    machine = SVRCV(
+    machine = margrove.SVRCV(
         Cs=(spread * np.array([0.3, 3.0, 30.0, 300.0])).tolist(),
         epsilons=[0.03 * spread, 0.3 * spread],
         cv=min(5, len(rows)),
         refit=False,
         time_limit=max(_LEAST, budget.left / 2),
     )
-    X = field.preparation.encoder().fit(field.table).transform(field.table.take(rows))
+    X = field.asked.preparation.encoder().fit(field.table).transform(field.table.take(rows))
     machine.fit(X, y)
     if machine.status_ is Status.INTERRUPTED:
-        raise InterruptedTrialError
+        raise KeyboardInterrupt
     if np.isnan(machine.cv_results_["mean_test_score"]).all():
         return {"C": spread, "epsilon": 0.1 * spread}
     return {name: float(value) for name, value in machine.best_params_.items()}

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from margrove.app.choose.candidates import REGRESSORS
-from margrove.app.choose.contest import Asked, Result, first_rows
-from margrove.app.choose.held_out import PARTS, Chosen, Point, Worth
-from margrove.app.choose.trial import Trial
-from margrove.app.estimate.intervals import MAYBE_NO_BETTER
+from margrove.app.choose.candidates import CANDIDATES
+from margrove.app.estimate.classes import NEARLY_PERFECT, NO_BETTER
 from margrove.app.estimate.learning_curve import verdict_on_rows
+from margrove.app.estimate.task import Estimate, Task
+from margrove.app.estimate.words import tell_doubts, tell_value
 from margrove.app.screen.console import Screen
-from margrove.app.screen.display import NEARLY_PERFECT, percent
 from margrove.run.progress import in_short
 
+if TYPE_CHECKING:
+    from margrove.app.choose.contest import Result
+    from margrove.app.choose.held_out import Chosen, Point
+    from margrove.app.choose.trial import Asked, Trial
 
-def tell_plan(screen: Screen, asked: Asked, seconds: float, n_rows: int, n_columns: int) -> None:
+
+def tell_plan(screen: Screen, asked: Asked, seconds: float, *, is_sampled: bool) -> None:
     """Print, before it begins, what will be done, and for how long."""
-    measure = "R²" if asked.is_estimated else "accuracy"
     how = "the best" if asked.prefer == "best" else "the simplest within one standard error of the best"
     limit = "as long as it takes" if math.isinf(seconds) else f"at most {in_short(seconds)}"
-    screen.say(f"Trying {len(asked.candidates)} learners, {limit} for everything (--budget)", indent=2)
-    taken = f"{how} by cross-validated {measure} is taken (--prefer {asked.prefer})"
+    screen.say(f"Trying {len(CANDIDATES[asked.task.name])} learners, {limit} for everything (--budget)", indent=2)
+    taken = f"{how} by cross-validated {asked.task.measure} is taken (--prefer {asked.prefer})"
     screen.say(f"{taken[0].upper()}{taken[1:]}; --model names one instead", indent=2)
-    n_tried = n_rows - n_rows // PARTS  # the others are set aside to judge by
-    if asked.folds and first_rows(n_tried, n_columns) < n_tried:
+    if is_sampled:
         text = "Rows are many: all learners meet on a sample first, the best of them on more if time is left."
         screen.say(text, indent=2)
 
@@ -84,12 +87,12 @@ def leaderboard_grid(result: Result) -> Grid:
     if is_sampled:
         grid.add_column("rows", justify="right", no_wrap=True)
     grid.add_column("time", justify="right", no_wrap=True)
-    decimals = decimals_of(result)
+    decimals = 2 if any(NEARLY_PERFECT <= trial.mean < 1 for trial in result.trials) else 1
     for trial in (trial for trial in result.trials if trial.is_scored):
         is_taken = trial is result.chosen
         style = "bold" if is_taken else ""
         title = Text(trial.title, style=style)
-        score = Text(score_words(trial, decimals=decimals), style=style)
+        score = Text(score_words(result.task, trial, decimals), style=style)
         rows = [f"{trial.n_rows:,}"] if is_sampled else []
         grid.add_row("→" if is_taken else "", title, score, *rows, in_short(trial.seconds))
     return grid
@@ -105,18 +108,9 @@ def notes_of(result: Result) -> list[str]:
     return [f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items()]
 
 
-def decimals_of(result: Result) -> int | None:
-    """Of per cent: one, or two for all where one would round to perfection; None of R²."""
-    if any(trial.candidate in REGRESSORS for trial in result.trials):
-        return None
-    return 2 if any(NEARLY_PERFECT <= trial.mean < 1 for trial in result.trials) else 1
-
-
-def score_words(trial: Trial, *, decimals: int | None) -> str:
+def score_words(task: Task, trial: Trial, decimals: int) -> str:
     """The mean of the folds and its standard error."""
-    if decimals is None:
-        return f"R² {trial.mean:.3f} ± {trial.error:.3f}"
-    return f"{100 * trial.mean:.{decimals}f} ± {100 * trial.error:.{decimals}f} %"
+    return f"{task.named(trial.mean, decimals).removesuffix(' %')} ± {task.number(trial.error, decimals)}"
 
 
 def choice_words(chosen: Chosen) -> str:
@@ -154,49 +148,30 @@ def choice_words(chosen: Chosen) -> str:
     return f"Taken: {trial.title}, since {why}{folds}.{hint}"
 
 
-def tell_worth(screen: Screen, worth: Worth) -> None:
-    """Print the estimate, its interval, how it was made, and what knowing nothing would score."""
-    title = "How far off it is on rows it has not seen" if worth.is_number else "Accuracy on rows it has not seen"
-    screen.heading(title)
-    if worth.value is not None:
-        screen.say(Text.assemble((worth_text(worth), "bold"), f"  ({worth.words})"), indent=2)
-    for note in worth.notes:
-        screen.say(note, indent=2)
-    if len(set(worth.picks)) > 1:
-        counted = sorted({pick: worth.picks.count(pick) for pick in worth.picks}.items(), key=lambda pair: -pair[1])
-        took = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in counted)
+def tell_choice(screen: Screen, chosen: Chosen) -> None:
+    """Print the estimate of the choice, its interval, how it was made, and what a model that has learned nothing would
+    score."""
+    estimate, task = chosen.estimate, chosen.estimate.task
+    tell_value(screen, estimate, "" if estimate.value is None else estimate_words(estimate), chosen.how)
+    if len(set(chosen.picks)) > 1:
+        took = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in Counter(chosen.picks).most_common())
         screen.say(f"the rounds took: {took}", style="dim", indent=2)
-    if worth.is_number:
-        screen.say("R² is the share of the squared deviations from the mean that it explains: 1 is perfect", indent=2)
-    else:
-        answer = str(worth.baseline_class)
-        screen.say(f"{percent(worth.baseline)} would be right by always answering {answer!r}", indent=2)
-        if worth.value is not None and worth.low is not None and worth.low <= worth.baseline < worth.value:
-            screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
-    if worth.value is not None and worth.value <= (0.0 if worth.is_number else worth.baseline):
-        text = "It is no better than that: nothing that was tried finds anything in these columns."
-        screen.say(text, style="yellow", indent=2)
+    for line in task.context(estimate)[:1]:
+        screen.say(line, indent=2)
+    is_useless = estimate.value is not None and estimate.value <= estimate.baseline
+    nothing = f"{NO_BETTER} nothing that was tried finds anything in these columns."
+    tell_doubts(screen, estimate, nothing if is_useless else "")
 
 
-def worth_text(worth: Worth) -> str:
-    """The number with its interval."""
-    if worth.value is None:
-        return "-"
-    if worth.is_number:
-        ends = "" if worth.low is None else f", 95 % interval {worth.low:.3f} … {worth.high:.3f}"
-        off = "" if worth.mean_absolute_error is None else f"; mean absolute error {worth.mean_absolute_error:.4g}"
-        return f"R² {worth.value:.3f}{ends}{off}"
-    d = 2 if NEARLY_PERFECT <= worth.value < 1 else 1
-    bounds = "" if worth.low is None or worth.high is None else f"{100 * worth.low:.{d}f} … {100 * worth.high:.{d}f} %"
-    return f"{100 * worth.value:.{d}f} %" + (f", 95 % interval {bounds}" if bounds else "")
+def estimate_words(estimate: Estimate) -> str:
+    """The value with its interval; perfection with one decimal."""
+    is_perfect = estimate.value is None or not NEARLY_PERFECT <= estimate.value < 1
+    return "-" if estimate.value is None else estimate.task.words(estimate, 1 if is_perfect else 2)
 
 
-def tell_curve(screen: Screen, points: list[Point], *, is_number: bool) -> None:
+def tell_curve(screen: Screen, task: Task, points: list[Point]) -> None:
     """Print whether more rows would help, judging by the learning curve."""
     if len(points) < 2:
         return
-    shown = ", ".join(
-        f"{point.rows:,} rows {point.score:.3f}" if is_number else f"{point.rows:,} rows {percent(point.score)}"
-        for point in points
-    )
+    shown = ", ".join(f"{point.rows:,} rows {task.number(point.score)}" for point in points)
     screen.say(f"Learned from fewer rows: {shown}; {verdict_on_rows(points)}.", indent=2)

@@ -1,156 +1,156 @@
-"""An honest estimate: the accuracy on rows that the model has not seen, by stratified folds."""
+"""The task of telling classes apart, scored by accuracy."""
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrove.app.estimate.intervals import Interval, share_interval
-from margrove.app.estimate.predictions import Answers, answered, joined
-from margrove.app.models import learner_of
-from margrove.app.screen.progress import Meter
+from margrove.app.estimate.predictions import Predicted, scores_of
+from margrove.app.estimate.task import Estimate, Rows, Task
 from margrove.data import Table
-from margrove.errors import InfeasibleError, ParameterError
-from margrove.status import Status
 
-ModelMaker = Callable[[], Any]
+NO_BETTER = "It is no better than that:"
+NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Accuracies of the folds, beside what answering the largest class would score. No folds: no estimate, and why.
+class _Classes(Task):
+    name, measure, is_number = "classify", "accuracy", False
+    too_few = "all classes but one have a single row"
+    sampled = ", each class in its proportion"
+    not_below = "accuracy below is not one of them"
+    heading = "Accuracy on {}s it has not seen"
+    worth = "accuracy "
+    columns, size_column = ("accuracy in %\n(95 % interval)",), "decides by"
+    without_estimate = "Accuracy"
+    useless = ""
+    searched = "are compared as they are; `margrove train` searches C, and gamma of svm."
 
-    ``method`` is "cross-validation" where nothing is searched, "nested" where each fold searches anew, "hold-out" where
-    there is one search and ``n_tested`` rows that it did not see, and "none".
-    """
+    def most_folds(self, labels: NDArray[Any]) -> int:
+        """As many as the second largest class has rows, so that each round has two classes to learn."""
+        sizes = np.sort(np.unique(labels, return_counts=True)[1])
+        return int(sizes[-2]) if len(sizes) > 1 else 0
 
-    accuracies: tuple[float, ...]
-    baseline: float
-    baseline_class: Any
-    notes: tuple[str, ...] = ()
-    method: str = "cross-validation"
-    n_tested: int = 0
-    answers: Answers | None = None  # of all rows that were tested, where they were kept
-    interval: Interval | None = None  # 95 %; see `margrove.app.estimate.intervals`
+    def _fold_count(self, labels: NDArray[Any], wanted: int) -> tuple[int, tuple[str, ...]]:
+        most = self.most_folds(labels)
+        if most < 2:
+            return 0, (f"not estimated: {self.too_few}",)
+        n_folds = min(wanted, most)
+        notes = [f"{n_folds} folds, since a class has only {n_folds} rows"] if n_folds < wanted else []
+        n_small = int(np.sum(np.unique(labels, return_counts=True)[1] < n_folds))
+        if n_small:
+            words = "1 class has" if n_small == 1 else f"{n_small} classes have"
+            notes.append(f"{words} fewer rows than there are folds, so not every fold tests them")
+        return n_folds, tuple(notes)
 
-    @property
-    def mean(self) -> float:
-        """The mean accuracy over the folds."""
-        return float(np.mean(self.accuracies))
+    def split(self, labels: NDArray[Any], n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
+        from sklearn.model_selection import StratifiedKFold
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        is_there = bool(self.accuracies)
+        return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labels)), labels))
+
+    def sample(self, labels: NDArray[Any], most: int, seed: int) -> Rows:
+        """Of each class in its proportion, and at least two rows, if it has them: one to train on, one to test."""
+        n = len(labels)
+        if n <= most:
+            return np.arange(n)
+        rng = np.random.default_rng(seed)
+        chosen = []
+        for label in np.unique(labels):
+            own = np.flatnonzero(labels == label)
+            chosen.append(rng.choice(own, min(len(own), max(2, round(most * len(own) / n))), replace=False))
+        return np.sort(np.concatenate(chosen))
+
+    def score(self, truth: NDArray[Any], predicted: NDArray[Any], learned: NDArray[Any]) -> float:
+        return float(np.mean(predicted == truth))
+
+    def interval(self, score: float, n_rows: int, n_rounds: int) -> Interval | None:
+        return share_interval(round(score * n_rows), n_rows, n_rounds, n_rows)
+
+    def resolution(self, n_rows: int) -> float:
+        """Half a row: folds differ in size by a row, so that the same number of errors gives other means."""
+        return 0.5 / max(1, n_rows)
+
+    def is_perfect(self, score: float, n_rows: int) -> bool:
+        return score >= 1 - self.resolution(n_rows)
+
+    def _beside(
+        self, model: Any, asked: Table, labels: NDArray[Any], learned: NDArray[Any], has_scores: bool
+    ) -> dict[str, Any]:
+        return {"scores": scores_of(model, asked, np.unique(labels))} if has_scores else {}
+
+    def _scored(self, labels: NDArray[Any], parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
+        classes, counts = np.unique(labels, return_counts=True)
+        largest = int(np.argmax(counts))
+        baseline = {"baseline": float(counts[largest] / len(labels)), "baseline_class": classes[largest].item()}
+        if not parts:
+            return baseline
+        right = [part.values == labels[part.rows] for part in parts]
+        accuracies = tuple(float(np.mean(each)) for each in right)
+        n_right, n_tested = sum(int(each.sum()) for each in right), sum(map(len, right))
+        interval = share_interval(n_right, n_tested, n_rounds, len(labels))
+        return {"rounds": accuracies, "value": float(np.mean(accuracies)), "interval": interval, **baseline}
+
+    def details(self, estimate: Estimate) -> dict[str, Any]:
         return {
-            "method": self.method if is_there else "none",
-            "folds": len(self.accuracies),
-            "accuracies": list(self.accuracies),
-            "mean": self.mean if is_there else None,
-            "low": None if self.interval is None else self.interval[0],
-            "high": None if self.interval is None else self.interval[1],
-            "baseline": self.baseline,
-            "baseline_class": self.baseline_class,
-            "notes": list(self.notes),
+            "accuracies": list(estimate.rounds),
+            "mean": estimate.value,
+            "baseline": estimate.baseline,
+            "baseline_class": estimate.baseline_class,
         }
 
+    def number(self, score: float, decimals: int = 1) -> str:
+        return f"{100 * score:.{decimals}f} %"
 
-@dataclass(frozen=True)
-class Folds:
-    """Which rows are held back in each round; the same for every learner that is compared."""
+    def words(self, estimate: Estimate, decimals: int | None = None) -> str:
+        """With two decimals where one would round to perfection, or as many as asked."""
+        if estimate.value is None:
+            return "-"
+        d = decimals_of(estimate) if decimals is None else decimals
+        ends = "" if estimate.interval is None else f", 95 % interval {_ends(estimate.interval, d)} %"
+        return f"{self.number(estimate.value, d)}{ends}"
 
-    tests: tuple[np.ndarray, ...]
-    notes: tuple[str, ...] = ()
+    def cells(self, estimate: Estimate, decimals: int) -> tuple[str, ...]:
+        if estimate.value is None or estimate.interval is None:
+            return ("-",)
+        return (f"{100 * estimate.value:.{decimals}f} ({_ends(estimate.interval, decimals)})",)
 
+    def rank(self, estimate: Estimate) -> tuple[float, ...]:
+        assert estimate.value is not None
+        return (round(estimate.value, 12),)
 
-def check_folds(wanted: int) -> None:
-    """Raise `ParameterError` if ``wanted`` is negative or 1."""
-    if wanted < 0 or wanted == 1:
-        raise ParameterError(f"--folds is {wanted}; it must be at least 2, or 0 for no cross-validation.")
+    def context(self, estimate: Estimate) -> list[str]:
+        baseline = self.number(estimate.baseline)
+        return [f"{baseline} would be right by always answering {str(estimate.baseline_class)!r}"]
 
+    def baseline_words(self, estimate: Estimate) -> str:
+        answer = repr(str(estimate.baseline_class))
+        return f", on rows it has not seen; always answering {answer} scores {self.number(estimate.baseline)}"
 
-def stratified_folds(table: Table, wanted: int, seed: int) -> Folds:
-    """Folds that hold each class in its proportion; fewer, or none, where a class is too small, and that is said.
+    def may_be_useless(self, estimate: Estimate) -> bool:
+        if estimate.value is None or estimate.interval is None:
+            return False
+        return estimate.interval[0] <= estimate.baseline < estimate.value
 
-    Raises
-    ------
-    ParameterError
-        If ``wanted`` is negative or 1.
-    """
-    from sklearn.model_selection import StratifiedKFold
-
-    check_folds(wanted)
-    if wanted == 0:
-        return Folds((), ("not estimated, as asked (--folds 0)",))
-    labels = table.labels()
-    sizes = sorted(Counter(labels.tolist()).values(), reverse=True)
-    if sizes[1] < 2:
-        return Folds((), ("not estimated: all classes but one have a single row",))
-    # The second largest class, so that each round has two classes to learn; smaller classes miss some rounds.
-    n_folds = min(wanted, sizes[1])
-    notes = [f"{n_folds} folds, since a class has only {n_folds} rows"] if n_folds < wanted else []
-    if sizes[-1] < n_folds:
-        n_small = sum(size < n_folds for size in sizes)
-        words = "1 class has" if n_small == 1 else f"{n_small} classes have"
-        notes.append(f"{words} fewer rows than there are folds, so not every fold tests them")
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # scikit-learn's word on small classes: said above
-        tests = tuple(test for _, test in splitter.split(np.zeros(len(labels)), labels))
-    return Folds(tests, tuple(notes))
+    def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
+        if estimate.value is None or estimate.value > estimate.baseline:
+            return ""
+        where = "these columns. Try `margrove compare`."
+        if noun == "picture":
+            where = "these pictures. Try another --model, or another --network."
+        return f"{NO_BETTER} this learner finds nothing in {where}"
 
 
-def cross_validate(
-    make_model: ModelMaker, table: Table, folds: Folds, meter: Meter, title: str, *, keeps_answers: bool = False
-) -> Estimate:
-    """Train on all folds but one, test on that one, for each fold."""
-    labels = table.labels()
-    accuracies: list[float] = []
-    answers: list[Answers] = []
-    for number, test in enumerate(folds.tests, start=1):
-        meter.begin(f"{title}, fold {number} of {len(folds.tests)}")
-        train = np.setdiff1d(np.arange(len(labels)), test, assume_unique=True)
-        model = make_model()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
-            try:
-                model.fit(table.take(train), labels[train])
-            except InfeasibleError:  # the fit on all rows says why, and names rows of the table
-                notes = (*folds.notes, f"not estimated: without fold {number} the problem has no solution")
-                return Estimate((), *baseline_of(labels), notes)
-            refuse_interrupted(model)
-            asked = table.take(test)
-            said = model.predict(asked)
-            accuracies.append(float(np.mean(said == labels[test])))
-            if keeps_answers:
-                answers.append(answered(model, asked, test, said, labels))
-        meter.advance()
-    kept = joined(answers) if answers else None
-    ends = interval_of(accuracies, folds, len(labels))
-    return Estimate(tuple(accuracies), *baseline_of(labels), folds.notes, answers=kept, interval=ends)
+def _ends(interval: Interval, decimals: int) -> str:
+    """In per cent."""
+    return " … ".join(f"{100 * end:.{decimals}f}" for end in interval)
 
 
-def interval_of(accuracies: Sequence[float], folds: Folds, n_rows: int) -> Interval | None:
-    """The 95 % interval of the accuracy that the first folds came to, one for each number; None without any."""
-    sizes = [len(test) for test in folds.tests[: len(accuracies)]]
-    if not sizes:
-        return None
-    n_right = sum(round(share * size) for share, size in zip(accuracies, sizes, strict=True))
-    return share_interval(n_right, sum(sizes), len(sizes), n_rows)
+def decimals_of(estimate: Estimate) -> int:
+    """Of per cent: one, or two where one would round to perfection."""
+    return 2 if estimate.value is not None and estimate.value >= NEARLY_PERFECT else 1
 
 
-def baseline_of(labels: np.ndarray) -> tuple[float, Any]:
-    """What answering the largest class would score, and that class."""
-    values, counts = np.unique(labels, return_counts=True)
-    largest = int(np.argmax(counts))
-    return float(counts[largest] / len(labels)), values[largest].item()
-
-
-def refuse_interrupted(model: Any) -> None:
-    """A solver answers Ctrl-C by keeping what it has; in a fold that is no estimate, so the Ctrl-C goes on."""
-    if learner_of(model).status_ is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+CLASSES = _Classes()

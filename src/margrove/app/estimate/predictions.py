@@ -1,4 +1,4 @@
-"""What a model says of rows that it has not seen, kept for whoever judges it."""
+"""Predictions of rows that a model has not seen, kept to score them."""
 
 from __future__ import annotations
 
@@ -13,37 +13,45 @@ from margrove.app.models import learner_of
 from margrove.data import Table
 
 
+class InterruptedFitError(KeyboardInterrupt):
+    """Ctrl-C in a fit: the solver keeps what it has, but the predictions of half a model estimate nothing."""
+
+
 @dataclass(frozen=True)
-class Answers:
-    """What a model said of rows that it had not seen."""
+class Predicted:
+    """Predictions of rows that the model had not seen."""
 
     rows: NDArray[np.int64]  # of the table
-    answers: NDArray[Any]
-    scores: NDArray[np.float64] | None  # (rows, classes): decision values, or probabilities
-    learner: str  # that gave them
-    means: NDArray[np.float64] | None = None  # of numbers: the mean of what was learned from, for each row
+    values: NDArray[Any]
+    learner: str
+    scores: NDArray[np.float64] | None = None  # (rows, classes): decision values, or probabilities
+    means: NDArray[np.float64] | None = None  # of numbers: the mean of the training targets, for each row
+    medians: NDArray[np.float64] | None = None  # and their median
 
 
-def joined(answers: Sequence[Answers]) -> Answers:
-    """Those of several rounds as one, by row. Scores only where each round gave them on the same scale: of the same
-    learner."""
-    order = np.argsort(np.concatenate([part.rows for part in answers]), kind="stable")
-    scores = [part.scores for part in answers if part.scores is not None]
-    means = [part.means for part in answers if part.means is not None]
-    learners = sorted({part.learner for part in answers})
-    has_scores = len(scores) == len(answers) and len(learners) == 1
-    return Answers(
-        np.concatenate([part.rows for part in answers])[order],
-        np.concatenate([part.answers for part in answers])[order],
-        np.concatenate(scores)[order] if has_scores else None,
-        ", ".join(learners),
-        np.concatenate(means)[order] if means else None,
-    )
+def joined(parts: Sequence[Predicted]) -> Predicted:
+    """Join several rounds, sorted by row. Scores are kept where all rounds have them of the same learner: others do not
+    compare."""
+    rows = np.concatenate([part.rows for part in parts])
+    order = np.argsort(rows, kind="stable")
+    learners = sorted({part.learner for part in parts})
+
+    def column(name: str) -> Any:
+        columns = [getattr(part, name) for part in parts]
+        return None if any(values is None for values in columns) else np.concatenate(columns)[order]
+
+    scores = column("scores") if len(learners) == 1 else None
+    return Predicted(rows[order], column("values"), ", ".join(learners), scores, column("means"), column("medians"))
+
+
+def taken(table: Any, rows: NDArray[np.int64]) -> Any:
+    """Some rows of a table or of an array."""
+    return table.take(rows) if isinstance(table, Table) else table[rows]
 
 
 def scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """How much each class has for it, a column for each: probabilities where the model has them, so that it can be seen
-    whether they are right, else decision values; of a class that the model has not met, the least there is."""
+    """Return a column of scores for each class: probabilities where the model has them, else decision values; for a
+    class that the model has not met, the least there is."""
     own, least = learner_of(model).classes_, 0.0
     if hasattr(model, "predict_proba"):
         values = np.asarray(model.predict_proba(table), np.float64)
@@ -55,8 +63,3 @@ def scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.flo
     scores = np.full((len(values), len(classes)), least)
     scores[:, np.searchsorted(classes, own)] = values
     return scores
-
-
-def answered(model: Any, asked: Table, rows: NDArray[np.int64], said: NDArray[Any], labels: NDArray[Any]) -> Answers:
-    """What a classifier said of these rows of a table with these labels, and how much each class had for it."""
-    return Answers(rows, said, scores_of(model, asked, np.unique(labels)), type(learner_of(model)).__name__)

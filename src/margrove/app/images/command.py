@@ -6,7 +6,6 @@ import shlex
 import warnings
 import webbrowser
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from margrove.app.estimate.classes import Estimate, Folds, baseline_of, interval_of, stratified_folds
+from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.predictions import Predicted
+from margrove.app.estimate.task import Estimate
+from margrove.app.estimate.words import how_words, tell_estimate
 from margrove.app.files import check_destination, write_content, write_model
 from margrove.app.images.models import ImageTraining, network_of
 from margrove.app.images.page import Judged, page_of
@@ -24,10 +26,9 @@ from margrove.app.report.writing import in_format
 from margrove.app.report_path import check_report, report_path
 from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen
-from margrove.app.screen.display import estimate_text, how_words, percent, tell_certificate, tell_estimate
+from margrove.app.screen.display import percent, tell_certificate
 from margrove.app.screen.progress import metered
 from margrove.certificate import Certificate, certify
-from margrove.data import Column, Table
 from margrove.data.columns import some
 from margrove.errors import ConvergenceWarning, DataWarning, InputError
 from margrove.status import Status
@@ -38,20 +39,6 @@ _OF_TRIAL = ".trial"  # at the end of the name of a checkpoint
 _SHOWN_CLASSES = 12
 _OTHERS = "OTHER_PICTURES"  # a folder that nobody has named yet
 _NOT_ESTIMATED = "How often it is right was not estimated, as asked (--folds 0), or since a class has too few pictures."
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """Predictions of pictures that the model at hand had not seen, and the estimate that they give."""
-
-    estimate: Estimate
-    rows: NDArray[np.intp]
-    predicted: NDArray[Any]  # of these rows
-
-    def judged(self, pictures: PictureFolder) -> Judged:
-        """For the page."""
-        how = f"How this was found: {how_words(self.estimate, 'picture')}." if len(self.rows) else _NOT_ESTIMATED
-        return Judged(pictures, self.rows, self.predicted, how, n_rounds=max(1, len(self.estimate.accuracies)))
 
 
 def train_on_images(
@@ -83,10 +70,10 @@ def train_on_images(
             f"{features.n_features_out_:,} numbers for each picture, from {features.network_name_} ({features.layer_})",
             indent=2,
         )
-        trial = _fold_by_fold(screen, learner, codes, labels, training)
+        estimate = _fold_by_fold(screen, learner, codes, labels, training)
     else:
-        trial = _held_out(screen, learner, pictures, training)
-    tell_estimate(screen, trial.estimate, "picture")
+        estimate = _held_out(screen, learner, pictures, training)
+    tell_estimate(screen, estimate, "picture")
     model, certificate, told = _fit(screen, learner, features, codes, pictures)
     for message in told:
         screen.warn(message)
@@ -94,7 +81,7 @@ def train_on_images(
         _tell_course(screen, learner)
     tell_certificate(screen, certificate)
     write_model(model, destination)
-    judged = trial.judged(pictures)
+    judged = _judged(pictures, estimate)
     with metered(screen, "drawing the page"):
         page = page_of(model, judged, codes, certificate, is_recomputed=True)
         write_content(in_format(page, "html"), page_path)
@@ -110,9 +97,9 @@ def train_on_images(
     ):
         screen.say(shlex.join(["margrove", *command]), indent=4)
     if screen.is_quiet:
-        worth = estimate_text(trial.estimate)
-        screen.essential(f"{training.model}: accuracy {worth}; {destination}; {page_path}")
-    screen.document(_record(folder, pictures, training, model, trial, certificate, told, destination, page_path))
+        worth = CLASSES.worth + CLASSES.words(estimate)
+        screen.essential(f"{training.model}: {worth}; {destination}; {page_path}")
+    screen.document(_record(folder, pictures, training, model, estimate, certificate, told, destination, page_path))
     screen.finish()
 
 
@@ -121,7 +108,7 @@ def _record(
     pictures: PictureFolder,
     training: ImageTraining,
     model: Any,
-    trial: Trial,
+    estimate: Estimate,
     certificate: Certificate,
     told: list[str],
     destination: str,
@@ -137,7 +124,7 @@ def _record(
         "model": training.model,
         "network": {"name": first.network_name_, "fingerprint": first.network_digest_},
         "parameters": plain_parameters(learner),
-        "estimate": trial.estimate.to_dict(),
+        "estimate": estimate.to_dict(),
         "status": str(learner.status_),
         "certificate": certificate.to_dict(),
         "warnings": told,
@@ -154,52 +141,31 @@ def _tell_folder(screen: Screen, pictures: PictureFolder) -> None:
         screen.say(note, indent=2)
 
 
-def _rows_of(codes: Any, rows: NDArray[np.intp]) -> Any:
-    return codes.take(rows) if isinstance(codes, Table) else codes[rows]
+def _judged(pictures: PictureFolder, estimate: Estimate) -> Judged:
+    """The pictures that were tested, for the page."""
+    tested = estimate.predicted
+    if tested is None:
+        return Judged(pictures, np.empty(0, np.intp), pictures.labels[:0], _NOT_ESTIMATED, n_rounds=1)
+    how = f"How this was found: {how_words(estimate, 'picture')}."
+    return Judged(pictures, tested.rows, tested.values, how, n_rounds=len(estimate.rounds))
 
 
-def _fold_by_fold(screen: Screen, learner: Any, codes: Any, labels: NDArray[np.str_], training: ImageTraining) -> Trial:
+def _fold_by_fold(
+    screen: Screen, learner: Any, codes: Any, labels: NDArray[np.str_], training: ImageTraining
+) -> Estimate:
     """Every picture predicted by a model that has not seen it."""
-    folds = stratified_folds(_labels_alone(labels), training.folds, training.seed)
-    predicted, accuracies = np.empty(len(labels), labels.dtype), []
-    rows: list[NDArray[np.intp]] = []
+    folds = CLASSES.folds(labels, training.folds, training.seed)
     with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
-        for number, test in enumerate(folds.tests, start=1):
-            meter.begin(f"cross-validation, fold {number} of {len(folds.tests)}")
-            train = np.setdiff1d(np.arange(len(labels)), test, assume_unique=True)
-            model = clone(learner)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the fit on all pictures gives the same warnings once
-                model.fit(_rows_of(codes, train), labels[train])
-            if model.status_ is Status.INTERRUPTED:
-                raise KeyboardInterrupt
-            predicted[test] = model.predict(_rows_of(codes, test))
-            accuracies.append(float(np.mean(predicted[test] == labels[test])))
-            rows.append(test)
-            meter.advance()
-    tested = np.sort(np.concatenate(rows)) if rows else np.empty(0, np.intp)
-    ends = interval_of(accuracies, folds, len(labels))
-    estimate = Estimate(tuple(accuracies), *baseline_of(labels), folds.notes, interval=ends)
-    return Trial(estimate, tested, predicted[tested])
+        return CLASSES.cross_validate(lambda: clone(learner), codes, labels, folds, meter, "cross-validation")
 
 
-def _labels_alone(labels: NDArray[np.str_]) -> Table:
-    """A table of nothing but its target, for whatever only looks at that."""
-    levels, codes = np.unique(labels, return_inverse=True)
-    return Table(target=Column("class", "category", codes.astype(np.int32), tuple(levels.tolist())))
-
-
-def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: ImageTraining) -> Trial:
+def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: ImageTraining) -> Estimate:
     """A fine-tuned network, judged by a part of the pictures that it has not seen."""
     from sklearn.model_selection import train_test_split
 
     labels = pictures.labels
     if training.folds == 0:
-        return Trial(
-            Estimate((), *baseline_of(labels), ("not estimated, as asked (--folds 0)",)),
-            np.empty(0, np.intp),
-            labels[:0],
-        )
+        return CLASSES.estimate(labels, [], ["not estimated, as asked (--folds 0)"])
     least = min(Counter(labels.tolist()).values())
     if least < 5:
         raise InputError(
@@ -220,11 +186,7 @@ def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: I
             raise KeyboardInterrupt
         meter.begin("judging it")
         predicted = model.predict([pictures[i] for i in test])
-    right = float(np.mean(predicted == labels[test]))
-    ends = interval_of([right], Folds((test,)), len(labels))
-    return Trial(
-        Estimate((right,), *baseline_of(labels), method="hold-out", n_tested=len(test), interval=ends), test, predicted
-    )
+    return CLASSES.estimate(labels, [Predicted(test, predicted, type(model).__name__)], method="hold-out")
 
 
 def _fit(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from margrove.app.estimate.classes import check_folds
+from margrove.app.estimate.task import check_folds
 from margrove.app.models import learner_of
 from margrove.app.options.table import STANDARD_STREAM
 from margrove.errors import InputError, ParameterError, check_choice

@@ -47,6 +47,12 @@ class Preparation:
         """What makes numbers of a table, unfitted."""
         return TableEncoder(text=list(self.text) or None, text_features=self.features, standardise=self.is_scaled)
 
+    def in_front_of(self, learner: Learner, estimator: Any) -> Any:
+        """The model: an encoder, then the estimator, unless the learner takes tables as they are."""
+        from sklearn.pipeline import Pipeline
+
+        return estimator if learner.takes_tables else Pipeline([("encode", self.encoder()), ("learn", estimator)])
+
     def for_table(self, learner: Learner, table: Table) -> Preparation:
         """The same for this table: a learner that keeps sparse numbers gets them as they are."""
         return replace(self, is_scaled=False) if learner.keeps_sparse and table.sparse is not None else self
@@ -108,13 +114,8 @@ def build_model(
     time_limit: float | None,
     preparation: Preparation = AS_USUAL,
 ) -> Any:
-    """The unfitted model: numbers are made of the table, unless the learner takes it as it is, then learned from."""
-    from sklearn.pipeline import Pipeline
-
-    estimator = learner.estimator(params, seed=seed, time_limit=time_limit)
-    if learner.takes_tables:
-        return estimator
-    return Pipeline([("encode", preparation.encoder()), ("learn", estimator)])
+    """The unfitted model."""
+    return preparation.in_front_of(learner, learner.estimator(params, seed=seed, time_limit=time_limit))
 
 
 def table_for(learner: Learner, table: Table) -> Table:

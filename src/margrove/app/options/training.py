@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from margrove.app.choose.contest import PREFERENCES, Asked
 from margrove.app.choose.search import Question, question_of
+from margrove.app.choose.trial import PREFERENCES, Asked
+from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.numbers import NUMBERS
+from margrove.app.estimate.task import Task
 from margrove.app.models import learner_of
 from margrove.app.options.menu import AUTO, Learner, check_task, learner_named, learner_of_numbers
 from margrove.app.options.preparation import AS_USUAL, Preparation, build_model
@@ -45,7 +48,12 @@ class Training:
         if self.taken is not None:
             return self.taken
         learner = learner_named(self.model or "", (AUTO,))
-        return learner_of_numbers(learner) if self.task == "regress" else learner
+        return learner_of_numbers(learner) if self.kind.is_number else learner
+
+    @property
+    def kind(self) -> Task:
+        """The task as it is asked for or settled; classes until then."""
+        return NUMBERS if self.task == NUMBERS.name else CLASSES
 
     @property
     def can_estimate(self) -> bool:
@@ -67,7 +75,7 @@ class Training:
             if self.task is not None or self.learner.regression is None:
                 raise
             try:
-                replace(self, task="regress").question()
+                replace(self, task=NUMBERS.name).question()
             except ParameterError:  # of neither: its classes are what most people mean
                 raise refused from None
 
@@ -88,8 +96,7 @@ class Training:
 
     def asked(self) -> Asked:
         """What is asked of a contest."""
-        is_estimated = self.task == "regress"
-        return Asked(is_estimated, self.folds, self.seed, self.time_limit, self.prefer, self.preparation)
+        return Asked(self.kind, self.folds, self.seed, self.time_limit, self.prefer, self.preparation)
 
     def build(self, found: Mapping[str, Any] | None = None) -> Any:
         """An unfitted model, with the parameters that a search found besides those that were typed."""
@@ -101,5 +108,5 @@ class Training:
     def question(self) -> Question | None:
         """What there is to search."""
         estimator = learner_of(self.build())
-        question = question_of(self.learner, self.params, estimator) if self.budget > 0 else None
+        question = question_of(self.learner, self.params, estimator, self.kind) if self.budget > 0 else None
         return None if question is None else replace(question, preparation=self.preparation)

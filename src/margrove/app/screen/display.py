@@ -8,8 +8,6 @@ from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from margrove.app.estimate.classes import Estimate
-from margrove.app.estimate.intervals import MAYBE_NO_BETTER, WIDENED
 from margrove.app.screen.advice import in_shell
 from margrove.app.screen.console import Screen
 from margrove.certificate import Certificate, Claim
@@ -17,7 +15,6 @@ from margrove.explanation import Learned, Lesson, Questions, Vote
 from margrove.status import Status
 from margrove.visible import visible
 
-NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
 SHOWN_COLUMNS = 8  # of those that a tree asks for
 SHOWN_ROUNDS = 10  # of a vote: the first say most, and each later one less
@@ -30,70 +27,6 @@ _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 def percent(share: float) -> str:
     """A share as people say it."""
     return f"{100 * share:.1f} %"
-
-
-def estimate_text(estimate: Estimate, decimals: int | None = None) -> str:
-    """The accuracy with its 95 % interval, or a dash; with as many decimals as it needs, or as asked."""
-    if not estimate.accuracies:
-        return "-"
-    d = decimals_of(estimate) if decimals is None else decimals
-    ends = interval_text(estimate, d)
-    return f"{100 * estimate.mean:.{d}f} %" + (f", 95 % interval {ends} %" if ends else "")
-
-
-def interval_text(estimate: Estimate, decimals: int) -> str:
-    """The ends of the 95 % interval, in per cent; nothing without an estimate."""
-    if estimate.interval is None or not estimate.accuracies:
-        return ""
-    return " … ".join(f"{100 * end:.{decimals}f}" for end in estimate.interval)
-
-
-def decimals_of(estimate: Estimate) -> int:
-    """One decimal, or two where one would round to perfection."""
-    return 2 if estimate.accuracies and estimate.mean >= NEARLY_PERFECT else 1
-
-
-def tell_estimate(screen: Screen, estimate: Estimate, noun: str = "row") -> None:
-    """Print the cross-validated accuracy, what it means, and what knowing nothing would score; ``noun`` is what was
-    learned from."""
-    screen.heading(f"Accuracy on {noun}s it has not seen")
-    n = len(estimate.accuracies)
-    if n:
-        screen.say(Text.assemble((estimate_text(estimate), "bold"), f"  ({how_words(estimate, noun)})"), indent=2)
-    for note in estimate.notes:
-        screen.say(note, indent=2)
-    answer = str(estimate.baseline_class)
-    screen.say(f"{percent(estimate.baseline)} would be right by always answering {answer!r}", indent=2)
-    if n and estimate.interval is not None and estimate.interval[0] <= estimate.baseline < estimate.mean:
-        screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
-    if n and estimate.mean <= estimate.baseline:
-        where, cure = "these columns", "Try `margrove compare`."
-        if noun == "picture":
-            where, cure = "these pictures", "Try another --model, or another --network."
-        text = f"It is no better than that: this learner finds nothing in {where}. {cure}"
-        screen.say(text, style="yellow", indent=2)
-
-
-def how_words(estimate: Estimate, noun: str = "row") -> str:
-    """What was done to get the number, so that nobody takes it for another."""
-    n = len(estimate.accuracies)
-    if estimate.method == "hold-out":
-        rows = f"{estimate.n_tested:,} {noun}{'' if estimate.n_tested == 1 else 's'}"
-        who = "neither the search nor the fit tested here" if noun == "row" else "the network tested here never"
-        return f"a final hold-out: {rows} that {who} saw"
-    part = part_of(n)
-    how = f"{n} rounds: each learns from the other {noun}s and is tested on its own {part}"
-    if estimate.method == "nested":
-        how = f"nested, {n} rounds: each searches the other rows anew, learns from them and is tested on its own {part}"
-    return f"{how}; {WIDENED}"
-
-
-def part_of(n_folds: int) -> str:
-    """What each fold is of the rows."""
-    return _PARTS.get(n_folds, f"{n_folds}th part")
-
-
-_PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}
 
 
 AS_SAVED = "as saved when it was trained; `margrove certify MODEL FILE` recomputes it"

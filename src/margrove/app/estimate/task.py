@@ -1,0 +1,286 @@
+"""The two tasks, telling classes apart and estimating numbers, and the estimate of either on rows that a model has not
+seen.
+
+A `Task` holds all that differs: how rows are split and sampled, the score, its interval, the baseline and the words.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.app.estimate.intervals import Interval
+from margrove.app.estimate.predictions import InterruptedFitError, Predicted, joined, taken
+from margrove.app.models import learner_of
+from margrove.data import Table
+from margrove.errors import InfeasibleError, ParameterError
+from margrove.status import Status
+
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Meter
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The rows that each round of a cross-validation tests; the same for every learner that is compared."""
+
+    tests: tuple[Rows, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far estimates are from the truth.
+
+    ``r2`` is 1 − Σ(y − ŷ)²/Σ(y − m)², m the mean of the training rows: 1 is perfect, 0 no better than that. None where
+    all y are m.
+    """
+
+    r2: float | None
+    mean_absolute_error: float
+    standard_error: float = 0.0  # of the mean absolute error
+    of_median: float = 0.0  # the mean absolute error of the median of the training rows
+
+    @property
+    def words(self) -> str:
+        """R² and the mean absolute error."""
+        r2 = "" if self.r2 is None else f"R² {self.r2:.3f}, "
+        return f"{r2}mean absolute error {self.mean_absolute_error:.4g}"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The score of a model on rows that it has not seen; without rounds there is none, and the notes say why.
+
+    ``method`` is "cross-validation" where nothing is searched, "nested" where each round searches anew, "hold-out"
+    where there is one round, and "none".
+    """
+
+    task: Task
+    rounds: tuple[float, ...] = ()  # accuracy, or mean absolute error, of each
+    value: float | None = None  # accuracy, or R²
+    interval: Interval | None = None  # 95 %, of the value; see `margrove.app.estimate.intervals`
+    baseline: float = 0.0  # the value of a model that has learned nothing
+    baseline_class: Any = None
+    deviation: Deviation | None = None  # of numbers
+    notes: tuple[str, ...] = ()
+    method: str = "cross-validation"
+    predicted: Predicted | None = None  # all rows that were tested
+
+    @property
+    def n_tested(self) -> int:
+        """Rows."""
+        return 0 if self.predicted is None else len(self.predicted.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "method": self.method if self.rounds else "none",
+            "folds": len(self.rounds),
+            **self.task.details(self),
+            **self.ends,
+            "notes": list(self.notes),
+        }
+
+    @property
+    def ends(self) -> dict[str, float | None]:
+        """Those of the interval, as plain JSON values."""
+        low, high = self.interval or (None, None)
+        return {"low": low, "high": high}
+
+
+class Task(ABC):
+    """What differs between classes and numbers."""
+
+    name: str  # as typed after ``--task``
+    measure: str  # the score
+    is_number: bool
+    too_few: str  # why there is nothing to search by
+    sampled: str  # how a sample is drawn
+    not_below: str  # of the scores that chose a cell: what they are not
+    heading: str  # above an estimate
+    worth: str  # before an estimate in one line
+    columns: tuple[str, ...]  # of an estimate in a table of learners
+    size_column: str
+    without_estimate: str  # of learners, before the reason
+    useless: str  # of learners of which even the best is of no use
+    searched: str  # of learners that ``train`` would search
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def labels(self, table: Table) -> NDArray[Any]:
+        """The targets."""
+        return table.labels()
+
+    @abstractmethod
+    def most_folds(self, labels: NDArray[Any]) -> int:
+        """Return how many folds can be scored at most."""
+
+    @abstractmethod
+    def _fold_count(self, labels: NDArray[Any], wanted: int) -> tuple[int, tuple[str, ...]]:
+        """Return how many folds there are, and notes; fewer than 2: none, and the reason."""
+
+    @abstractmethod
+    def split(self, labels: NDArray[Any], n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
+        """Return the rows of each fold to train on and to test, drawn at random."""
+
+    @abstractmethod
+    def sample(self, labels: NDArray[Any], most: int, seed: int) -> Rows:
+        """Return all rows, in order; of more than ``most`` about that many, drawn at random."""
+
+    @abstractmethod
+    def score(self, truth: NDArray[Any], predicted: NDArray[Any], learned: NDArray[Any]) -> float:
+        """Return the accuracy, or R² against the mean of the training targets ``learned``."""
+
+    @abstractmethod
+    def interval(self, score: float, n_rows: int, n_rounds: int) -> Interval | None:
+        """Return the 95 % interval of a mean score of so many rounds; None where the score alone does not tell."""
+
+    @abstractmethod
+    def resolution(self, n_rows: int) -> float:
+        """Return the difference below which two scores of so many rows are the same."""
+
+    @abstractmethod
+    def is_perfect(self, score: float, n_rows: int) -> bool:
+        """Whether no other score could be better."""
+
+    @abstractmethod
+    def _beside(
+        self, model: Any, asked: Table, labels: NDArray[Any], learned: NDArray[Any], has_scores: bool
+    ) -> dict[str, Any]:
+        """Return what is kept beside the predictions of a round."""
+
+    @abstractmethod
+    def _scored(self, labels: NDArray[Any], parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
+        """Return rounds, value, interval, baseline and deviation of an estimate."""
+
+    @abstractmethod
+    def details(self, estimate: Estimate) -> dict[str, Any]:
+        """Return what is of this task alone, as plain JSON values."""
+
+    @abstractmethod
+    def number(self, score: float, decimals: int = 1) -> str:
+        """Return a score as it is printed, without its name; ``decimals`` are of per cent."""
+
+    @abstractmethod
+    def words(self, estimate: Estimate, decimals: int | None = None) -> str:
+        """Return an estimate with its interval in one line; a dash without one."""
+
+    @abstractmethod
+    def cells(self, estimate: Estimate, decimals: int) -> tuple[str, ...]:
+        """Return an estimate as a table of learners has it."""
+
+    @abstractmethod
+    def rank(self, estimate: Estimate) -> tuple[float, ...]:
+        """Return a key by which estimates are ordered, the best last. The last digits depend on the order of folds."""
+
+    @abstractmethod
+    def context(self, estimate: Estimate) -> list[str]:
+        """Return what the value means, and what a model that has learned nothing would score."""
+
+    @abstractmethod
+    def baseline_words(self, estimate: Estimate) -> str:
+        """Return the second half of a sentence: what a model that has learned nothing would score."""
+
+    @abstractmethod
+    def may_be_useless(self, estimate: Estimate) -> bool:
+        """Whether the interval of a value above the baseline reaches down to it."""
+
+    @abstractmethod
+    def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
+        """Return which baseline the model does not beat, and what to do; empty if it beats it."""
+
+    def named(self, score: float, decimals: int = 1) -> str:
+        """Return a score as it is printed, with its name unless it is a share."""
+        return f"{self.measure if self.is_number else ''} {self.number(score, decimals)}".lstrip()
+
+    def folds(self, labels: NDArray[Any], wanted: int, seed: int) -> Folds:
+        """Split the rows for a cross-validation; the notes say where there are fewer folds, or none.
+
+        Raises
+        ------
+        ParameterError
+            If ``wanted`` is negative or 1.
+        """
+        check_folds(wanted)
+        if wanted == 0:
+            return Folds((), ("not estimated, as asked (--folds 0)",))
+        n_folds, notes = self._fold_count(labels, wanted)
+        if n_folds < 2:
+            return Folds((), notes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # scikit-learn's, of small classes: the notes name them
+            return Folds(tuple(test for _, test in self.split(labels, n_folds, seed)), notes)
+
+    def ask(
+        self, model: Any, table: Any, labels: NDArray[Any], train: Rows, test: Rows, *, has_scores: bool = True
+    ) -> Predicted:
+        """Fit a model to some rows and predict others. The fit on all rows gives the same warnings once.
+
+        Raises
+        ------
+        InterruptedFitError
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(taken(table, train), labels[train])
+            if learner_of(model).status_ is Status.INTERRUPTED:
+                raise InterruptedFitError
+            asked = taken(table, test)
+            values = np.asarray(model.predict(asked))
+            beside = self._beside(model, asked, labels, labels[train], has_scores)
+        return Predicted(test, values, type(learner_of(model)).__name__, **beside)
+
+    def estimate(
+        self,
+        labels: NDArray[Any],
+        parts: Sequence[Predicted],
+        notes: Sequence[str] = (),
+        method: str = "cross-validation",
+        *,
+        is_pooled: bool = False,
+        seed: int = 0,
+    ) -> Estimate:
+        """Score the predictions of the rounds; ``is_pooled``: of all rows together, not the mean of the rounds."""
+        predicted = joined(parts) if parts else None
+        scored = self._scored(labels, [predicted] if predicted and is_pooled else parts, len(parts), seed)
+        return Estimate(self, notes=tuple(notes), method=method if parts else "none", predicted=predicted, **scored)
+
+    def cross_validate(
+        self,
+        make_model: Callable[[], Any],
+        table: Any,
+        labels: NDArray[Any],
+        folds: Folds,
+        meter: Meter,
+        title: str,
+        *,
+        has_scores: bool = False,
+    ) -> Estimate:
+        """Train on all folds but one and test on that one, for each fold."""
+        parts: list[Predicted] = []
+        for number, test in enumerate(folds.tests, start=1):
+            meter.begin(f"{title}, fold {number} of {len(folds.tests)}")
+            train = np.delete(np.arange(len(labels)), test)
+            try:
+                parts.append(self.ask(make_model(), table, labels, train, test, has_scores=has_scores))
+            except InfeasibleError:  # the fit on all rows says why, and names rows of the table
+                notes = (*folds.notes, f"not estimated: without fold {number} the problem has no solution")
+                return self.estimate(labels, [], notes)
+            meter.advance()
+        return self.estimate(labels, parts, folds.notes)
+
+
+def check_folds(wanted: int) -> None:
+    """Raise `ParameterError` if ``wanted`` is negative or 1."""
+    if wanted < 0 or wanted == 1:
+        raise ParameterError(f"--folds is {wanted}; it must be at least 2, or 0 for no cross-validation.")

@@ -1,0 +1,57 @@
+"""Estimates as a person reads them."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from margrove.app.estimate.intervals import MAYBE_NO_BETTER, WIDENED
+from margrove.app.estimate.task import Estimate
+from margrove.app.screen.console import Screen
+
+_PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}
+
+
+def tell_estimate(screen: Screen, estimate: Estimate, noun: str = "row") -> None:
+    """Print the estimate, what it means, and what a model that has learned nothing would score; ``noun`` is what was
+    learned from."""
+    text = estimate.task.words(estimate) if estimate.rounds else ""
+    tell_value(screen, estimate, text, how_words(estimate, noun), noun)
+    for line in estimate.task.context(estimate):
+        screen.say(line, indent=2)
+    tell_doubts(screen, estimate, estimate.task.uselessness(estimate, noun))
+
+
+def tell_value(screen: Screen, estimate: Estimate, text: str, how: str, noun: str = "row") -> None:
+    """Print the value, how it was found, and the notes."""
+    screen.heading(estimate.task.heading.format(noun))
+    if text:
+        screen.say(Text.assemble((text, "bold"), f"  ({how})"), indent=2)
+    for note in estimate.notes:
+        screen.say(note, indent=2)
+
+
+def tell_doubts(screen: Screen, estimate: Estimate, uselessness: str) -> None:
+    """Print whether the model may be no better than the baseline, or is not."""
+    if estimate.task.may_be_useless(estimate):
+        screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
+    if uselessness:
+        screen.say(uselessness, style="yellow", indent=2)
+
+
+def how_words(estimate: Estimate, noun: str = "row") -> str:
+    """Return how the estimate was made."""
+    n = len(estimate.rounds)
+    if estimate.method == "hold-out":
+        rows = f"{estimate.n_tested:,} {noun}{'' if estimate.n_tested == 1 else 's'}"
+        who = "neither the search nor the fit tested here" if noun == "row" else "the network tested here never"
+        return f"a final hold-out: {rows} that {who} saw"
+    how = f"{n} rounds: each learns from the other {noun}s and is tested on its own {part_of(n)}"
+    if estimate.method == "nested":
+        how = f"nested, {n} rounds: each searches the other rows anew, learns from them and is tested on its own "
+        how += part_of(n)
+    return f"{how}; {WIDENED}"
+
+
+def part_of(n_folds: int) -> str:
+    """Return what each fold is of the rows."""
+    return _PARTS.get(n_folds, f"{n_folds}th part")
