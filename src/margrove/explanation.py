@@ -19,16 +19,7 @@ from margrove.learner import learner_of, loaded
 SHOWN_PER_CLASS = 5  # columns; the weights fall off quickly and nobody reads more
 LEAST_SHOWN = 0.05  # of the strongest weight: below, a column hardly matters
 
-_NOUNS = {
-    "weights": "column",
-    "rows": "row",
-    "votes": "weight vector",
-    "rules": "rule",
-    "machines": "machine",
-    "trees": "tree",
-    "learners": "learner",
-    "columns": "column",
-}
+_NOUNS = {"weights": "column", "votes": "weight vector"}  # of other kinds the kind itself
 
 
 @dataclass(frozen=True)
@@ -91,8 +82,8 @@ class Vote:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a model learned: ``kind`` is "weights", "rows", "votes", "rules", "machines", "trees" or "learners"; of a
-    model that explains nothing, "columns"."""
+    """What a model learned: ``kind`` says what it is made of: "weights", "rows", "votes", "rules", "machines",
+    "trees", "learners", or another plural; of a model that explains nothing, "columns"."""
 
     kind: str
     lessons: tuple[Lesson, ...]
@@ -108,14 +99,18 @@ class Learned:
     @property
     def size_words(self) -> str:
         """How large the model is, in a word or two."""
-        noun = _NOUNS[self.kind]
-        return f"{self.size:,} {noun}{'' if self.size == 1 else 's'}"
+        return counted(self.size, _NOUNS.get(self.kind, self.kind.removesuffix("s")))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values, without the parts that do not apply."""
         record = asdict(self)
         record["lessons"] = [_without_gaps(lesson) for lesson in record["lessons"]]
         return _without_gaps(record) | {"n_training_rows": self.n_training_rows}
+
+
+def counted(n: int, noun: str) -> str:
+    """A number and its noun."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _without_gaps(record: dict[str, Any]) -> dict[str, Any]:

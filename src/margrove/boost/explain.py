@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.explanation import Explanation, Inputs, Learned, RowVoter, Vote, Voter
+from margrove.explanation import Explanation, Inputs, Learned, RowVoter, Vote, Voter, counted
 from margrove.tree.explain import named_kinds, shares_of_gain
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, places, rounded
@@ -80,8 +80,7 @@ class TreesThatVote(LearnersThatVote):
 
     @property
     def _size(self) -> str:
-        n = self.model.model_.grove.n_trees
-        return f"{n:,} tree{'' if n == 1 else 's'}"
+        return counted(self.model.model_.grove.n_trees, "tree")
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
         return shares_of_gain(self.model, self.model.model_.grove.tree(0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from margrove.explanation import Explanation, Inputs, Learned, Lesson, explanation_of, sides_of_code
+from margrove.explanation import Explanation, Inputs, Learned, Lesson, counted, explanation_of, sides_of_code
 
 
 class Machines(Explanation):
@@ -22,6 +22,5 @@ class Machines(Explanation):
         return Learned("machines", lessons, len(lessons), unit=of)
 
     def in_words(self) -> str:
-        n = self.model.code_.shape[1]
-        size = f"{n:,} machine{'' if n == 1 else 's'}"
+        size = counted(self.model.code_.shape[1], "machine")
         return f"{size} that decide together, each between two groups of classes ({type(self.model).__name__})."

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.columns import clip
-from margrove.explanation import Explanation, Inputs, Learned, Questions, Step
+from margrove.explanation import Explanation, Inputs, Learned, Questions, Step, counted
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, places, rounded
 
@@ -47,8 +47,7 @@ class TreeQuestions(Explanation):
         return Learned("rules", (), tree.get_n_leaves(), int(tree.tree_.n_rows[0]), tree=questions)
 
     def in_words(self) -> str:
-        n = self.model.get_n_leaves()
-        size = f"{n:,} rule{'' if n == 1 else 's'}"
+        size = counted(self.model.get_n_leaves(), "rule")
         return f"A decision tree: it asks one question after the other and ends at one of {size}."
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
@@ -71,7 +70,7 @@ class TreeQuestions(Explanation):
     def _rows_words(self, node: int) -> str:
         """How many training rows a node has, and what it would predict for them."""
         tree = self.model.tree_
-        n = f"{int(tree.n_rows[node]):,} row{'' if tree.n_rows[node] == 1 else 's'}"
+        n = counted(int(tree.n_rows[node]), "row")
         if self.classes is None:
             return f"{n}, {rounded(float(tree.value[node, 0]))}"
         shares = tree.value[node] / tree.value[node].sum()

@@ -7,6 +7,7 @@ from typing import Literal
 
 from margrove.app.report.measures import Quality
 from margrove.app.report.model_on_table import Judged, Subject
+from margrove.explanation import counted
 
 _MEANINGS = {
     "loss": "How much worse the answers get when the cells of a column are shuffled among the rows, so that it "
@@ -48,7 +49,7 @@ class Evidence:
         n = 0 if self.judged is None else len(self.judged.truth)
         if self.is_partial:
             return f"{n:,} of the {self.n_tested:,} held-out rows, evenly chosen"
-        return f"{n:,} row{'' if n == 1 else 's'}"
+        return counted(n, "row")
 
 
 @dataclass(frozen=True)

@@ -71,11 +71,6 @@ def listed(names: Sequence[str], last: str = "or") -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
 
 
-def counted(n: int, noun: str) -> str:
-    """A number and its noun."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
 def sentence(text: str) -> str:
     """Words of another part as a sentence: a capital first, a full stop last.
 

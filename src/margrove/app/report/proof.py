@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 from margrove.app.report.blocks import Block, Grid, Words
-from margrove.app.report.plain_words import counted, share_words
+from margrove.app.report.plain_words import share_words
 from margrove.certificate import Certificate, Claim
-from margrove.explanation import Explanation, explanation_of
+from margrove.explanation import Explanation, counted, explanation_of
 
 _MOST_MACHINES = 4  # whose numbers stand side by side
 _MARKS = {True: "✓", False: "✗", None: "·"}

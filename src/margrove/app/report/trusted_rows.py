@@ -12,7 +12,8 @@ from margrove.app.report.held_out import N_FOLDS, Folds
 from margrove.app.report.history import Estimate
 from margrove.app.report.measures import Quality, quality_of
 from margrove.app.report.model_on_table import Judged, Subject
-from margrove.app.report.plain_words import counted, sentence
+from margrove.app.report.plain_words import sentence
+from margrove.explanation import counted
 
 
 def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:

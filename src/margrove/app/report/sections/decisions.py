@@ -10,8 +10,9 @@ from margrove.app.report.cells import estimate_text
 from margrove.app.report.explain import Example, Push, examples
 from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
-from margrove.app.report.plain_words import counted, share_words, signed
+from margrove.app.report.plain_words import share_words, signed
 from margrove.data.target import UNLABELLED_LEFT_OUT
+from margrove.explanation import counted
 
 _TITLES = {
     "sure": "One it is sure of",

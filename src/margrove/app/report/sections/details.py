@@ -26,9 +26,10 @@ from margrove.app.report.findings import ColumnWorth, Findings
 from margrove.app.report.history import Contender, History
 from margrove.app.report.measures import calibration, class_qualities, confusion, rankings
 from margrove.app.report.model_on_table import Judged, Subject
-from margrove.app.report.plain_words import counted, sentence, status_words
+from margrove.app.report.plain_words import sentence, status_words
 from margrove.app.report.proof import claims_grid, leave_one_out
 from margrove.data.columns import clip
+from margrove.explanation import counted
 from margrove.status import Status
 from margrove.tree.rules import p_words
 

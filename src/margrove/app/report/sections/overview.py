@@ -13,9 +13,10 @@ from margrove.app.report.charts import digits
 from margrove.app.report.findings import ColumnWorth, Evidence, Findings, Worth
 from margrove.app.report.measures import Quality, confusion
 from margrove.app.report.model_on_table import Judged, Subject
-from margrove.app.report.plain_words import counted, listed, share_words
+from margrove.app.report.plain_words import listed, share_words
 from margrove.app.report.proof import certificate_words, parts_words
 from margrove.app.screen.display import verdict_words
+from margrove.explanation import counted
 
 _SHOWN_COLUMNS = 8
 _NAMED_COLUMNS = 3  # in the summary
