@@ -7,16 +7,14 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margrove.engine.protocol import Engine, derive
 from margrove.linear_svm.problem import LinearPathProblem, LinearSvmProblem, LinearSvmSolution
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.status import Status
-from margrove.svm.kernels import Kernel
 from margrove.svm.kkt import offset
-from margrove.svm.problem import Dual, DualProblem, DualSolution, PathProblem, climbed
+from margrove.svm.problem import DualProblem, DualSolution, PathProblem, climbed
 from margrove.svm.search_problem import SearchProblem, Unit, UnitSolution, rung
 
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
@@ -87,50 +85,34 @@ def _solve_unit(
     there = [k for k, dual in enumerate(duals) if len(dual.y)]  # a fold may leave a machine no rows
     held_out = None if kernel.name == "precomputed" else problem.rows.take(fold.held_out)
     solutions: dict[int, DualSolution] = {}
-    for c, C in enumerate(unit.Cs):
-        for k in there:
-            duals[k] = _next(duals[k], solutions.get(k), problem, unit, k, float(C))
+    for c, C in enumerate(unit.Cs.tolist()):
+        for k, last in solutions.items():
+            upper = rung(problem.ladders[k], fold, C, unit.epsilon).upper
+            duals[k] = replace(duals[k], upper=upper, alpha=climbed(duals[k], last.alpha, last.v, upper))
+        asked = DualProblem(
+            problem.rows,
+            kernel,
+            tuple(duals[k] for k in there),
+            tol=problem.tol,
+            max_iter=problem.step_limit,
+            cache_bytes=problem.cache_bytes,
+            precision=problem.precision,
+        )
         start = time.perf_counter()
-        found = engine.solve(_dual_problem(problem, kernel, [duals[k] for k in there]), effort.left(started))
+        found = engine.solve(asked, effort.left(started))
         elapsed = time.perf_counter() - start
         for k, solution in zip(there, found, strict=True):
             if solution.status in _ENDS_ALL:
                 return solution.status
             solutions[k] = solution
             reached[c, k], seconds[c, k] = solution.violation, elapsed / len(there)
-            support[c, k] = np.count_nonzero(solution.alpha)
             is_converged[c, k] = solution.status is Status.CONVERGED
-            support_rows, beta = _dual_coef(duals[k], solution)
+            nonzero = np.flatnonzero(solution.alpha)
+            support[c, k] = len(nonzero)
+            rows, beta = duals[k].point[nonzero], (duals[k].y * solution.alpha)[nonzero]
             if held_out is None:
-                sums = problem.X[np.ix_(fold.held_out, support_rows)] @ beta
+                sums = problem.X[np.ix_(fold.held_out, rows)] @ beta
             else:
-                sums = engine.kernel_sums(kernel, held_out, problem.rows.take(support_rows), beta[None], effort)[:, 0]
+                sums = engine.kernel_sums(kernel, held_out, problem.rows.take(rows), beta[None], effort)[:, 0]
             values[c, k] = sums + offset(solution.v, solution.alpha, duals[k].upper, duals[k].y)
     return UnitSolution(values, reached, support, seconds, is_converged)
-
-
-def _dual_problem(problem: SearchProblem, kernel: Kernel, duals: list[Dual]) -> DualProblem:
-    return DualProblem(
-        problem.rows,
-        kernel,
-        tuple(duals),
-        tol=problem.tol,
-        max_iter=problem.step_limit,
-        cache_bytes=problem.cache_bytes,
-        precision=problem.precision,
-    )
-
-
-def _dual_coef(dual: Dual, solution: DualSolution) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the rows of the support vectors and their y α."""
-    support = np.flatnonzero(solution.alpha)
-    return dual.point[support], (dual.y * solution.alpha)[support]
-
-
-def _next(
-    dual: Dual, solution: DualSolution | None, problem: SearchProblem, unit: Unit, machine: int, C: float
-) -> Dual:
-    if solution is None:
-        return dual
-    upper = rung(problem.ladders[machine], problem.folds[unit.fold], C, unit.epsilon).upper
-    return replace(dual, upper=upper, alpha=climbed(dual, solution.alpha, solution.v, upper))

@@ -16,15 +16,7 @@ _CLEAR = "\r\x1b[K"  # back to the start of the line, and wipe it
 
 
 class LiveLine:
-    """What ``verbose=True`` of a search prints.
-
-    Parameters
-    ----------
-    name : str
-        Of the search.
-    table : ScoreTable
-        As it fills.
-    """
+    """What ``verbose=True`` of a search prints: its name, and how its table fills."""
 
     def __init__(self, name: str, table: ScoreTable) -> None:
         self._name, self._table = name, table
