@@ -15,7 +15,7 @@ from margrove.app.report.measures import (
     thinned,
     wilson,
 )
-from margrove.app.report.model_on_table import Judged
+from margrove.app.report.history import Judged
 
 
 @pytest.mark.parametrize(("n_right", "n", "low", "high"), [(0, 10, 0.0, 0.2775), (81, 263, 0.2553, 0.3662)])

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from margrove.app.training_rows import has_rows
 from margrove.data import Table
 
+T = TypeVar("T")
 MOST_ENTRIES = 5_000  # of any list
 _MOST_LETTERS = 2_000  # of any text
 
@@ -37,14 +38,27 @@ class Contender:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Rows that the tested model had not seen, and what it said of them."""
+class Judged:
+    """Rows whose answer is known, and what a model predicts for them."""
 
     classes: list[str] | None  # None: numbers
-    truth: NDArray[Any]  # codes of classes, or numbers
-    predicted: NDArray[Any]
-    scores: NDArray[np.float64] | None  # (n, K)
-    rows: NDArray[np.intp] | None  # their numbers in the table
+    truth: NDArray[Any]  # (n,) codes of classes, or numbers
+    predicted: NDArray[Any]  # (n,)
+    scores: NDArray[np.float64] | None = None  # (n, K), larger for a more likely class
+    rows: NDArray[np.intp] | None = None  # (n,) their places in the table
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the scores are shares that sum to 1."""
+        if self.scores is None or not len(self.scores):
+            return False
+        is_share = self.scores.min() >= 0 and self.scores.max() <= 1
+        return bool(is_share and np.allclose(self.scores.sum(axis=1), 1.0, atol=1e-6))
+
+    @property
+    def is_right(self) -> NDArray[np.bool_]:
+        """Of classes: where the model is right."""
+        return np.asarray(self.truth == self.predicted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +72,10 @@ class Estimate:
     low: float | None
     high: float | None
     baseline: float | None
-    baseline_class: str | None
     mean_absolute_error: float | None  # of numbers
-    n_tested: int | None  # the rows that the value is of; ``held_out`` may be some of them
-    held_out: HeldOut | None
+    baseline_class: str | None = None
+    n_tested: int | None = None  # the rows that the value is of; ``held_out`` may be some of them
+    held_out: Judged | None = None  # rows that the tested model had not seen
 
 
 @dataclass(frozen=True)
@@ -93,146 +107,68 @@ class Learnt:
 
 
 class History:
-    """A training record, perhaps empty."""
+    """A training record, perhaps empty: of the whole training, all learners that were tried, the best first, the points
+    of a search and of a learning curve, and what the solver of the last fit reported."""
 
-    def __init__(self, record: Any) -> None:
-        self._record: Mapping[str, Any] = record if isinstance(record, Mapping) else {}
-
-    @property
-    def source(self) -> str | None:
-        """The file that was learned from."""
-        return _text(self._record.get("source"))
-
-    @property
-    def seconds(self) -> float | None:
-        """How long the whole training took."""
-        return _number(self._record.get("seconds"))
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether somebody stopped the training before it was done."""
-        return self._record.get("is_interrupted") is True
+    def __init__(self, given: Any) -> None:
+        record = _mapping(given)
+        self._fingerprint = _mapping(record.get("fingerprint"))
+        self.source = _text(record.get("source"))  # the file that was learned from
+        self.seconds = _number(record.get("seconds"))
+        self.is_interrupted = record.get("is_interrupted") is True
+        self.subsample = _text(_mapping(record.get("subsample")).get("words"))  # of which rows were searched
+        self.choice = _text(_mapping(record.get("choice")).get("words"))  # why this learner was chosen
+        self.certifying = _text(_mapping(record.get("certifying")).get("words"))  # how the certificate was checked
+        self.warnings = [text for text in map(_text, _list(record.get("warnings"))) if text]
+        lines = [replace(c, title=c.title or c.learner) for c in _lines(Contender, record.get("leaderboard"))]
+        self.leaderboard = [line for line in lines if line.title]
+        self.estimate = _estimate(_mapping(record.get("estimate")))
+        cells = _lines(Cell, _mapping(record.get("search")).get("cells"), "C", "score")
+        self.search = [cell for cell in cells if cell.C > 0]
+        curve = _lines(Learnt, record.get("learning_curve"), "rows", "score")
+        self.learning_curve = sorted(curve, key=lambda point: point.rows)
+        course = _lines(Step, record.get("course"), "seconds", "value")
+        named = [replace(step, name=step.name or "objective") for step in course]
+        self.course = sorted(named, key=lambda step: step.seconds)
 
     def has_rows_of(self, table: Table) -> bool | None:
         """Whether a table has the rows that were learned from, by the digests of the columns that both have; None where
         the record has none of them."""
-        mark = _mapping(self._record.get("fingerprint"))
+        mark = self._fingerprint
         columns = {name: digest for name, digest in _mapping(mark.get("columns")).items() if name in table}
         return has_rows({**mark, "columns": columns}, table, table.target) if columns else None
 
-    @property
-    def subsample(self) -> str | None:
-        """What was said where only some rows were searched."""
-        return _text(_mapping(self._record.get("subsample")).get("words"))
 
-    @property
-    def choice(self) -> str | None:
-        """Why this learner was chosen."""
-        return _text(_mapping(self._record.get("choice")).get("words"))
-
-    @property
-    def certifying(self) -> str | None:
-        """What there is to say of how the certificate was checked: that it took longer than the budget, or was left
-        out."""
-        return _text(_mapping(self._record.get("certifying")).get("words"))
-
-    @property
-    def warnings(self) -> list[str]:
-        """What was warned of."""
-        return [text for text in map(_text, _list(self._record.get("warnings"))) if text]
-
-    @property
-    def leaderboard(self) -> list[Contender]:
-        """All learners that were tried, the best first."""
-        found = []
-        for line in map(_mapping, _list(self._record.get("leaderboard"))):
-            title = _text(line.get("title")) or _text(line.get("learner"))
-            if title:
-                contender = Contender(
-                    title=title,
-                    learner=_text(line.get("learner")) or "",
-                    score=_number(line.get("score")),
-                    error=_number(line.get("error")),
-                    seconds=_number(line.get("seconds")),
-                    status=_text(line.get("status")) or "",
-                    note=_text(line.get("note")) or "",
-                    is_chosen=line.get("is_chosen") is True,
-                    rows=_count(line.get("rows")),
-                )
-                found.append(contender)
-        return found
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """What was found on rows not seen; None where nothing was."""
-        found = _mapping(self._record.get("estimate"))
-        value, method = _number(found.get("value")), _text(found.get("method")) or ""
-        is_share = found.get("measure") != "R²"
-        if value is None or method == "none" or (is_share and not 0 <= value <= 1):
-            return None
-        return Estimate(
-            method=method,
-            words=_text(found.get("words")) or "",
-            measure=_text(found.get("measure")) or "accuracy",
-            value=value,
-            low=_number(found.get("low")),
-            high=_number(found.get("high")),
-            baseline=_number(found.get("baseline")),
-            baseline_class=None if found.get("baseline_class") is None else _shown(found["baseline_class"]),
-            mean_absolute_error=_number(found.get("mean_absolute_error")),
-            n_tested=_count(found.get("rows_tested")),
-            held_out=_held_out(found),
-        )
-
-    @property
-    def search(self) -> list[Cell]:
-        """The points of a search that have a score."""
-        cells = []
-        for line in map(_mapping, _list(_mapping(self._record.get("search")).get("cells"))):
-            C, score = _number(line.get("C")), _number(line.get("score"))
-            if C is not None and C > 0 and score is not None:
-                cells.append(Cell(C, _number(line.get("gamma")), score, _text(line.get("status")) or ""))
-        return cells
-
-    @property
-    def learning_curve(self) -> list[Learnt]:
-        """Scores by the number of rows learned from."""
-        found = []
-        for line in map(_mapping, _list(self._record.get("learning_curve"))):
-            rows, score = _number(line.get("rows")), _number(line.get("score"))
-            if rows is not None and score is not None:
-                found.append(Learnt(int(rows), score, _number(line.get("error"))))
-        return sorted(found, key=lambda point: point.rows)
-
-    @property
-    def course(self) -> list[Step]:
-        """What the solver of the last fit reported, in the order of time."""
-        found = []
-        for line in map(_mapping, _list(self._record.get("course"))):
-            seconds, value = _number(line.get("seconds")), _number(line.get("value"))
-            if seconds is not None and value is not None:
-                found.append(Step(seconds, value, _text(line.get("name")) or "objective"))
-        return sorted(found, key=lambda step: step.seconds)
+def _estimate(found: Mapping[str, Any]) -> Estimate | None:
+    """What was found on rows not seen; None where nothing was."""
+    estimate, named = _read(Estimate, found), found.get("baseline_class")
+    is_share = found.get("measure") != "R²"
+    if estimate.value is None or estimate.method == "none" or (is_share and not 0 <= estimate.value <= 1):
+        return None
+    return replace(
+        estimate,
+        measure=estimate.measure or "accuracy",
+        baseline_class=None if named is None else _encodable(str(named)),
+        n_tested=_count(found.get("rows_tested")),
+        held_out=_held_out(found),
+    )
 
 
-def _held_out(found: Mapping[str, Any]) -> HeldOut | None:
+def _held_out(found: Mapping[str, Any]) -> Judged | None:
     truth, predicted = _array(found.get("truth")), _array(found.get("predicted"))
     if truth is None or predicted is None or truth.ndim != 1 or truth.shape != predicted.shape or not len(truth):
         return None
-    classes = [_shown(label) for label in _list(found.get("classes"))]
-    scores, rows = _array(found.get("scores")), _array(found.get("rows"))
+    classes = [_encodable(str(label)) for label in _list(found.get("classes"))]
+    n, scores = len(truth), _array(found.get("scores"))
+    rows = _whole(_array(found.get("rows")), n)
     if not classes:
-        return HeldOut(None, truth, predicted, None, _whole(rows, len(truth)))
-    codes, said = _whole(truth, len(truth)), _whole(predicted, len(truth))
+        return Judged(None, truth, predicted, None, rows)
+    codes, said = _whole(truth, n), _whole(predicted, n)
     if codes is None or said is None or max(codes.max(), said.max()) >= len(classes):
         return None
-    if scores is not None and scores.shape == (len(truth), 1) and len(classes) == 2:
-        scores = np.column_stack([-scores[:, 0], scores[:, 0]])
-    if scores is not None and scores.ndim == 1 and len(scores) == len(truth) and len(classes) == 2:
-        scores = np.column_stack([-scores, scores])
-    if scores is not None and scores.shape != (len(truth), len(classes)):
-        scores = None
-    return HeldOut(classes, codes, said, scores, _whole(rows, len(truth)))
+    if scores is not None and scores.shape in ((n,), (n, 1)) and len(classes) == 2:
+        scores = np.column_stack([-scores.ravel(), scores.ravel()])
+    return Judged(classes, codes, said, None if scores is None or scores.shape != (n, len(classes)) else scores, rows)
 
 
 def _whole(numbers: NDArray[np.float64] | None, n: int) -> NDArray[np.intp] | None:
@@ -253,9 +189,26 @@ def _array(given: Any) -> NDArray[np.float64] | None:
     return numbers if np.isfinite(numbers).all() else None
 
 
+def _lines(kind: type[T], given: Any, *needed: str) -> list[T]:
+    """The entries of a list that have what is needed."""
+    found = [_read(kind, _mapping(line)) for line in _list(given)]
+    return [line for line in found if all(getattr(line, name) is not None for name in needed)]
+
+
+def _read(kind: type[T], line: Mapping[str, Any]) -> T:
+    """A dataclass of what has the type of its field; else "", False or None. Fields of other types have defaults."""
+    types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: _READERS[type](line.get(name)) for name, type in types.items() if type in _READERS})
+
+
 def _number(given: Any) -> float | None:
     is_number = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 1e300
     return float(given) if is_number and math.isfinite(given) else None
+
+
+def _rounded(given: Any) -> int | None:
+    number = _number(given)
+    return None if number is None else int(number)
 
 
 def _count(given: Any) -> int | None:
@@ -268,13 +221,19 @@ def _text(given: Any) -> str | None:
     return _encodable(given) if isinstance(given, str) else None
 
 
-def _shown(label: Any) -> str:
-    return _encodable(str(label))
-
-
 def _encodable(text: str) -> str:
     """Of a bearable length, and without the halves of characters that no file can hold."""
     return text[:_MOST_LETTERS].encode("utf-8", "replace").decode()
+
+
+_READERS: dict[str, Any] = {
+    "str": lambda given: _text(given) or "",
+    "float": _number,
+    "float | None": _number,
+    "int": _rounded,
+    "int | None": _count,
+    "bool": lambda given: given is True,
+}
 
 
 def _list(given: Any) -> list[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.models import encoder_of, features_of, learner_of, target_of
-from margrove.app.report.history import History
+from margrove.app.report.history import History, Judged
 from margrove.certificate import Certificate, at_the_end
 from margrove.data import Column, Table
 from margrove.data.columns import clip
@@ -24,30 +24,6 @@ from margrove.status import Status
 MOST_ROWS = 20_000  # that are judged; of more a sample: enough for a tenth of a per cent
 FEW_ROWS = 20  # fewer leave a share of right answers open by 20 points to either side
 _SEED = 0  # of every draw, so that the same model and table give the same page
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """Rows whose answer is known, and what a model says of them."""
-
-    classes: list[str] | None  # None: numbers
-    truth: NDArray[Any]  # (n,) codes of classes, or numbers
-    predicted: NDArray[Any]  # (n,)
-    scores: NDArray[np.float64] | None = None  # (n, K), larger for a more likely class
-    rows: NDArray[np.intp] | None = None  # (n,) their places in the table
-
-    @property
-    def has_probabilities(self) -> bool:
-        """Whether the scores are shares that sum to 1."""
-        if self.scores is None or not len(self.scores):
-            return False
-        is_share = self.scores.min() >= 0 and self.scores.max() <= 1
-        return bool(is_share and np.allclose(self.scores.sum(axis=1), 1.0, atol=1e-6))
-
-    @property
-    def is_right(self) -> NDArray[np.bool_]:
-        """Of classes: where the model is right."""
-        return np.asarray(self.truth == self.predicted)
 
 
 @dataclass(frozen=True, eq=False)

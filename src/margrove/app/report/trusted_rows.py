@@ -9,9 +9,9 @@ import numpy as np
 from margrove.app.report.charts import digits
 from margrove.app.report.findings import Evidence
 from margrove.app.report.held_out import N_FOLDS, Folds
-from margrove.app.report.history import Estimate
+from margrove.app.report.history import Estimate, Judged
 from margrove.app.report.measures import Quality, quality_of
-from margrove.app.report.model_on_table import Judged, Subject
+from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import sentence
 from margrove.explanation import counted
 
@@ -74,19 +74,18 @@ def _beside_few(subject: Subject, judged: Judged, recorded: Estimate) -> Evidenc
 
 
 def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Evidence:
-    held_out, judged = found.held_out, None
-    if held_out is not None and held_out.classes == subject.classes:  # else the record is of another model
-        judged = Judged(held_out.classes, held_out.truth, held_out.predicted, held_out.scores, held_out.rows)
+    held_out = found.held_out
+    judged = None if held_out is None or held_out.classes != subject.classes else held_out  # else of another model
     ours = None if judged is None else quality_of(judged)
-    quality = Quality(
-        found.measure,
-        found.value,
-        found.low if found.low is not None or ours is None else ours.low,
-        found.high if found.high is not None or ours is None else ours.high,
-        found.baseline if found.baseline is not None or ours is None else ours.baseline,
-        found.baseline_class if found.baseline_class is not None or ours is None else ours.baseline_class,
-        found.mean_absolute_error if found.mean_absolute_error is not None or ours is None else ours.typical_error,
-        None if ours is None else ours.baseline_error,
-    )
+    noted = {
+        "low": found.low,
+        "high": found.high,
+        "baseline": found.baseline,
+        "baseline_class": found.baseline_class,
+        "typical_error": found.mean_absolute_error,
+        "baseline_error": None,
+    }
+    filled = {name: getattr(ours, name, None) if value is None else value for name, value in noted.items()}
+    quality = Quality(found.measure, found.value, **filled)
     words = sentence(found.words) or "Found in training, on rows that the tested model had not seen."
     return Evidence("record", quality, words, judged, on_table, found.n_tested)

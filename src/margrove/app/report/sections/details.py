@@ -23,9 +23,9 @@ from margrove.app.report.charts import (
 )
 from margrove.app.report.family_charts import residual_chart, truth_chart
 from margrove.app.report.findings import ColumnWorth, Findings
-from margrove.app.report.history import Contender, History
+from margrove.app.report.history import Contender, History, Judged
 from margrove.app.report.measures import calibration, class_qualities, confusion, rankings
-from margrove.app.report.model_on_table import Judged, Subject
+from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import sentence, status_words
 from margrove.app.report.proof import claims_grid, leave_one_out
 from margrove.data.columns import clip

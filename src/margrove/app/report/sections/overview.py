@@ -11,8 +11,9 @@ from margrove.app.estimate.intervals import MAYBE_NO_BETTER
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words
 from margrove.app.report.charts import digits
 from margrove.app.report.findings import ColumnWorth, Evidence, Findings, Worth
+from margrove.app.report.history import Judged
 from margrove.app.report.measures import Quality, confusion
-from margrove.app.report.model_on_table import Judged, Subject
+from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import listed, share_words
 from margrove.app.report.proof import certificate_words, parts_words
 from margrove.app.screen.display import verdict_words
