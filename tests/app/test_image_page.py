@@ -8,7 +8,7 @@ from PIL import Image
 from sklearn.pipeline import make_pipeline
 
 from margrove import ConvFeatures, SoftmaxClassifier, read_picture_folder
-from margrove.app.images.page import MOST_CLASSES, SHOWN, Judged, page_of
+from margrove.app.images.page import MOST_CLASSES, SHOWN, JudgedPictures, page_of
 from margrove.app.report.markdown import to_markdown
 from margrove.transfer.tiny import write_tiny_network
 
@@ -39,7 +39,7 @@ def test_of_many_classes_the_most_frequent_confusions_are_listed(many):
     said = pictures.labels.copy()
     said[[0, 1]] = "shade 05"
     said[4] = "shade 06"
-    judged = Judged(pictures, np.arange(len(said)), said, "as was said")
+    judged = JudgedPictures(pictures, np.arange(len(said)), said, "as was said")
     assert judged.confusions == [("shade 00", "shade 05", 2), ("shade 02", "shade 06", 1)]
     page = page_of(model, judged, None, model[-1].certificate_, is_recomputed=True)
     text = to_markdown(page)
@@ -52,7 +52,7 @@ def test_of_many_classes_the_most_frequent_confusions_are_listed(many):
 
 def test_examples_are_taken_of_each_class_in_turn(many):
     model, pictures = many
-    judged = Judged(pictures, np.arange(len(pictures)), pictures.labels, "as was said")
+    judged = JudgedPictures(pictures, np.arange(len(pictures)), pictures.labels, "as was said")
     page = page_of(model, judged, None, model[-1].certificate_, is_recomputed=False)
     shown = section(page, "right").data["shown"]
     assert len({each["class"] for each in shown}) == SHOWN
@@ -61,7 +61,7 @@ def test_examples_are_taken_of_each_class_in_turn(many):
 
 def test_a_page_without_an_estimate_says_so_and_shows_no_examples(many):
     model, pictures = many
-    judged = Judged(pictures, np.empty(0, np.intp), pictures.labels[:0], "Nothing was judged.")
+    judged = JudgedPictures(pictures, np.empty(0, np.intp), pictures.labels[:0], "Nothing was judged.")
     page = page_of(model, judged, None, model[-1].certificate_, is_recomputed=True)
     assert [each.key for each in page.sections] == ["summary", "proof", "about"]
     assert "Nothing was judged." in to_markdown(page)

@@ -35,12 +35,8 @@ def report_path(model: str, ending: str = "html") -> str | None:
 def check_report(
     path: str, *, option: str = "-o", cure: str = "Choose another name for the model: -o; or say --no-report."
 ) -> None:
-    """Refuse, before any work is done, to write over a page that is no report of ours. ``option`` names another place.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse, before any work is done, to write over a page that is no report of ours. ``option`` names another
+    place."""
     check_folder(path, "model.report.html", option)
     if not Path(path).is_file():
         return

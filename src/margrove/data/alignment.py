@@ -21,16 +21,8 @@ UNSEEN = -2  # the code of a category that training did not know
 
 
 def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = ()) -> None:
-    """Refuse a table that lacks columns, and warn of columns that will be ignored.
-
-    Parameters
-    ----------
-    table : Table
-    wanted : sequence of str
-        The columns that are needed.
-    known : sequence of str
-        Columns that training saw and left out: they may be there or not.
-    """
+    """Refuse a table that lacks a column of those wanted, and warn of columns that will be ignored. Those ``known``,
+    which training saw and left out, may be there or not."""
     absent = [name for name in wanted if name not in table]
     if absent and not table.absent_is_zero:
         raise InputError(
@@ -50,14 +42,10 @@ def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = (
 
 
 def as_trained(table: Table, description: Mapping[str, Any]) -> Column:
-    """The table's column of that name, in the kind and with the levels of its description.
+    """The table's column of that name, in the kind and with the levels of its description. Raise `InputError` if a cell
+    cannot be of the trained kind, such as a word in a column of numbers.
 
     The codes of a category count the trained levels; a label that is not among them is `UNSEEN`.
-
-    Raises
-    ------
-    InputError
-        If a cell cannot be of the trained kind, such as a word in a column of numbers.
     """
     name, kind = description["name"], description["kind"]
     if name not in table:  # `check_names` let it pass: absent is zero
@@ -75,19 +63,8 @@ def as_trained(table: Table, description: Mapping[str, Any]) -> Column:
 
 
 def tell_unseen(table: Table, columns: Sequence[Column], how: str, consequence: str) -> None:
-    """One word about all cells of categories that training did not know, with their counts.
-
-    Parameters
-    ----------
-    table : Table
-        As it was given.
-    columns : sequence of Column
-        As `as_trained` gave them.
-    how : {"warn", "error", "ignore"}
-        What to do about them.
-    consequence : str
-        What becomes of them, as the end of a sentence.
-    """
+    """Warn of all cells of categories that training did not know, with their counts, or raise an error (``how``);
+    ``columns`` are those of the table, as `as_trained` gave them, and ``consequence`` ends the sentence."""
     if how == "ignore":
         return
     found = []

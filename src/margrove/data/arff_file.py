@@ -26,13 +26,8 @@ _NUMERIC = ("NUMERIC", "REAL", "INTEGER")
 
 
 def read_arff(content: Content, *, encoding: str) -> Table:
-    """Read an ARFF file, dense or sparse: the table without a target.
-
-    Raises
-    ------
-    InputError
-        If the file is malformed, with the line; or has no rows.
-    """
+    """Read an ARFF file, dense or sparse: the table without a target. Raise `InputError` if the file is malformed, with
+    the line; or has no rows."""
     import arff
 
     text = _text(content, encoding)

@@ -22,18 +22,8 @@ DAY_IN_SECONDS = 86_400
 
 
 def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = (), line: int | None = None) -> Table:
-    """A pyarrow Table as a `Table` without a target.
-
-    Columns that are all numeric and of one float type are laid side by side in one block.
-
-    Parameters
-    ----------
-    arrow : pyarrow.Table
-    source : str
-    notes : sequence of str
-    line : int, optional
-        The line of the file that holds the column names, for the error about duplicates.
-    """
+    """A pyarrow Table as a `Table` without a target. Columns that are all numeric and of one float type become one
+    block. ``line`` holds the column names in the file, for the error about duplicates."""
     import pyarrow.types as kinds
 
     with damage_refused(source, "Arrow"):

@@ -20,13 +20,8 @@ BATCH = 1 << 16  # rows of a Parquet file read at a time
 
 
 def read_columnar(content: Content, form: Format) -> Table:
-    """Read a Parquet, Feather or Arrow file: the table without a target.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, has no rows, does not fit in memory, or a column cannot be read.
-    """
+    """Read a Parquet, Feather or Arrow file: the table without a target. Raise `InputError` if the file is damaged, has
+    no rows, does not fit in memory, or a column cannot be read."""
     batches, n_rows, n_bytes = [], 0, 0
     for batch in columnar_batches(content, form):
         batches.append(batch)

@@ -32,14 +32,9 @@ DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are q
 def read_delimited(
     content: Content, *, header: bool | str, delimiter: str, encoding: str, missing: tuple[str, ...]
 ) -> tuple[Table, LineIndex]:
-    """Read a delimited text file: the table without a target, and the line of each of its rows.
-
-    Raises
-    ------
-    InputError
-        If rows are ragged, a cell is too long, a quote is not closed, the encoding is wrong, names repeat, a
-        number is infinite, or there are no rows.
-    """
+    """Read a delimited text file: the table without a target, and the line of each of its rows. Raise `InputError` if
+    rows are ragged, a cell is too long, a quote is not closed, the encoding is wrong, names repeat, a number is
+    infinite, or there are no rows."""
     content, dialect = _sniffed(content, header, delimiter, encoding, missing)
     lines = LineIndex(content, dialect)
     names = column_names(dialect, content.name)
@@ -139,12 +134,7 @@ def parse_block(
     content: Content, dialect: Dialect, names: list[str], missing: tuple[str, ...], types: dict[str, pa.DataType] | None
 ) -> pa.Table:
     """Whole rows from the midst of a file as a pyarrow Table; ``types`` are those of its columns, None to guess them.
-
-    Raises
-    ------
-    InputError
-        Lines are counted from the first of these rows, as 1.
-    """
+    Errors count the lines from the first of these rows, as 1."""
     import pyarrow as pa
 
     size = content.size + 1

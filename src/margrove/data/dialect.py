@@ -33,28 +33,14 @@ _OTHER_TYPED = re.compile(r"true|false|\d{4}-\d\d-\d\d([ T].*)?|\d\d:\d\d(:\d\d)
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a delimited file is written.
-
-    Attributes
-    ----------
-    delimiter : str
-    decimal_point : str
-    names : tuple of str
-        The names in the first line; empty where it holds none.
-    n_columns : int
-        How many cells the first line has.
-    first_line : int
-        The line that the first record begins on, counted from 1; blank lines may stand above it.
-    body : int
-        The offset in bytes at which the rows begin, after the names.
-    """
+    """How a delimited file is written."""
 
     delimiter: str
     decimal_point: str
-    names: tuple[str, ...]
-    n_columns: int
-    first_line: int
-    body: int
+    names: tuple[str, ...]  # in the first line; empty where it holds none
+    n_columns: int  # cells of the first line
+    first_line: int  # of the first record, counted from 1; blank lines may stand above it
+    body: int  # the offset in bytes at which the rows begin, after the names
 
     @property
     def has_names(self) -> bool:
@@ -77,18 +63,8 @@ def records(text: io.TextIOBase, delimiter: str) -> Iterator[tuple[int, int, lis
 
 
 def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Collection[str]) -> Dialect:
-    """Find out how a file is written.
-
-    Parameters
-    ----------
-    content : Content
-        Text in UTF-8. The ending of its name is a hint: ".tsv" is cut at tabs only.
-    delimiter : str
-        One character, or "auto".
-    header : bool or "auto"
-    missing : collection of str
-        What missing cells look like.
-    """
+    """Find out how a text in UTF-8 is written; ``missing`` is what missing cells look like. The ending of its name is a
+    hint: ".tsv" is cut at tabs only."""
     if delimiter != "auto" and (len(delimiter.encode()) != 1 or delimiter in '"\r\n'):
         words = f" is {delimiter!r}; it must be one character, such as ',' or '\\t'."
         raise ParameterError(Advice(Parameter("delimiter"), words))

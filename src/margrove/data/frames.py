@@ -218,12 +218,7 @@ def _from_series(frame: nw.DataFrame[Any], names: list[str], source: str) -> Tab
 
 def check_finite(table: Table, line_of: Callable[[int], int] | None = None) -> None:
     """Refuse infinite numbers, naming the first column and the row that has one, or its line. NaN is a missing cell,
-    and fine.
-
-    Raises
-    ------
-    InputError
-    """
+    and fine."""
     place = _first_infinite(table)
     if place is None:
         return

@@ -61,15 +61,8 @@ def stray_words(column: Column) -> list[str]:
 def inspect_columns(table: Table) -> dict[str, list[str]]:
     """Find the table's odd columns, and warn once of each sort, naming them.
 
-    Parameters
-    ----------
-    table : Table
-
-    Returns
-    -------
-    dict
-        Names of columns under "identifier", "constant", "stray words" and "free text". Constants of a sparse table
-        are its empty columns; free text whose cells nearly all differ is an identifier, too.
+    Their names are returned under "identifier", "constant", "stray words" and "free text". Constants of a sparse table
+    are its empty columns; free text whose cells nearly all differ is an identifier, too.
 
     Examples
     --------

@@ -39,13 +39,8 @@ def read_npy(content: Content) -> Table:
 
 
 def read_npz(content: Content, target: Target) -> Table:
-    """Read an archive of arrays: the table, with its target where it has one and one is wanted.
-
-    Raises
-    ------
-    InputError
-        If the archive is damaged, holds Python objects, or has no features that can be recognised.
-    """
+    """Read an archive of arrays: the table, with its target where it has one and one is wanted. Raise `InputError` if
+    the archive is damaged, holds Python objects, or has no features that can be recognised."""
     with damage_refused(content.name, "NumPy", _CURE):
         with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
             members = archive.namelist()

@@ -16,20 +16,10 @@ from margrove.errors import InputError
 
 
 def column_from_objects(name: str, values: Sequence[Any], *, source: str | None = None) -> Column:
-    """Infer a column from Python objects: booleans, else numbers, else dates, else text.
+    """Infer a column from Python objects: booleans, else numbers, else dates, else text. Raise `InputError` if a cell
+    is a list, a dict or another object that is no single value.
 
     None, NaN, NaT and pandas.NA are missing cells. Numbers and text mixed are text.
-
-    Parameters
-    ----------
-    name : str
-    values : sequence
-    source : str, optional
-
-    Raises
-    ------
-    InputError
-        If a cell is a list, a dict or another object that is no single value.
     """
     missing = np.fromiter((is_missing(value) for value in values), dtype=bool, count=len(values))
     present = [value for value, is_absent in zip(values, missing, strict=True) if not is_absent]
@@ -75,9 +65,7 @@ def _utc(value: Any) -> np.datetime64:
 
 
 def _text(name: str, present: list[Any], missing: NDArray[np.bool_]) -> Column:
-    texts = [str(value) for value in present]
-    levels = sorted(set(texts))
-    code = {level: place for place, level in enumerate(levels)}
+    texts = np.array([str(value) for value in present], dtype=object)
     codes = np.full(len(missing), MISSING, dtype=np.int32)
-    codes[~missing] = [code[text] for text in texts]
-    return category_column(name, codes, levels)
+    levels, codes[~missing] = np.unique(texts, return_inverse=True)
+    return category_column(name, codes, levels.tolist())

@@ -26,13 +26,7 @@ _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class ParsedBlocks:
-    """Blocks of rows in a temporary file.
-
-    Parameters
-    ----------
-    most_bytes : int
-        What the file may take; with more it is given up.
-    """
+    """Blocks of rows in a temporary file, which is given up if it takes more than ``most_bytes``."""
 
     def __init__(self, most_bytes: int) -> None:
         self._ends = [0]

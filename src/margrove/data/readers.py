@@ -94,11 +94,6 @@ def read_with_cells(
     """A table without a target, as `read_table` reads it, and the cells of some of its columns (None: of all) to be
     written again: of delimited text as they stand there.
 
-    Raises
-    ------
-    InputError
-        As `read_table`, and where a column is not there.
-
     Examples
     --------
     >>> import io

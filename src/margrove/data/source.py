@@ -97,24 +97,12 @@ _SVMLIGHT_LINE = re.compile(rb"\s*%s((?:\s+(?:qid|\d+):\S+)*)\s*(?:#.*)?" % _NUM
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds, decompressed. A plain file on disk is read only as far as it is asked for.
+    """What a file holds, decompressed. A plain file on disk is read only as far as it is asked for."""
 
-    Attributes
-    ----------
-    name : str
-        The file's name, for messages.
-    extension : str
-        The name's ending without that of a compression, lower case: ".csv" of "A.CSV.gz". A hint only.
-    path : Path or None
-        The file itself, where its bytes are the content.
-    held : bytes or None
-        The content, where it is in memory.
-    """
-
-    name: str
-    extension: str = ""
-    path: Path | None = None
-    held: bytes | None = None
+    name: str  # of the file, for messages
+    extension: str = ""  # without that of a compression, lower case: ".csv" of "A.CSV.gz"; a hint only
+    path: Path | None = None  # the file itself, where its bytes are the content
+    held: bytes | None = None  # the content, where it is in memory
 
     @cached_property
     def data(self) -> bytes:
@@ -163,13 +151,8 @@ class Content:
 
 
 def open_content(source: Source) -> Content:
-    """Open a path, ``"-"`` (standard input) or a binary file object, and decompress it.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is a directory, unreadable, empty, or damaged in its compression.
-    """
+    """Open a path, ``"-"`` (standard input) or a binary file object, and decompress it. Raise `InputError` if there is
+    no such file, or it is a directory, unreadable, empty, or damaged in its compression."""
     if isinstance(source, (str, os.PathLike)) and os.fspath(source) != "-":
         content = open_file(Path(source))
     else:
@@ -258,19 +241,9 @@ def damage_refused(file: str, form: str, cure: str = AGAIN, column: str | None =
 
 
 def recognise(content: Content, *, is_encoded: bool = False) -> Format:
-    """The format of a file, by its first bytes; its name's ending decides only where they do not.
-
-    Parameters
-    ----------
-    content : Content
-    is_encoded : bool
-        Whether the user named the text's encoding, so that NUL bytes are no sign of a binary file.
-
-    Raises
-    ------
-    InputError
-        If the file is binary and none of the formats that are read.
-    """
+    """The format of a file, by its first bytes; its name's ending decides only where they do not. ``is_encoded``: the
+    user named the text's encoding, so that NUL bytes are no sign of a binary file. Raise `InputError` if it is none of
+    the formats that are read."""
     head = content.head()
     has_nul = b"\x00" in head
     for magic, known in _MAGIC.items():
@@ -326,15 +299,11 @@ def text_head(head: bytes) -> bytes:
 
 
 def as_utf8(content: Content, encoding: str) -> Content:
-    """The file as text in UTF-8 without a byte-order mark.
+    """The file as text in UTF-8 without a byte-order mark. Raise `InputError` if the bytes are not text in that
+    encoding.
 
     Text said to be UTF-8 is passed on unchecked: whoever parses it finds a bad byte at no extra cost, and
     then asks `bad_byte` for its place.
-
-    Raises
-    ------
-    InputError
-        If the bytes are not text in that encoding.
     """
     mark = byte_order_mark(content.head())
     declared = mark if encoding == "auto" else encoding

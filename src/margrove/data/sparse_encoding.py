@@ -51,13 +51,8 @@ def learn_sparse(table: Table, *, impute: str, standardise: bool) -> tuple[list[
 
 
 def scale_sparse(table: Table, descriptions: list[Description]) -> Matrix:
-    """The sparse table, encoded, as a CSR matrix of its own.
-
-    Raises
-    ------
-    InputError
-        If training was on a dense table, so that this one would have to be made dense.
-    """
+    """The sparse table, encoded, as a CSR matrix of its own. Raise `InputError` if training was on a dense table, so
+    that this one would have to be made dense."""
     if any(column["kind"] != "numeric" or column["mean"] or column["indicator"] for column in descriptions):
         raise InputError(
             "the table is sparse, but training was on a dense one, whose columns were centred",

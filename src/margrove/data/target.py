@@ -28,23 +28,11 @@ def choose_target(
     drop_unlabelled: bool = False,
     line_of: Callable[[int], int] | None = None,
 ) -> Table:
-    """Take the target out of the table's columns and say so in its notes.
+    """Take the target out of the table's columns and say so in its notes. Raise `InputError` if there is no such
+    column, nothing would be left to learn from, or target cells are missing.
 
-    Parameters
-    ----------
-    table : Table
-    target : str, int, None or False
-        A name; a position, counted from 0 and from the end where negative; None for the last column; False
-        for no target at all.
-    drop_unlabelled : bool
-        Leave out the rows whose target is missing, instead of refusing the table.
-    line_of : callable, optional
-        The line of the file that a row came from, for the error message.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, nothing would be left to learn from, or target cells are missing.
+    ``target`` is a name; a position, counted from 0 and from the end where negative; None for the last column; False
+    for no target at all. ``line_of`` gives the line of the file that a row came from, for the message.
     """
     if target is False:
         return table
@@ -150,18 +138,10 @@ def quantity_words(table: Table) -> str | None:
 
 
 def check_target(table: Table, *, is_class: bool = False) -> None:
-    """Refuse a target that cannot be learned as classes.
+    """Refuse a target that cannot be learned as classes. Raise `InputError` if there is no target, it has one class
+    only, or it is a quantity or an identifier rather than a class.
 
-    Parameters
-    ----------
-    table : Table
-    is_class : bool
-        Somebody has said that it is one: then whole numbers are classes, however many.
-
-    Raises
-    ------
-    InputError
-        If there is no target, it has one class only, or it is a quantity or an identifier rather than a class.
+    ``is_class``: somebody has said that it is one; then whole numbers are classes, however many.
 
     Examples
     --------

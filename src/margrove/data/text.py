@@ -40,12 +40,8 @@ LARGEST_WIDTH = 2**24  # beyond, one machine's weights take 128 MiB
 
 
 def text_names(text: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The names of the columns that the parameter ``text`` names.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else, or names a column twice.
+    """The names of the columns that the parameter ``text`` names. Raise `ParameterError` if it is something else, or
+    names a column twice.
 
     Examples
     --------
@@ -66,13 +62,7 @@ def text_names(text: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def check_text_columns(table: Table, names: Sequence[str]) -> None:
-    """Refuse names that the table does not have, and columns that hold no text.
-
-    Raises
-    ------
-    InputError
-        Naming the column.
-    """
+    """Refuse names that the table does not have, and columns that hold no text, naming the column."""
     for name in names:
         if table.target is not None and table.target.name == name:
             raise InputError(
@@ -105,13 +95,7 @@ def check_text_columns(table: Table, names: Sequence[str]) -> None:
 def describe_text(
     column: Column, index: int, *, features: str, min_df: int, max_features: int, source: str
 ) -> dict[str, Any]:
-    """What is learned of a column of text.
-
-    Raises
-    ------
-    InputError
-        If no word is left.
-    """
+    """What is learned of a column of text. Raise `InputError` if no word is left."""
     description = hashed_text(column.name, index, max_features)
     if features == "hashing":
         return description

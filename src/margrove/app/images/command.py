@@ -20,7 +20,7 @@ from margrove.app.estimate.task import Estimate
 from margrove.app.estimate.words import how_words, tell_estimate
 from margrove.app.files import check_destination, write_content, write_model
 from margrove.app.images.models import ImageTraining, network_of
-from margrove.app.images.page import Judged, page_of
+from margrove.app.images.page import JudgedPictures, page_of
 from margrove.app.models import learner_of, plain_parameters
 from margrove.app.report.writing import in_format
 from margrove.app.report_path import check_report, report_path
@@ -60,7 +60,6 @@ def train_on_images(
     check_report(page_path, option="--report", cure="Choose another place for it: --report.")
     _tell_folder(screen, pictures)
     screen.say(f"Model: {training.model} ({training.choice.words})", indent=2)
-    labels = pictures.labels
     features, codes = None, None
     if training.model != "finetune":
         features = training.features()
@@ -70,7 +69,7 @@ def train_on_images(
             f"{features.n_features_out_:,} numbers for each picture, from {features.network_name_} ({features.layer_})",
             indent=2,
         )
-        estimate = _fold_by_fold(screen, learner, codes, labels, training)
+        estimate = _fold_by_fold(screen, learner, codes, pictures.labels, training)
     else:
         estimate = _held_out(screen, learner, pictures, training)
     tell_estimate(screen, estimate, "picture")
@@ -97,9 +96,9 @@ def train_on_images(
     ):
         screen.say(shlex.join(["margrove", *command]), indent=4)
     if screen.is_quiet:
-        worth = CLASSES.worth + CLASSES.words(estimate)
-        screen.essential(f"{training.model}: {worth}; {destination}; {page_path}")
-    screen.document(_record(folder, pictures, training, model, estimate, certificate, told, destination, page_path))
+        screen.essential(f"{training.model}: {CLASSES.worth}{CLASSES.words(estimate)}; {destination}; {page_path}")
+    facts = _record(folder, pictures, training, model, estimate, certificate)
+    screen.document({**facts, "warnings": told, "output": destination, "report": page_path})
     screen.finish()
 
 
@@ -110,9 +109,6 @@ def _record(
     model: Any,
     estimate: Estimate,
     certificate: Certificate,
-    told: list[str],
-    destination: str,
-    page_path: str,
 ) -> dict[str, Any]:
     first, learner = network_of(model), learner_of(model)
     return {
@@ -127,9 +123,6 @@ def _record(
         "estimate": estimate.to_dict(),
         "status": str(learner.status_),
         "certificate": certificate.to_dict(),
-        "warnings": told,
-        "output": destination,
-        "report": page_path,
     }
 
 
@@ -141,13 +134,13 @@ def _tell_folder(screen: Screen, pictures: PictureFolder) -> None:
         screen.say(note, indent=2)
 
 
-def _judged(pictures: PictureFolder, estimate: Estimate) -> Judged:
+def _judged(pictures: PictureFolder, estimate: Estimate) -> JudgedPictures:
     """The pictures that were tested, for the page."""
     tested = estimate.predicted
     if tested is None:
-        return Judged(pictures, np.empty(0, np.intp), pictures.labels[:0], _NOT_ESTIMATED, n_rounds=1)
+        return JudgedPictures(pictures, np.empty(0, np.intp), pictures.labels[:0], _NOT_ESTIMATED, n_rounds=1)
     how = f"How this was found: {how_words(estimate, 'picture')}."
-    return Judged(pictures, tested.rows, tested.values, how, n_rounds=len(estimate.rounds))
+    return JudgedPictures(pictures, tested.rows, tested.values, how, n_rounds=len(estimate.rounds))
 
 
 def _fold_by_fold(
@@ -219,7 +212,7 @@ def _tell_course(screen: Screen, learner: Any) -> None:
         screen.say(f"at best {percent(best['held_out_accuracy'])} right of those held out to stop by", indent=2)
 
 
-def _tell_page(screen: Screen, judged: Judged, path: str) -> None:
+def _tell_page(screen: Screen, judged: JudgedPictures, path: str) -> None:
     screen.heading("Pictures")
     if judged.n:
         wrong = judged.n - judged.n_right

@@ -25,25 +25,15 @@ _SHOWN_CLASSES = 8  # of a model, in a message
 
 @dataclass(frozen=True)
 class ImageModel:
-    """One choice of ``margrove images --model``.
-
-    Parameters
-    ----------
-    name, words : str
-    class_name : str
-        The learner, as `margrove` exports it.
-    defaults : mapping
-        Its parameters. For codes: C of the SVM and the softmax, and the tree's pruning, as cross-validated on the
-        training part of cifar10_small (benchmarks/images.py).
-    is_named : bool
-        Whether it learns from named maps instead of plain codes.
-    """
+    """One choice of ``margrove images --model``."""
 
     name: str
     words: str
-    class_name: str
+    class_name: str  # of the learner, as `margrove` exports it
+    # For codes: C of the SVM and the softmax, and the tree's pruning, as cross-validated on the training part of
+    # cifar10_small (benchmarks/images.py).
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    is_named: bool = False
+    is_named: bool = False  # whether it learns from named maps instead of plain codes
 
 
 IMAGE_MODELS = {
@@ -92,12 +82,7 @@ class ImageTraining:
         return IMAGE_MODELS[self.model]
 
     def pictures(self, folder: str) -> PictureFolder:
-        """The pictures of a folder; those that cannot be opened are told all at once, or left out where that is asked.
-
-        Raises
-        ------
-        InputError
-        """
+        """The pictures of a folder; those that cannot be opened are told all at once, or left out if asked."""
         pictures = read_picture_folder(folder)
         if not self.skips_broken:
             refuse_damaged(pictures, "Mend them, take them away, or leave them out: --skip-broken.")
@@ -120,13 +105,7 @@ class ImageTraining:
         )
 
     def learner(self) -> Any:
-        """The unfitted learner.
-
-        Raises
-        ------
-        ParameterError
-            If it has no such parameter.
-        """
+        """The unfitted learner. Raise `ParameterError` if it has no such parameter."""
         import margrove
 
         kind: Callable[..., Any] = getattr(margrove, self.choice.class_name)
@@ -157,14 +136,10 @@ def takes_pictures(model: Any) -> bool:
 
 
 def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolder | None:
-    """The pictures for a model of pictures: those of a folder, or one file. None for a model of tables.
+    """The pictures for a model of pictures: those of a folder, or one file. None for a model of tables. Raise
+    `InputError` if the model takes pictures and got none, or takes tables and got a folder.
 
     A network in an ONNX file is looked for here, and beside the model.
-
-    Raises
-    ------
-    InputError
-        If the model takes pictures and got none, or takes tables and got a folder.
     """
     is_folder = given is not None and Path(given).is_dir()
     if not takes_pictures(model):
@@ -184,12 +159,7 @@ def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolde
 
 
 def refuse_unlabelled(model: Any, pictures: PictureFolder) -> None:
-    """Pictures whose class is asked for must lie in folders that are named like the model's classes.
-
-    Raises
-    ------
-    InputError
-    """
+    """Raise `InputError` unless all pictures lie in folders that are named like the model's classes."""
     classes = [str(label) for label in learner_of(model).classes_]
     is_known = np.isin(pictures.labels, classes)
     if not is_known.all():

@@ -60,7 +60,7 @@ _UNPROVEN = "It does not prove that the answers are right: how often they are, i
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedPictures:
     """What a model said of pictures whose class is known.
 
     ``how`` says in one sentence where the answers come from; ``is_unseen`` whether the model that gave each had not
@@ -101,19 +101,9 @@ class Judged:
         return sorted(((t, p, n) for (t, p), n in counts.items() if t != p), key=lambda each: -each[2])
 
 
-def page_of(model: Any, judged: Judged, codes: Any, certificate: Certificate, *, is_recomputed: bool) -> Report:
-    """The page of a fitted model.
-
-    Parameters
-    ----------
-    model : FineTuned, or a Pipeline of ConvFeatures and a learner
-    judged : Judged
-    codes : array, Table or None
-        Of all pictures, where the pictures are those that it learned from: then its support vectors are among them.
-    certificate : Certificate
-    is_recomputed : bool
-        Whether the certificate was just recomputed, or is as the model file has it.
-    """
+def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certificate, *, is_recomputed: bool) -> Report:
+    """The page of a fitted model. ``codes`` are those of all pictures, where it learned from them: then its support
+    vectors are among them. ``is_recomputed``: the certificate was just recomputed, and is not as the file has it."""
     first, learner = network_of(model), learner_of(model)
     near = _nearest_support(learner, codes)
     maker = _of_network(first, learner)
@@ -144,7 +134,7 @@ def _of_network(first: Any, learner: Any) -> str:
     return f"{name}, on {first.n_features_out_:,} numbers that {first.network_name_} makes of each picture"
 
 
-def _in_short(judged: Judged, maker: str) -> Section:
+def _in_short(judged: JudgedPictures, maker: str) -> Section:
     counts = Counter(judged.pictures.labels.tolist())
     classes = some([f"{label} {count:,}" for label, count in counts.items()], MOST_CLASSES)
     blocks: list[Block] = [Words(f"{len(judged.pictures):,} pictures of {len(counts):,} classes: {classes}.")]
@@ -170,7 +160,7 @@ def _in_short(judged: Judged, maker: str) -> Section:
 
 
 def _examples(
-    key: str, title: str, judged: Judged, chosen: NDArray[np.bool_], near: Callable[[int], tuple[int, ...]]
+    key: str, title: str, judged: JudgedPictures, chosen: NDArray[np.bool_], near: Callable[[int], tuple[int, ...]]
 ) -> Section:
     """Some of the chosen pictures, of each class in turn."""
     truth, n = judged.truth, int(chosen.sum())
@@ -229,7 +219,7 @@ def _nearest_support(learner: Any, codes: Any) -> Callable[[int], tuple[int, ...
     return nearest
 
 
-def _mistakes(judged: Judged) -> Section:
+def _mistakes(judged: JudgedPictures) -> Section:
     names, truth, said = judged.pictures.classes, judged.truth, judged.predicted.astype(str)
     blocks: list[Block] = []
     if len(names) <= MOST_CLASSES:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from margrove.app.images.models import network_of, refuse_unlabelled
-from margrove.app.images.page import Judged, page_of
+from margrove.app.images.page import JudgedPictures, page_of
 from margrove.app.models import learner_of
 from margrove.app.report.blocks import Report
 from margrove.certificate import certify
@@ -23,14 +23,10 @@ _OF_TRAINING = (
 
 
 def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
-    """Judge the pictures of a folder, and say how it went.
+    """Judge the pictures of a folder, and say how it went. Raise `InputError` if no picture lies in the folder of a
+    class that the model knows.
 
     Pictures outside all classes of the model are left out, and counted.
-
-    Raises
-    ------
-    InputError
-        If no picture lies in the folder of a class that the model knows.
     """
     learner = learner_of(model)
     is_known = np.isin(pictures.labels, learner.classes_.astype(str))
@@ -49,7 +45,7 @@ def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
     how = _OF_TRAINING if is_training else _NEW
     if n_left:
         how += f" {n_left:,} of {len(pictures):,} pictures lie in no folder of a class of the model's and are left out."
-    judged = Judged(known, np.arange(len(known)), predicted, how, is_unseen=not is_training)
+    judged = JudgedPictures(known, np.arange(len(known)), predicted, how, is_unseen=not is_training)
     codes = given if is_training and is_on_codes else None
     return page_of(model, judged, codes, certificate, is_recomputed=is_training)
 

@@ -31,34 +31,16 @@ _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 @dataclass(frozen=True)
 class Reading:
-    """What the options say about the table.
+    """What the options say about the table."""
 
-    Parameters
-    ----------
-    file : str, optional
-        A path, or ``-`` for standard input. None: the embedded penguins.
-    target : str, optional
-        The column to be predicted.
-    missing : tuple of str
-        Words for a missing cell, besides the usual ones.
-    has_header : bool
-        False: the first line of a delimited file is a row. True: it is looked at and decided.
-    delimiter, encoding : str
-        As in `read_table`.
-    drop_unlabelled : bool
-        Leave out rows without a target.
-    without : tuple of str
-        Columns to leave out.
-    """
-
-    file: str | None = None
-    target: str | None = None
-    missing: tuple[str, ...] = ()
-    has_header: bool = True
+    file: str | None = None  # a path, or ``-`` for standard input; None: the embedded penguins
+    target: str | None = None  # the column to be predicted
+    missing: tuple[str, ...] = ()  # words for a missing cell, besides the usual ones
+    has_header: bool = True  # False: the first line of a delimited file is a row; True: it is looked at and decided
     delimiter: str = "auto"
     encoding: str = "auto"
-    drop_unlabelled: bool = False
-    without: tuple[str, ...] = ()
+    drop_unlabelled: bool = False  # leave out rows without a target
+    without: tuple[str, ...] = ()  # columns to leave out
 
     def labelled(self, *, is_class: bool = False) -> Table:
         """The table with a target that can be learned as classes; ``is_class`` if somebody has said that it can."""
@@ -91,12 +73,7 @@ class Reading:
         return self._read(False)
 
     def refuse_folder(self) -> None:
-        """A folder is no table; it may be one of pictures, which another command takes.
-
-        Raises
-        ------
-        InputError
-        """
+        """Raise `InputError` if the file is a folder; it may be one of pictures, which another command takes."""
         if self.file is not None and Path(self.file).is_dir():
             pictures = shlex.join(["margrove", "images", self.file])
             raise InputError(

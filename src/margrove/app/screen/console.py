@@ -52,17 +52,10 @@ _PLAIN_ERRORS = "margrove-plain"
 class Screen:
     """What one command says, and where.
 
-    Parameters
-    ----------
-    is_json : bool
-        Only one JSON document is printed, by `document`.
-    is_quiet : bool
-        Only what `essential` prints is printed.
-    is_output_taken : bool
-        Standard output carries data (a model, a CSV), so words go to standard error.
-    outlives_reader : bool
-        The work has another end than its words, such as a model's file: it goes on, silently, where whoever read them
-        has gone, and `finish` tells.
+    With ``is_json`` only one JSON document is printed, by `document`; with ``is_quiet`` only what `essential` prints.
+    ``is_output_taken``: standard output carries data (a model, a CSV), so words go to standard error.
+    ``outlives_reader``: the work has another end than its words, such as a model's file. It goes on, silently, where
+    whoever read them has gone, and `finish` tells.
     """
 
     def __init__(
