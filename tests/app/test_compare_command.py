@@ -57,7 +57,7 @@ def test_quiet_is_the_table_and_the_winner(run: Run, flowers: str) -> None:
 
 def _contenders(*accuracies: tuple[float, ...]) -> list[Contender]:
     """The first learners, with these accuracies of their folds."""
-    learners = list(LEARNERS.values())[: len(accuracies)]
+    learners = list(LEARNERS)[: len(accuracies)]
     return [
         Contender(
             x, Judged(Estimate(CLASSES, folds, float(np.mean(folds)), (min(folds), max(folds)), 0.5), None, 1.0, None)

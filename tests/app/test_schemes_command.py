@@ -21,11 +21,11 @@ from margrove import (
     load_penguins,
     save,
 )
-from margrove.app.compare import Judged
+from margrove.app.compare import Contender, Judged
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.task import Estimate
 from margrove.app.options.menu import LEARNERS
-from margrove.app.schemes import Showing, best_of, schemes_for
+from margrove.app.schemes import best_of, schemes_for
 from margrove.app.screen.progress import in_words
 from margrove.run.progress import Progress
 
@@ -91,7 +91,7 @@ def test_a_learner_without_schemes_is_refused(run: Run, flowers: str) -> None:
     ],
 )
 def test_no_two_bit_strings_are_the_same_code(classes: int, names: list[str]) -> None:
-    assert [scheme.name for scheme in schemes_for(np.arange(classes), seed=0)] == names
+    assert list(schemes_for(np.arange(classes), seed=0)) == names
 
 
 def test_a_saved_scheme_is_shown_certified_and_predicts(run: Run, folder: Path) -> None:
@@ -125,13 +125,12 @@ def test_the_meter_counts_machines() -> None:
 
 
 def test_of_schemes_that_do_equally_well_the_one_with_fewest_machines_is_best() -> None:
-    def did(name: str, n_machines: int, *accuracies: float) -> Showing:
-        return Showing(
-            name, Judged(Estimate(CLASSES, accuracies, float(np.mean(accuracies))), None, 1.0, None), n_machines
-        )
+    def did(name: str, n_machines: int, *accuracies: float) -> Contender:
+        estimate = Estimate(CLASSES, accuracies, float(np.mean(accuracies)))
+        return Contender(name, Judged(estimate, None, 1.0, None), {"machines": n_machines})
 
     showings = [did("long", 63, 0.9, 1.0), did("short", 15, 1.0, 0.9), did("worse", 3, 0.8, 0.9)]
-    best = best_of([Showing("none", failure="no"), *showings])
+    best = best_of([Contender("none", failure="no"), *showings])
     assert best is not None
     assert best.name == "short"
-    assert best_of([Showing("none", failure="no")]) is None
+    assert best_of([Contender("none", failure="no")]) is None

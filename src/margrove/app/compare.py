@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich import box
@@ -59,33 +59,24 @@ class Judged:
         return [fit, Text(f"✗ {reason}{ended}", style="red")]
 
 
-NOT_JUDGED = {"cross_validation": None, "seconds": None, "certificate": None}
-
-
 @dataclass(frozen=True)
 class Contender:
-    """How one learner did, or why it could not."""
+    """How one learner, or scheme, did, or why it could not."""
 
-    learner: Learner
+    name: str
     judged: Judged | None = None
-    status: str | None = None
-    size: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)  # beside the judgement
     failure: str | None = None
 
     @property
     def estimate(self) -> Estimate | None:
-        """None where the learner failed, or nothing was estimated."""
+        """None where it failed, or nothing was estimated."""
         return self.judged.estimate if self.judged is not None and self.judged.estimate.rounds else None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return {
-            "learner": self.learner.name,
-            **(NOT_JUDGED if self.judged is None else self.judged.to_dict()),
-            "status": self.status,
-            "size": self.size,
-            "failure": self.failure,
-        }
+        """As plain JSON values, but for the name."""
+        nothing = {"cross_validation": None, "seconds": None, "certificate": None}
+        return {**(self.judged.to_dict() if self.judged else nothing), **self.facts, "failure": self.failure}
 
 
 def judge(task: Task, make: Callable[[], Any], table: Table, folds: Folds, meter: Meter, name: str) -> Judged:
@@ -132,14 +123,19 @@ def compare(
         contenders = [rules.contend(learner, meter) for learner in able]
     screen.say()
     best = best_of(contenders)
-    screen.essential(_grid(kind, contenders, best))
+    decimals = decimals_for(contenders)
+
+    def cells(contender: Contender, judged: Judged) -> tuple[list[str], list[str]]:
+        return [*kind.cells(judged.estimate, decimals)], [contender.facts["size"]]
+
+    screen.essential(grid_of("learner", kind.columns, [kind.size_column], contenders, best, cells))
     _tell_best(screen, contenders, best, time_limit)
     screen.document(
         {
             "command": "compare",
             "table": facts.to_dict(),
-            "learners": [contender.to_dict() for contender in contenders],
-            "best": None if best is None else best.learner.name,
+            "learners": [{"learner": contender.name, **contender.to_dict()} for contender in contenders],
+            "best": None if best is None else best.name,
         }
     )
 
@@ -165,8 +161,10 @@ class _Rules:
             taken = table_for(learner, self.preparation.less_text(self.table) if learner.takes_tables else self.table)
             judged = judge(self.task, make, taken, self.folds, meter, learner.name)
         except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
-            return Contender(learner, failure=error_in_shell(error) or type(error).__name__)
-        return Contender(learner, judged, str(learner_of(judged.model).status_), learned(judged.model).size_words)
+            failure = error_in_shell(error) or type(error).__name__
+            return Contender(learner.name, facts={"status": None, "size": ""}, failure=failure)
+        size = learned(judged.model).size_words
+        return Contender(learner.name, judged, {"status": str(learner_of(judged.model).status_), "size": size})
 
 
 def best_of(contenders: Sequence[Contender]) -> Contender | None:
@@ -180,7 +178,7 @@ def rivals_of(best: Contender, contenders: Sequence[Contender]) -> list[str]:
     if best.estimate is None or best.estimate.interval is None:
         return []
     floor = round(best.estimate.interval[0], 12)
-    others = [(c.learner.name, c.estimate) for c in contenders if c is not best and c.estimate is not None]
+    others = [(c.name, c.estimate) for c in contenders if c is not best and c.estimate is not None]
     return [name for name, other in others if other.value is not None and round(other.value, 12) >= floor]
 
 
@@ -192,32 +190,31 @@ def decimals_for(contenders: Sequence[Contender]) -> int:
     return 2 if hides else max(map(decimals_of, estimates), default=1)
 
 
-def new_grid(first: str, numbers: Sequence[str], *others: str) -> Grid:
-    """A table of learners or schemes, with columns of numbers."""
+def grid_of(
+    title: str,
+    columns: Sequence[str],
+    others: Sequence[str],
+    contenders: Sequence[Contender],
+    best: Contender | None,
+    cells_of: Callable[[Contender, Judged], tuple[list[str], list[str]]],
+) -> Grid:
+    """A table of learners or schemes: columns of numbers, fit, certificate and others. ``cells_of`` returns what
+    stands in front of the fit and behind the certificate."""
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    grid.add_column(first, no_wrap=True)
-    for name in numbers:
+    grid.add_column(title, no_wrap=True)
+    for name in (*columns, "fit"):
         grid.add_column(name, justify="right", no_wrap=True)
-    for name in others:
+    for name in ("certificate", *others):
         grid.add_column(name)
-    return grid
-
-
-def failed_cells(n_numbers: int, failure: str | None) -> list[str | Text]:
-    """What stands in place of the numbers and the certificate."""
-    return [*["-"] * n_numbers, Text(f"failed: {failure}", style="red")]
-
-
-def _grid(task: Task, contenders: Sequence[Contender], best: Contender | None) -> Grid:
-    numbers, decimals = [*task.columns, "fit"], decimals_for(contenders)
-    grid = new_grid("learner", numbers, "certificate", task.size_column)
     for contender in contenders:
-        judged, name = contender.judged, Text(contender.learner.name)
+        judged = contender.judged
         if judged is None:
-            grid.add_row(name, *failed_cells(len(numbers), contender.failure), "-")
+            failure = Text(f"failed: {contender.failure}", style="red")
+            grid.add_row(Text(contender.name), *["-"] * (len(columns) + 1), failure, *["-"] * len(others))
             continue
-        cells = [*task.cells(judged.estimate, decimals), *judged.cells, contender.size]
-        grid.add_row(name, *cells, style="bold" if contender is best else "")
+        before, behind = cells_of(contender, judged)
+        style = "bold" if contender is best else ""
+        grid.add_row(Text(contender.name), *before, *judged.cells, *behind, style=style)
     return grid
 
 
@@ -232,15 +229,15 @@ def _tell_best(
     estimate, task = best.estimate, best.estimate.task
     screen.say()
     words = task.words(estimate, decimals_for(contenders))
-    screen.essential(f"Best: {best.learner.name}, {words}{task.baseline_words(estimate)}.")
+    screen.essential(f"Best: {best.name}, {words}{task.baseline_words(estimate)}.")
     if task.useless and task.uselessness(estimate):
         screen.say(task.useless, style="yellow")
     rivals = rivals_of(best, contenders)
     if rivals:
         screen.say(f"Within that interval, so perhaps as good: {', '.join(rivals)}.")
-    if any(c.status == Status.TIME_LIMIT for c in contenders):
+    if any(c.facts["status"] == Status.TIME_LIMIT for c in contenders):
         screen.say(f"A fit was stopped after {time_limit:g} s; --time-limit allows more.")
     for note in estimate.notes:
         screen.say(f"Note: {note}.")
-    searched = [c.learner.name for c in contenders if c.learner.is_searched]
+    searched = [c.name for c in contenders if LEARNERS[c.name].is_searched]
     screen.say(f"{' and '.join(searched)} {task.searched}")

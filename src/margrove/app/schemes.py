@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table as Grid
-from rich.text import Text
 from sklearn.base import clone
 
-from margrove.app.compare import NOT_JUDGED, Judged, failed_cells, judge, new_grid
+from margrove.app.compare import Contender, Judged, grid_of, judge
 from margrove.app.estimate.classes import CLASSES, decimals_of
-from margrove.app.estimate.task import Folds
 from margrove.app.models import learner_of
 from margrove.app.options.menu import Learner
 from margrove.app.options.preparation import AS_USUAL, Preparation, table_for
@@ -21,7 +18,6 @@ from margrove.app.options.table import Reading, facts_of, tell_facts
 from margrove.app.screen.advice import error_in_shell
 from margrove.app.screen.console import Screen
 from margrove.app.screen.progress import Meter, metered
-from margrove.data import Table
 from margrove.errors import InputError, MargroveError
 from margrove.multiclass.bit_string import BitStringClassifier
 from margrove.multiclass.codes import code_for, most_bits
@@ -30,42 +26,13 @@ from margrove.multiclass.one_vs_rest import OneVsRestClassifier
 
 MORE_BITS = 15  # of the code that is drawn
 MOST_EXHAUSTIVE_HERE = 7  # classes: 63 machines
+_NO_FACTS = {"machines": 0, "min_distance": None, "errors_corrected": None}
 
 
-@dataclass(frozen=True)
-class Scheme:
-    """A way to tell many classes apart."""
-
-    name: str
-    unfitted: Any  # without its estimator; None: the learner's own way
-
-
-@dataclass(frozen=True)
-class Showing:
-    """How one scheme did, or why it could not."""
-
-    name: str
-    judged: Judged | None = None
-    n_machines: int = 0
-    min_distance: float | None = None  # of the code; the learner by itself has none
-    errors_corrected: int | None = None
-    failure: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return {
-            "scheme": self.name,
-            **(NOT_JUDGED if self.judged is None else self.judged.to_dict()),
-            "machines": self.n_machines,
-            "min_distance": self.min_distance,
-            "errors_corrected": self.errors_corrected,
-            "failure": self.failure,
-        }
-
-
-def schemes_for(classes: NDArray[Any], seed: int) -> list[Scheme]:
-    """One-vs-rest, one-vs-one, and the bit strings that are different for so many classes."""
-    found = [Scheme("one-vs-rest", OneVsRestClassifier()), Scheme("one-vs-one", OneVsOneClassifier())]
+def schemes_for(classes: NDArray[Any], seed: int) -> dict[str, Any]:
+    """One-vs-rest, one-vs-one, and the bit strings that are different for so many classes: each by its name, without
+    its estimator."""
+    found: dict[str, Any] = {"one-vs-rest": OneVsRestClassifier(), "one-vs-one": OneVsOneClassifier()}
     n_bits = min(MORE_BITS, most_bits(len(classes)))
     codes = {"": code_for("binary", classes), " hadamard": code_for("hadamard", classes)}
     if len(classes) <= MOST_EXHAUSTIVE_HERE:
@@ -77,7 +44,7 @@ def schemes_for(classes: NDArray[Any], seed: int) -> list[Scheme]:
         if columns not in seen:
             seen.add(columns)
             # The matrix itself: a code that has to be drawn is drawn once.
-            found.append(Scheme(f"{code.shape[1]}-bit{word}", BitStringClassifier(code=code)))
+            found[f"{code.shape[1]}-bit{word}"] = BitStringClassifier(code=code)
     return found
 
 
@@ -91,13 +58,7 @@ def compare_schemes(
     time_limit: float | None,
     preparation: Preparation = AS_USUAL,
 ) -> None:
-    """Cross-validate, fit and certify one learner by itself and by every scheme, on the same folds.
-
-    Raises
-    ------
-    InputError
-        If there are two classes only.
-    """
+    """Cross-validate, fit and certify one learner by itself and by every scheme, on the same folds."""
     preparation.check_learner(learner)
     with metered(screen, "reading"):
         table = reading.labelled()
@@ -112,70 +73,55 @@ def compare_schemes(
         )
     tell_facts(screen, facts, reading, gaps="taken as they are" if learner.takes_tables else "filled in")
     rounds = CLASSES.folds(table.labels(), folds, seed)
-    schemes = [Scheme(f"{learner.name} itself", None), *schemes_for(classes, seed)]
-    base = learner.estimator({}, seed=seed, time_limit=time_limit)
+    schemes = {f"{learner.name} itself": None, **schemes_for(classes, seed)}
+    base, taken = learner.estimator({}, seed=seed, time_limit=time_limit), table_for(learner, table)
+    prepared = preparation.for_table(learner, table)
+
+    def contend(name: str, scheme: Any, meter: Meter) -> Contender:
+        def make() -> Any:
+            own = clone(base)
+            return prepared.in_front_of(learner, own if scheme is None else clone(scheme).set_params(estimator=own))
+
+        try:
+            return _contender(name, judge(CLASSES, make, taken, rounds, meter, name))
+        except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
+            return Contender(name, facts=_NO_FACTS, failure=error_in_shell(error) or type(error).__name__)
+
     with metered(screen, "comparing", total=len(schemes) * (len(rounds.tests) + 1)) as meter:
-        taken, prepared = table_for(learner, table), preparation.for_table(learner, table)
-        showings = [_shown(scheme, learner, base, taken, rounds, meter, prepared) for scheme in schemes]
+        contenders = [contend(name, scheme, meter) for name, scheme in schemes.items()]
     screen.say()
-    screen.essential(_grid(showings))
-    best = best_of(showings)
-    if best is not None and best.judged is not None:
+    best = best_of(contenders)
+    screen.essential(grid_of("scheme", ["machines", "distance", *CLASSES.columns], [], contenders, best, _cells))
+    if best is not None and best.estimate is not None:
         screen.say()
-        estimate = best.judged.estimate
-        whose = f" of {learner.name}" if best.min_distance is not None else ""
-        screen.essential(f"Best: {best.name}{whose}, {CLASSES.words(estimate)}{CLASSES.baseline_words(estimate)}.")
+        whose = f" of {learner.name}" if best.facts["min_distance"] is not None else ""
+        estimate = f"{CLASSES.words(best.estimate)}{CLASSES.baseline_words(best.estimate)}"
+        screen.essential(f"Best: {best.name}{whose}, {estimate}.")
     screen.document(
         {
             "command": "compare",
             "table": facts.to_dict(),
             "learner": learner.name,
-            "schemes": [showing.to_dict() for showing in showings],
+            "schemes": [{"scheme": contender.name, **contender.to_dict()} for contender in contenders],
             "best": None if best is None else best.name,
         }
     )
 
 
-def best_of(showings: list[Showing]) -> Showing | None:
-    """The highest mean accuracy; of equals the one with the fewest machines, of these the first."""
-    judged = [(each.judged.estimate, each) for each in showings if each.judged is not None]
-    scored = [(CLASSES.rank(estimate), -each.n_machines, each) for estimate, each in judged if estimate.rounds]
+def best_of(contenders: Sequence[Contender]) -> Contender | None:
+    """Return the highest mean accuracy; of equals the one with the fewest machines, of these the first."""
+    scored = [(CLASSES.rank(c.estimate), -c.facts["machines"], c) for c in contenders if c.estimate is not None]
     return max(scored, key=lambda entry: entry[:2], default=(None,))[-1]
 
 
-def _shown(
-    scheme: Scheme, learner: Learner, base: Any, table: Table, rounds: Folds, meter: Meter, preparation: Preparation
-) -> Showing:
-    def make() -> Any:
-        own = clone(base)
-        fitting = own if scheme.unfitted is None else clone(scheme.unfitted).set_params(estimator=own)
-        return preparation.in_front_of(learner, fitting)
-
-    try:
-        judged = judge(CLASSES, make, table, rounds, meter, scheme.name)
-    except (MargroveError, MemoryError) as error:  # told in the table: the others may still do
-        return Showing(scheme.name, failure=error_in_shell(error) or type(error).__name__)
+def _contender(name: str, judged: Judged) -> Contender:
+    """The code's distance and the errors that it corrects are not there of a learner by itself."""
     fitted = learner_of(judged.model)
-    return Showing(
-        scheme.name,
-        judged,
-        len(judged.certificate.machines),
-        getattr(fitted, "min_distance_", None),
-        getattr(fitted, "errors_corrected_", None),
-    )
+    code = {fact: getattr(fitted, f"{fact}_", None) for fact in ("min_distance", "errors_corrected")}
+    return Contender(name, judged, {"machines": len(judged.certificate.machines), **code})
 
 
-def _grid(showings: list[Showing]) -> Grid:
-    best = best_of(showings)
-    numbers = ["machines", "distance", *CLASSES.columns, "fit"]
-    grid = new_grid("scheme", numbers, "certificate")
-    for showing in showings:
-        judged = showing.judged
-        if judged is None:
-            grid.add_row(showing.name, *failed_cells(len(numbers), showing.failure))
-            continue
-        distance = "-" if showing.min_distance is None else f"{showing.min_distance:g}"
-        accuracy = CLASSES.cells(judged.estimate, decimals_of(judged.estimate))
-        cells = [f"{showing.n_machines:,}", distance, *accuracy, *judged.cells]
-        grid.add_row(Text(showing.name), *cells, style="bold" if showing is best else "")
-    return grid
+def _cells(contender: Contender, judged: Judged) -> tuple[list[str], list[str]]:
+    distance = contender.facts["min_distance"]
+    accuracy = CLASSES.cells(judged.estimate, decimals_of(judged.estimate))
+    return [f"{contender.facts['machines']:,}", "-" if distance is None else f"{distance:g}", *accuracy], []

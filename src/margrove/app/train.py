@@ -266,9 +266,8 @@ def _estimate(screen: Screen, training: Training, table: Table) -> Estimate:
 def _tune(screen: Screen, training: Training, question: Question, table: Table) -> Tuned:
     folds = training.kind.folds(training.kind.labels(table), training.folds, training.seed)
     with metered(screen, "search", total=1 + len(folds.tests)) as meter:
-        return Tuning(
-            question, training.build, table, folds, seed=training.seed, seconds=training.budget, meter=meter
-        ).run()
+        budget = Budget(training.budget)
+        return Tuning(question, training.build, table, folds, training.seed, budget, meter).run()
 
 
 def _fit(

@@ -18,50 +18,24 @@ from margrove.app.options.menu import LEARNERS, Learner, learner_of_numbers
 
 @dataclass(frozen=True)
 class Candidate:
-    """One learner with its settings, or with a ladder of them.
+    """One learner with its settings, or with several sizes of a vote."""
 
-    Parameters
-    ----------
-    name : str
-        Its own, among the candidates.
-    learner : Learner
-    complexity : int
-        Its rank for ``--prefer simple``: how much there is to understand, 1 is the least.
-    title : str
-        What it is called; a place such as ``{n_estimators}`` takes a parameter.
-    words : str
-        What it does, for a reader who knows no mathematics.
-    params : mapping
-        What is settled beforehand.
-    is_searched : bool
-        Whether C, and γ where it has one, are searched.
-    rounds : tuple of int
-        Of a vote: the sizes that are scored, ascending; the vote grows from one to the next.
-    growth : float
-        The power of the rows that a fit's time grows with, at most: above 1 it is measured.
-    proof, most_proof : float
-        What the certificate costs, in fits, and at most in seconds; measured on adult and covtype (33,000 and 93,000
-        rows).
-    after : str
-        A vote of smaller trees: only if it did better than those of trees smaller still, or a single tree did better
-        than it, are larger ones tried.
-    most_rows : int, optional
-        With more it is not tried.
-    """
-
-    name: str
+    name: str  # its own, among the candidates
     learner: Learner
-    complexity: int
-    title: str
-    words: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    is_searched: bool = False
-    rounds: tuple[int, ...] = ()
-    growth: float = 1.0
+    complexity: int  # its rank for ``--prefer simple``: how much there is to understand, 1 is the least
+    title: str  # a place such as ``{n_estimators}`` takes a parameter
+    words: str  # what it does, for a reader who knows no mathematics
+    params: Mapping[str, Any] = field(default_factory=dict)  # settled beforehand
+    is_searched: bool = False  # C, and γ where it has one
+    rounds: tuple[int, ...] = ()  # of a vote: the sizes that are scored, ascending; it grows from one to the next
+    growth: float = 1.0  # the power of the rows that a fit's time grows with, at most: above 1 it is measured
+    # What the certificate costs, in fits and at most in seconds, measured on adult and covtype (33,000, 93,000 rows).
     proof: float = 1.0
     most_proof: float = math.inf
+    # Of a vote of larger trees: tried only if this vote did better than those of trees smaller still, or worse than a
+    # single tree.
     after: str = ""
-    most_rows: int | None = None
+    most_rows: int | None = None  # with more it is not tried
 
     def proof_seconds(self, fit: float) -> float:
         """What the certificate takes after a fit of so many seconds."""
@@ -77,132 +51,77 @@ class Candidate:
         return " ".join(self.title.format(**{"n_estimators": "", **shown}).split())
 
 
-def _vote(depth: int, complexity: int, rounds: tuple[int, ...], after: str, learner: Learner, words: str) -> Candidate:
-    trees = "stumps" if depth == 1 else f"trees of depth {depth}"
+def _vote(
+    learner: Learner, depth: int, complexity: int, rounds: tuple[int, ...], words: str, after: str = ""
+) -> Candidate:
+    trees, params = "stumps" if depth == 1 else f"trees of depth {depth}", {"estimator__max_depth": depth}
+    title = f"AdaBoost of {{n_estimators}} {trees}"
     return Candidate(
-        f"adaboost-{depth}",
-        learner,
-        complexity,
-        f"AdaBoost of {{n_estimators}} {trees}",
-        words,
-        {"estimator__max_depth": depth},
-        rounds=rounds,
-        proof=2.5,
-        after=after,
+        f"adaboost-{depth}", learner, complexity, title, words, params, rounds=rounds, proof=2.5, after=after
     )
 
 
 # Doubled while that helps: on adult depth 3 has 86.6 % of the test rows right with 100 rounds, 86.8 with 200 and 86.9
 # with 400; stumps still gain a little beyond, but a longer vote takes longer to certify, too.
 _ROUNDS = (25, 50, 100, 200, 400)
-_DEEP_ROUNDS = (25, 50, 100, 200)
-_BOOST = LEARNERS["adaboost"]
-_TREE_PROOF = 10.0  # seconds: of a large tree only some splits are searched anew
+_TREE_PROOF: dict[str, Any] = {"proof": 30.0, "most_proof": 10.0}  # of a large tree some splits are searched anew
+_KERNEL: dict[str, Any] = {"is_searched": True, "growth": 1.6, "proof": 1.5}
+_ASKS = "asks one question after the other"
+_ADDS = "adds up a weight for each column"
 
-_CLASSIFIERS: tuple[Candidate, ...] = (
-    Candidate(
-        "basic",
-        LEARNERS["basic"],
-        1,
-        "basic linear classifier",
-        "goes to the class whose mean is nearer",
-        proof=3.0,
-    ),
-    Candidate(
-        "perceptron",
-        LEARNERS["perceptron"],
-        2,
-        "perceptron",
-        "adds up a weight for each column, learned from its mistakes",
-        proof=4.5,
-    ),
-    Candidate(
-        "linear",
-        LEARNERS["linear"],
-        3,
-        "linear support vector machine",
-        "adds up a weight for each column, with the widest margin between the classes",
-        is_searched=True,
-    ),
-    # Two trees: the price on questions that the command line takes as its default, and none, only pruning. Without a
-    # price it is the better of the two where rows are many and noise is little (letter, covtype).
-    Candidate(
-        "tree",
-        LEARNERS["tree"],
-        4,
-        "decision tree",
-        "asks one question after the other",
-        proof=30.0,
-        most_proof=_TREE_PROOF,
-    ),
-    Candidate(
-        "tree-large",
-        LEARNERS["tree"],
-        5,
-        "larger decision tree",
-        "asks one question after the other, also small ones",
-        {"complexity": 0.0},
-        proof=30.0,
-        most_proof=_TREE_PROOF,
-    ),
-    _vote(1, 6, _ROUNDS, "", _BOOST, "many single questions vote, each on what the ones before got wrong"),
-    # The whole grid is searched on few rows, so that it comes before votes, which learn from all of them.
-    Candidate(
-        "svm",
-        LEARNERS["svm"],
-        9,
-        "support vector machine",
-        "compares a row with the hard cases among those it learned from",
-        is_searched=True,
-        growth=1.6,
-        proof=1.5,
-    ),
-    _vote(3, 8, _ROUNDS, "", _BOOST, "many trees of three questions vote"),
-    _vote(2, 7, _ROUNDS, "", _BOOST, "many trees of two questions vote"),
-    # Of 26 letters three questions cannot tell more than eight apart.
-    _vote(6, 10, _DEEP_ROUNDS, "adaboost-3", _BOOST, "many trees of six questions vote"),
-    _vote(10, 11, _DEEP_ROUNDS, "adaboost-6", _BOOST, "many trees of ten questions vote"),
-)
 
-_LINEAR = learner_of_numbers(LEARNERS["linear"])
-_TREE = learner_of_numbers(LEARNERS["tree"])
-_BOOST_OF_NUMBERS = learner_of_numbers(_BOOST)
-# Not among --model's choices for numbers: its C and ε are in the unit of the target, and only a search knows them.
-_SVR = Learner("svm", "SVR", "the flattest surface that leaves small errors alone")
+def _classifiers(
+    basic: Learner, perceptron: Learner, linear: Learner, tree: Learner, boost: Learner, svm: Learner
+) -> tuple[Candidate, ...]:
+    margin = f"{_ADDS}, with the widest margin between the classes"
+    hard = "compares a row with the hard cases among those it learned from"
+    return (
+        Candidate("basic", basic, 1, "basic linear classifier", "goes to the class whose mean is nearer", proof=3.0),
+        Candidate("perceptron", perceptron, 2, "perceptron", f"{_ADDS}, learned from its mistakes", proof=4.5),
+        Candidate("linear", linear, 3, "linear support vector machine", margin, is_searched=True),
+        # Two trees: the price on questions that the command line takes as its default, and none, only pruning. Without
+        # a price it is the better of the two where rows are many and noise is little (letter, covtype).
+        Candidate("tree", tree, 4, "decision tree", _ASKS, **_TREE_PROOF),
+        Candidate(
+            "tree-large",
+            tree,
+            5,
+            "larger decision tree",
+            f"{_ASKS}, also small ones",
+            {"complexity": 0.0},
+            **_TREE_PROOF,
+        ),
+        _vote(boost, 1, 6, _ROUNDS, "many single questions vote, each on what the ones before got wrong"),
+        # The whole grid is searched on few rows, so that it comes before votes, which learn from all of them.
+        Candidate("svm", svm, 9, "support vector machine", hard, **_KERNEL),
+        _vote(boost, 3, 8, _ROUNDS, "many trees of three questions vote"),
+        _vote(boost, 2, 7, _ROUNDS, "many trees of two questions vote"),
+        # Of 26 letters three questions cannot tell more than eight apart.
+        _vote(boost, 6, 10, _ROUNDS[:-1], "many trees of six questions vote", "adaboost-3"),
+        _vote(boost, 10, 11, _ROUNDS[:-1], "many trees of ten questions vote", "adaboost-6"),
+    )
 
-_REGRESSORS: tuple[Candidate, ...] = (
-    Candidate("linear", _LINEAR, 1, "linear machine", "adds up a weight for each column"),
-    Candidate(
-        "linear-gentle",
-        _LINEAR,
-        1,
-        "linear machine with small weights (C={C})",
-        "adds up a weight for each column, and keeps the weights small",
-        {"C": 0.01},
-    ),
-    Candidate(
-        "tree",
-        _TREE,
-        2,
-        "regression tree",
-        "asks one question after the other, then answers a mean",
-        proof=30.0,
-        most_proof=_TREE_PROOF,
-    ),
-    _vote(6, 3, (50, 200), "", _BOOST_OF_NUMBERS, "the median of many trees of six questions"),
-    # Its time grows with the square of the rows, and of its three parameters there are many cells.
-    Candidate(
-        "svm",
-        _SVR,
-        4,
-        "support vector regression",
-        "compares a row with those it learned from, and leaves small errors alone",
-        is_searched=True,
-        growth=1.6,
-        proof=1.5,
-        most_rows=5_000,
-    ),
-    _vote(10, 5, (50, 200), "adaboost-6", _BOOST_OF_NUMBERS, "the median of many trees of ten questions"),
-)
 
-CANDIDATES = {"classify": _CLASSIFIERS, "regress": _REGRESSORS}  # for each task
+def _regressors(linear: Learner, tree: Learner, boost: Learner) -> tuple[Candidate, ...]:
+    # Not among --model's choices for numbers: its C and ε are in the unit of the target, and only a search knows them.
+    svm = Learner("svm", "SVR", "the flattest surface that leaves small errors alone")
+    near = "compares a row with those it learned from, and leaves small errors alone"
+    small, words = "linear machine with small weights (C={C})", f"{_ADDS}, and keeps the weights small"
+    return (
+        Candidate("linear", linear, 1, "linear machine", _ADDS),
+        Candidate("linear-gentle", linear, 1, small, words, {"C": 0.01}),
+        Candidate("tree", tree, 2, "regression tree", f"{_ASKS}, then answers a mean", **_TREE_PROOF),
+        _vote(boost, 6, 3, (50, 200), "the median of many trees of six questions"),
+        # Its time grows with the square of the rows, and of its three parameters there are many cells.
+        Candidate("svm", svm, 4, "support vector regression", near, **_KERNEL, most_rows=5_000),
+        _vote(boost, 10, 5, (50, 200), "the median of many trees of ten questions", "adaboost-6"),
+    )
+
+
+# For each task.
+CANDIDATES = {
+    "classify": _classifiers(
+        *(LEARNERS[name] for name in ("basic", "perceptron", "linear", "tree", "adaboost", "svm"))
+    ),
+    "regress": _regressors(*(learner_of_numbers(LEARNERS[name]) for name in ("linear", "tree", "adaboost"))),
+}

@@ -120,18 +120,8 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
 
 class Contest:
-    """The candidates on the rows of one table, within a time.
-
-    Parameters
-    ----------
-    asked : Asked
-    table : Table
-    budget : Budget
-        Of the whole run. What the best so far still needs to be judged, fitted and certified on ``n_final`` rows is
-        left over.
-    n_final : int
-    meter : Countdown
-    """
+    """The candidates on the rows of one table, within the budget of the whole run: what the best so far still needs to
+    be estimated, fitted and certified on ``n_final`` rows is left over."""
 
     def __init__(self, asked: Asked, table: Table, budget: Budget, n_final: int, meter: Countdown) -> None:
         self._asked, self._table, self._budget, self._n_final = asked, table, budget, n_final

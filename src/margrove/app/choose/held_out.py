@@ -96,15 +96,7 @@ class Chosen:
 
 
 class Search:
-    """Contests on a table and parts of it.
-
-    Parameters
-    ----------
-    asked : Asked
-    table : Table
-    budget : Budget
-    meter : Countdown
-    """
+    """Contests on a table and parts of it."""
 
     def __init__(self, asked: Asked, table: Table, budget: Budget, meter: Countdown) -> None:
         self._asked, self._table, self._budget, self._meter = asked, table, budget, meter
@@ -114,13 +106,7 @@ class Search:
         self._notes: list[str] = []
 
     def run(self) -> Chosen:
-        """Choose, and judge; Ctrl-C keeps the best so far.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If nothing was scored yet.
-        """
+        """Choose, and estimate; Ctrl-C keeps the best so far, and is passed on if nothing was scored yet."""
         outer = self._task.folds(self._labels, PARTS, self._asked.seed)
         inner = [self._labels[self._rest(test)] for test in outer.tests[:1]]
         if not inner or not self._task.folds(inner[0], self._asked.folds, self._asked.seed).tests:

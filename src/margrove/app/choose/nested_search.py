@@ -43,66 +43,49 @@ class Tuned:
         return {**self.found.to_dict(), "rounds": list(self.rounds), "is_interrupted": self.is_interrupted}
 
 
+@dataclass
 class Tuning:
-    """The rounds of one table.
+    """The rounds of one table."""
 
-    Parameters
-    ----------
-    question : Question
-    build : callable
-        An unfitted model with these parameters besides those that were typed.
-    table : Table
-    folds : Folds
-    seed : int
-    seconds : float
-        For all searches together.
-    meter : Meter
-    """
+    question: Question
+    build: Callable[[Mapping[str, Any]], Any]  # an unfitted model with parameters besides those that were typed
+    table: Table
+    folds: Folds
+    seed: int
+    budget: Budget  # for all searches together
+    meter: Meter
 
-    def __init__(
-        self,
-        question: Question,
-        build: Callable[[Mapping[str, Any]], Any],
-        table: Table,
-        folds: Folds,
-        *,
-        seed: int,
-        seconds: float,
-        meter: Meter,
-    ) -> None:
-        self._question, self._build, self._table, self._folds = question, build, table, folds
-        self._labels = question.task.labels(table)
-        self._seed, self._meter = seed, meter
-        self._budget = Budget(seconds)
+    def __post_init__(self) -> None:
+        self._labels = self.question.task.labels(self.table)
         self._is_stopped = False
-        self._notes = list(folds.notes)
+        self._notes = list(self.folds.notes)
         self._params: list[dict[str, float]] = []
         self._rounds: list[Predicted] = []
 
     def run(self) -> Tuned:
         """Search, and estimate; Ctrl-C keeps what there is."""
-        if not self._folds.tests:
-            found = self._search(self._table, "search", self._budget.left)
+        if not self.folds.tests:
+            found = self._search(self.table, "search", self.budget.left)
             return self._tuned(found, "none")
         started = time.monotonic()
-        first = self._round(0, self._budget.left)
+        first = self._round(0, self.budget.left)
         took = time.monotonic() - started
-        n_rounds = len(self._folds.tests)
+        n_rounds = len(self.folds.tests)
         needed = _SPARE * n_rounds * took
         if self._was_interrupted() or not self._rounds:
             return self._tuned(first, "hold-out")
-        if first.status is not Status.CONVERGED or needed > self._budget.left:
+        if first.status is not Status.CONVERGED or needed > self.budget.left:
             if first.status is Status.CONVERGED:
                 allowance = budget_words(needed + took)
                 self._notes.append(
                     f"a nested estimate, with a search in each of {n_rounds} rounds: --budget {allowance}"
                 )
             return self._tuned(first, "hold-out")
-        found = self._search(self._table, "search on all rows", self._budget.left / n_rounds)
+        found = self._search(self.table, "search on all rows", self.budget.left / n_rounds)
         for number in range(1, n_rounds):
             if self._was_interrupted():
                 break
-            self._round(number, self._budget.left / (n_rounds - number))
+            self._round(number, self.budget.left / (n_rounds - number))
         n_done = len(self._rounds)
         if n_done < n_rounds:
             self._notes.append(f"interrupted: {n_done} of {n_rounds} rounds")
@@ -111,38 +94,32 @@ class Tuning:
         return self._tuned(found if is_whole else first, "nested" if n_done > 1 else "hold-out")
 
     def _tuned(self, found: Found, method: str) -> Tuned:
-        if self._folds.tests and not self._rounds and self._was_interrupted():
+        if self.folds.tests and not self._rounds and self._was_interrupted():
             self._notes.append("not estimated: interrupted")
         n_bare = sum(not params for params in self._params)
         if n_bare:
-            names = " and ".join(self._question.names)
+            names = " and ".join(self.question.names)
             self._notes.append(f"{n_bare} of the rounds had nothing to choose by and took {names} as by default")
-        estimate = self._question.task.estimate(self._labels, self._rounds, self._notes, method)
+        estimate = self.question.task.estimate(self._labels, self._rounds, self._notes, method)
         return Tuned(found, estimate, tuple(self._params), self._was_interrupted())
 
     def _search(self, table: Table, title: str, seconds: float) -> Found:
-        found = search(
-            self._question,
-            table,
-            seed=self._seed,
-            seconds=seconds,
-            meter=self._meter,
-            title=f"{title}, {' and '.join(self._question.names)}",
-        )
+        title = f"{title}, {' and '.join(self.question.names)}"
+        found = search(self.question, table, seed=self.seed, seconds=seconds, meter=self.meter, title=title)
         self._is_stopped |= found.status is Status.INTERRUPTED
-        self._meter.advance()
+        self.meter.advance()
         return found
 
     def _round(self, number: int, seconds: float) -> Found:
         """One part of the rows is set aside, and asked about after a search among the others."""
-        test = self._folds.tests[number]
+        test = self.folds.tests[number]
         rest = np.delete(np.arange(len(self._labels)), test)
-        found = self._search(self._table.take(rest), f"round {number + 1} of {len(self._folds.tests)}", seconds)
+        found = self._search(self.table.take(rest), f"round {number + 1} of {len(self.folds.tests)}", seconds)
         if self._was_interrupted() and number > 0:
             return found  # its search was stopped early, unlike those of the other rounds, which it is averaged with
         try:
-            model = self._build(found.params)
-            self._rounds.append(self._question.task.ask(model, self._table, self._labels, rest, test))
+            model = self.build(found.params)
+            self._rounds.append(self.question.task.ask(model, self.table, self._labels, rest, test))
         except InterruptedFitError:  # ends the searching and estimating, not the command: the fit comes next
             self._is_stopped = True
             return found

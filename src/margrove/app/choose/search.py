@@ -45,30 +45,15 @@ _LEAST = 1e-3  # seconds: a time limit must be above 0
 
 @dataclass(frozen=True)
 class Question:
-    """What is searched, and what is fixed.
+    """What is searched, and what is fixed."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        "C", "gamma" or both.
-    search : estimator
-        The search, unfitted, with the machine's other parameters.
-    task : Task
-    Cs, gammas : tuple, optional
-        The values there are, often one that is fixed. None: the usual ones, or a kernel without γ.
-    preparation : Preparation
-        How the table becomes numbers.
-    limit : int, optional
-        Of more rows than these a sample is searched; None: as many as the usual budget takes.
-    """
-
-    names: tuple[str, ...]
-    search: Any
+    names: tuple[str, ...]  # "C", "gamma" or both
+    search: Any  # unfitted, with the machine's other parameters
     task: Task
-    Cs: tuple[Any, ...] | None = None
-    gammas: tuple[Any, ...] | None = None
+    Cs: tuple[Any, ...] | None = None  # the values there are, often one that is fixed; None: the usual ones
+    gammas: tuple[Any, ...] | None = None  # or a kernel without γ
     preparation: Preparation = AS_USUAL
-    limit: int | None = None
+    limit: int | None = None  # of more rows a sample is searched; None: as many as the usual budget takes
 
     @property
     def is_linear(self) -> bool:

@@ -149,13 +149,8 @@ def tried(
     rival: Trial | None = None,
 ) -> Trial:
     """Find the candidate's settings and score its folds within about so many seconds. ``before`` is what it did on
-    fewer rows: its settings are taken, its vote may grow, unless it cannot catch up with ``rival``.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        On Ctrl-C: the scores would be of half a model.
-    """
+    fewer rows: its settings are taken, its vote may grow, unless it cannot catch up with ``rival``. Ctrl-C is passed
+    on: the scores would be of half a model."""
     started = time.monotonic()
     budget = Budget(seconds)
     trial = Trial(candidate, n_rows=field.table.n_rows)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
 
 from margrove.app.estimate.intervals import Interval, share_interval
 from margrove.app.estimate.predictions import Predicted, scores_of
-from margrove.app.estimate.task import Estimate, Rows, Task
+from margrove.app.estimate.task import Estimate, Labels, Rows, Task
 from margrove.data import Table
 
 NO_BETTER = "It is no better than that:"
@@ -20,6 +21,7 @@ NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too
 class _Classes(Task):
     name, measure, is_number = "classify", "accuracy", False
     too_few = "all classes but one have a single row"
+    splitter = StratifiedKFold
     sampled = ", each class in its proportion"
     not_below = "accuracy below is not one of them"
     heading = "Accuracy on {}s it has not seen"
@@ -29,12 +31,12 @@ class _Classes(Task):
     useless = ""
     searched = "are compared as they are; `margrove train` searches C, and gamma of svm."
 
-    def most_folds(self, labels: NDArray[Any]) -> int:
+    def most_folds(self, labels: Labels) -> int:
         """As many as the second largest class has rows, so that each round has two classes to learn."""
         sizes = np.sort(np.unique(labels, return_counts=True)[1])
         return int(sizes[-2]) if len(sizes) > 1 else 0
 
-    def _fold_count(self, labels: NDArray[Any], wanted: int) -> tuple[int, tuple[str, ...]]:
+    def fold_count(self, labels: Labels, wanted: int) -> tuple[int, tuple[str, ...]]:
         most = self.most_folds(labels)
         if most < 2:
             return 0, (f"not estimated: {self.too_few}",)
@@ -46,24 +48,13 @@ class _Classes(Task):
             notes.append(f"{words} fewer rows than there are folds, so not every fold tests them")
         return n_folds, tuple(notes)
 
-    def split(self, labels: NDArray[Any], n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
-        from sklearn.model_selection import StratifiedKFold
-
-        return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labels)), labels))
-
-    def sample(self, labels: NDArray[Any], most: int, seed: int) -> Rows:
+    def draw(self, labels: Labels, most: int, rng: np.random.Generator) -> Rows:
         """Of each class in its proportion, and at least two rows, if it has them: one to train on, one to test."""
-        n = len(labels)
-        if n <= most:
-            return np.arange(n)
-        rng = np.random.default_rng(seed)
-        chosen = []
-        for label in np.unique(labels):
-            own = np.flatnonzero(labels == label)
-            chosen.append(rng.choice(own, min(len(own), max(2, round(most * len(own) / n))), replace=False))
-        return np.sort(np.concatenate(chosen))
+        own = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+        counts = [min(len(rows), max(2, round(most * len(rows) / len(labels)))) for rows in own]
+        return np.concatenate([rng.choice(rows, n, replace=False) for rows, n in zip(own, counts, strict=True)])
 
-    def score(self, truth: NDArray[Any], predicted: NDArray[Any], learned: NDArray[Any]) -> float:
+    def score(self, truth: Labels, predicted: NDArray[Any], learned: Labels) -> float:
         return float(np.mean(predicted == truth))
 
     def interval(self, score: float, n_rows: int, n_rounds: int) -> Interval | None:
@@ -76,12 +67,10 @@ class _Classes(Task):
     def is_perfect(self, score: float, n_rows: int) -> bool:
         return score >= 1 - self.resolution(n_rows)
 
-    def _beside(
-        self, model: Any, asked: Table, labels: NDArray[Any], learned: NDArray[Any], has_scores: bool
-    ) -> dict[str, Any]:
+    def beside(self, model: Any, asked: Table, labels: Labels, learned: Labels, has_scores: bool) -> dict[str, Any]:
         return {"scores": scores_of(model, asked, np.unique(labels))} if has_scores else {}
 
-    def _scored(self, labels: NDArray[Any], parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
+    def scored(self, labels: Labels, parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
         classes, counts = np.unique(labels, return_counts=True)
         largest = int(np.argmax(counts))
         baseline = {"baseline": float(counts[largest] / len(labels)), "baseline_class": classes[largest].item()}

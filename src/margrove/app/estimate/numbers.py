@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import KFold
 
 from margrove.app.estimate.intervals import Interval, excess, r2_interval
 from margrove.app.estimate.predictions import Predicted
-from margrove.app.estimate.task import Deviation, Estimate, Rows, Task
+from margrove.app.estimate.task import Deviation, Estimate, Labels, Rows, Task
 from margrove.data import Table
 
 _SAME = 5e-4  # R² are printed with three digits
@@ -35,6 +36,7 @@ def deviation_of(truth: NDArray[np.float64], estimates: NDArray[np.float64], mea
 class _Numbers(Task):
     name, measure, is_number = "regress", "R²", True
     too_few = "there are too few rows"
+    splitter = KFold
     sampled = ""
     not_below = "errors below are none of them"
     heading = "How far off it is on {}s it has not seen"
@@ -47,26 +49,20 @@ class _Numbers(Task):
     def labels(self, table: Table) -> NDArray[Any]:
         return np.asarray(table.labels(), np.float64)
 
-    def most_folds(self, labels: NDArray[Any]) -> int:
+    def most_folds(self, labels: Labels) -> int:
         """Of two rows each: one alone has no R²."""
         return len(labels) // 2
 
-    def _fold_count(self, labels: NDArray[Any], wanted: int) -> tuple[int, tuple[str, ...]]:
+    def fold_count(self, labels: Labels, wanted: int) -> tuple[int, tuple[str, ...]]:
         n_folds = min(wanted, len(labels))
         if n_folds < 2:
             return 0, ("not estimated: there is a single row",)
         return n_folds, (f"{n_folds} folds, since there are only {n_folds} rows",) if n_folds < wanted else ()
 
-    def split(self, labels: NDArray[Any], n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
-        from sklearn.model_selection import KFold
+    def draw(self, labels: Labels, most: int, rng: np.random.Generator) -> Rows:
+        return rng.choice(len(labels), most, replace=False)
 
-        return list(KFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labels))))
-
-    def sample(self, labels: NDArray[Any], most: int, seed: int) -> Rows:
-        n = len(labels)
-        return np.arange(n) if n <= most else np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
-
-    def score(self, truth: NDArray[Any], predicted: NDArray[Any], learned: NDArray[Any]) -> float:
+    def score(self, truth: Labels, predicted: NDArray[Any], learned: Labels) -> float:
         return deviation_of(truth, predicted, float(learned.mean())).r2 or 0.0
 
     def interval(self, score: float, n_rows: int, n_rounds: int) -> Interval | None:
@@ -78,13 +74,11 @@ class _Numbers(Task):
     def is_perfect(self, score: float, n_rows: int) -> bool:
         return score >= 1 - _NO_ERROR
 
-    def _beside(
-        self, model: Any, asked: Table, labels: NDArray[Any], learned: NDArray[Any], has_scores: bool
-    ) -> dict[str, Any]:
+    def beside(self, model: Any, asked: Table, labels: Labels, learned: Labels, has_scores: bool) -> dict[str, Any]:
         n = asked.n_rows
         return {"means": np.full(n, learned.mean()), "medians": np.full(n, np.median(learned))}
 
-    def _scored(self, labels: NDArray[Any], parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
+    def scored(self, labels: Labels, parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
         if not parts:
             return {}
         truth, values, means, medians = (

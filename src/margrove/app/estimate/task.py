@@ -7,7 +7,6 @@ A `Task` holds all that differs: how rows are split and sampled, the score, its 
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from margrove.app.screen.progress import Meter
 
 Rows = NDArray[np.int64]
+Labels = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,6 @@ class Estimate:
 
     @property
     def n_tested(self) -> int:
-        """Rows."""
         return 0 if self.predicted is None else len(self.predicted.rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,12 +96,13 @@ class Estimate:
         return {"low": low, "high": high}
 
 
-class Task(ABC):
-    """What differs between classes and numbers."""
+class Task:
+    """What differs between classes and numbers; the attributes without a value are those of either."""
 
     name: str  # as typed after ``--task``
     measure: str  # the score
     is_number: bool
+    splitter: Any  # scikit-learn's
     too_few: str  # why there is nothing to search by
     sampled: str  # how a sample is drawn
     not_below: str  # of the scores that chose a cell: what they are not
@@ -114,107 +114,49 @@ class Task(ABC):
     useless: str  # of learners of which even the best is of no use
     searched: str  # of learners that ``train`` would search
 
-    def __repr__(self) -> str:
-        return self.name
+    most_folds: Callable[[Labels], int]  # that can be scored
+    fold_count: Callable[[Labels, int], tuple[int, tuple[str, ...]]]  # of those wanted, and notes; 0: the reason
+    draw: Callable[[Labels, int, np.random.Generator], Rows]  # about so many rows
+    score: Callable[[Labels, NDArray[Any], Labels], float]  # of truth and predictions, with the training targets
+    interval: Callable[[float, int, int], Interval | None]  # of a mean score of so many rows and rounds
+    resolution: Callable[[int], float]  # of so many rows: scores that differ by less are the same
+    is_perfect: Callable[[float, int], bool]  # a score of so many rows
+    beside: Callable[[Any, Table, Labels, Labels, bool], dict[str, Any]]  # predictions, what is kept
+    scored: Callable[[Labels, Sequence[Predicted], int, int], dict[str, Any]]  # what an estimate holds, of all rounds
+    details: Callable[[Estimate], dict[str, Any]]  # as plain JSON values
+    number: Callable[..., str]  # a score without its name; with so many decimals, if it is a share
+    words: Callable[..., str]  # with its interval in one line; a dash without a value
+    cells: Callable[[Estimate, int], tuple[str, ...]]  # as a table of learners has it
+    rank: Callable[[Estimate], tuple[float, ...]]  # the key by which estimates are ordered, the best last
+    context: Callable[[Estimate], list[str]]  # what the value means, and what a baseline would score
+    baseline_words: Callable[[Estimate], str]  # the second half of a sentence about the best of several
+    may_be_useless: Callable[[Estimate], bool]  # whether the interval reaches down to the baseline
+    uselessness: Callable[..., str]  # which baseline it does not beat, and what to do
 
-    def labels(self, table: Table) -> NDArray[Any]:
-        """The targets."""
+    def labels(self, table: Table) -> Labels:
+        """Return the targets."""
         return table.labels()
 
-    @abstractmethod
-    def most_folds(self, labels: NDArray[Any]) -> int:
-        """Return how many folds can be scored at most."""
-
-    @abstractmethod
-    def _fold_count(self, labels: NDArray[Any], wanted: int) -> tuple[int, tuple[str, ...]]:
-        """Return how many folds there are, and notes; fewer than 2: none, and the reason."""
-
-    @abstractmethod
-    def split(self, labels: NDArray[Any], n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
+    def split(self, labels: Labels, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
         """Return the rows of each fold to train on and to test, drawn at random."""
+        folds = self.splitter(n_folds, shuffle=True, random_state=seed)
+        return list(folds.split(np.zeros(len(labels)), labels))
 
-    @abstractmethod
-    def sample(self, labels: NDArray[Any], most: int, seed: int) -> Rows:
+    def sample(self, labels: Labels, most: int, seed: int) -> Rows:
         """Return all rows, in order; of more than ``most`` about that many, drawn at random."""
-
-    @abstractmethod
-    def score(self, truth: NDArray[Any], predicted: NDArray[Any], learned: NDArray[Any]) -> float:
-        """Return the accuracy, or R² against the mean of the training targets ``learned``."""
-
-    @abstractmethod
-    def interval(self, score: float, n_rows: int, n_rounds: int) -> Interval | None:
-        """Return the 95 % interval of a mean score of so many rounds; None where the score alone does not tell."""
-
-    @abstractmethod
-    def resolution(self, n_rows: int) -> float:
-        """Return the difference below which two scores of so many rows are the same."""
-
-    @abstractmethod
-    def is_perfect(self, score: float, n_rows: int) -> bool:
-        """Whether no other score could be better."""
-
-    @abstractmethod
-    def _beside(
-        self, model: Any, asked: Table, labels: NDArray[Any], learned: NDArray[Any], has_scores: bool
-    ) -> dict[str, Any]:
-        """Return what is kept beside the predictions of a round."""
-
-    @abstractmethod
-    def _scored(self, labels: NDArray[Any], parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
-        """Return rounds, value, interval, baseline and deviation of an estimate."""
-
-    @abstractmethod
-    def details(self, estimate: Estimate) -> dict[str, Any]:
-        """Return what is of this task alone, as plain JSON values."""
-
-    @abstractmethod
-    def number(self, score: float, decimals: int = 1) -> str:
-        """Return a score as it is printed, without its name; ``decimals`` are of per cent."""
-
-    @abstractmethod
-    def words(self, estimate: Estimate, decimals: int | None = None) -> str:
-        """Return an estimate with its interval in one line; a dash without one."""
-
-    @abstractmethod
-    def cells(self, estimate: Estimate, decimals: int) -> tuple[str, ...]:
-        """Return an estimate as a table of learners has it."""
-
-    @abstractmethod
-    def rank(self, estimate: Estimate) -> tuple[float, ...]:
-        """Return a key by which estimates are ordered, the best last. The last digits depend on the order of folds."""
-
-    @abstractmethod
-    def context(self, estimate: Estimate) -> list[str]:
-        """Return what the value means, and what a model that has learned nothing would score."""
-
-    @abstractmethod
-    def baseline_words(self, estimate: Estimate) -> str:
-        """Return the second half of a sentence: what a model that has learned nothing would score."""
-
-    @abstractmethod
-    def may_be_useless(self, estimate: Estimate) -> bool:
-        """Whether the interval of a value above the baseline reaches down to it."""
-
-    @abstractmethod
-    def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
-        """Return which baseline the model does not beat, and what to do; empty if it beats it."""
+        n = len(labels)
+        return np.arange(n) if n <= most else np.sort(self.draw(labels, most, np.random.default_rng(seed)))
 
     def named(self, score: float, decimals: int = 1) -> str:
         """Return a score as it is printed, with its name unless it is a share."""
         return f"{self.measure if self.is_number else ''} {self.number(score, decimals)}".lstrip()
 
-    def folds(self, labels: NDArray[Any], wanted: int, seed: int) -> Folds:
-        """Split the rows for a cross-validation; the notes say where there are fewer folds, or none.
-
-        Raises
-        ------
-        ParameterError
-            If ``wanted`` is negative or 1.
-        """
+    def folds(self, labels: Labels, wanted: int, seed: int) -> Folds:
+        """Split the rows for a cross-validation; the notes say where there are fewer folds, or none."""
         check_folds(wanted)
         if wanted == 0:
             return Folds((), ("not estimated, as asked (--folds 0)",))
-        n_folds, notes = self._fold_count(labels, wanted)
+        n_folds, notes = self.fold_count(labels, wanted)
         if n_folds < 2:
             return Folds((), notes)
         with warnings.catch_warnings():
@@ -222,14 +164,10 @@ class Task(ABC):
             return Folds(tuple(test for _, test in self.split(labels, n_folds, seed)), notes)
 
     def ask(
-        self, model: Any, table: Any, labels: NDArray[Any], train: Rows, test: Rows, *, has_scores: bool = True
+        self, model: Any, table: Any, labels: Labels, train: Rows, test: Rows, *, has_scores: bool = True
     ) -> Predicted:
-        """Fit a model to some rows and predict others. The fit on all rows gives the same warnings once.
-
-        Raises
-        ------
-        InterruptedFitError
-        """
+        """Fit a model to some rows and predict others; raise `InterruptedFitError` on Ctrl-C. The fit on all rows gives
+        the same warnings once."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(taken(table, train), labels[train])
@@ -237,12 +175,12 @@ class Task(ABC):
                 raise InterruptedFitError
             asked = taken(table, test)
             values = np.asarray(model.predict(asked))
-            beside = self._beside(model, asked, labels, labels[train], has_scores)
+            beside = self.beside(model, asked, labels, labels[train], has_scores)
         return Predicted(test, values, type(learner_of(model)).__name__, **beside)
 
     def estimate(
         self,
-        labels: NDArray[Any],
+        labels: Labels,
         parts: Sequence[Predicted],
         notes: Sequence[str] = (),
         method: str = "cross-validation",
@@ -252,14 +190,14 @@ class Task(ABC):
     ) -> Estimate:
         """Score the predictions of the rounds; ``is_pooled``: of all rows together, not the mean of the rounds."""
         predicted = joined(parts) if parts else None
-        scored = self._scored(labels, [predicted] if predicted and is_pooled else parts, len(parts), seed)
+        scored = self.scored(labels, [predicted] if predicted and is_pooled else parts, len(parts), seed)
         return Estimate(self, notes=tuple(notes), method=method if parts else "none", predicted=predicted, **scored)
 
     def cross_validate(
         self,
         make_model: Callable[[], Any],
         table: Any,
-        labels: NDArray[Any],
+        labels: Labels,
         folds: Folds,
         meter: Meter,
         title: str,

@@ -24,55 +24,27 @@ _NUMBER_OR_WORD = ("ccp_alpha",)  # parameters that are numbers by default and m
 
 @dataclass(frozen=True)
 class Learner:
-    """One choice of ``--model``.
+    """One choice of ``--model``."""
 
-    Parameters
-    ----------
-    name : str
-        As typed after ``--model``.
-    class_name : str
-        The estimator, as `margrove` exports it.
-    words : str
-        What it does, for a reader who knows no mathematics.
-    defaults : mapping
-        Parameters in which the command line departs from the class.
-    is_searched : bool
-        Whether ``train`` searches its C, and its gamma where it has one (`margrove.app.choose.search`).
-    takes_tables : bool
-        Whether it learns from categories and missing cells as they are; the others get an encoder in front.
-    keeps_sparse : bool
-        Whether a sparse table is left as it is, not scaled.
-    boosted : mapping, optional
-        Of a vote: parameters of the trees that vote; numbers are estimated by regression trees.
-    remark : str
-        What ``train`` says of the defaults: what was chosen, and why.
-    regression : Learner, optional
-        The same learner where the target is a number, if there is one.
-    """
-
-    name: str
-    class_name: str
-    words: str
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    is_searched: bool = False
-    takes_tables: bool = False
-    keeps_sparse: bool = False
-    boosted: Mapping[str, Any] | None = None
-    remark: str = ""
-    regression: Learner | None = None
+    name: str  # as typed after ``--model``
+    class_name: str  # the estimator, as `margrove` exports it
+    words: str  # what it does, for a reader who knows no mathematics
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # in which the command line departs from the class
+    is_searched: bool = (
+        False  # ``train`` searches its C, and its gamma where it has one (by the class of its name + CV)
+    )
+    takes_tables: bool = False  # learns from categories and missing cells as they are; others get an encoder in front
+    keeps_sparse: bool = False  # a sparse table is left as it is, not scaled
+    boosted: Mapping[str, Any] | None = None  # of a vote: parameters of its trees; regression trees estimate numbers
+    remark: str = ""  # what ``train`` says of the defaults: what was chosen, and why
+    regression: Learner | None = None  # the same learner where the target is a number, if there is one
 
     def is_as_it_comes(self, params: Mapping[str, Any]) -> bool:
         """Whether none of what the command line settles is settled otherwise."""
         return not params.keys() & {*self.defaults, *(f"estimator__{name}" for name in self.boosted or ())}
 
     def estimator(self, params: Mapping[str, Any], *, seed: int, time_limit: float | None) -> Any:
-        """The unfitted estimator with these parameters.
-
-        Raises
-        ------
-        ParameterError
-            If the learner has no such parameter, or the value is of a wrong type.
-        """
+        """The unfitted estimator; `ParameterError` for a parameter that it does not have, or one of a wrong type."""
         import margrove
 
         kind: Any = getattr(margrove, self.class_name)
@@ -182,13 +154,7 @@ LEARNERS: dict[str, Learner] = {
 
 
 def learner_named(name: str, also: Sequence[str] = ()) -> Learner:
-    """The learner of that name; ``also`` are words that may stand in its place.
-
-    Raises
-    ------
-    ParameterError
-        If there is none; the message lists those there are.
-    """
+    """The learner of that name, or `ParameterError`; ``also`` are words that may stand in its place."""
     from margrove.errors import check_choice
 
     check_choice("--model", name, (*also, *LEARNERS))
@@ -204,13 +170,7 @@ def check_task(task: str | None) -> None:
 
 
 def learner_of_numbers(learner: Learner) -> Learner:
-    """The same learner for a target that is a number.
-
-    Raises
-    ------
-    ParameterError
-        If it only tells classes apart; the message names those that estimate numbers.
-    """
+    """The same learner for a target that is a number; `ParameterError` if it only tells classes apart."""
     from margrove.errors import ParameterError
 
     if learner.regression is None:

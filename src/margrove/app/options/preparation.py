@@ -14,26 +14,11 @@ from margrove.errors import InputError, ParameterError, check_choice
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is asked of the encoder.
+    """What is asked of the encoder; `ParameterError` if a column is named twice, or there is no such choice."""
 
-    Parameters
-    ----------
-    text : tuple of str
-        Columns of free text.
-    features : str
-        What becomes of their words, as `TableEncoder` has it.
-    is_scaled : bool
-        Whether numbers are standardised.
-
-    Raises
-    ------
-    ParameterError
-        If a column is named twice, or there is no such way to make numbers of words.
-    """
-
-    text: tuple[str, ...] = ()
-    features: str = TEXT_FEATURES[0]
-    is_scaled: bool = True
+    text: tuple[str, ...] = ()  # columns of free text
+    features: str = TEXT_FEATURES[0]  # what becomes of their words
+    is_scaled: bool = True  # numbers are standardised
 
     def __post_init__(self) -> None:
         for name in self.text:
@@ -58,13 +43,7 @@ class Preparation:
         return replace(self, is_scaled=False) if learner.keeps_sparse and table.sparse is not None else self
 
     def check_learner(self, learner: Learner) -> None:
-        """Refuse a learner that takes tables as they are: there is no encoder in front of it.
-
-        Raises
-        ------
-        ParameterError
-            Naming those that take text.
-        """
+        """Refuse text where there is no encoder in front of the learner."""
         if self.text and learner.takes_tables:
             able = ", ".join(name for name, other in LEARNERS.items() if not other.takes_tables)
             raise ParameterError(
@@ -73,13 +52,7 @@ class Preparation:
             )
 
     def check_table(self, table: Table, without: tuple[str, ...] = ()) -> None:
-        """Refuse, before anything is learned, columns that are not there or hold no text.
-
-        Raises
-        ------
-        InputError
-            Naming the column.
-        """
+        """Refuse, before anything is learned, columns that are not there or hold no text."""
         for name in self.text:
             if name in without:
                 raise InputError(
@@ -88,13 +61,7 @@ class Preparation:
         check_text_columns(table, self.text)
 
     def less_text(self, table: Table) -> Table:
-        """The table without its columns of text, for a learner that cannot take them.
-
-        Raises
-        ------
-        InputError
-            If no other column is there.
-        """
+        """The table without its columns of text, for a learner that cannot take them."""
         if not self.text:
             return table
         names = [name for name in table.names if name not in self.text]
@@ -119,13 +86,7 @@ def build_model(
 
 
 def table_for(learner: Learner, table: Table) -> Table:
-    """What the learner learns from. An encoder leaves columns out that name the rows; a learner without one gets none.
-
-    Raises
-    ------
-    InputError
-        If no column is left.
-    """
+    """The table without columns that name the rows, which an encoder leaves out, for a learner without an encoder."""
     if not learner.takes_tables or table.sparse is not None or table.block is not None:
         return table
     names = [column.name for column in table if not is_identifier(column)]
