@@ -13,7 +13,7 @@ from tests.tree.sklearn_tree import from_sklearn
 
 import margrove
 from margrove.engine import Native
-from margrove.errors import ConvergenceWarning, InputError
+from margrove.errors import ConvergenceWarning
 from margrove.tree import grower
 from margrove.tree.by_hand import by_hand
 from margrove.tree.held_out import ends_of_rows
@@ -187,14 +187,6 @@ def test_choice_is_the_best_mean_and_of_equals_the_smaller_tree():
     assert choose_alpha([0.2, 0.0, 0.1], [[0.7], [0.7], [0.1]]) == 0.2
 
 
-def test_one_standard_error_takes_the_largest_alpha_within_it():
-    scores = np.array([[0.80, 0.90, 1.00], [0.84, 0.84, 0.87], [0.80, 0.85, 0.84], [0.1, 0.1, 0.1]])
-    # Best mean 0.9, standard error 0.1/√3 = 0.0577: 0.85 is enough, 0.83 is not.
-    assert choose_alpha([0, 1, 2, 3], scores) == 0
-    assert choose_alpha([0, 1, 2, 3], scores, one_standard_error=True) == 1
-    assert choose_alpha([0, 1], [[0.9], [0.8]], one_standard_error=True) == 0  # one fold has no standard error
-
-
 @LAW
 @given(written_trees(), st.data())
 def test_a_row_ends_at_its_outermost_cut_ancestor(written, data):
@@ -206,13 +198,6 @@ def test_a_row_ends_at_its_outermost_cut_ancestor(written, data):
             outermost = above if cut[above] else outermost
             above = int(model.parent[above])
         assert end == outermost
-
-
-def test_scores_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match="one row of scores for each alpha"):
-        choose_alpha([0.0, 0.1], [[0.5, 0.5]])
-    with pytest.raises(InputError, match="NaN or infinite"):
-        choose_alpha([0.0], [[np.nan]])
 
 
 class _Clock:

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.tree.random_trees import LAW, written_trees, written_trees_of_numbers
 from tests.tree.sklearn_tree import from_sklearn
 
-from margrove.errors import InputError, ParameterError
+from margrove.errors import ParameterError
 from margrove.tree.by_hand import by_hand
 from margrove.tree.description import description_length
 from margrove.tree.problem import Cells
@@ -337,8 +337,3 @@ def test_cost_complexity_at_zero_cuts_nothing():
 def test_what_cannot_be_is_refused_with_its_cure(how, message):
     with pytest.raises(ParameterError, match=message):
         prune(by_hand(([2, 1], [1, 3])), **how)
-
-
-def test_held_out_sums_of_another_shape_are_refused():
-    with pytest.raises(InputError, match=r"held_out has shape \(2, 2\); it must be \(3, 2\)"):
-        reduced_error(by_hand(([2, 1], [1, 3])), np.zeros((2, 2)))

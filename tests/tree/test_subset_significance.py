@@ -16,7 +16,7 @@ from margrove import DecisionTreeClassifier, DecisionTreeRegressor, information_
 from margrove.tree.association import level_table
 from margrove.tree.groups import groups_of_levels
 from margrove.tree.reference import grow
-from margrove.tree.significance import split_p_values, split_tables
+from margrove.tree.significance import split_p_values
 
 
 def named(codes):
@@ -132,7 +132,7 @@ def test_a_tree_of_an_old_file_keeps_the_p_it_had(problem_of, rng):
     codes, target = rng.integers(0, 6, 60), rng.integers(0, 2, 60)
     tree = grow(problem_of({"c": named(codes)}, target, tests={"c": "subset"}, max_depth=1))
     old = replace(tree, n_levels=None, association=None, inverse_weight=None)
-    branches = scipy.stats.chi2_contingency(split_tables(tree, 0), correction=False)
+    branches = scipy.stats.chi2_contingency(tree.value[tree.children(0)], correction=False)
     assert split_p_values(old, correct=False, small="chi2")[0] == pytest.approx(branches.pvalue)
 
 

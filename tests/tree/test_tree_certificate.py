@@ -433,14 +433,6 @@ def test_above_the_limit_a_sample_with_the_root_is_searched_and_said(blobs):
     assert "a better column" in broken(stump, grow(replace(stump, cells=cells)), visit_limit=0)
 
 
-def test_p_values_come_from_where_they_are_made(blobs):
-    tree = grow(blobs)
-    claims = certify_tree_problem(blobs, tree, tree, p_values=lambda given: np.where(given.is_leaf, np.nan, 0.25))
-    assert claims[-1].name == "p-value of each split"
-    assert claims[-1].values == (0.25,) * int(np.count_nonzero(~tree.is_leaf))
-    assert claims[-1].holds is None
-
-
 class DecisionTreeClassifier(BaseEstimator):
     """What `certify` asks of a fitted tree."""
 

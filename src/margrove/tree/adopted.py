@@ -1,7 +1,7 @@
-"""A tree that was grown elsewhere, as a `TreeModel`: binary, with thresholds on numbers.
+"""A tree grown by scikit-learn as a `TreeModel`: binary, with thresholds on numbers.
 
-scikit-learn rounds cells to float32 before it compares them. Ours are compared as they are, so θ becomes the largest
-number that float32 rounds to a number ≤ θ: every cell takes the same branch.
+scikit-learn rounds cells to float32 before it compares them. Margrove compares them as they are, so θ becomes the
+largest number that float32 rounds to a number ≤ θ: every cell takes the same branch.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from margrove.tree.model import LEAF, TreeModel, blank_levels
 from margrove.tree.problem import TreeColumn
 
-_ROUNDING = 1e-9  # relative, of a count of rows that was told as a share
+_ROUNDING = 1e-9  # relative, of a count of rows that was stored as a share
 
 
 def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, is_classifier: bool) -> TreeModel:
-    """The nodes of scikit-learn's ``tree_``. How many tests each node had to choose from is not known: NaN."""
+    """Return the nodes of scikit-learn's ``tree_``. The number of tests that each node chose from is not known: NaN."""
     order = _depth_first(tree.children_left, tree.children_right)
     number = np.empty(len(order), dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
@@ -60,8 +60,8 @@ def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, is_classifier: b
 
 
 def missed_columns(tree: Any, n_columns: int) -> NDArray[np.bool_]:
-    """The columns in which training must have met missing cells: somewhere they go to another child than to that of
-    more rows, where scikit-learn sends them otherwise."""
+    """Return the columns that had missing cells in training: in some node these go to the child of fewer rows, where
+    scikit-learn sends them only if training had some."""
     inner = np.flatnonzero(tree.children_left >= 0)
     rows = np.asarray(tree.n_node_samples)
     as_usual = rows[tree.children_left[inner]] > rows[tree.children_right[inner]]
@@ -72,7 +72,7 @@ def missed_columns(tree: Any, n_columns: int) -> NDArray[np.bool_]:
 
 
 def _depth_first(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.intp]:
-    """The nodes, each subtree in one run: scikit-learn numbers them so unless ``max_leaf_nodes`` is given."""
+    """Return the nodes, each subtree in one run: scikit-learn numbers them so unless ``max_leaf_nodes`` is given."""
     order, waiting = [], [0]
     while waiting:
         node = waiting.pop()
@@ -83,7 +83,7 @@ def _depth_first(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _for_any_number(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest float64 that rounds to a float32 ≤ θ.
+    """Return the largest float64 that rounds to a float32 ≤ θ.
 
     With a the largest float32 ≤ θ and b the next one, numbers up to their mean round to a; the mean itself does if a is
     the even one of the two.
@@ -100,7 +100,7 @@ def _for_any_number(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _weights_of_classes(value: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weight of each class in each node, from their shares; counts of rows are whole."""
+    """Return the weight of each class in each node, from their shares; counts of rows are integers."""
     weights = value / value.sum(axis=1, keepdims=True) * weight[:, None]
     whole = np.round(weights)
     return np.asarray(whole if np.allclose(weights, whole, rtol=_ROUNDING, atol=_ROUNDING) else weights)

@@ -1,15 +1,14 @@
-"""What a category tells of the target before any of its levels are put together.
+"""The association of a category with the target, over all its levels.
 
-A subset test is picked among 2^(L−1) − 1 ways to part the L levels that occur in a node. The whole table, all L levels
-by the classes or the numbers, depends on no choice:
+A subset test is one of 2^(L−1) − 1 ways to split the L levels that occur in a node. The whole table, all L levels by
+the classes or the numbers, depends on no choice:
 
     classes   φ² = Σ_lk O_lk² / (n_l n_k) − 1, so that X² = n φ² with (L − 1)(K − 1) degrees of freedom
     numbers   η² = Σ_l n_l (mean_l − mean)² / Σ_i (y_i − mean)², so that F = [η²/(L − 1)] / [(1 − η²)/(n − L)]
 
-Putting levels together never makes X² or η² larger, so whatever subset is chosen, its own is at most this one: the test
-of the whole table has paid for the choice (K. R. Gabriel, Simultaneous test procedures, 1969). `significance.py` tests
-it. Where rows weigh very differently, as boosted ones do, a level may weigh less than the rounding of its node's
-weight: as n_l it is taken to weigh as much as that.
+Merging levels never increases X² or η², so the X² or η² of any subset is at most that of the whole table: its test
+accounts for the choice (K. R. Gabriel, Simultaneous test procedures, 1969). `significance.py` tests it. Where weights
+differ much, as in boosting, a level may weigh less than the rounding of its node's weight: n_l is then that rounding.
 """
 
 from __future__ import annotations
@@ -37,24 +36,8 @@ LEAST_LEVEL = float(np.finfo(np.float64).eps)  # of the weight of the node
 def level_table(
     target: NDArray[np.float64], weight: NDArray[np.float64], level: NDArray[np.intp], n_classes: int
 ) -> LevelTable:
-    """The whole table of rows with these levels, 0 … L − 1, each of which occurs.
-
-    Parameters
-    ----------
-    target : ndarray of shape (n,)
-        Classes from 0 on, or numbers.
-    weight : ndarray of shape (n,)
-    level : ndarray of shape (n,)
-    n_classes : int
-        0 where the target is a number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.tree.association import level_table
-    >>> level_table(np.array([0.0, 0, 1, 1]), np.ones(4), np.array([0, 0, 1, 2]), n_classes=2)
-    LevelTable(n_levels=3.0, association=1.0, inverse_weight=2.5)
-    """
+    """Return the whole table of rows with these levels, 0 … L − 1, each of which occurs; ``n_classes`` is 0 for
+    numbers."""
     of_level = np.bincount(level, weight)
     of_level = np.maximum(of_level, LEAST_LEVEL * of_level.sum())
     if n_classes:

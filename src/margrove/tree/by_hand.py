@@ -1,4 +1,4 @@
-"""Trees written down by hand, for worked examples: the leaves' counts and nothing else."""
+"""Trees written by hand, for worked examples: the leaves' counts and nothing else."""
 
 from __future__ import annotations
 
@@ -24,27 +24,11 @@ def by_hand(
     n_tests: float | Sequence[float] = 1.0,
     n_candidates: float | Sequence[float] = 1.0,
 ) -> TreeModel:
-    """The tree whose leaves hold these rows.
+    """Return the tree whose leaves hold these rows.
 
-    Parameters
-    ----------
-    root : list or tuple
-        A leaf is the list of its class counts, or for squared_error the list of its target values; a split is
-        the tuple of its branches. Every split asks for the level of the first column, a category.
-    criterion : {"gini", "entropy", "error", "squared_error"}
-        Which impurity the nodes get.
-    n_columns : int
-        How many columns the tree had to choose from.
-    n_tests, n_candidates : float or sequence
-        How many tests the chosen column, or all columns, offered: one for all splits or one for each, the root's first,
-        each subtree in one run.
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> tree = by_hand(([8, 2], ([0, 5], [1, 4])))
-    >>> tree.value[0], tree.n_leaves, tree.children(0)
-    (array([ 9., 11.]), 3, array([1, 2], dtype=int32))
+    A leaf is the list of its class counts, or for squared_error the list of its target values; a split is the tuple of
+    its branches. Every split tests the level of the first column, a category. ``n_tests`` and ``n_candidates`` are one
+    number for all splits or one for each, the root's first, each subtree in one run.
     """
     nodes: list[tuple[Any, int, int]] = []  # its rows, its parent, how many branches
 

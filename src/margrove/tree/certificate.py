@@ -1,14 +1,14 @@
-"""Certificates of trees: every node recounted on the rows that reach it, every split searched anew by `split.py`.
+"""Certificates of trees: every node recounted on the rows that reach it, every split searched again by `split.py`.
 
 Nothing here imports the reference, an engine or the core. The claim is that of greedy growth, split by split: on the
-rows of its node each test is the best of those it was allowed, up to rounding, and a node that stayed a leaf had to.
-The pruning rules are then applied again to the grown tree: the tree that predicts must be what they leave of it, and
-without a rule the grown tree itself. Two choices that the rules leave open are not compared: which of two branches is
-the heaviest where sums of weights differ by rounding only, and the α that cross-validation has chosen.
+rows of its node each test is the best of those it was allowed, up to rounding, and no rule allowed a leaf to be split.
+The pruning rules are then applied again to the grown tree and must give the tree that predicts; without a rule that is
+the grown tree itself. Two choices that the rules leave open are not compared: which of two branches is the heaviest
+where sums of weights differ by rounding only, and the α that cross-validation has chosen.
 
-Rows are streamed: one path of the tree at a time. All nodes are recounted; the search of all of them costs about
-rows × columns × depth, so above VISIT_LIMIT cells only a sample is searched, always the same one, the root in it, and
-the claim says how many of how many.
+Rows are streamed: one path of the tree at a time. All nodes are recounted. Searching all of them costs about rows ×
+columns × depth, so above VISIT_LIMIT cells only a sample is searched, always the same one, the root in it, and the
+claim says how many of how many.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from margrove.tree.problem import Criterion, TreeProblem
 from margrove.tree.significance import split_p_values
 from margrove.tree.split import FREE, Bounds, Node, Split, SplitSearch
 
-VISIT_LIMIT = 2_000_000  # cells that are visited to search splits anew; a second or so
+VISIT_LIMIT = 2_000_000  # cells that are visited to search splits; a second or so
 ROUNDING = 1e-9  # of sums in another order, relative to the impurity of the node
 _ROUNDING_OF_LOGARITHMS = 1e-6  # of the Gaussian entropy: a variance near its floor has lost that many digits
 _ROUNDING_OF_FITS = 1e-6  # of fitted thresholds, relative to the spread of the column
@@ -44,8 +44,6 @@ _ROUNDING_OF_THRESHOLDS = 2.0**-51  # of a midpoint, relative to its neighbours
 _ROUNDING_OF_ADOPTED = 2.0**-22  # the same in a tree that was grown elsewhere, which rounds cells to float32
 
 _COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
-
-PValues = Callable[[TreeModel], NDArray[np.float64]]  # of each node's split; NaN at leaves
 
 
 class FittedTree(Protocol):
@@ -60,7 +58,7 @@ class FittedTree(Protocol):
 
 
 def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
-    """T1 – T11: of a fitted tree or stump."""
+    """Certify a fitted tree or stump."""
     if not hasattr(model, "_problem_of"):
         raise InputError(
             f"{type(model).__name__} is of {type(model).__module__.split('.')[0]}, and its trees have no certificate",
@@ -69,20 +67,20 @@ def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = N
     problem, held_out = model._problem_of(X, y, sample_weight)
     pruned = partial(model._pruned, held_out)
     claims = certify_tree_problem(problem, model.tree_, model.grown_, pruned=pruned)
-    claims += _told(model) if claims[0].holds else ()  # an invalid tree cannot be traversed
+    claims += _information(model) if claims[0].holds else ()  # an invalid tree cannot be traversed
     status, n_rows = str(getattr(model, "status_", "unknown")), problem.cells.n_rows
     return Certificate(type(model).__name__, status, "recomputed", n_rows, ("tree",), claims)
 
 
 def solver_certificate(model: FittedTree) -> Certificate:
-    """What a fitted tree says of itself, with nothing recomputed."""
+    """Return the certificate of a fitted tree with nothing recomputed."""
     n_rows = int(model.tree_.n_rows[0])
-    return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, ("tree",), _told(model))
+    return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, ("tree",), _information(model))
 
 
 @np.errstate(all="ignore")  # forged numbers may overflow
-def _told(model: FittedTree) -> tuple[Claim, ...]:
-    """What only informs: size, p-values, how long the tree is to tell."""
+def _information(model: FittedTree) -> tuple[Claim, ...]:
+    """Return the claims that only inform: size, p-values, description length."""
     tree, grown, criterion = model.tree_, model.grown_, model._settled_criterion()
     p = split_p_values(tree, criterion=criterion, correct=model.correct_significance, small="chi2")
     deep = f"{tree.max_depth:,} level{'' if tree.max_depth == 1 else 's'} deep"
@@ -95,7 +93,7 @@ def _told(model: FittedTree) -> tuple[Claim, ...]:
         ),
     ]
     if not tree.tells_tests:
-        return tuple(claims)  # what a test costs to tell is not known
+        return tuple(claims)  # the bits of a test are not known
     bits = sum(description_length(tree, criterion=criterion))
     if tree is not grown:
         before = sum(description_length(grown, criterion=criterion))
@@ -110,41 +108,13 @@ def certify_tree_problem(
     grown: TreeModel | None = None,
     *,
     pruned: Callable[[], TreeModel] | None = None,
-    p_values: PValues | None = None,
     visit_limit: int = VISIT_LIMIT,
 ) -> tuple[Claim, ...]:
-    """What a tree claims of the problem it answers.
+    """Return the claims of a tree that solves this problem.
 
-    Parameters
-    ----------
-    problem : TreeProblem
-        Made anew from data and parameters.
-    tree : TreeModel
-        The tree that predicts.
-    grown : TreeModel, optional
-        The tree before pruning; ``tree`` itself if it was not pruned. Where it is not given, nothing is said of leaves.
-    pruned : callable, optional
-        Applies the pruning rules to the grown tree again. Where it is not given, there is no rule.
-    p_values : callable, optional
-        Gives the p-value of each node's split.
-    visit_limit : int
-        How many cells may be visited to search splits anew.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dataclasses import replace
-    >>> from margrove.tree.certificate import certify_tree_problem
-    >>> from margrove.tree.problem import Cells, TreeColumn, TreeProblem
-    >>> from margrove.tree.reference import grow
-    >>> x, y = np.array([1.0, 2, 3, 4]), np.array([0, 0, 1, 1], dtype=np.int32)
-    >>> problem = TreeProblem(Cells((TreeColumn("x"),), 4, (x,)), y, n_classes=2)
-    >>> tree = grow(problem)
-    >>> all(claim.holds for claim in certify_tree_problem(problem, tree, tree))
-    True
-    >>> forged = replace(tree, threshold=tree.threshold + 1)
-    >>> [claim.name for claim in certify_tree_problem(problem, forged, forged) if not claim.holds][0]
-    'rows in each node'
+    ``grown`` is the tree before pruning: ``tree`` itself if it was not pruned; if it is None, leaves are not checked.
+    ``pruned`` applies the pruning rules to the grown tree again; None: there is no rule. At most ``visit_limit`` cells
+    are visited to search splits.
     """
     # Copies, whose cached parents and depths are those of the arrays as they are now.
     whole = replace(tree if grown is None else grown)
@@ -159,16 +129,12 @@ def certify_tree_problem(
     claims = [foundations[0], *audit.claims(are_leaves_grown=grown is not None)]
     if tree is not whole or pruned is not None:
         claims.append(_is_as_pruned(tree, whole, whole if pruned is None else pruned()))
-    if p_values is not None:
-        found = p_values(tree)[~tree.is_leaf]
-        words = "how probable such a split would be by chance" if isfinite(found.sum()) else "not known for all"
-        claims.append(Claim("p-value of each split", per_machine(found), words=words))
     return tuple(claims)
 
 
 @dataclass
 class _Audit:
-    """What is found out about a tree, node by node."""
+    """The deviations found in a tree, node by node."""
 
     problem: TreeProblem
     tree: TreeModel
@@ -181,14 +147,14 @@ class _Audit:
         criterion = self.problem.growth.criterion
         self.rounding = _ROUNDING_OF_LOGARITHMS if criterion == "gaussian_entropy" else ROUNDING
         self.search = SplitSearch(self.problem, slack=self.rounding)
-        self.strict = SplitSearch(self.problem, slack=-self.rounding)  # what it finds, rounding cannot excuse
+        self.strict = SplitSearch(self.problem, slack=-self.rounding)  # finds only tests that no rounding forbids
         self.is_searched = self._sample()
         self.tells_tests = self.tree.tells_tests
         self.root_unit = 0.0
         self.pending: dict[int, tuple[Bounds, ...]] = {}
 
     def _sample(self) -> NDArray[np.bool_]:
-        """The root, and of the other nodes in a shuffled order those for which there is still room."""
+        """Return the nodes to search: the root, and the others in a shuffled order while the limit allows."""
         n_nodes = self.tree.n_nodes
         is_sparse = self.problem.cells.sparse is not None  # then every node costs the making of whole columns
         rows = np.full(n_nodes, self.problem.cells.n_rows) if is_sparse else self.tree.n_rows
@@ -206,7 +172,7 @@ class _Audit:
         return is_searched
 
     def walk(self) -> Iterator[tuple[int, NDArray[np.intp], Bounds]]:
-        """The nodes depth first, each with the rows that reach it and the bounds it inherits."""
+        """Yield the nodes depth first, each with the rows that reach it and the bounds it inherits."""
         stack: list[tuple[int, NDArray[np.intp], Bounds]] = [(0, np.arange(self.problem.cells.n_rows), FREE)]
         while stack:
             node, rows, bounds = stack.pop()
@@ -218,7 +184,7 @@ class _Audit:
                 stack += [(int(child), rows[branch == b], inherited[b]) for b, child in enumerate(children)][::-1]
 
     def recount(self, i: int, rows: NDArray[np.intp], bounds: Bounds) -> None:
-        """Everything that is claimed of node i."""
+        """Check all claims about node i."""
         tree = self.tree
         self._worst("rows in each node", abs(float(tree.n_rows[i]) - len(rows)))
         if len(rows) == 0:
@@ -266,7 +232,7 @@ class _Audit:
             self._search_anew(i, node, split)
 
     def _is_candidate(self, node: Node, groups: Groups, split: Split) -> bool:
-        """Whether the test is one that its column offers: θ is a candidate, levels go as the kind of test says."""
+        """Return whether its column offers the test: θ is a candidate, levels go as the kind of test says."""
         column = self.problem.cells.columns[split.column]
         n_branches = len(split.branches.weight)
         if column.test == "threshold":
@@ -302,7 +268,7 @@ class _Audit:
             return  # which columns were drawn is not known
         columns = range(len(self.problem.cells.columns))
         groups = [self.search.groups(node, j) for j in columns]
-        is_of_old = self.tree.n_levels is None  # a file of the first ones written, which counted each subset
+        is_of_old = self.tree.n_levels is None  # the first files counted each subset
         n_candidates = sum(group.n_tests if is_of_old else group.n_choices for group in groups)
         if self.tells_tests:
             self._worst("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
@@ -316,14 +282,14 @@ class _Audit:
                 self._worst("a better column", (rival - score) / max(unit, abs(rival), abs(score)))
 
     def _recount_levels(self, i: int, node: Node, split: Split) -> None:
-        """What is claimed of all levels of a subset test, from which its p-value comes."""
+        """Check the table of all levels of a subset test, from which its p-value comes."""
         tree, levels, claim = self.tree, split.levels, "all levels of each subset test"
         if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
             return
         self._worst(claim, abs(tree.n_levels[i] - levels.n_levels))
         if levels.n_levels == 0:
             return
-        # The core takes the weight of one level as what the others leave of the node's: that costs a thin one digits.
+        # The core subtracts the other levels from the node's weight to get that of one level: a thin one loses digits.
         rounding = _ROUNDING_OF_LEFTOVERS * node.weight * levels.inverse_weight
         if isfinite(levels.association):
             off = abs(tree.association[i] - levels.association) / (1 + levels.association)
@@ -331,9 +297,10 @@ class _Audit:
         self._worst(claim, max(abs(tree.inverse_weight[i] / levels.inverse_weight - 1) - rounding, 0.0))
 
     def _mean_gains(self, node: Node) -> tuple[float, float]:
-        """That which a test must have to compete by gain ratio, at least and at most; −∞ for the other scores.
+        """Return the least and the largest mean gain that a test needs to compete by gain ratio; −∞ for the other
+        scores.
 
-        They differ where it is a question of rounding which tests are allowed.
+        They differ where rounding decides which tests are allowed.
         """
         if self.problem.growth.split_score != "gain_ratio":
             return -inf, -inf
@@ -346,25 +313,22 @@ class _Audit:
         return min(means, default=-inf), max(means, default=0.0)
 
     def _sure_score(self, node: Node, j: int, mean: float) -> float | None:
-        """The score that column j competes with, whatever rounding does; None if it might not compete.
+        """Return the score that column j competes with, whatever rounding does; None if it might not compete.
 
-        A column competes with its test of largest gain. If that is a question of rounding, the score of another test
-        may be larger or smaller (but for the score "gain"): then the smallest of them counts.
+        A column competes with its test of largest gain. If rounding decides which test that is, the scores of the tests
+        may differ (but for the score "gain"): then the smallest of them counts.
         """
-        rounding = self.rounding * self._unit(node)
-        if self.problem.growth.split_score == "gain":
-            best = self.strict.best_test(node, j)
-            return None if best is None else best.charged_gain
         sure = self.strict.best_test(node, j)
+        if sure is None or self.problem.growth.split_score == "gain":
+            return None if sure is None else sure.charged_gain
+        rounding = self.rounding * self._unit(node)
         possible = list(self.search.best_tests(node, j, self.search.groups(node, j), rounding))
-        if sure is None or sure.gain < max(test.gain for test in possible) - rounding:
-            return None
-        if sure.charged_gain < mean + rounding:
+        if sure.gain < max(test.gain for test in possible) - rounding or sure.charged_gain < mean + rounding:
             return None
         return min(self.search.score(node, test) for test in possible)
 
     def _possible_choices(self, node: Node) -> list[Split]:
-        """Every test that the rules might choose, whatever rounding does; none if it might be none."""
+        """Return every test that the rules might choose, whatever rounding does; none if it might be none."""
         columns = range(len(self.problem.cells.columns))
         least_mean, mean = self._mean_gains(node)
         sure = [score for j in columns if (score := self._sure_score(node, j, mean)) is not None]
@@ -383,7 +347,7 @@ class _Audit:
         if growth.max_features is not None or self.search.is_final(node, int(self.tree.depth[i])):
             return
         choices = self._possible_choices(node)
-        # Where no gain is asked for, none is too small: not even one that rounding made negative.
+        # Where no gain is required, none is too small: not even one that rounding made negative.
         asks_nothing = growth.min_gain <= 0 and growth.min_impurity_decrease <= 0
         is_never_negative = growth.complexity == 0 and growth.criterion != "gaussian_entropy"
         is_due = all(self.strict.is_worthwhile(node, choice) for choice in choices)
@@ -392,11 +356,11 @@ class _Audit:
             self.priority[i] = node.weight * gain, max(len(choice.bounds) for choice in choices)
 
     def _n_leaves_to_split(self) -> int:
-        """The leaves that the rules would have split: of the open ones with `max_leaf_nodes`, those that came first.
+        """Return the number of leaves that the rules would have split: with `max_leaf_nodes`, those that come first.
 
         The growth is repeated in the order of w(S) · gain. At each split, a leaf still open that would have fitted and
-        gains more should have been taken instead. Of splits that gain the same, those below which such a leaf comes
-        to light are the last: it does not matter then which of them was the first.
+        gains more should have been split instead. Of splits of equal gain, those with such a leaf below them come last,
+        so their order does not matter.
         """
         limit = self.problem.growth.max_leaf_nodes
         if limit is None:
@@ -430,7 +394,7 @@ class _Audit:
         return n_found
 
     def _brings_a_better_leaf(self, i: int, tolerance: float) -> bool:
-        """Whether a leaf of more gain than node i lies below it, with nothing in between that would have to wait."""
+        """Return whether a leaf of more gain than node i lies below it, with no node of less gain in between."""
         gain = self.priority[i][0]
         waiting = self.tree.children(i).tolist()
         while waiting:
@@ -453,8 +417,8 @@ class _Audit:
         return max(node.gain_unit, 1e-6 * self.root_unit, squares, float(np.finfo(np.float64).tiny))
 
     def _value_unit(self, node: Node) -> float:
-        """In which values of the node are compared: its weight, or the size of its targets. Their mean may be zero and
-        is then nothing but rounding; of the largest target of all rows that counts too."""
+        """Return the unit in which values of the node are compared: its weight, or the size of its targets. A mean near
+        zero has the rounding of the largest targets, so the largest of all rows counts too."""
         if not self.problem.is_regression:
             return node.weight
         size = float(np.abs(node.target).max()) + 1e-5 * float(np.abs(self.problem.target).max())
@@ -468,7 +432,7 @@ class _Audit:
         self.count[name] = self.count.get(name, 0) + 1
 
     def claims(self, *, are_leaves_grown: bool) -> list[Claim]:
-        """What was found, told."""
+        """Return the claims."""
         inner, searched = ~self.tree.is_leaf, self.is_searched
         n_splits = int(np.count_nonzero(inner))
         of_splits = f"{np.count_nonzero(inner & searched)} of {n_splits} splits searched anew"
@@ -511,7 +475,7 @@ class _Audit:
 
 
 def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
-    """Whether the arrays make a tree over these columns, fitted on this many rows."""
+    """Claim that the arrays make a tree over these columns, fitted on this many rows."""
     name, n = "the rows are those it was fitted on", problem.cells.n_rows
     is_whole = _is_linked(tree) and tree.value.shape == (tree.n_nodes, max(1, problem.n_classes))
     if not (is_whole and _is_blank_where_nothing_is(tree)):
@@ -526,7 +490,7 @@ def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
 
 
 def _is_linked(tree: TreeModel) -> bool:
-    """Whether every node but the root has one parent, which stands before it, and a column if it has children."""
+    """Return whether every node but the root has one parent, which comes before it, and a column if it has children."""
     m, start = tree.n_nodes, tree.child_start
     if any(len(getattr(tree, name)) != m for name in PER_NODE):
         return False
@@ -547,9 +511,9 @@ def _is_linked(tree: TreeModel) -> bool:
 
 
 def _is_blank_where_nothing_is(tree: TreeModel) -> bool:
-    """Whether leaves have no test, and thresholds and levels stand where the column has them."""
+    """Return whether leaves have no test, and only tests of their kind have thresholds and levels."""
     leaf = tree.is_leaf
-    kinds = [tree.columns[j] for j in tree.feature]  # of a leaf the last column's, which is not looked at
+    kinds = [tree.columns[j] for j in tree.feature]  # of a leaf the last column, which is not used
     has_threshold = ~leaf & np.array([column.test == "threshold" for column in kinds])
     n_codes = np.where(leaf, 0, [column.n_codes * (column.test != "threshold") for column in kinds])
     return bool(
@@ -560,12 +524,12 @@ def _is_blank_where_nothing_is(tree: TreeModel) -> bool:
         and (tree.n_tests[leaf] == 0).all()
         and (tree.n_candidates[leaf] == 0).all()
         and (np.diff(tree.level_start) == n_codes).all()
-        and _are_levels_told_of_subsets(tree, ~leaf & np.array([column.test == "subset" for column in kinds]))
+        and _are_levels_of_subsets(tree, ~leaf & np.array([column.test == "subset" for column in kinds]))
     )
 
 
-def _are_levels_told_of_subsets(tree: TreeModel, is_subset: NDArray[np.bool_]) -> bool:
-    """Whether what is kept of all levels stands at subset tests and nowhere else; old files have none of it."""
+def _are_levels_of_subsets(tree: TreeModel, is_subset: NDArray[np.bool_]) -> bool:
+    """Return whether subset tests, and no others, have the arrays of all levels; old files have none of them."""
     kept = tree.n_levels, tree.association, tree.inverse_weight
     if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
         return all(array is None for array in kept)
@@ -580,7 +544,7 @@ def n_arrays_that_differ(tree: TreeModel, other: TreeModel) -> int:
 
 
 def _is_as_pruned(tree: TreeModel, grown: TreeModel, expected: TreeModel) -> Claim:
-    """The tree is what the pruning rules leave of the grown one, array by array."""
+    """Claim that the tree is what the pruning rules leave of the grown one, array by array."""
     n_changed = n_arrays_that_differ(tree, expected)
     words = f"{tree.n_leaves} leaves of {grown.n_leaves}, the rules applied again: arrays that differ"
     return Claim("the tree is what pruning leaves of the grown one", (float(n_changed),), (0.0,), n_changed == 0, words)

@@ -1,7 +1,7 @@
-"""How a column parts the rows of a node before any test is chosen: into groups that no test of it can part.
+"""The groups into which a column divides the rows of a node: those that no test of the column can divide.
 
-The distinct values of a number (or the bins between its candidate thresholds), the levels of a category, the given
-intervals; the missing cells are a group of their own, the last.
+They are the distinct values of a number (or the bins between its candidate thresholds), the levels of a category, or
+the given intervals. The missing cells are a group of their own, the last.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Groups:
 
     @property
     def n_present(self) -> int:
-        """The groups of present cells."""
+        """Return the number of groups of present cells."""
         return self.n_groups - self.has_missing
 
     @property
     def n_tests(self) -> float:
-        """How many tests the column offers: what naming one of them costs."""
+        """Return how many tests the column offers, which sets the bits that name one of them."""
         n = self.n_groups
         if self.kind in ("intervals", "multiway"):
             return float(n > 1)
@@ -48,13 +48,14 @@ class Groups:
 
     @property
     def n_choices(self) -> float:
-        """As how many tests the column counts where p-values are corrected: a subset's p has paid for the choice among
-        its levels already (`association.py`)."""
+        """Return the number of tests for which p-values are corrected: 1 for subsets, whose p accounts for the choice
+        among the levels already (`association.py`)."""
         return float(self.n_groups > 1) if self.kind == "subset" else self.n_tests
 
 
 def groups_of_numbers(x: Floats, cuts: Floats | None) -> Groups:
-    """By distinct values, with thresholds halfway between them; or by the bins between cuts, but for empty ones."""
+    """Return groups by distinct values, with thresholds halfway between them; or by the bins between cuts, without
+    empty ones."""
     is_present = ~np.isnan(x)
     present = x[is_present]
     if cuts is None:
@@ -62,7 +63,7 @@ def groups_of_numbers(x: Floats, cuts: Floats | None) -> Groups:
         thresholds = halfway(distinct)
     else:
         occupied, bins = np.unique(np.searchsorted(cuts, present), return_inverse=True)
-        thresholds = cuts[occupied[:-1]]  # of cuts that part these rows alike the first
+        thresholds = cuts[occupied[:-1]]  # of cuts that split these rows alike the first
     has_missing = len(present) < len(x)
     n_groups = len(thresholds) + int(len(present) > 0) + has_missing
     group = np.full(len(x), n_groups - 1, dtype=np.intp)
@@ -71,15 +72,9 @@ def groups_of_numbers(x: Floats, cuts: Floats | None) -> Groups:
 
 
 def groups_of_levels(kind: Test, codes: NDArray[np.int32]) -> Groups:
-    """By the levels or intervals that occur."""
+    """Return groups by the levels or intervals that occur."""
     is_missing = codes == MISSING
     found, group = np.unique(np.where(is_missing, np.iinfo(np.int32).max, codes), return_inverse=True)
     has_missing = bool(is_missing.any())
-    return Groups(
-        kind=kind,
-        group=group,
-        n_groups=len(found),
-        has_missing=has_missing,
-        thresholds=np.empty(0),
-        codes=found[: len(found) - has_missing].astype(np.int32),
-    )
+    present = found[: len(found) - has_missing].astype(np.int32)
+    return Groups(kind, group, len(found), has_missing, thresholds=np.empty(0), codes=present)

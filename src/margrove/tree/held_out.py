@@ -1,4 +1,4 @@
-"""Rows that a tree is not grown from: to prune it by, and to choose the cost of a leaf."""
+"""Rows that a tree is not grown from: to prune it by, and to choose the penalty of a leaf."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from margrove.tree.path import CostComplexityPath, candidate_alphas, choose_alph
 from margrove.tree.problem import TreeProblem
 from margrove.tree.reading import TreeSample
 
-FOLDS = 5  # of the cross-validation that chooses the cost of a leaf
+FOLDS = 5  # of the cross-validation that chooses α
 
 
 def held_out_rows(sample: TreeSample, share: float, seed: int) -> NDArray[np.bool_]:
-    """A mask of rows drawn at random, of each class the same share; the same rows for the same seed."""
+    """Return a mask of rows drawn at random, of each class the same share; the same rows for the same seed."""
     n = sample.cells.n_rows
     is_held_out = drawn_rows(np.zeros(n, dtype=np.intp) if sample.classes is None else sample.target, share, seed)
     if not is_held_out.any() or is_held_out.all():
@@ -34,7 +34,7 @@ def held_out_rows(sample: TreeSample, share: float, seed: int) -> NDArray[np.boo
 
 
 def drawn_rows(groups: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
-    """A mask of rows drawn at random, of each group this share, rounded."""
+    """Return a mask of rows drawn at random, of each group this share, rounded."""
     rng = np.random.RandomState(seed)
     is_drawn = np.zeros(len(groups), dtype=bool)
     for group in np.unique(groups):
@@ -44,9 +44,9 @@ def drawn_rows(groups: NDArray[Any], share: float, seed: int) -> NDArray[np.bool
 
 
 def choose_by_folds(problem: TreeProblem, path: CostComplexityPath, seed: int, grower: Grower) -> float:
-    """Return the cost of a leaf, of those between the steps of the path, under which trees grown from four fifths of
-    the rows do best on the last fifth. Where the time ends or a tree is stopped early, the folds before decide; without
-    any the cost is 0."""
+    """Return the α, of those between the steps of the path, under which trees grown from four fifths of the rows score
+    best on the last fifth. Where the time ends or a tree is stopped early, the folds before decide; without any α is
+    0."""
     alphas = candidate_alphas(path.ccp_alphas)
     scores: list[list[float]] = []  # (folds, alphas)
     for train, test in _folds(problem, seed):
@@ -77,7 +77,7 @@ def _score(held_out: TreeProblem, tree: TreeModel, leaf: NDArray[np.int32]) -> f
 
 
 def _best(alphas: NDArray[np.float64], scores: list[list[float]]) -> float:
-    """The α that the folds with a full list of scores choose; 0 without any."""
+    """Return the α that the folds with a full list of scores choose; 0 without any."""
     return choose_alpha(alphas, np.transpose(scores)) if scores else 0.0
 
 
@@ -105,16 +105,8 @@ def _part(problem: TreeProblem, rows: NDArray[np.intp]) -> TreeProblem:
 
 
 def ends_of_rows(tree: TreeModel, cut: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """For each node the one where a row that comes to it ends, if these nodes are leaves: its outermost cut ancestor.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.held_out import ends_of_rows
-    >>> ends_of_rows(by_hand(([8, 0], ([1, 5], [0, 6]))), np.array([False, False, True, False, False]))
-    array([0, 1, 2, 2, 2], dtype=int32)
-    """
+    """Return for each node the one where a row that reaches it ends, if these nodes are leaves: its outermost cut
+    ancestor."""
     nodes = np.arange(tree.n_nodes, dtype=np.int32)
     cut_nodes = np.flatnonzero(cut)
     ends = np.maximum.accumulate(np.concatenate([[0], tree.end[cut_nodes]]))

@@ -1,4 +1,4 @@
-"""Impurities (THEORY T3): how mixed the rows of a node are. Zero where all are alike, but for the Gaussian entropy.
+"""Impurities of the rows of a node. Zero where all are alike, but for the Gaussian entropy.
 
 Of class weights w_k, along the last axis of an array of any shape, with W = Σ w_k and p_k = w_k/W:
 
@@ -26,14 +26,7 @@ _HALF = 0.5 * (1 - 1e-12)  # of the weight: where the median is reached, up to r
 
 
 def entropy(class_weight: ArrayLike) -> NDArray[np.float64]:
-    """−Σ p_k log2 p_k, in bits.
-
-    Examples
-    --------
-    >>> from margrove.tree.impurity import entropy
-    >>> float(entropy([4, 4])), float(entropy([8, 0]))
-    (1.0, 0.0)
-    """
+    """Return −Σ p_k log2 p_k, in bits."""
     p, rest = _shares(class_weight)
     near_one = -np.log1p(-np.minimum(rest, 0.5)) / np.log(2)  # −log2 p by its complement, which has more digits
     surprise = np.where(p > 0.5, near_one, -np.log2(np.where(p > 0, p, 1.0)))
@@ -41,81 +34,47 @@ def entropy(class_weight: ArrayLike) -> NDArray[np.float64]:
 
 
 def gini(class_weight: ArrayLike) -> NDArray[np.float64]:
-    """Σ p_k (1 − p_k): how often two rows drawn at random are of different classes.
-
-    Examples
-    --------
-    >>> from margrove.tree.impurity import gini
-    >>> gini([[1, 1], [3, 1]]).tolist()
-    [0.5, 0.375]
-    """
+    """Return Σ p_k (1 − p_k): how often two rows drawn at random are of different classes."""
     p, rest = _shares(class_weight)
     return np.asarray((p * rest).sum(axis=-1))
 
 
 def error(class_weight: ArrayLike) -> NDArray[np.float64]:
-    """1 − max p_k: the share of rows that the largest class gets wrong.
-
-    Examples
-    --------
-    >>> from margrove.tree.impurity import error
-    >>> float(error([2, 5, 1]))
-    0.375
-    """
+    """Return 1 − max p_k: the share of rows that are not of the largest class."""
     p, rest = _shares(class_weight)
     return np.where(p.any(axis=-1), rest.min(axis=-1), 0.0)
 
 
 def class_impurity(criterion: Criterion, class_weight: ArrayLike) -> NDArray[np.float64]:
-    """One of the three by its name."""
+    """Return one of the three by its name."""
     return {"entropy": entropy, "gini": gini, "error": error}[criterion](class_weight)
 
 
 def squared_error(y: ArrayLike, w: ArrayLike | None = None) -> float:
-    """The variance.
-
-    Examples
-    --------
-    >>> from margrove.tree.impurity import squared_error
-    >>> squared_error([1.0, 3.0])
-    1.0
-    """
+    """Return the variance."""
     return moments(y, w)[1]
 
 
 def gaussian_entropy(y: ArrayLike, w: ArrayLike | None = None, floor: float = 0.0) -> float:
-    """½ (1 + ln 2π + ln σ²), in nats: the entropy of the normal distribution fitted to y. It may be negative.
-
-    Examples
-    --------
-    >>> from margrove.tree.impurity import gaussian_entropy
-    >>> round(gaussian_entropy([-1.0, 1.0]), 6)
-    1.418939
-    """
+    """Return ½ (1 + ln 2π + ln σ²), in nats: the entropy of the normal distribution fitted to y. It may be negative."""
     return float(gaussian_entropy_of_variance(moments(y, w)[1], floor))
 
 
 def gaussian_entropy_of_variance(variance: ArrayLike, floor: float) -> NDArray[np.float64]:
-    """The same of variances; those below the floor (or the smallest positive number) count as the floor."""
+    """Return the same of variances; those below the floor (or the smallest positive number) count as the floor."""
     floored = np.maximum(variance, max(floor, float(np.finfo(np.float64).tiny)))
     return np.asarray(0.5 * (1 + np.log(2 * np.pi) + np.log(floored)))
 
 
 def absolute_error(y: ArrayLike, w: ArrayLike | None = None) -> float:
-    """The mean distance from the median.
-
-    Examples
-    --------
-    >>> from margrove.tree.impurity import absolute_error
-    >>> absolute_error([1.0, 2.0, 6.0])
-    1.6666666666666667
-    """
+    """Return the mean distance from the median."""
     y, w = _values(y, w)
     return float(w @ np.abs(y - median(y, w)) / w.sum())
 
 
 def moments(y: ArrayLike, w: ArrayLike | None = None) -> tuple[float, float]:
-    """Mean and variance, in two passes around one of the numbers: far from zero the mean itself has too few digits."""
+    """Return mean and variance, in two passes around one of the numbers: far from zero the mean itself has too few
+    digits."""
     y, w = _values(y, w)
     total, centred = w.sum(), y - y[0]
     mean = w @ centred / total
@@ -123,7 +82,7 @@ def moments(y: ArrayLike, w: ArrayLike | None = None) -> tuple[float, float]:
 
 
 def median(y: ArrayLike, w: ArrayLike | None = None) -> float:
-    """The smallest value that, with all below it, has half of the weight: the lower one, of two."""
+    """Return the smallest value that, with all below it, has half of the weight: the lower one, of two."""
     y, w = _values(y, w)
     order = np.argsort(y, kind="stable")
     reached = np.cumsum(w[order])
@@ -133,9 +92,9 @@ def median(y: ArrayLike, w: ArrayLike | None = None) -> float:
 def running_absolute_error(
     y: NDArray[np.float64], w: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """`absolute_error` and `median` of the first 1, 2, …, n rows.
+    """Return `absolute_error` and `median` of the first 1, 2, …, n rows.
 
-    The rows so far lie in two heaps. Invariant: ``low`` holds the median and what is below it, so its weight reaches
+    The rows so far lie in two heaps. Invariant: ``low`` holds the median and all values below it, so its weight reaches
     half of all and would not without its top; ``high`` holds the rest.
     """
     errors, medians = np.empty(len(y)), np.empty(len(y))
@@ -168,7 +127,7 @@ def running_absolute_error(
 
 
 def _shares(class_weight: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """p_k and 1 − p_k; of no weight at all, zeros."""
+    """Return p_k and 1 − p_k; of no weight at all, zeros."""
     weight = np.asarray(class_weight, dtype=np.float64)
     total = weight.sum(axis=-1, keepdims=True)
     safe = np.where(total > 0, total, 1.0)

@@ -14,9 +14,9 @@ order). Nothing here learns.
 ``weight``          (m,) float64         their weight
 ``impurity``        (m,) float64         of the criterion
 ``gain``            (m,) float64         of the node's test, not charged for its complexity; NaN at a leaf
-``n_tests``         (m,) float64         how many tests the node's column offered there; 0 at a leaf
-``n_candidates``    (m,) float64         from how many tests all columns chose there, where p-values are corrected: a
-                                         column that is parted into subsets counts as one; 0 at a leaf
+``n_tests``         (m,) float64         number of tests that the node's column offered there; 0 at a leaf
+``n_candidates``    (m,) float64         number of tests of all columns there, for the correction of p-values: a column
+                                         tested by subsets counts as one; 0 at a leaf
 ``value``           (m, K) float64       weight of each class; for regression (m, 1), the mean (or median)
 ``n_levels``        (m,) float64         of a subset test: the levels that occur there, missing cells being one; else 0
 ``association``     (m,) float64         of a subset test: φ² or η² of all levels (`association.py`); else NaN
@@ -24,8 +24,8 @@ order). Nothing here learns.
 ==================  ===================  ==============================================================================
 
 ``n_tests`` and ``n_candidates`` are NaN in all inner nodes of a tree that was grown elsewhere (`adopted.py`). The last
-three are None in a tree of an old file, which did not keep them; there a column that is parted into subsets counts as
-2^(L−1) − 1 candidates.
+three are None in a tree of an old file, which did not keep them; there a column tested by subsets counts as 2^(L−1) − 1
+candidates.
 """
 
 from __future__ import annotations
@@ -81,17 +81,17 @@ class TreeModel:
 
     @property
     def n_nodes(self) -> int:
-        """Inner nodes and leaves."""
+        """The number of inner nodes and leaves."""
         return len(self.feature)
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
-        """A mask over the nodes."""
+        """A mask of the leaves."""
         return np.asarray(self.feature == LEAF)
 
     @property
     def tells_tests(self) -> bool:
-        """Whether it is known how many tests the nodes had to choose from."""
+        """True where the number of tests that each node chose from is known."""
         inner = ~self.is_leaf
         return not (inner.any() and np.isnan(self.n_tests[inner]).all() and np.isnan(self.n_candidates[inner]).all())
 
@@ -109,7 +109,7 @@ class TreeModel:
 
     @cached_property
     def branch(self) -> NDArray[np.int32]:
-        """Which branch of its parent each node is, -1 for the root."""
+        """The branch of its parent that each node is, -1 for the root."""
         branch = np.full(self.n_nodes, -1, dtype=np.int32)
         branch[self.child] = np.arange(len(self.child)) - np.repeat(self.child_start[:-1], np.diff(self.child_start))
         return branch
@@ -127,7 +127,7 @@ class TreeModel:
     @cached_property
     def end(self) -> NDArray[np.int32]:
         """One past the last node of each subtree: node i's subtree is ``range(i, end[i])``."""
-        # The subtree of a node ends where the next node of its depth or less begins: of its last child, then, likewise.
+        # The subtree of a node ends where that of its last child does.
         end = np.arange(1, self.n_nodes + 1, dtype=np.int32)
         last = self.child[self.child_start[1:] - 1] if len(self.child) else np.empty(0, np.int32)
         for level in range(self.max_depth - 1, -1, -1):
@@ -141,15 +141,15 @@ class TreeModel:
         return int(self.depth.max())
 
     def children(self, node: int) -> NDArray[np.int32]:
-        """The children of a node, by branch; empty at a leaf."""
+        """Return the children of a node, by branch; empty at a leaf."""
         return self.child[self.child_start[node] : self.child_start[node + 1]]
 
     def levels(self, node: int) -> NDArray[np.int32]:
-        """The branch of each code of the node's column; empty where the test is a threshold, and at a leaf."""
+        """Return the branch of each code of the node's column; empty at a threshold test and at a leaf."""
         return self.level_branch[self.level_start[node] : self.level_start[node + 1]]
 
     def branches(self, node: int, cells: Cells, rows: NDArray[np.intp]) -> NDArray[np.int32]:
-        """The branch that each of these rows takes at a node."""
+        """Return the branch that each of these rows takes at a node."""
         j = int(self.feature[node])
         if self.columns[j].test == "threshold":
             values = cells.column(j)[rows]
@@ -165,7 +165,7 @@ class TreeModel:
         return branch
 
     def rows_of_nodes(self, cells: Cells) -> list[NDArray[np.intp]]:
-        """The rows that reach each node, in ascending order."""
+        """Return the rows that reach each node, in ascending order."""
         rows: list[NDArray[np.intp]] = [np.empty(0, np.intp)] * self.n_nodes
         rows[0] = np.arange(cells.n_rows)
         for node in np.flatnonzero(~self.is_leaf):
@@ -175,10 +175,10 @@ class TreeModel:
         return rows
 
     def apply(self, cells: Cells) -> NDArray[np.int32]:
-        """The leaf of each row."""
+        """Return the leaf of each row."""
         leaf = np.zeros(cells.n_rows, dtype=np.int32)
         for node, rows in enumerate(self.rows_of_nodes(cells)):
-            leaf[rows] = node  # a child stands behind its parent, so the deepest comes last
+            leaf[rows] = node  # children come after their parent, so the deepest is last
         return leaf
 
     def kept(self, at: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -215,7 +215,7 @@ def blank_levels(n_nodes: int) -> dict[str, NDArray[np.float64]]:
 
 @dataclass(frozen=True, eq=False)
 class TreeSolution:
-    """What an engine has grown, and why it stopped: where it was broken off, open nodes are leaves."""
+    """The tree that an engine has grown, and why it stopped: where it was interrupted, open nodes are leaves."""
 
     model: TreeModel
     status: Status = Status.CONVERGED

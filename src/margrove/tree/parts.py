@@ -1,9 +1,8 @@
-"""Sets of rows of a node: how many, of what weight, how impure, of what value; for groups of rows and for prefixes of
-groups, all at once."""
+"""Number of rows, weight, impurity and value of sets of rows of a node: groups of rows, and prefixes of groups."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -36,14 +35,14 @@ class Parts:
 
 @dataclass(frozen=True)
 class Measure:
-    """How sets of rows are measured. Groups are numbered from 0 and none is empty."""
+    """The criterion by which sets of rows are measured. Groups are numbered from 0 and none is empty."""
 
     criterion: Criterion
     n_classes: int  # 0 for numbers
     variance_floor: float = 0.0  # of the Gaussian entropy
 
     def groups(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
-        """Each group by itself: shape (n_groups,)."""
+        """Return each group by itself: shape (n_groups,)."""
         n_rows, total = np.bincount(group, minlength=n_groups), _sums(group, weight, n_groups)
         if self.n_classes > 0:
             return self._of_classes(n_rows, self._class_table(target, weight, group, n_groups))
@@ -59,7 +58,7 @@ class Measure:
         return Parts(n_rows, total, impurity, value[:, None])
 
     def prefixes(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
-        """The groups 0 … g together, for each g: shape (n_groups,)."""
+        """Return the groups 0 … g together, for each g: shape (n_groups,)."""
         n_rows = np.cumsum(np.bincount(group, minlength=n_groups))
         if self.n_classes > 0:
             return self._of_classes(n_rows, np.cumsum(self._class_table(target, weight, group, n_groups), axis=0))
@@ -69,8 +68,8 @@ class Measure:
             order = np.argsort(group, kind="stable")
             impurity, value = running_absolute_error(target[order], weight[order])
             return Parts(n_rows, total, impurity[n_rows - 1], value[n_rows - 1, None])
-        # Σ w (y − mean)² grows, from one prefix to the next, by that of the group itself and by what the two means lie
-        # apart: w W/(w + W) (m − M)² (Chan, Golub, LeVeque). Nothing cancels.
+        # Σ w (y − mean)² grows, from one prefix to the next, by that of the group itself and by the distance of the two
+        # means: w W/(w + W) (m − M)² (Chan, Golub, LeVeque). Nothing cancels.
         centred = target - target[0]
         mean = _sums(group, weight * centred, n_groups) / own
         running = np.cumsum(own * mean) / total
@@ -81,15 +80,10 @@ class Measure:
         return Parts(n_rows, total, impurity, (running + target[0])[:, None])
 
     def two_way(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
-        """Groups 0 … g against the others, for each g but the last: shape (2, n_groups − 1)."""
+        """Return the groups 0 … g against the others, for each g but the last: shape (2, n_groups − 1)."""
         first = self.prefixes(target, weight, group, n_groups)[:-1]
         second = self.prefixes(target, weight, n_groups - 1 - group, n_groups)[:-1][::-1]
-        return Parts(
-            np.stack([first.n_rows, second.n_rows]),
-            np.stack([first.weight, second.weight]),
-            np.stack([first.impurity, second.impurity]),
-            np.stack([first.value, second.value]),
-        )
+        return Parts(*(np.stack([getattr(side, each.name) for side in (first, second)]) for each in fields(Parts)))
 
     def _class_table(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Floats:
         cell = group * self.n_classes + target.astype(np.intp)

@@ -1,19 +1,19 @@
-"""Minimal cost-complexity pruning (THEORY T9; Breiman, Friedman, Olshen, Stone, "Classification and Regression Trees",
-1984, chapters 3 and 10).
+"""Minimal cost-complexity pruning (Breiman, Friedman, Olshen, Stone, "Classification and Regression Trees", 1984,
+chapters 3 and 10).
 
-The cost of a node is R(t) = w(t)/w · imp(t), that of a tree R(T) = Σ_leaves R(t), and with a price α for each leaf
+The cost of a node is R(t) = w(t)/w · imp(t), that of a tree R(T) = Σ_leaves R(t), and with a penalty α for each leaf
 
     R_α(T) = R(T) + α |leaves of T|.
 
 The smallest subtree T(α) of the grown tree that has the least R_α shrinks as α grows. A node t becomes a leaf when it
-is no dearer than what is left below it, L leaves of cost R_below in all, at the *effective* α
+costs no more than the subtree left below it, L leaves of cost R_below in all, at the *effective* α
 
     α_t = (R(t) − R_below) / (L − 1).
 
 Cutting where α_t is least, again and again (the weakest link), is a walk over the whole tree for each cut. Here each
 node's α_t is found once, from the leaves to the root: the cuts below t are kept in a heap, the latest first. With all
 of them done L is the number of t's branches; while the latest cut comes no earlier than α_t, t is cut before it: undo
-it, and look again. What is undone is swallowed by t's own cut, so every cut is put in and taken out at most once.
+it, and look again. Cuts that are undone belong to t's own cut, so every cut enters and leaves a heap at most once.
 
 As in scikit-learn's ``cost_complexity_pruning_path``: one cut for each step, of several with the same α the first node
 in order, and a node before those below it.
@@ -27,7 +27,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrove.errors import InputError
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import EQUAL_GAIN
 
@@ -57,45 +56,18 @@ class CostComplexityPath:
     n_nodes: int
 
     def cut_at_step(self, step: int) -> NDArray[np.bool_]:
-        """The nodes cut by then, as a mask for `TreeModel.cut`.
-
-        Examples
-        --------
-        >>> from margrove.tree.by_hand import by_hand
-        >>> from margrove.tree.path import cost_complexity_path
-        >>> tree = by_hand(([8, 0], ([1, 5], [0, 6])))
-        >>> tree.cut(cost_complexity_path(tree).cut_at_step(1)).n_leaves
-        2
-        """
+        """Return the nodes cut by this step, as a mask for `TreeModel.cut`."""
         mask = np.zeros(self.n_nodes, dtype=bool)
         mask[self.nodes[1 : step + 1]] = True
         return mask
 
     def cut_at(self, alpha: float) -> NDArray[np.bool_]:
-        """The nodes whose effective α is at most this one, as a mask for `TreeModel.cut`.
-
-        Examples
-        --------
-        >>> from margrove.tree.by_hand import by_hand
-        >>> from margrove.tree.path import cost_complexity_path
-        >>> tree = by_hand(([8, 0], ([1, 5], [0, 6])))
-        >>> tree.cut(cost_complexity_path(tree).cut_at(0.5)).n_leaves
-        1
-        """
+        """Return the nodes whose effective α is at most this one, as a mask for `TreeModel.cut`."""
         return self.cut_at_step(int(np.searchsorted(self.ccp_alphas, alpha, side="right")) - 1)
 
 
 def cost_complexity_path(model: TreeModel) -> CostComplexityPath:
-    """All trees that are the best for some α: see the head of this module.
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.path import cost_complexity_path
-    >>> path = cost_complexity_path(by_hand(([8, 0], ([1, 5], [0, 6]))))
-    >>> path.ccp_alphas.round(4), path.n_leaves
-    (array([0.    , 0.0083, 0.4033]), array([3, 2, 1]))
-    """
+    """Return all trees that are the best for some α: see the head of this module."""
     cost = (model.weight * model.impurity / model.weight[0]).tolist()
     children = np.split(model.child, model.child_start[1:-1])
     cuts: list[list[_Cut]] = [[] for _ in range(model.n_nodes)]  # of each subtree, a heap, the latest first
@@ -126,7 +98,7 @@ _Cut = tuple[float, int, float, int]  # -α, -node, by how much the cost rises, 
 
 
 def _merged(heaps: list[list[_Cut]]) -> list[_Cut]:
-    """One heap of several: the smaller ones go into the largest, so a cut moves only when its heap doubles."""
+    """Return one heap of several: the smaller ones go into the largest, so a cut moves only when its heap doubles."""
     heaps = sorted(heaps, key=len)
     largest = heaps.pop()
     for heap in heaps:
@@ -136,54 +108,19 @@ def _merged(heaps: list[list[_Cut]]) -> list[_Cut]:
 
 
 def candidate_alphas(ccp_alphas: ArrayLike) -> NDArray[np.float64]:
-    """One α for each tree of a path, to try in cross-validation: √(α_k α_{k+1}), inside its stretch, as CART does.
+    """Return one α for each tree of a path, to try in cross-validation: √(α_k α_{k+1}), inside its stretch, as CART
+    does.
 
-    The last tree's, the root alone, is its own α. Stretches of no length are left out.
-
-    Examples
-    --------
-    >>> from margrove.tree.path import candidate_alphas
-    >>> candidate_alphas([0.0, 0.01, 0.01, 0.04])
-    array([0.  , 0.02, 0.04])
+    The last one, for the root alone, is its own α. Stretches of no length are left out.
     """
     alphas = np.unique(np.asarray(ccp_alphas, dtype=np.float64))
     return np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
 
 
-def choose_alpha(alphas: ArrayLike, scores: ArrayLike, *, one_standard_error: bool = False) -> float:
-    """The α of the best mean score over folds; of equals the largest, for the smaller tree.
-
-    Parameters
-    ----------
-    alphas : array of shape (a,)
-        What was tried.
-    scores : array of shape (a, folds)
-        Larger is better.
-    one_standard_error : bool
-        CART's 1-SE rule: the largest α whose mean score is at least the best one less the standard error of the best,
-        s/√folds. A tree that is smaller and, as far as these folds can tell, not worse.
-
-    Examples
-    --------
-    >>> from margrove.tree.path import choose_alpha
-    >>> scores = [[0.90, 0.84], [0.91, 0.87], [0.90, 0.86], [0.6, 0.6]]
-    >>> choose_alpha([0.0, 0.01, 0.02, 0.3], scores)
-    0.01
-    >>> choose_alpha([0.0, 0.01, 0.02, 0.3], scores, one_standard_error=True)
-    0.02
-    """
-    tried, found = np.asarray(alphas, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    if tried.ndim != 1 or found.ndim != 2 or len(tried) != len(found) or found.size == 0:
-        raise InputError(
-            f"alphas has shape {tried.shape} and scores {found.shape}",
-            cure="Give one row of scores for each alpha and one column for each fold.",
-        )
-    if not np.isfinite(found).all():
-        raise InputError("scores has cells that are NaN or infinite", cure="Leave out the folds that failed.")
-    mean = found.mean(axis=1)
-    best = int(np.argmax(mean))
-    enough = float(mean[best])
-    if one_standard_error and found.shape[1] > 1:
-        enough -= float(found[best].std(ddof=1)) / np.sqrt(found.shape[1])
+def choose_alpha(alphas: ArrayLike, scores: ArrayLike) -> float:
+    """Return the α of the best mean score over folds, of scores (alphas, folds); of equals the largest, for the smaller
+    tree."""
+    mean = np.mean(scores, axis=1)
+    best = mean.max()
     # Means that differ by rounding are equal.
-    return float(tried[mean >= enough - EQUAL_GAIN * max(abs(enough), 1.0)].max())
+    return float(np.asarray(alphas)[mean >= best - EQUAL_GAIN * max(abs(best), 1.0)].max())

@@ -1,9 +1,9 @@
-"""How much a tree loses when the cells of one column change places: what the column is worth to it (Breiman 2001).
+"""Permutation importances of a tree (Breiman 2001).
 
     importance = score(X, y) − score(X with the cells of one column shuffled, y)
 
-A column that no test asks is worth exactly 0, and is not tried. Cells are shuffled as the tree sees them, so that
-tables of every kind, sparse matrices among them, are read once.
+A column that no test uses has exactly 0, and is not shuffled. Cells are shuffled as the tree sees them, so a table of
+any kind, even a sparse matrix, is read once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def permutation_losses(
     n_repeats: int,
     generator: np.random.RandomState,
 ) -> NDArray[np.float64]:
-    """The loss of each column in each repetition, (d, n_repeats)."""
+    """Return the loss of each column in each repetition, (d, n_repeats)."""
     losses = np.zeros((len(tree.columns), n_repeats))
     before = score(cells)
     for j in np.unique(tree.feature[~tree.is_leaf]).tolist():
@@ -36,7 +36,7 @@ def permutation_losses(
 
 
 def _shuffled(cells: Cells, j: int, order: NDArray[np.intp]) -> Cells:
-    """The same rows, but for column j in another order."""
+    """Return the same rows with the cells of column j in another order."""
     if cells.sparse is None:
         values = (*cells.values[:j], cells.values[j][order], *cells.values[j + 1 :])
         return replace(cells, values=values, block=None)

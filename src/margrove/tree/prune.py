@@ -1,8 +1,8 @@
-"""Which nodes of a grown tree should have been leaves (THEORY T9). Each rule is a function from the tree to a mask for
-`TreeModel.cut`; none moves a subtree up into its parent's place (C4.5's subtree raising): cutting is all.
+"""Pruning rules. Each is a function from the grown tree to a mask for `TreeModel.cut`; none moves a subtree up into its
+parent's place (C4.5's subtree raising).
 
-All rules look at the leaves first. Four of them compare two costs, that of the node as a leaf and that of its subtree
-as pruned so far, and cut if the leaf costs no more; so what they leave has the least cost of all that cutting can give:
+All rules work from the leaves up. Four of them compare two costs, that of the node as a leaf and that of its subtree
+as pruned so far, and cut if the leaf costs no more. The result has the least cost of all trees that cutting can give:
 
 =================  ====================================================================================================
 rule               cost
@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from margrove.errors import InputError, ParameterError, check_choice, check_number
+from margrove.errors import ParameterError, check_choice, check_number
 from margrove.tree.description import leaf_bits, split_bits, sums_of_subtrees
 from margrove.tree.model import TreeModel
 from margrove.tree.path import cost_complexity_path
@@ -56,34 +56,11 @@ def prune(
     alpha: float = 0.0,
     held_out: NDArray[np.float64] | None = None,
 ) -> TreeModel:
-    """The tree, pruned by a rule: see the head of this module.
+    """Return the tree, pruned by a rule: see the head of this module.
 
-    Parameters
-    ----------
-    model : TreeModel
-        A grown tree.
-    rule : {"chi2", "binomial_test", "pessimistic", "mdl", "reduced_error", "cost_complexity"}
-        How to prune.
-    level : float, optional
-        Significance level (chi2 and binomial_test, 0.05 if None) or confidence (pessimistic, 0.25 if None).
-    criterion : str
-        What the tree's impurity is.
-    correct : bool
-        For chi2: correct p for the number of tests a node had to choose from.
-    alpha : float
-        For cost_complexity: the price of a leaf.
-    held_out : ndarray, optional
-        For reduced_error: `held_out_sums`.
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.prune import prune
-    >>> tree = by_hand(([90, 0], ([1, 9], [0, 8])))
-    >>> prune(tree, "pessimistic").n_leaves
-    2
-    >>> prune(tree, "cost_complexity", alpha=1.0).n_leaves
-    1
+    ``level`` is the significance level of chi2 and binomial_test, or the confidence of pessimistic. ``correct``
+    corrects the p of chi2 for the number of tests a node chose from. ``alpha`` is the penalty of a leaf for
+    cost_complexity, and ``held_out`` is `held_out_sums` for reduced_error.
     """
     check_choice("rule", rule, RULES)
     if level is None:
@@ -106,34 +83,14 @@ def prune(
 def chi2(
     model: TreeModel, level: float = 0.05, *, criterion: Criterion = "gini", correct: bool = True
 ) -> NDArray[np.bool_]:
-    """Cut every split that is not significant and has no significant one below it; for numbers, by the F test.
-
-    Examples
-    --------
-    The root of XOR gains nothing, but what is below it does:
-
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.prune import chi2
-    >>> chi2(by_hand((([9, 0], [0, 9]), ([0, 9], [9, 0])))).any()
-    np.False_
-    """
+    """Cut every split that is not significant and has no significant one below it; for numbers, by the F test."""
     is_kept = is_significant(model, level, criterion=criterion, correct=correct)
     n_kept = np.concatenate([[0], np.cumsum(is_kept)])  # a subtree is one run of nodes
     return np.asarray((n_kept[model.end] == n_kept[:-1]) & ~model.is_leaf)
 
 
 def binomial_test(model: TreeModel, level: float = 0.05, *, criterion: Criterion = "gini") -> NDArray[np.bool_]:
-    """Cut every subtree that is not significantly better than a leaf on the training rows, by the sign test.
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.prune import binomial_test
-    >>> binomial_test(by_hand(([9, 0], [0, 4])))  # p = 1/16
-    array([ True, False, False])
-    >>> binomial_test(by_hand(([9, 0], [0, 5])))  # p = 1/32
-    array([False, False, False])
-    """
+    """Cut every subtree that is not significantly better than a leaf on the training rows, by the sign test."""
     check_share("level", level)
     _check_classes("binomial_test", criterion)
     label = np.argmax(model.value, axis=1)
@@ -157,23 +114,13 @@ def binomial_test(model: TreeModel, level: float = 0.05, *, criterion: Criterion
 
 
 def _sign_test(won: float, lost: float) -> float:
-    """P(B ≥ won) for B ~ Binomial(won + lost, ½), by the incomplete beta function, so that weights may be fractions."""
+    """Return P(B ≥ won) for B ~ Binomial(won + lost, ½), by the incomplete beta function, so that weights may be
+    fractions."""
     return float(special.betainc(won, lost + 1, 0.5)) if won > 0 else 1.0
 
 
 def pessimistic(model: TreeModel, confidence: float = 0.25, *, criterion: Criterion = "gini") -> NDArray[np.bool_]:
-    """Cut every subtree whose pessimistic errors, summed over its leaves, are not fewer than those of a leaf.
-
-    Examples
-    --------
-    Quinlan's subtree of democrats: 6, 9 and 1 rows without an error are worth 3.273 errors, the leaf of 16 rows with
-    one error 2.554.
-
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.prune import pessimistic
-    >>> pessimistic(by_hand(([6, 0], [9, 0], [0, 1])))[0]
-    np.True_
-    """
+    """Cut every subtree whose pessimistic errors, summed over its leaves, are not fewer than those of a leaf."""
     check_share("confidence", confidence)
     _check_classes("pessimistic", criterion)
     errors = model.weight - model.value.max(axis=1)
@@ -184,16 +131,10 @@ def pessimistic(model: TreeModel, confidence: float = 0.25, *, criterion: Criter
 def upper_error_rate(
     errors: NDArray[np.float64] | float, n: NDArray[np.float64] | float, confidence: float = 0.25
 ) -> NDArray[np.float64]:
-    """The rate q at which as few errors as these, or fewer, of n rows have this probability: P(E ≤ errors; n, q).
+    """Return the rate q at which these errors of n rows, or fewer, have this probability: P(E ≤ errors; n, q).
 
     Clopper and Pearson's exact upper limit, by the inverse of the incomplete beta function, for fractions of rows as
-    well. C4.5's program takes an approximation of it for errors > 0.
-
-    Examples
-    --------
-    >>> from margrove.tree.prune import upper_error_rate
-    >>> [float(upper_error_rate(0, n).round(3)) for n in (6, 9, 1)]
-    [0.206, 0.143, 0.75]
+    well. C4.5's program uses an approximation of it for errors > 0.
     """
     errors, n = np.asarray(errors, dtype=np.float64), np.asarray(n, dtype=np.float64)
     right = np.maximum(n - errors, 0)
@@ -202,49 +143,16 @@ def upper_error_rate(
 
 
 def mdl(model: TreeModel, *, criterion: Criterion = "gini") -> NDArray[np.bool_]:
-    """Cut every subtree that takes no fewer bits than a leaf: see `margrove.tree.description`.
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.prune import mdl
-    >>> mdl(by_hand(([9, 0], ([1, 8], [0, 8])), n_tests=16))
-    array([False, False,  True, False, False])
-    """
-    told_at_leaf, targets = leaf_bits(model, criterion=criterion)
-    return _cheapest(model, told_at_leaf + targets, split_bits(model))
+    """Cut every subtree that takes no fewer bits than a leaf: see `margrove.tree.description`."""
+    as_leaf, targets = leaf_bits(model, criterion=criterion)
+    return _cheapest(model, as_leaf + targets, split_bits(model))
 
 
 def reduced_error(
     model: TreeModel, held_out: NDArray[np.float64], *, criterion: Criterion = "gini"
 ) -> NDArray[np.bool_]:
-    """Cut every subtree that makes no fewer errors on held-out rows than a leaf.
-
-    Parameters
-    ----------
-    model : TreeModel
-        A tree grown without these rows.
-    held_out : ndarray
-        What `held_out_sums` gives. The error of numbers is their squared distance from the node's value.
-    criterion : str
-        What the tree's impurity is: it tells numbers from classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.prune import reduced_error
-    >>> held_out = np.array([[3.0, 2.0], [3.0, 0.0], [0.0, 2.0]])
-    >>> reduced_error(by_hand(([8, 1], [1, 7])), held_out)
-    array([False, False, False])
-    >>> reduced_error(by_hand(([8, 1], [1, 7])), held_out[:, ::-1])
-    array([ True, False, False])
-    """
-    is_regression = criterion in VALUE_CRITERIA
-    wanted = (model.n_nodes, 3 if is_regression else model.value.shape[1])
-    if held_out.shape != wanted:
-        raise InputError(f"held_out has shape {held_out.shape}; it must be {wanted}", cure="Give held_out_sums(...).")
-    if is_regression:
+    """Cut every subtree that makes no fewer errors on held-out rows than a leaf; numbers have squared errors."""
+    if criterion in VALUE_CRITERIA:
         weight, total, squares = held_out.T
         value = model.value[:, 0] - model.value[0, 0]
         return _cheapest(model, np.maximum(squares - 2 * value * total + value**2 * weight, 0))
@@ -260,36 +168,10 @@ def held_out_sums(
     *,
     criterion: Criterion = "gini",
 ) -> NDArray[np.float64]:
-    """What reaches each node of rows that end in these leaves.
+    """Return the sums over the rows of each node, for rows that end in these leaves.
 
-    Parameters
-    ----------
-    model : TreeModel
-        A tree grown without these rows.
-    leaf : ndarray of shape (n,)
-        The leaf of each row, as `TreeModel.apply` gives it.
-    target : ndarray of shape (n,)
-        Classes numbered from 0, or numbers.
-    weight : ndarray of shape (n,), optional
-        Of the rows.
-    criterion : str
-        What the tree's impurity is: it tells numbers from classes.
-
-    Returns
-    -------
-    ndarray of shape (m, K) or (m, 3)
-        The weight of each class; for numbers Σw, Σwz, Σwz² of the distance z = y − the root's value, so that a large
-        mean does not drown small differences.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.prune import held_out_sums
-    >>> held_out_sums(by_hand(([8, 1], [1, 7])), np.array([1, 1, 2]), np.array([0, 1, 1]))
-    array([[1., 2.],
-           [1., 1.],
-           [0., 1.]])
+    (m, K): the weight of each class. For numbers (m, 3): Σw, Σwz, Σwz² of the distance z = y − the root's value, so
+    that a large mean does not hide small differences.
     """
     w = np.ones(len(leaf)) if weight is None else weight
     if criterion in VALUE_CRITERIA:
@@ -301,15 +183,7 @@ def held_out_sums(
 
 
 def cost_complexity(model: TreeModel, alpha: float) -> NDArray[np.bool_]:
-    """Cut every node whose effective α is at most this one; at 0 nothing is cut, as in scikit-learn.
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.prune import cost_complexity
-    >>> cost_complexity(by_hand(([8, 0], ([1, 5], [0, 6]))), 0.01)
-    array([False, False,  True, False, False])
-    """
+    """Cut every node whose effective α is at most this one; at 0 nothing is cut, as in scikit-learn."""
     check_number("alpha", alpha, least=0, cure="It is the price of a leaf.")
     return cost_complexity_path(model).cut_at(alpha) if alpha > 0 else np.zeros(model.n_nodes, dtype=bool)
 

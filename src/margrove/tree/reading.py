@@ -1,9 +1,9 @@
-"""What a tree is given, checked once: cells of any kind, the target, weights. Every complaint is raised here, before
-any work."""
+"""The input of a tree, checked once: cells of any kind, the target, weights. All input errors are raised here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from margrove.data.alignment import as_trained, check_names, sparse_as_trained, tell_unseen
 from margrove.data.columns import MISSING, Column, named
@@ -25,9 +25,9 @@ LARGEST = 1e100  # of targets and weights, whose squares and products are summed
 # A category is *thin* where its levels hold fewer rows than this on average, and it has more of them than a table of a
 # few rows has anyway. Subsets of thin levels are fitted to single rows. Measured on 3,000 rows of made-up tables,
 # unpruned: with 2 and 3 rows a level, testing subsets instead of one level against the rest costs 0.056 and 0.035 of
-# accuracy if the category says nothing and wins 0.009 and 0.027 if it says much; with 5 rows it costs 0.020 and wins
+# accuracy if the category is noise and gains 0.009 and 0.027 if it is informative; with 5 rows it costs 0.020 and gains
 # 0.040. On titanic (10-fold, without boat, body and home.dest) it is 0.617 with subsets, 0.807 with this.
-# Where the bits of a subset have a price, thin levels pay for themselves unless they name the rows (`is_identifier`):
+# Where the bits of a subset are charged, thin levels are worth their bits unless they name the rows (`is_identifier`):
 # titanic without its names has 0.832 with criterion="entropy", complexity=0.7, prune="pessimistic" and subsets of
 # tickets, 0.809 with one against the rest; with its names 0.617 and 0.810.
 THIN_LEVELS = 5.0
@@ -37,7 +37,7 @@ CATEGORY_TESTS: tuple[Test, ...] = ("multiway", "subset", "one_vs_rest")
 
 @dataclass(frozen=True)
 class TreeSample:
-    """Cells, target and weights, ready for a problem. Rows of no weight have been left out."""
+    """Cells, target and weights, ready for a problem. Rows of weight zero are left out."""
 
     cells: Cells
     target: NDArray[Any]  # (n,): int32 classes or float64 numbers
@@ -48,7 +48,7 @@ class TreeSample:
 
 @dataclass(frozen=True)
 class ColumnWishes:
-    """What the user said of single columns, by name or position."""
+    """The parameters that name single columns, by name or position."""
 
     categorical: Test  # how categories are tested
     categorical_features: ArrayLike | None  # which numbers are categories
@@ -59,7 +59,8 @@ class ColumnWishes:
 
 
 def is_thin(column: Column, *, is_priced: bool) -> bool:
-    """Whether a category has many levels and few rows for each; where bits are charged, whether it names the rows."""
+    """Return whether a category has many levels and few rows for each; where bits are charged, whether it names the
+    rows."""
     if is_priced:
         return is_identifier(column)
     n_present = len(column) - column.n_missing
@@ -67,8 +68,8 @@ def is_thin(column: Column, *, is_priced: bool) -> bool:
 
 
 class ReadOnce:
-    """A training table for several learners that are alike but for their target: given to each as its X, it is read,
-    and sorted, for the first of them alone."""
+    """A training table for several learners that differ only in their target: given to each as its X, it is read and
+    sorted for the first of them alone."""
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -76,7 +77,7 @@ class ReadOnce:
         self._seen: dict[str, Any] = {}
 
     def cells_for(self, estimator: BaseEstimator, wishes: ColumnWishes) -> Cells:
-        """The cells; the estimator takes note of the columns."""
+        """Return the cells; the estimator records the columns."""
         if self._cells is None:
             self._cells = replace(learn_cells(estimator, self.X, wishes), kept={})
             names = ("n_features_in_", "feature_names_in_")
@@ -88,7 +89,7 @@ class ReadOnce:
 
 @as_input_error
 def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells:
-    """The cells of the training table, and what each column is to the tree."""
+    """Return the cells of the training table, with the test of each column."""
     if isinstance(X, ReadOnce):
         return X.cells_for(estimator, wishes)
     table = read_features(estimator, X)
@@ -128,7 +129,7 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
 
 @as_input_error
 def read_cells(estimator: BaseEstimator, X: Any, columns: tuple[TreeColumn, ...], unseen: str = "warn") -> Cells:
-    """The cells of a new table, seen through the columns of training."""
+    """Return the cells of a new table, matched to the columns of training."""
     names = [column.name for column in columns]
     table = read_features(estimator, X, names=names, may_be_infinite=True)  # x ≤ θ has an answer for ±∞ too
     check_names(table, names, known=[getattr(estimator, "target_", None) or ""])
@@ -138,32 +139,25 @@ def read_cells(estimator: BaseEstimator, X: Any, columns: tuple[TreeColumn, ...]
             return Cells(columns, table.n_rows, sparse=matrix.tocsc())
         table = Table(block=matrix.toarray(), names=names, source=table.source)
     if table.block is not None and table.names == tuple(names) and not any(column.levels for column in columns):
-        return _block_cells(columns, table.block)
+        block = table.block
+        return Cells(columns, len(block), tuple(block.T), block=block if block.flags.c_contiguous else None)
     trained = [as_trained(table, _description(column)) for column in columns]
     tell_unseen(table, trained, unseen, "each takes the heaviest branch of a test it comes to")
     values = [column.values if column.kind == "numeric" else column.values.astype(np.int32) for column in trained]
     return Cells(columns, table.n_rows, tuple(values))
 
 
-def _block_cells(columns: tuple[TreeColumn, ...], block: NDArray[Any]) -> Cells:
-    """The columns of an array, as views of it."""
-    return Cells(columns, len(block), tuple(block.T), block=block if block.flags.c_contiguous else None)
-
-
 @as_input_error
 def read_classes(
     cells: Cells, y: Any, sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None
 ) -> TreeSample:
-    """The target as classes."""
-    if y is None:
-        raise InputError("a decision tree requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
-    y = plain_labels(y)
+    """Return the sample of a target of classes."""
+    y = plain_labels(_one_column(y))
     if y.dtype.kind == "O":
         y = y.astype(np.str_)
     if y.dtype.kind == "f":
         _check_finite(y)
-    if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
+    if y.dtype.kind not in "biuUS":  # these are classes, and the check takes a while
         check_classification_targets(y)
     _check_length(cells, y)
     classes, codes = number_classes(y)
@@ -175,16 +169,11 @@ def read_classes(
 def read_numbers(
     cells: Cells, y: Any, sample_weight: ArrayLike | None, *, of_classes: str = "DecisionTreeClassifier"
 ) -> TreeSample:
-    """The target as numbers; ``of_classes`` is what to use where there are none."""
-    if y is None:
-        raise InputError("a decision tree requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
+    """Return the sample of a target of numbers; ``of_classes`` is the estimator to recommend for classes."""
+    y = _one_column(y)
     if y.dtype.kind == "O":
-        try:
+        with suppress(TypeError, ValueError):
             y = y.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            found = f"y holds {shown(y[0])}; a regression needs numbers"
-            raise InputError(found, cure=f"Use {of_classes} for classes.") from error
     if y.dtype.kind not in "fiub":
         found = f"y holds {shown(y[0])}; a regression needs numbers"
         raise InputError(found, cure=f"Use {of_classes} for classes.")
@@ -196,6 +185,17 @@ def read_numbers(
         size = f"numbers up to {largest:g}, whose squares are beyond those of a computer"
         raise InputError(f"y holds {size}", cure="Multiply y by a number that makes them moderate.")
     return _sample(cells, numbers, None, _weights(cells, numbers, sample_weight, None))
+
+
+def _one_column(y: Any) -> NDArray[Any]:
+    if y is None:
+        raise InputError("a decision tree requires y to be passed, but the target y is None")
+    return column_or_1d(y, warn=True)
+
+
+def _check_length(cells: Cells, y: NDArray[Any]) -> None:
+    if len(y) != cells.n_rows:
+        raise InputError(f"Found input variables with inconsistent numbers of samples: [{cells.n_rows}, {len(y)}]")
 
 
 def check_same_classes(model: BaseEstimator, sample: TreeSample) -> None:
@@ -240,17 +240,11 @@ def _sample(
     return TreeSample(cells.take(rows), target[rows], classes, weight[rows], rows)
 
 
-def _check_length(cells: Cells, y: NDArray[Any]) -> None:
-    if len(y) != cells.n_rows:
-        raise InputError(f"Found input variables with inconsistent numbers of samples: [{cells.n_rows}, {len(y)}]")
-    check_consistent_length(y)
-
-
 # ---------------------------------------------------------------------------------------------------- single columns
 
 
 def _position(parameter: str, key: object, table: Table) -> int:
-    """Where the column of this name or number stands."""
+    """Return the position of the column of this name or number."""
     if isinstance(key, str):
         if key in table:
             return table.position(key)
@@ -263,7 +257,7 @@ def _position(parameter: str, key: object, table: Table) -> int:
 
 
 def _positions(parameter: str, given: ArrayLike | None, table: Table) -> set[int]:
-    """Columns named by position, by name, or by a mask."""
+    """Return the positions of columns given by position, by name, or by a mask."""
     if given is None or (isinstance(given, str) and given == "from_dtype"):
         return set()
     if isinstance(given, str):
@@ -296,7 +290,7 @@ def _cut_points(given: Mapping[Any, Sequence[float]] | None, table: Table) -> di
 
 
 def _directions(given: ArrayLike | Mapping[Any, int] | None, table: Table) -> list[int]:
-    """The monotone constraint of each column: 1, 0 or -1."""
+    """Return the monotone constraint of each column: 1, 0 or -1."""
     signs = [0] * table.n_columns
     if given is None:
         return signs
@@ -309,9 +303,9 @@ def _directions(given: ArrayLike | Mapping[Any, int] | None, table: Table) -> li
             raise ParameterError(
                 f"monotonic_cst has shape {len(signs)} but the input data X has {table.n_columns} features."
             )
-    if any(sign not in (-1, 0, 1) for sign in signs):
-        odd = next(sign for sign in signs if sign not in (-1, 0, 1))
-        raise ParameterError(f"monotonic_cst must be None or an array-like of -1, 0 or 1; it holds {shown(odd)}.")
+    for sign in signs:
+        if sign not in (-1, 0, 1):
+            raise ParameterError(f"monotonic_cst must be None or an array-like of -1, 0 or 1; it holds {shown(sign)}.")
     return [int(sign) for sign in signs]
 
 
@@ -331,7 +325,7 @@ def _category_of_numbers(column: Column) -> Column:
 
 
 def _only_levels_that_occur(column: Column) -> Column:
-    """A category without the levels that were declared and are in no cell."""
+    """Return a category without the levels that are in no cell."""
     if column.kind != "category":
         return column
     occurs = np.bincount(column.values[column.values >= 0], minlength=len(column.levels)) > 0
@@ -348,7 +342,7 @@ def _sparse_cells(table: Table, categories: set[int], cuts: dict[int, tuple[floa
         raise ParameterError(f"{name} is for dense tables, and X is a sparse matrix. Use X.toarray().")
     matrix = table.sparse.tocsc()
     matrix.sum_duplicates()
-    # How many missing cells come before each column's first: that of the next is larger where the column has some.
+    # The number of missing cells before each column; it rises after a column that has some.
     before = np.concatenate([[0], np.cumsum(np.isnan(matrix.data))])[matrix.indptr]
     columns = tuple(
         TreeColumn(name, monotone=sign, has_missing=bool(has_missing))

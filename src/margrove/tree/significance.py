@@ -1,55 +1,55 @@
-"""Is a split more than chance? (THEORY T8)
+"""The significance of splits.
 
-A split sends the rows of a node into branches b = 1 … B. Where the branch had nothing to do with the class, the counts
-O_bk of class k in branch b would be E_bk = n_b n_k / n but for chance, given their sums n_b and n_k, and
+A split sends the rows of a node into branches b = 1 … B. Where the branch is independent of the class, the counts
+O_bk of class k in branch b are E_bk = n_b n_k / n but for chance, given their sums n_b and n_k, and
 
     X² = Σ_bk (O_bk − E_bk)² / E_bk
 
-would follow χ² with (B − 1)(K − 1) degrees of freedom, K the classes present in the node; p is the probability of an
-X² as large as the one found. χ² is the limit of many rows. Where some E_bk is below `SMALL_EXPECTED`:
+follows χ² with (B − 1)(K − 1) degrees of freedom, K the classes present in the node; p is the probability of an
+X² as large as the observed one. χ² is the limit of many rows. Where some E_bk is below `SMALL_EXPECTED`:
 
 - a 2 × 2 table gets Fisher's exact test: the probability of all tables with the same sums that are no more probable
   than the one found.
 - a larger table gets the permutation test: the share of tables, drawn at random with the same sums, whose X² is as
   large: (1 + how many) / (1 + `DRAWS`). The draws start from a fixed seed and depend on the sums alone, so the same
   table has the same p wherever it stands.
-- draws cannot tell how small a p below `LEAST_OF_DRAWS` is. There, and in tables of more than `MOST_ROWS` rows or
+- draws cannot resolve a p below `LEAST_OF_DRAWS`. There, and in tables of more than `MOST_ROWS` rows or
   `MOST_CELLS` cells, p comes from the gamma distribution that has the exact mean and variance of X² under permutation,
   n/(n−1) (B−1)(K−1) and Dawson's formula (J. E. Dawson, Biometrika 41, 1954; also J. B. S. Haldane, 1940).
 
-The test was picked as the best of c that the node had to choose from. What the best of c independent tests of p would
-show by chance is 1 − (1 − p)^c (Šidák), the corrected p; candidates are not independent, so it is on the safe side.
+The test is the best of the c that the node chose from. The best of c independent tests has a p this small by chance
+with probability 1 − (1 − p)^c (Šidák), the corrected p. Candidates are not independent, so it is conservative.
 
-Of subsets of L levels there are 2^(L−1) − 1, and to correct for that many would leave nothing significant: with 30
-levels p would have to be below 1e-10. Nor were they tried one by one. A subset's p is therefore that of the whole
-table, all L levels that occur in the node by the classes, X² with (L − 1)(K − 1) degrees of freedom: putting levels
-together never makes X² larger, so under chance the best subset's is as large as some x no more often than the whole
-table's is (`association.py`). The choice among the levels is paid for, and the column counts as one candidate in c. The
-p says that the column tells of the classes, not that this subset is the right one; where a limit on leaves forbade the
-best subset, the one taken may be a weak part of a strong table. Levels are often thin, so the permutation distribution
-of X² has the place of χ² (unless weights are not whole): the gamma above, whose moments only need the sums of the
-table. A column that names the rows has the same X² however they are dealt, and p = 1. Of two levels the whole table is
-the split itself, tested as above.
+There are 2^(L−1) − 1 subsets of L levels, and correcting for that many would leave nothing significant: with 30 levels
+p would have to be below 1e-10. Nor were they tried one by one. The p of a subset is therefore that of the whole table,
+all L levels that occur in the node by the classes, X² with (L − 1)(K − 1) degrees of freedom: merging levels never
+increases X², so under independence the X² of the best subset exceeds some x no more often than that of the whole table
+(`association.py`). This accounts for the choice among the levels, and the column counts as one candidate in c. The p
+says that the column is associated with the classes, not that this subset is the right one; where a limit on leaves
+forbade the best subset, the one taken may be a weak part of a strong table. Levels often have few rows, so the
+permutation distribution of X² replaces χ² (unless weights are not integers): the gamma above, whose moments only need
+the sums of the table. A column that identifies the rows has the same X² for every permutation, and p = 1. With two
+levels the whole table is the split itself, tested as above.
 
-Counts are weights: with sample or class weights, p is that of rows repeated so often. Where weights are not whole
-numbers there is nothing to permute, and every p is that of χ². Under monotone constraints a node keeps the class
-weights that it predicts, held within bounds; p is then that of what the branches predict.
+Counts are weights: with sample or class weights, p is that of rows repeated so often. Where weights are not integers
+there is nothing to permute, and every p is that of χ². Under monotone constraints a node keeps the class weights that
+it predicts, held within bounds; p is then that of the predictions of the branches.
 
-A number as target: the F test of one-way analysis of variance, from the node's and its branches' sums of squares
+Regression uses the F test of one-way analysis of variance, from the node's and its branches' sums of squares
 (criteria squared_error and gaussian_entropy); for a subset test that of all its levels. The mean distance from the
 median does not give them: for absolute_error p is NaN.
 
-F trusts that the targets are spread as a normal distribution is, and the less is left of that spread the surer it is:
-four rows 1, 1 | 5, 5 would have p = 0. But dealt at random into the same branches, four rows fall as they did in one of
-n!/Π n_b! = 6 cases, and so no test that only looks at how they fell can be surer than 1/6. That is the least p where no
-spread is left in the branches (then, but for equal values, it is the exact p of the permutation test) and in a node of
-fewer than `FEW_ROWS` rows, which are too few to know a normal distribution by. Of all levels of a subset test only
-their number L is kept: there n!/((n/L)!)^L stands for it, which is never less.
+F assumes a normal distribution, and p falls with the spread within the branches: four rows 1, 1 | 5, 5 would have
+p = 0. But a random permutation puts four rows into the same branches in one of n!/Π n_b! = 6 cases, so a permutation
+test has p ≥ 1/6. That is the least p where no spread is left in the branches (then, but for equal values, it is the
+exact p of the permutation test) and in a node of fewer than `FEW_ROWS` rows, which are too few to recognise a normal
+distribution. Of all levels of a subset test only their number L is kept: there n!/((n/L)!)^L replaces it, which is
+never less.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,56 +66,19 @@ LEAST_OF_DRAWS = 0.01  # ten of the draws: fewer are too few to count
 MOST_FOURFOLD = 1e9  # largest total weight for Fisher's exact test; it then sums about 70,000 tables
 MOST_ROWS = 100  # there, measured on random tables, gamma's p is 0.01 off on average; χ²'s twice that with 7 classes
 MOST_CELLS = 200  # what keeps a draw cheap
-FEW_ROWS = 20.0  # below, the F test of numbers is no surer than a permutation could be
+FEW_ROWS = 20.0  # below, the p of the F test is at least that of one permutation
 _NO_SPREAD = 1e-12  # of the sum of squares: what rounding leaves of none
 
 SmallCounts = Literal["exact", "chi2"]
 
 
-def split_tables(model: TreeModel, node: int) -> NDArray[np.float64]:
-    """The class counts of a node's branches, (branches, classes); they are weights where rows have weights.
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.significance import split_tables
-    >>> split_tables(by_hand(([8, 2], [1, 9])), 0)
-    array([[8., 2.],
-           [1., 9.]])
-    """
-    return model.value[model.children(node)]
-
-
 def split_p_values(
     model: TreeModel, *, criterion: Criterion = "gini", correct: bool = True, small: SmallCounts = "exact"
 ) -> NDArray[np.float64]:
-    """How probable each node's split would be by chance: see the head of this module.
+    """Return the p-value of each node's split, (m,); NaN at leaves, and everywhere for absolute_error.
 
-    Parameters
-    ----------
-    model : TreeModel
-        A grown tree.
-    criterion : str
-        What the tree's impurity is. It tells numbers from classes, and how to read a node's variance.
-    correct : bool
-        Correct for the number of tests the node had to choose from (``model.n_candidates``). A subset test has the p
-        of all its levels, which pays for the choice among them, and its column counts as one.
-    small : {"exact", "chi2"}
-        What tests a table with small expected counts: Fisher's or the permutation test, or χ² as everywhere else.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        NaN at leaves, and everywhere for the criterion absolute_error.
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.significance import split_p_values
-    >>> split_p_values(by_hand(([8, 2], [1, 9]), n_candidates=30), correct=False).round(5)
-    array([0.00548,     nan,     nan])
-    >>> split_p_values(by_hand(([8, 2], [1, 9]), n_candidates=30)).round(3)
-    array([0.152,   nan,   nan])
+    ``correct`` corrects for the number of tests that the node chose from (``model.n_candidates``). ``small`` is the
+    test of tables with small expected counts: "exact" (Fisher's or the permutation test) or "chi2".
     """
     check_choice("small", small, ("exact", "chi2"))
     p = np.full(model.n_nodes, np.nan)
@@ -130,15 +93,7 @@ def split_p_values(
 
 
 def corrected(p: NDArray[np.float64], n_tests: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 − (1 − p)^c for the best of c tests, exact for tiny p and for huge c.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.tree.significance import corrected
-    >>> corrected(np.array([0.05, 1e-20, 0.0]), np.array([2.0, 1e6, np.inf]))
-    array([9.75e-02, 1.00e-14, 0.00e+00])
-    """
+    """Return 1 − (1 − p)^c for the best of c tests, exact for tiny p and for huge c."""
     chance = p.copy()
     between = (p > 0) & (p < 1)  # at the ends it stays what it is, for any c
     chance[between] = -np.expm1(np.maximum(n_tests[between], 1) * np.log1p(-p[between]))
@@ -148,21 +103,10 @@ def corrected(p: NDArray[np.float64], n_tests: NDArray[np.float64]) -> NDArray[n
 def stop_by_significance(
     model: TreeModel, level: float, *, criterion: Criterion = "gini", correct: bool = True, small: SmallCounts = "exact"
 ) -> NDArray[np.bool_]:
-    """The nodes that the rule "split only if p ≤ level" would have left leaves.
+    """Return the nodes that the rule "split only if p ≤ level" would have left leaves, as a mask for `TreeModel.cut`.
 
-    A mask for `TreeModel.cut`. All splits that are not significant are in it; the first of each path from the root
-    takes those below with it, as if growth had stopped there. (With ``max_leaf_nodes`` growth that stops would have
-    spent its leaves elsewhere.)
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.significance import stop_by_significance
-    >>> tree = by_hand(([8, 2], [1, 9]), n_candidates=3)
-    >>> tree.cut(stop_by_significance(tree, level=0.05)).n_leaves
-    2
-    >>> tree.cut(stop_by_significance(tree, level=0.01)).n_leaves
-    1
+    It has all splits that are not significant. The first of each path from the root removes those below it, as if
+    growth had stopped there. (With ``max_leaf_nodes`` growth that stops would have spent its leaves elsewhere.)
     """
     return ~is_significant(model, level, criterion=criterion, correct=correct, small=small) & ~model.is_leaf
 
@@ -170,15 +114,7 @@ def stop_by_significance(
 def is_significant(
     model: TreeModel, level: float, *, criterion: Criterion = "gini", correct: bool = True, small: SmallCounts = "exact"
 ) -> NDArray[np.bool_]:
-    """Which nodes have a split of p ≤ level; no leaf has.
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.significance import is_significant
-    >>> is_significant(by_hand(([8, 2], [1, 9])), 0.01)
-    array([ True, False, False])
-    """
+    """Return which nodes have a split of p ≤ level; no leaf has."""
     check_share("level", level)
     if criterion == "absolute_error":
         raise ParameterError(
@@ -193,19 +129,12 @@ def is_significant(
 
 
 def branch_chi2(model: TreeModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Each branch by itself against its parent: X² = Σ_k (O_k − E_k)² / E_k with E_k = n_b n_k / n, and its p.
+    """Return the χ² test of each branch by itself against its parent: X² = Σ_k (O_k − E_k)² / E_k with E_k = n_b n_k /
+    n, and its p.
 
-    K − 1 degrees of freedom, K the classes present in the parent. It is the test of whether this branch's classes could
-    be a sample with the parent's shares, as lecture notes have it; that the branch is itself a part of the parent is
-    left out of account, which makes p too large rather than too small. Class trees only; NaN at the root.
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.significance import branch_chi2
-    >>> statistic, p = branch_chi2(by_hand(([8, 2], [2, 8])))
-    >>> statistic, p.round(3)
-    (array([nan, 3.6, 3.6]), array([  nan, 0.058, 0.058]))
+    K − 1 degrees of freedom, K the classes present in the parent. It tests whether this branch's classes could be a
+    sample with the parent's shares, as lecture notes have it. It ignores that the branch is itself a part of the
+    parent, which makes p too large rather than too small. Class trees only; NaN at the root.
     """
     statistic, p = np.full(model.n_nodes, np.nan), np.full(model.n_nodes, np.nan)
     counts = _parent_counts(model)
@@ -216,16 +145,8 @@ def branch_chi2(model: TreeModel) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def target_variance(model: TreeModel, criterion: Criterion) -> NDArray[np.float64]:
-    """The variance of the target in each node of a regression tree, read back from its impurity; NaN where it cannot
-    be (absolute_error).
-
-    Examples
-    --------
-    >>> from margrove.tree.by_hand import by_hand
-    >>> from margrove.tree.significance import target_variance
-    >>> target_variance(by_hand(([8, 2], [1, 9])), "absolute_error")
-    array([nan, nan, nan])
-    """
+    """Return the variance of the target in each node of a regression tree, from its impurity; NaN for
+    absolute_error."""
     if criterion == "squared_error":
         return model.impurity
     if criterion == "gaussian_entropy":  # ½ (1 + ln 2π + ln σ²)
@@ -234,23 +155,15 @@ def target_variance(model: TreeModel, criterion: Criterion) -> NDArray[np.float6
 
 
 def check_share(name: str, value: float) -> None:
-    """Raise `ParameterError` unless the parameter is a number from 0 to 1.
-
-    Examples
-    --------
-    >>> from margrove.tree.significance import check_share
-    >>> check_share("level", 5)
-    Traceback (most recent call last):
-    margrove.errors.ParameterError: level is 5; it must be from 0 to 1, as 0.05 for five percent.
-    """
+    """Raise `ParameterError` unless the parameter is a number from 0 to 1."""
     check_number(name, value, least=0, cure="It is a probability, as 0.05 for five percent.")
     if value > 1:
         raise ParameterError(f"{name} is {shown(value)}; it must be from 0 to 1, as 0.05 for five percent.")
 
 
 def _parent_counts(model: TreeModel) -> NDArray[np.float64]:
-    """The class counts of each node as the sum of its branches', (m, K); 0 at leaves. They are the node's own, but for
-    monotone constraints, which hold what a node predicts within bounds."""
+    """Return the class counts of each node as the sum of its branches', (m, K); 0 at leaves. They differ from the
+    node's own only under monotone constraints, which hold the value of a node within bounds."""
     inner = np.flatnonzero(~model.is_leaf)
     counts = np.zeros_like(model.value)
     if len(inner):
@@ -259,21 +172,21 @@ def _parent_counts(model: TreeModel) -> NDArray[np.float64]:
 
 
 def _expected(model: TreeModel, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """n_b n_k / n for each child, (m - 1, K), in the order of ``model.child``."""
+    """Return n_b n_k / n for each child, (m - 1, K), in the order of ``model.child``."""
     parent = model.parent[model.child]
     share = model.value[model.child].sum(axis=1) / counts[parent].sum(axis=1)
     return np.asarray(share[:, None] * counts[parent])
 
 
 def _terms(model: TreeModel, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(O − E)²/E for each child and class; 0 for a class that the parent does not hold."""
+    """Return (O − E)²/E for each child and class; 0 for a class that the parent does not hold."""
     expected = _expected(model, counts)
     terms = (model.value[model.child] - expected) ** 2
     return np.divide(terms, expected, out=np.zeros_like(terms), where=expected > 0)
 
 
 def _chi2_tail(statistic: NDArray[np.float64], freedom: NDArray[np.intp]) -> NDArray[np.float64]:
-    """P(χ² ≥ statistic); 1 without a degree of freedom."""
+    """Return P(χ² ≥ statistic); 1 without a degree of freedom."""
     return np.where(freedom > 0, special.chdtrc(np.maximum(freedom, 1), statistic), 1.0)
 
 
@@ -286,21 +199,26 @@ def _p_of_classes(model: TreeModel, inner: NDArray[np.intp]) -> NDArray[np.float
 
 
 def _p_of_numbers(model: TreeModel, inner: NDArray[np.intp], criterion: Criterion) -> NDArray[np.float64]:
-    """F = [SS_between / (B − 1)] / [SS_within / (n − B)]."""
     squares = target_variance(model, criterion) * model.weight
     within = np.add.reduceat(squares[model.child], model.child_start[inner])
     between = np.maximum(squares[inner] - within, 0)
-    branches = np.diff(model.child_start)[inner]
-    rest = model.weight[inner] - branches
-    # With one row in each branch there is nothing to compare the difference of the means with.
-    is_testable = (rest > 0) & (between > 0)
-    with np.errstate(divide="ignore", over="ignore"):  # branches without any spread: F = ∞, p = 0
-        f = (between[is_testable] / (branches - 1)[is_testable]) / (within[is_testable] / rest[is_testable])
-    p = np.where(np.isnan(squares[inner]), np.nan, 1.0)
-    p[is_testable] = special.fdtrc((branches - 1)[is_testable], rest[is_testable], f)
+    p = _f_tail(between, within, np.diff(model.child_start)[inner], model.weight[inner])
+    p[np.isnan(squares[inner])] = np.nan
     in_branches = np.add.reduceat(special.gammaln(model.weight[model.child] + 1), model.child_start[inner])
     log_least = in_branches - special.gammaln(model.weight[inner] + 1)  # Π n_b!/n!
     return _no_surer(p, log_least, model.weight[inner], within <= _NO_SPREAD * squares[inner])
+
+
+def _f_tail(
+    between: NDArray[np.float64], within: NDArray[np.float64], size: NDArray[Any], n: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return P(F ≥ [between / (B − 1)] / [within / (n − B)]) for B = ``size`` branches; 1 with one row in each."""
+    rest, p = n - size, np.ones(len(n))
+    is_testable = (rest > 0) & (between > 0)
+    with np.errstate(divide="ignore", over="ignore"):  # branches without any spread: F = ∞, p = 0
+        f = (between / (size - 1))[is_testable] / (within[is_testable] / rest[is_testable])
+    p[is_testable] = special.fdtrc((size - 1)[is_testable], rest[is_testable], f)
+    return p
 
 
 def _no_surer(
@@ -309,13 +227,14 @@ def _no_surer(
     n: NDArray[np.float64],
     has_no_spread: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """p, at least what a permutation of the rows could show, where they are few or their branches have no spread."""
+    """Return p, but at least that of one permutation of the rows, where they are few or their branches have no
+    spread."""
     is_held = (n < FEW_ROWS) | has_no_spread
     return np.where(is_held, np.maximum(p, np.exp(np.minimum(log_least, 0.0))), p)
 
 
 def _test_small_tables(model: TreeModel, inner: NDArray[np.intp], p: NDArray[np.float64]) -> None:
-    """Put the exact or the permutation test's p in the place of χ²'s where an expected count is small."""
+    """Replace the p of χ² by that of the exact or the permutation test where an expected count is small."""
     counts = _parent_counts(model)
     expected = _expected(model, counts)
     least = np.minimum.reduceat(np.where(expected > 0, expected, np.inf).min(axis=1), model.child_start[inner])
@@ -335,7 +254,7 @@ def _test_small_tables(model: TreeModel, inner: NDArray[np.intp], p: NDArray[np.
 def _fourfold_counts(
     model: TreeModel, counts: NDArray[np.float64], nodes: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], ...]:
-    """For 2 × 2 tables [[x, ·], [·, ·]]: x, its row's sum, its column's sum, and the sum of all."""
+    """Return x, the sum of its row, the sum of its column and the sum of all of 2 × 2 tables [[x, ·], [·, ·]]."""
     first_class = np.argmax(counts[nodes] > 0, axis=1)
     first_branch = model.child[model.child_start[nodes]]
     x = model.value[first_branch, first_class]
@@ -346,7 +265,8 @@ def _fourfold_counts(
 def _fisher(
     x: NDArray[np.float64], row: NDArray[np.float64], column: NDArray[np.float64], total: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Fisher's exact test, two-sided, for many tables: all tables of the same sums stand in one long array."""
+    """Return p of Fisher's exact test, two-sided, for many tables: all tables of the same sums stand in one long
+    array."""
     low = np.maximum(0, row + column - total)
     length = (np.minimum(row, column) - low + 1).astype(np.int64)
     start = np.concatenate([[0], np.cumsum(length)[:-1]])
@@ -367,11 +287,11 @@ def _fisher(
 
 
 def _permutation(model: TreeModel, nodes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The permutation test of X² by draws, or by gamma: see the head of this module."""
+    """Return p of the permutation test of X² by draws, or by gamma: see the head of this module."""
     p = np.empty(len(nodes))
     drawn: dict[tuple[tuple[int, ...], tuple[int, ...]], NDArray[np.float64]] = {}
     for i, node in enumerate(nodes):
-        table = split_tables(model, int(node))
+        table = model.value[model.children(int(node))]
         rows, columns = table.sum(axis=1), table.sum(axis=0)
         columns = columns[columns > 0]
         squares = np.divide(table**2, np.outer(rows, table.sum(axis=0)), out=np.zeros_like(table), where=table > 0)
@@ -387,26 +307,21 @@ def _permutation(model: TreeModel, nodes: NDArray[np.intp]) -> NDArray[np.float6
 
 
 def _test_all_levels(model: TreeModel, criterion: Criterion, small: SmallCounts, p: NDArray[np.float64]) -> None:
-    """Put the p of all levels together in the place of their subset's, where there are more than two."""
+    """Replace p of a subset test by that of all its levels together, where there are more than two."""
     if model.n_levels is None or model.association is None or model.inverse_weight is None:
         return
     nodes = np.flatnonzero(model.n_levels > 2)
     if len(nodes) == 0 or criterion == "absolute_error":
         return
-    size, told = model.n_levels[nodes], model.association[nodes]
+    size, association = model.n_levels[nodes], model.association[nodes]
     if criterion in VALUE_CRITERIA:
-        rest = model.weight[nodes] - size
-        is_testable = (rest > 0) & (told > 0)
-        p[nodes] = 1.0
-        with np.errstate(divide="ignore", over="ignore"):  # levels without any spread: F = ∞, p = 0
-            f = (told / (size - 1))[is_testable] / ((1 - told)[is_testable] / rest[is_testable])
-        p[nodes[is_testable]] = special.fdtrc((size - 1)[is_testable], rest[is_testable], f)
         n = model.weight[nodes]
         log_least = size * special.gammaln(n / size + 1) - special.gammaln(n + 1)
-        p[nodes] = _no_surer(p[nodes], log_least, n, told >= 1 - _NO_SPREAD)
+        f_tail = _f_tail(association, 1 - association, size, n)
+        p[nodes] = _no_surer(f_tail, log_least, n, association >= 1 - _NO_SPREAD)
         return
     counts = _parent_counts(model)[nodes]
-    statistic, classes = counts.sum(axis=1) * told, np.count_nonzero(counts > 0, axis=1)
+    statistic, classes = counts.sum(axis=1) * association, np.count_nonzero(counts > 0, axis=1)
     p[nodes] = _chi2_tail(statistic, ((size - 1) * (classes - 1)).astype(np.intp))
     if small == "exact":
         for i in np.flatnonzero((counts == np.rint(counts)).all(axis=1) & (classes > 1)):

@@ -1,6 +1,6 @@
-"""The best test of a node (THEORY T1, T4 – T6, T10, T11; the words and formulas are `problem.py`'s), in plain NumPy.
+"""The best test of a node, in plain NumPy. The terms and formulas are those of `problem.py`.
 
-A column parts the rows of a node into groups that no test of it can part (`groups.py`). Then
+A column divides the rows of a node into groups that no test of it can divide (`groups.py`). The tests are then
 
 threshold     the groups in a row: every prefix against the rest, the missing cells on either side
 intervals,    every group a branch
@@ -9,13 +9,13 @@ subset        the groups ordered by the share of class 1 or by the mean of the t
               No other subset is better for two classes (Breiman 1984) and for the squared error (Fisher 1958), unless
               a limit on the leaves forbids the best; for the other two criteria of a regression it is a search. For
               more classes: one such order for the share of each class, the best prefix of all of them (the best of
-              all subsets in 199 of 200 random tables of six classes and levels, else 0.95 of its gain)
+              all subsets in 199 of 200 random tables of six classes and levels, and 0.95 of its gain in the other)
 one_vs_rest   every group against the rest
 
 Monotone constraints are scikit-learn's: the value of a node is its share of class 1, its mean or its median. A test of
 a constrained column needs branches whose values are in order and within the bounds of the node; the value halfway
-between two branches then bounds both, with all their descendants. Tests of other columns are free and hand the bounds
-on; a value beyond its bounds is set to the bound (`held_value`), gains are those of the rows as they are. A missing
+between two branches then bounds both, with all their descendants. Tests of other columns are free and pass the bounds
+on. A value beyond its bounds is set to the bound (`held_value`); gains are those of the unbounded values. A missing
 cell has no place in the order: "present or missing" is a free test, and the branch of missing cells of intervals only
 has to keep the bounds of the node.
 """
@@ -42,15 +42,15 @@ Floats = NDArray[np.float64]
 Bounds = tuple[float, float]  # the values that a node and its descendants may have
 FREE: Bounds = (-inf, inf)
 
-# Where rows have weights a node may be as pure as one likes, and the share of a class has sixteen digits behind the
-# point, no more; the core's are whole multiples of 2⁻⁶⁰ of the node's weight, one at least for each row.
+# Where rows have weights, a node may have any purity, and the share of a class has sixteen decimals; the core's are
+# integer multiples of 2⁻⁶⁰ of the node's weight, one at least for each row.
 _LEAST_GAIN_UNIT = 1e-5
 _GAIN_UNIT_OF_A_ROW = 1e-9
 
 
 @dataclass(frozen=True)
 class Node:
-    """The rows that reach a node, and what is to be known of them."""
+    """The rows that reach a node, with their weight, impurity and value."""
 
     rows: NDArray[np.intp]
     target: NDArray[np.float64]  # classes or numbers, of these rows
@@ -59,11 +59,11 @@ class Node:
     impurity: float
     value: Floats  # (K,) or (1,), of the rows as they are
     bounds: Bounds
-    gain_unit: float  # in which gains are measured: they are equal if they differ by EQUAL_GAIN of it
+    gain_unit: float  # gains that differ by less than EQUAL_GAIN of it are equal
 
     @property
     def n_rows(self) -> int:
-        """How many they are."""
+        """The number of rows."""
         return len(self.rows)
 
 
@@ -74,8 +74,8 @@ class Split:
     column: int
     gain: float  # imp(S) − Σ_b p_b imp(S_b)
     n_tests: float  # c: how many the column offered
-    n_candidates: float  # from how many all columns looked at chose: a subset's column counts as one
-    levels: LevelTable  # of a subset test: what all levels tell, whichever subset was chosen
+    n_candidates: float  # tests of all columns looked at; a column tested by subsets counts as one
+    levels: LevelTable  # of a subset test: the table of all levels
     charge: float  # λ (log2 d + log2 c)/w(S)
     information: float  # −Σ_b p_b log2 p_b
     threshold: float
@@ -88,7 +88,7 @@ class Split:
 
     @property
     def charged_gain(self) -> float:
-        """What counts wherever gains are compared."""
+        """The gain by which tests and nodes are compared."""
         return self.gain - self.charge
 
 
@@ -123,24 +123,8 @@ def check_asked(problem: TreeProblem) -> None:
 class SplitSearch:
     """The tests of a problem's columns at any node, and which is best.
 
-    Parameters
-    ----------
-    problem : TreeProblem
-    slack : float
-        By how much, relative, a limit may be missed (weight of a leaf, monotone order, mean gain): rounding. A negative
-        slack leaves out what rounding might.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.tree.problem import Cells, Growth, TreeColumn, TreeProblem
-    >>> from margrove.tree.split import SplitSearch
-    >>> weight, is_heavy = np.array([15.0, 16, 19, 22, 27, 29]), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32)
-    >>> problem = TreeProblem(Cells((TreeColumn("weight"),), 6, (weight,)), is_heavy, 2, growth=Growth("entropy"))
-    >>> search = SplitSearch(problem)
-    >>> split = search.best_split(search.node(np.arange(6)))
-    >>> split.threshold, split.gain
-    (20.5, 1.0)
+    ``slack`` is the relative tolerance of the limits (weight of a leaf, monotone order, mean gain), for rounding. A
+    negative slack leaves out tests that only rounding might allow.
     """
 
     def __init__(self, problem: TreeProblem, slack: float = EQUAL_GAIN) -> None:
@@ -159,7 +143,7 @@ class SplitSearch:
             self._cuts = {j: quantile_cuts(cells.column(j).astype(np.float64), growth.n_bins) for j in numbers}
 
     def node(self, rows: NDArray[np.intp], bounds: Bounds = FREE) -> Node:
-        """The node that holds these rows."""
+        """Return the node that holds these rows."""
         target, weight = self.problem.target[rows].astype(np.float64), self._weight[rows]
         whole = self._measure.groups(target, weight, np.zeros(len(rows), np.intp), 1)[0]
         impurity = float(whole.impurity)
@@ -169,7 +153,7 @@ class SplitSearch:
         return Node(rows, target, weight, float(whole.weight), impurity, whole.value, bounds, gain_unit)
 
     def held_value(self, node: Node) -> Floats:
-        """The value that the node has as a leaf: within its bounds."""
+        """Return the value of the node as a leaf: within its bounds."""
         if node.bounds == FREE:
             return node.value
         if self.problem.is_regression:
@@ -180,7 +164,7 @@ class SplitSearch:
     # ---------------------------------------------------------------------------------------------- when to stop
 
     def is_final(self, node: Node, depth: int) -> bool:
-        """Whether the node stays a leaf whatever its columns offer."""
+        """Return whether the node stays a leaf whatever its columns offer."""
         growth = self.problem.growth
         if self.problem.is_regression:
             is_settled = node.target.min() == node.target.max()
@@ -191,7 +175,7 @@ class SplitSearch:
         return bool(is_settled or is_deep or node.n_rows < growth.min_samples_split)
 
     def is_worthwhile(self, node: Node, split: Split) -> bool:
-        """Whether the chosen test gains enough."""
+        """Return whether the chosen test gains enough."""
         growth = self.problem.growth
         rounding = self.slack * node.gain_unit
         share = node.weight / self._weight.sum()
@@ -205,7 +189,7 @@ class SplitSearch:
     def best_split(
         self, node: Node, columns: Iterable[int] | None = None, max_features: int | None = None
     ) -> Split | None:
-        """The best column's best test; None where no column offers one.
+        """Return the best column's best test; None where no column offers one.
 
         With ``max_features`` only so many columns that offer a test are looked at, in their order, or more until one
         offers a test that is allowed.
@@ -228,14 +212,14 @@ class SplitSearch:
         return replace(best, n_candidates=n_candidates)
 
     def eligible(self, node: Node, splits: list[Split]) -> list[Split]:
-        """Those that compete by score: for the gain ratio, of at least the mean gain (T5)."""
+        """Return the splits that compete by score: for the gain ratio, those of at least the mean gain."""
         if self.problem.growth.split_score != "gain_ratio" or not splits:
             return splits
         mean = sum(split.charged_gain for split in splits) / len(splits)
         return [split for split in splits if split.charged_gain >= mean - self.slack * node.gain_unit]
 
     def score(self, node: Node, split: Split) -> float:
-        """By which columns compete."""
+        """Return the score by which columns compete."""
         kind = self.problem.growth.split_score
         if kind == "gain":
             return split.charged_gain
@@ -246,11 +230,11 @@ class SplitSearch:
     # -------------------------------------------------------------------------------------------- the best of a column
 
     def best_test(self, node: Node, j: int) -> Split | None:
-        """The allowed test of largest gain that column j offers, the first of equals; None if there is none."""
+        """Return the allowed test of largest gain that column j offers, the first of equals; None if there is none."""
         return next(iter(self.best_tests(node, j, self.groups(node, j), EQUAL_GAIN * node.gain_unit)), None)
 
     def best_tests(self, node: Node, j: int, groups: Groups, rounding: float) -> Iterator[Split]:
-        """The allowed tests of column j whose gain is the largest up to rounding, in their order."""
+        """Yield the allowed tests of column j whose gain is the largest up to rounding, in their order."""
         if groups.n_groups < 2:
             return
         offered = {
@@ -271,7 +255,7 @@ class SplitSearch:
                 yield split
 
     def groups(self, node: Node, j: int) -> Groups:
-        """The rows of the node as column j parts them."""
+        """Return the groups into which column j divides the rows of the node."""
         cells = self.problem.cells
         kind = cells.columns[j].test
         if kind == "threshold":
@@ -280,7 +264,7 @@ class SplitSearch:
         return groups_of_levels(kind, cells.codes(j)[node.rows])
 
     def _cuts_at(self, node: Node, j: int, x: Floats) -> Floats | None:
-        """The candidate thresholds that do not come from the node's values."""
+        """Return the candidate thresholds that do not come from the node's values."""
         kind = self.problem.growth.thresholds
         if kind == "exact":
             return None
@@ -338,7 +322,7 @@ class SplitSearch:
         return self._measure.two_way(node.target, node.row_weight, group, n_groups)
 
     def describe(self, node: Node, j: int, groups: Groups, branch: NDArray[np.int32], threshold: float = nan) -> Split:
-        """Everything about the test of column j that sends the rows of the node into these branches."""
+        """Return the test of column j that sends the rows of the node into these branches."""
         column = self.problem.cells.columns[j]
         branches = self._measure.groups(node.target, node.row_weight, branch.astype(np.intp), int(branch.max()) + 1)
         share = branches.weight / node.weight
@@ -372,12 +356,9 @@ class SplitSearch:
         return levels if is_tested else replace(levels, association=nan)
 
     def is_allowed(self, node: Node, split: Split) -> bool:
-        """Whether the branches are large enough and in monotone order."""
+        """Return whether the branches are large enough and in monotone order."""
         column = self.problem.cells.columns[split.column]
-        n_branches = len(split.branches.weight)
-        n_ordered = n_branches
-        if column.test == "intervals":
-            n_ordered = int(split.level_branch.max()) + 1
+        n_ordered = int(split.level_branch.max()) + 1 if column.test == "intervals" else len(split.branches.weight)
         sign = np.array([0 if split.threshold == inf else column.monotone])
         return bool(np.isfinite(self._gain_where_allowed(node, split.branches[:, None], sign, n_ordered))[0])
 
@@ -385,16 +366,16 @@ class SplitSearch:
 
     @staticmethod
     def _gain(node: Node, branches: Parts) -> Floats:
-        """imp(S) − Σ_b p_b imp(S_b); the branches are the first axis."""
+        """Return imp(S) − Σ_b p_b imp(S_b); the branches are the first axis."""
         return np.asarray(node.impurity - (branches.weight * branches.impurity).sum(axis=0) / node.weight)
 
     def _gain_where_allowed(
         self, node: Node, branches: Parts, sign: NDArray[np.int_] | None = None, n_ordered: int | None = None
     ) -> Floats:
-        """The gain of each candidate, −∞ where a branch is too small or the monotone order broken.
+        """Return the gain of each candidate, −∞ where a branch is too small or the monotone order is violated.
 
-        ``branches`` is (B, candidates); the first ``n_ordered`` of them ascend with the column, ``sign`` says how their
-        values must go.
+        ``branches`` is (B, candidates). The first ``n_ordered`` of them ascend with the column, and ``sign`` is the
+        direction that their values must have.
         """
         growth = self.problem.growth
         is_allowed = (branches.n_rows >= growth.min_samples_leaf).all(axis=0)
@@ -408,13 +389,13 @@ class SplitSearch:
         return np.where(is_allowed, self._gain(node, branches), -inf)
 
     def _levels(self, parts: Parts) -> Floats:
-        """What a monotone constraint compares: the share of class 1, or the mean or median."""
+        """Return the values that a monotone constraint compares: the share of class 1, or the mean or median."""
         return parts.value[..., 0] if self.problem.is_regression else parts.value[..., 1] / parts.weight
 
     def _bounds_of_branches(
         self, node: Node, j: int, branches: Parts, n_present: int, threshold: float
     ) -> tuple[Bounds, ...]:
-        """What the branches' values are held to from here on: halfway to the neighbours."""
+        """Return the bounds of the branches' values: halfway to the neighbours."""
         column, n_branches = self.problem.cells.columns[j], len(branches.weight)
         if column.monotone == 0 or threshold == inf:
             return (node.bounds,) * n_branches
@@ -430,5 +411,5 @@ class SplitSearch:
 
 
 def _second_from(first: int, n_groups: int) -> NDArray[np.int32]:
-    """Groups from ``first`` on go to the second branch."""
+    """Return the branch of each group: the second from ``first`` on."""
     return (np.arange(n_groups) >= first).astype(np.int32)

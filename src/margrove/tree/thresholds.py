@@ -1,4 +1,4 @@
-"""Where a number may be cut (THEORY T6): the candidates θ of a test x ≤ θ.
+"""The candidates θ of a test x ≤ θ.
 
 exact       halfway between two neighbouring values of the node's rows
 histogram   the same of all training rows, but only at quantiles: at most ``n_bins`` bins. With the present values
@@ -6,11 +6,11 @@ histogram   the same of all training rows, but only at quantiles: at most ``n_bi
 gaussian    for each pair of classes of the node, normal densities times the weight of the class; where they cross
             between the two means. A variance below VARIANCE_FLOOR of the column's counts as that
 logistic    for each class of the node against the others (for two, once): the point where a logistic regression of the
-            class on the column gives one half. The column is standardised and its slope pays RIDGE/2 · slope², beside
-            the mean loss: so the fit is finite where a cut separates the classes
+            class on the column gives one half. The column is standardised and its slope is penalised by RIDGE/2 ·
+            slope², beside the mean loss, so the fit is finite where a cut separates the classes
 
-The last two fit the present cells of the node, so they need classes. What remains to be known of a candidate, its gain,
-is computed from the rows like that of any other.
+The last two fit the present cells of the node, so they need classes. The gain of a candidate is computed from the rows
+like that of any other.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ Floats = NDArray[np.float64]
 
 
 def halfway(values: Floats) -> Floats:
-    """The midpoints of ascending values; x ≤ midpoint parts each from the next though rounding would not."""
+    """Return the midpoints of ascending values; x ≤ midpoint separates each from the next even where a midpoint is
+    rounded."""
     low, high = values[:-1], values[1:]
     with np.errstate(over="ignore", invalid="ignore"):
         whole = low + high
@@ -42,15 +43,7 @@ def halfway(values: Floats) -> Floats:
 
 
 def quantile_cuts(values: Floats, n_bins: int) -> Floats:
-    """The cut points of ``thresholds="histogram"``, ascending, at most n_bins − 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.tree.thresholds import quantile_cuts
-    >>> quantile_cuts(np.array([1.0, 1.0, 1.0, 2.0, 3.0, np.nan, 4.0]), 3).tolist()
-    [1.5, 2.5]
-    """
+    """Return the cut points of ``thresholds="histogram"``, ascending, at most n_bins − 1."""
     distinct, count = np.unique(values[~np.isnan(values)], return_counts=True)
     if len(distinct) <= n_bins:
         return halfway(distinct)
@@ -61,15 +54,7 @@ def quantile_cuts(values: Floats, n_bins: int) -> Floats:
 
 
 def gaussian_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
-    """The crossings of the classes' normal densities between their means, ascending.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.tree.thresholds import gaussian_cuts
-    >>> gaussian_cuts(np.array([0.0, 2.0, 6.0, 8.0]), np.array([0, 0, 1, 1]), np.ones(4)).round(6).tolist()
-    [4.0]
-    """
+    """Return the crossings of the classes' normal densities between their means, ascending."""
     z, scale = _standardised(x, w)
     if scale is None:
         return np.empty(0)
@@ -85,7 +70,7 @@ def gaussian_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
 
 
 def _crossings(w1: float, m1: float, v1: float, w2: float, m2: float, v2: float) -> list[float]:
-    """Where log w − ½ log v − (x − m)²/2v is equal for both: a x² + b x + c = 0, between the means."""
+    """Return where log w − ½ log v − (x − m)²/2v is equal for both: a x² + b x + c = 0, between the means."""
     a = 0.5 / v2 - 0.5 / v1
     b = m1 / v1 - m2 / v2
     c = 0.5 * m2**2 / v2 - 0.5 * m1**2 / v1 + np.log(w1 / w2) - 0.5 * np.log(v1 / v2)
@@ -98,15 +83,7 @@ def _crossings(w1: float, m1: float, v1: float, w2: float, m2: float, v2: float)
 
 
 def logistic_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
-    """Where each class's logistic regression against the others gives one half, ascending.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.tree.thresholds import logistic_cuts
-    >>> logistic_cuts(np.array([0.0, 2.0, 6.0, 8.0]), np.array([0, 0, 1, 1]), np.ones(4)).round(6).tolist()
-    [4.0]
-    """
+    """Return where each class's logistic regression against the others gives one half, ascending."""
     z, scale = _standardised(x, w)
     present = np.unique(classes)
     if scale is None or len(present) < 2:
@@ -118,7 +95,7 @@ def logistic_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
 
 
 def _one_half(z: Floats, is_one: Floats, w: Floats) -> float:
-    """−intercept/slope of the logistic regression of is_one on z, by Newton's method with halved steps."""
+    """Return −intercept/slope of the logistic regression of is_one on z, by Newton's method with halved steps."""
     share = w / w.sum()
     design = np.column_stack([np.ones_like(z), z])
     ridge = np.diag([0.0, RIDGE])
@@ -149,7 +126,7 @@ def _one_half(z: Floats, is_one: Floats, w: Floats) -> float:
 
 @dataclass(frozen=True)
 class _Scale:
-    """From standardised numbers back to those of the column: 2^power (centre + spread z)."""
+    """The way from standardised numbers back to those of the column: 2^power (centre + spread z)."""
 
     centre: float
     spread: float
@@ -161,7 +138,7 @@ class _Scale:
 
 
 def _standardised(x: Floats, w: Floats) -> tuple[Floats, _Scale | None]:
-    """(x − mean)/deviation and the way back; None for a constant column, and for none."""
+    """Return (x − mean)/deviation and the way back; None for a constant column, and for none."""
     if len(x) == 0 or x.min() == x.max():
         return np.zeros_like(x), None
     # In units of the power of two above the largest: no difference overflows, no part of a tiny number vanishes.
