@@ -40,7 +40,7 @@ def checked(
     return field(default=default, kw_only=kw_only, metadata={"rule": partial(rule, **limits), "also": also})
 
 
-def check_parameters(model: object) -> None:
+def check_parameters(model: BaseEstimator) -> None:
     """Raise an error if a parameter of the model breaks its rule."""
     for name, rule, also in _rules(type(model)):
         value = getattr(model, name)

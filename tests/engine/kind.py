@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.engine.protocol import Engine
+from margrove.engine.registry import Engine
 from margrove.problem import Problem
 from margrove.run.effort import Effort
 from margrove.status import Status

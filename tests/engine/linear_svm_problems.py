@@ -11,7 +11,7 @@ import numpy as np
 from tests.engine.kind import TABLES, Kind, Learner, Table, Twins, dense, whole_weights
 
 import margrove
-from margrove.engine.protocol import Engine
+from margrove.engine.registry import Engine
 from margrove.linear_svm.problem import (
     CrammerSingerProblem,
     CrammerSingerSolution,

@@ -10,7 +10,7 @@ from tests.engine.kind import TABLES, Kind, Table, table
 from tests.engine.svm_problems import RBF, TOL, gram, hopeless, learner_of
 
 import margrove
-from margrove.engine.protocol import Engine
+from margrove.engine.registry import Engine
 from margrove.run.effort import Effort
 from margrove.status import Status
 from margrove.svm.kernels import Kernel

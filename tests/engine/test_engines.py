@@ -28,7 +28,6 @@ from tests.engine.tree_problems import TREES
 
 import margrove
 from margrove.engine import Capability, Effort, Engine, names
-from margrove.engine.protocol import BaseEngine
 from margrove.engine.registry import named
 from margrove.errors import EngineError, MissingExtraError
 from margrove.problem import Problem
@@ -342,7 +341,7 @@ def test_a_search_looks_around_between_its_units(engine, kind, monkeypatch):
 # ----------------------------------------------------------------------------------------------------- what models ask
 
 
-class Plain(BaseEngine):
+class Plain(Engine):
     """NumPy's evaluation of models."""
 
     name = "plain"

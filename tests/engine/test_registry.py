@@ -39,7 +39,6 @@ from margrove.engine import (
     registry,
     solve,
 )
-from margrove.engine.protocol import BaseEngine
 from margrove.engine.registry import named
 from margrove.errors import EngineError, MargroveError, MissingExtraError, ParameterError
 from margrove.linear_svm.problem import LinearSvmProblem
@@ -105,7 +104,7 @@ class MeanOfLogarithms(Mean):
 
 
 @dataclass(frozen=True)
-class Abacus(BaseEngine):
+class Abacus(Engine):
     """An engine whose solvers are registered."""
 
     name = "abacus"
@@ -356,7 +355,7 @@ def test_a_fit_says_which_engine_was_chosen(points):
 
 
 @dataclass(frozen=True)
-class DualsOnly(BaseEngine):
+class DualsOnly(Engine):
     """What a first GPU engine would be: it solves duals, and nothing else."""
 
     name: ClassVar[str] = "duals"
@@ -382,7 +381,7 @@ def test_an_engine_that_solves_linear_svms_gets_paths_and_searches(points):
     register("lines", LinearSvmProblem)(lambda engine, problem, effort: Native().solve(problem, effort))
 
     @dataclass(frozen=True)
-    class Lines(BaseEngine):
+    class Lines(Engine):
         name: ClassVar[str] = "lines"
 
     X, y = points
@@ -424,7 +423,7 @@ def test_only_engines_are_added(engine):
 
 def test_auto_passes_over_engines_that_lack_what_the_effort_asks_for():
     @dataclass(frozen=True)
-    class WithoutClock(BaseEngine):
+    class WithoutClock(Engine):
         name: ClassVar[str] = "hasty"
 
         def seconds(self, problem: Problem[Any]) -> float:

@@ -10,9 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from margrove.run.threads import blas_held_back, threads_allowed
-from margrove.svm import sums
-from margrove.svm.kernels import Kernel
-from margrove.svm.sums import kernel_sums
+from margrove.svm import kernels
+from margrove.svm.kernels import Kernel, kernel_sums
 
 KERNELS = [
     Kernel("linear"),
@@ -34,11 +33,11 @@ def points(n: int = 203) -> np.ndarray:
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that few rows make many tiles, threads and chunks."""
-    monkeypatch.setattr(sums, "TILE", 16)
-    monkeypatch.setattr(sums, "_WIDE_TILE", 32)
-    monkeypatch.setattr(sums, "_SUPPORT_CELLS", 300)
-    monkeypatch.setattr(sums, "_WORTH_THREADS", 0)
-    monkeypatch.setattr(sums, "threads_allowed", lambda: 3)
+    monkeypatch.setattr(kernels, "TILE", 16)
+    monkeypatch.setattr(kernels, "_WIDE_TILE", 32)
+    monkeypatch.setattr(kernels, "_SUPPORT_CELLS", 300)
+    monkeypatch.setattr(kernels, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(kernels, "threads_allowed", lambda: 3)
 
 
 @pytest.mark.usefixtures("small_tiles")
@@ -73,7 +72,7 @@ def _value(kernel: Kernel, x: np.ndarray, z: np.ndarray) -> float:
 def test_the_answer_does_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     X, beta = points(), np.random.default_rng(1).normal(size=203)
     many = kernel_sums(KERNELS[1], X, np.arange(203), beta)
-    monkeypatch.setattr(sums, "threads_allowed", lambda: 1)
+    monkeypatch.setattr(kernels, "threads_allowed", lambda: 1)
     assert np.array_equal(kernel_sums(KERNELS[1], X, np.arange(203), beta), many)
 
 

@@ -291,7 +291,7 @@ def test_sigma_is_gamma(machine, table):
 
 def test_gamma_scale_is_scikit_learns(rng):
     X = rng.normal(3, 2, size=(3000, 700)).astype(np.float32)
-    from margrove.svm.kernels import settle_kernel
+    from margrove.svm.training import settle_kernel
 
     expected = 1 / (700 * X.astype(np.float64).var())
     assert settle_kernel("rbf", X).gamma == pytest.approx(expected, rel=1e-12)

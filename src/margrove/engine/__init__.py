@@ -17,8 +17,20 @@ from importlib import import_module
 from typing import Any
 
 from margrove.engine import by_steps as _by_steps  # noqa: F401  (derives paths and searches)
-from margrove.engine.protocol import Capability, Engine, register
-from margrove.engine.registry import add, check_engine, choose, default, fitted_by, folders, name_of, names, solve
+from margrove.engine.registry import (
+    Capability,
+    Engine,
+    add,
+    check_engine,
+    choose,
+    default,
+    fitted_by,
+    folders,
+    name_of,
+    names,
+    register,
+    solve,
+)
 from margrove.run.effort import Effort
 
 __all__ = [

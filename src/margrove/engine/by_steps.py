@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from margrove.engine.protocol import Engine, derive
+from margrove.engine.registry import Engine, derive
 from margrove.linear_svm.problem import LinearPathProblem, LinearSvmProblem, LinearSvmSolution
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report

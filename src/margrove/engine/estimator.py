@@ -6,8 +6,7 @@ from typing import TypeVar
 
 from sklearn.base import BaseEstimator
 
-from margrove.engine.protocol import Engine
-from margrove.engine.registry import check_engine, choose
+from margrove.engine.registry import Engine, check_engine, choose
 from margrove.estimator import check_parameters, checked, estimator, fitted, fixed
 from margrove.problem import Problem
 from margrove.run.effort import Effort, Interruptible, check_threads

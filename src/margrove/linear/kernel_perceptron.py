@@ -17,7 +17,8 @@ from margrove.linear.certificate import certify_kernel_perceptron, is_recomputat
 from margrove.linear.classifier import MistakeDriven, seeds_for, signs_of
 from margrove.linear.problem import KernelPerceptronProblem, KernelPerceptronSolution
 from margrove.svm.decision import check_points, matched, weighted_sums
-from margrove.svm.kernels import Matrix, kernel_of, settle_kernel
+from margrove.svm.kernels import Matrix, kernel_of
+from margrove.svm.training import settle_kernel
 
 
 @estimator

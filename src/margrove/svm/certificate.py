@@ -24,7 +24,7 @@ from margrove.certificate import Certificate, Claim, per_machine, recorded
 from margrove.data.sample import class_weights, codes_of, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
-from margrove.svm.kernels import Kernel, Matrix, diagonal_of, kernel_of
+from margrove.svm.kernels import Kernel, Matrix, diagonal_of, kernel_of, kernel_sums
 from margrove.svm.kkt import (
     BOUND_TOLERANCE,
     CLASSIFICATION,
@@ -46,7 +46,6 @@ from margrove.svm.kkt import (
 )
 from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
 from margrove.svm.problem import Dual, classification, nu_classification, nu_regression, one_class, regression
-from margrove.svm.sums import kernel_sums
 
 _OF_ITS_SIZE = 1e-4  # of Σ|βf|: how far the ‖w‖² that a model keeps may be off, as kernel values in float32 make it
 _SINGLE = 1e9  # the rounding of float32 over that of float64

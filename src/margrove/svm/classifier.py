@@ -60,7 +60,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     decision_function_shape: str = checked(check_choice, allowed=("ovo", "ovr"), default="ovr")
     break_ties: bool = checked(check_flag, default=False)
     random_state: int | np.random.RandomState | None = None
-    multiclass: str | ArrayLike = checked(lambda _, given: check_multiclass(given), default="ovo")
+    multiclass: str | ArrayLike = checked(check_multiclass, default="ovo")
     probability: bool | str = checked(check_flag, also=("deprecated",), default=False)  # scikit-learn's default
 
     classes_: NDArray[Any] = fitted()

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.engine import Effort, fitted_by
-from margrove.svm.kernels import Kernel, Matrix, check_nonnegative
+from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.training import check_nonnegative
 
 _BLOCK_CELLS = 1 << 22  # kernel values, or numbers of X, held at once
 

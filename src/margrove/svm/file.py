@@ -65,7 +65,7 @@ def _by_code(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
         raise FaultError("the machines of a support vector classifier tell labels apart, and it has only one")
     multiclass = parameters["multiclass"]
     try:
-        check_multiclass(multiclass)
+        check_multiclass("multiclass", multiclass)
         if isinstance(multiclass, str):
             machines = 1 if labels == 2 else labels if multiclass == "ovr" else labels * (labels - 1) // 2
         else:

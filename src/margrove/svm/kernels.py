@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -26,29 +27,25 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import manhattan_distances
 
-from margrove.advice import Advice, InPython, Setting
 from margrove.data.rows import Matrix as Matrix
 from margrove.data.sample import squared_norms
-from margrove.errors import InputError, ParameterError, check_choice, check_number, shown
+from margrove.errors import InputError, ParameterError
+from margrove.run.threads import blas_held_back, threads_allowed
 
 KernelFunction: TypeAlias = Callable[[Any, Any], Any]  # of two matrices: the values of all pairs of their rows
 
 NATIVE_KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "intersection")
 KERNELS = (*NATIVE_KERNELS, "precomputed")
-_NEEDS_NO_GAMMA = ("linear", "intersection", "precomputed")
-_NEEDS_NONNEGATIVE = ("chi2", "intersection")
-_ASYMMETRY = 1e-5  # of the largest value: float32 matrices are symmetric to about 1e-7
-_SYMMETRY_ROWS = 1024
 _CLOSE = 1e-6  # of ‖x‖² + ‖z‖²: below, ten digits of a distance are gone
 _PAIR_CELLS = 1 << 20
 _BLOCK_CELLS = 1 << 22  # kernel values held at once
 _DIAGONAL_CELLS = 1 << 20
 _CALLED_ROWS = 64  # of which a callable kernel is asked at once, for its values on the diagonal
-_LARGEST_COORDINATE = 1e150  # its square is finite in float64
 _CENTRE_ROWS = 64  # whose median is the centre from which distances are computed
-_VARIANCE_CELLS = 1 << 20
-_LEAST_VARIANCE = 1e-300  # below, 1/variance is no number
-_MEDIAN_ROWS = 1000  # rows whose distances the median heuristic looks at
+TILE = 512  # rows by support vectors: 2 MiB, what one core keeps to itself
+_WIDE_TILE = 2048  # where each tile costs something by itself: turning sparse rows, calling somebody's function
+_SUPPORT_CELLS = 1 << 24  # of support vectors, held in float64 at once: 128 MiB
+_WORTH_THREADS = 1 << 18  # kernel values
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ class Kernel:
         if self.name == "linear":
             return _products(X, Z)
         if self.name == "rbf":
-            values = _squared_distances(X, Z)
+            values = squared_distances(X, Z)
             values *= -self.gamma
             return np.exp(values, out=values)
         if self.name == "poly":
@@ -134,70 +131,6 @@ def diagonal_of(kernel: Kernel, X: Matrix) -> NDArray[np.float64]:
     return np.concatenate([kernel.diagonal(X[start : start + step]) for start in range(0, X.shape[0], step)])
 
 
-def settle_kernel(
-    kernel: str | KernelFunction,
-    X: Matrix,
-    *,
-    gamma: str | float = "scale",
-    sigma: float | None = None,
-    degree: float = 3,
-    coef0: float = 0.0,
-) -> Kernel:
-    """Turn a user's words into a `Kernel`, and refuse data on which it has no meaning.
-
-    ``gamma`` is a number, ``"scale"`` (1 / (d · variance of X)), ``"auto"`` (1/d) or ``"median"`` (1 / (2 · median
-    squared distance)); ``sigma`` stands for γ = 1/(2σ²) and excludes a numeric gamma.
-    """
-    if callable(kernel):
-        return Kernel("callable", function=kernel)
-    check_choice("kernel", kernel, KERNELS, also="a callable")
-    if kernel == "precomputed":
-        if sp.issparse(X):
-            elsewhere = ("A Gram matrix is for Python; choose another ", Setting("kernel", ...))
-            cure = Advice(InPython("Pass K.toarray()", *elsewhere), ".")
-            raise InputError("a precomputed Gram matrix must be dense, and it is sparse", cure=cure)
-        if X.shape[0] != X.shape[1]:
-            raise InputError(f"a precomputed Gram matrix must be square; it is {X.shape[0]} × {X.shape[1]}")
-        check_symmetric(X)
-        return Kernel(kernel)
-    if kernel in _NEEDS_NONNEGATIVE:
-        check_nonnegative(kernel, X)
-    check_number("coef0", coef0)
-    check_number("degree", degree, above=0)
-    if kernel == "poly" and not float(degree).is_integer():
-        raise ParameterError(f"degree is {degree}; it must be a whole number > 0.")
-    settled = Kernel(kernel, _settle_gamma(kernel, gamma, sigma, X), float(coef0), float(degree))
-    if kernel == "rbf" and X.size and max(float(X.max()), -float(X.min())) > _LARGEST_COORDINATE:
-        raise InputError("the distances in X overflow", cure="Scale the columns.")
-    return settled
-
-
-def check_nonnegative(kernel: str, X: Matrix) -> None:
-    """Kernels of counts have no meaning below zero."""
-    lowest = X.min(axis=0)
-    lowest = np.asarray(lowest.todense() if sp.issparse(lowest) else lowest).ravel()
-    if lowest.size and lowest.min() < 0:
-        column = int(np.argmin(lowest))
-        raise InputError(
-            f"the {kernel} kernel is for counts, and column {column} goes down to {lowest[column]:g}",
-            cure=Advice("Use values ≥ 0 (no standardising), or ", Setting("kernel", "rbf"), "."),
-        )
-
-
-def check_symmetric(gram: NDArray[Any]) -> None:
-    """K(x, z) = K(z, x): otherwise what is learnt by rows is not what is predicted by columns."""
-    limit = _ASYMMETRY * float(np.abs(gram).max(initial=0))
-    for start in range(0, len(gram), _SYMMETRY_ROWS):
-        rows = slice(start, start + _SYMMETRY_ROWS)
-        off = np.abs(gram[rows] - gram[:, rows].T)
-        if off.max(initial=0) > limit:
-            i, j = np.unravel_index(int(off.argmax()), off.shape)
-            found = f"K[{start + i}, {j}] is {gram[start + i, j]:g} and K[{j}, {start + i}] is {gram[j, start + i]:g}"
-            raise InputError(
-                f"a Gram matrix must be symmetric, and {found}", cure="Pass (K + K.T) / 2 if that is rounding."
-            )
-
-
 def polynomial_dimension(n_features: int, degree: int) -> int:
     """The number of dimensions of the feature space of (x·z)^p: C(d + p − 1, p).
 
@@ -224,61 +157,7 @@ def called(function: KernelFunction, X: Matrix, Z: Matrix) -> NDArray[np.float64
     return values
 
 
-def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matrix) -> float:
-    if sigma is not None:
-        if kernel != "rbf":
-            raise ParameterError(Advice(f"sigma is {sigma}; only ", Setting("kernel", "rbf"), " has one. Use gamma."))
-        check_number("sigma", sigma, above=0)
-        if gamma != "scale":
-            raise ParameterError(f"sigma is {sigma} and gamma is {shown(gamma)}; give one of them.")
-        check_number("sigma²", sigma * sigma, above=_LEAST_VARIANCE)
-        return 1.0 / (2.0 * sigma * sigma)
-    if kernel in _NEEDS_NO_GAMMA:
-        return 1.0
-    if isinstance(gamma, str):
-        if gamma == "scale":
-            with np.errstate(over="ignore", invalid="ignore"):
-                variance = _variance(X)
-            if not math.isfinite(variance):
-                raise InputError("the variance of X overflows", cure="Scale the columns, or give gamma as a number.")
-            if 0 < variance < _LEAST_VARIANCE:
-                raise InputError("the variance of X vanishes", cure="Scale the columns, or give gamma as a number.")
-            return 1.0 / (float(X.shape[1]) * variance) if variance > 0 else 1.0
-        if gamma == "auto":
-            return 1.0 / float(X.shape[1])
-        if gamma == "median":
-            return _median_gamma(X)
-        raise ParameterError(f"gamma is {gamma!r}; it must be 'scale', 'auto', 'median' or a number > 0.")
-    check_number("gamma", gamma, above=0, cure=Advice("Use ", Setting("gamma", "scale"), " if unsure."))
-    return float(gamma)
-
-
-def _variance(X: Matrix) -> float:
-    if sp.issparse(X):
-        mean = X.mean()
-        return float(X.multiply(X).mean() - mean * mean)
-    # By stretches of rows: all at once would take several copies of X in float64.
-    step = max(1, _VARIANCE_CELLS // max(1, X.shape[1]))
-    stretches = [slice(start, start + step) for start in range(0, X.shape[0], step)]
-    mean = sum(float(X[rows].sum(dtype=np.float64)) for rows in stretches) / X.size
-    return sum(float(np.square(X[rows].astype(np.float64) - mean).sum()) for rows in stretches) / float(X.size)
-
-
-def _median_gamma(X: Matrix) -> float:
-    rows = X
-    if X.shape[0] > _MEDIAN_ROWS:
-        rows = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _MEDIAN_ROWS, replace=False))]
-    rows = _float64(rows)
-    with np.errstate(over="ignore", invalid="ignore"):
-        squared = _squared_distances(rows, rows)
-    if not np.isfinite(squared).all():
-        raise InputError("the distances in X overflow", cure="Scale the columns, or give gamma as a number.")
-    distinct = squared[np.triu_indices(rows.shape[0], k=1)]
-    distinct = distinct[distinct > 0]
-    return 1.0 / (2.0 * float(np.median(distinct))) if distinct.size else 1.0
-
-
-def _squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
+def squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
     """‖x_i − z_j‖², by products; pairs so close, for where they lie, that the products lose it are taken one by one."""
     if not sp.issparse(X) and not sp.issparse(Z):
         # Distances do not change, but near the origin fewer digits are lost. A single outlier would move the mean.
@@ -362,3 +241,86 @@ def sums_by_blocks(kernel: Kernel, points: Matrix, support: Matrix, beta: NDArra
         rows = slice(start, start + step)
         sums[rows] = kernel.matrix(points[rows], support) @ beta.T
     return sums
+
+
+def kernel_sums(
+    kernel: Kernel,
+    X: Matrix,
+    rows: NDArray[np.int64],
+    beta: NDArray[np.float64],
+    tell: Callable[[float], None] | None = None,
+) -> NDArray[np.float64]:
+    """Return Σ_j β_j K(x_j, x_i) over ``rows``; ``tell`` is called with the share that is done.
+
+    Certificates spend their time here. The kernel matrix is never held: a tile of it is made, multiplied and forgotten.
+    A tile fits a core's own cache, so that exp and the sums beside the product do not wait for memory; stretches of
+    rows go to threads, each of which calls BLAS by itself. A row's sum is always added up in the same order: the answer
+    does not depend on the number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.svm.kernels import Kernel, kernel_sums
+    >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
+    >>> kernel_sums(Kernel("linear"), X, np.array([0, 1, 2]), np.array([1.0, 0.0, -1.0]))
+    array([-2., -2., -7.])
+    """
+    sums, support = np.zeros(len(rows)), np.flatnonzero(beta)
+    is_foreign = kernel.function is not None  # somebody's function, which may not bear threads
+    tile = _WIDE_TILE if is_foreign or sp.issparse(X) else TILE
+    stretches = [slice(start, start + tile) for start in range(0, len(rows), tile)]
+    step = max(TILE, _SUPPORT_CELLS // max(1, X.shape[1]))
+    with blas_held_back():  # threads of its own bring tiles that small nothing but waiting
+        for first in range(0, len(support), step):
+            some = support[first : first + step]
+            if kernel.name == "precomputed":
+                add = _sum_given(X, rows, rows[some], beta[some], tile)
+            else:
+                points = X[rows[some]]
+                add = _sum_made(kernel, X, rows, points if is_foreign else points.astype(np.float64), beta[some], tile)
+            n_threads = threads_allowed() if not is_foreign and len(rows) * len(some) > _WORTH_THREADS else 1
+            for done, (stretch, found) in enumerate(
+                zip(stretches, _over(add, stretches, n_threads), strict=True), start=1
+            ):
+                sums[stretch] += found
+                if tell is not None:
+                    tell((first + len(some) * done / len(stretches)) / len(support))
+    return sums
+
+
+def _over(
+    add: Callable[[slice], NDArray[np.float64]], stretches: list[slice], n_threads: int
+) -> Iterator[NDArray[np.float64]]:
+    if n_threads == 1:
+        yield from map(add, stretches)
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            yield from pool.map(add, stretches)
+
+
+def _sum_given(
+    gram: Matrix, rows: NDArray[np.int64], columns: NDArray[np.int64], beta: NDArray[np.float64], tile: int
+) -> Callable[[slice], NDArray[np.float64]]:
+    def add(stretch: slice) -> NDArray[np.float64]:
+        return np.asarray(
+            sum(
+                np.asarray(gram[np.ix_(rows[stretch], columns[part])], dtype=np.float64) @ beta[part]
+                for part in _parts(len(columns), tile)
+            )
+        )
+
+    return add
+
+
+def _sum_made(
+    kernel: Kernel, X: Matrix, rows: NDArray[np.int64], points: Matrix, beta: NDArray[np.float64], tile: int
+) -> Callable[[slice], NDArray[np.float64]]:
+    def add(stretch: slice) -> NDArray[np.float64]:
+        own = X[rows[stretch]]
+        return np.asarray(sum(kernel.matrix(own, points[part]) @ beta[part] for part in _parts(len(beta), tile)))
+
+    return add
+
+
+def _parts(n: int, tile: int) -> Iterator[slice]:
+    return (slice(start, start + tile) for start in range(0, n, tile))

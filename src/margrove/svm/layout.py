@@ -50,22 +50,22 @@ def code_matrix(multiclass: Any, n_classes: int) -> NDArray[np.int8]:
     return code
 
 
-def check_multiclass(multiclass: Any) -> None:
+def check_multiclass(name: str, multiclass: Any) -> None:
     """Raise `ParameterError` unless it is a word or looks like a code matrix."""
     if isinstance(multiclass, str):
-        return check_choice("multiclass", multiclass, MULTICLASS, also="a code matrix")
+        return check_choice(name, multiclass, MULTICLASS, also="a code matrix")
     try:
         code = np.asarray(multiclass, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         code = np.empty(0)
     if code.ndim != 2 or 0 in code.shape:
         raise ParameterError(
-            f"multiclass is {type(multiclass).__name__} of shape {code.shape}; it must be 'ovo', 'ovr' or a code "
+            f"{name} is {type(multiclass).__name__} of shape {code.shape}; it must be 'ovo', 'ovr' or a code "
             "matrix of shape (classes, machines)."
         )
     strange = ~np.isin(code, (-1, 0, 1))
     if strange.any():
-        raise ParameterError(f"multiclass holds {shown(code[strange][0])}; a code matrix holds +1, −1 and 0.")
+        raise ParameterError(f"{name} holds {shown(code[strange][0])}; a code matrix holds +1, −1 and 0.")
 
 
 def check_code(code: NDArray[np.int8], classes: NDArray[Any]) -> None:

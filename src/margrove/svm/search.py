@@ -27,13 +27,13 @@ from margrove.search.table import ScoreTable
 from margrove.status import Status
 from margrove.svm.checkpointing import kernel_words
 from margrove.svm.folds import folds_of, ladders_of, points_in_order, search_order
-from margrove.svm.kernels import KernelFunction, Matrix, settle_kernel
+from margrove.svm.kernels import KernelFunction, Matrix
 from margrove.svm.layout import check_code, code_matrix
 from margrove.svm.problem import penalties, regression
 from margrove.svm.search_problem import Fold, Ladder, SearchProblem, Unit, UnitSolution
 from margrove.svm.svc import SVC
 from margrove.svm.svr import SVR
-from margrove.svm.training import check_weighted, training_data
+from margrove.svm.training import check_weighted, settle_kernel, training_data
 
 _CS = 10.0 ** np.arange(-1, 3, 0.5)  # 0.1 … 316
 _GAMMAS = 4.0 ** np.arange(-3, 3)  # times what suits the data

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from margrove.advice import Advice, InPython, Row, Setting
 from margrove.engine import Engine, choose
-from margrove.engine.protocol import cache_bytes
+from margrove.engine.registry import cache_bytes
 from margrove.errors import ConvergenceWarning, InfeasibleError, level_of_caller
 from margrove.run.checkpoint import Record, settle_checkpoint
 from margrove.status import Status, worst
 from margrove.svm.checkpointing import keep, keeper, resumed, solve_fingerprint
+from margrove.svm.kernels import kernel_sums
 from margrove.svm.kkt import (
     NU_CLASSIFICATION,
     Finding,
@@ -37,7 +38,6 @@ from margrove.svm.kkt import (
     tolerance_unit,
 )
 from margrove.svm.problem import HULLS_MEET, Dual, DualProblem, DualSolution, classification
-from margrove.svm.sums import kernel_sums
 from margrove.svm.training import Machines, TrainingData
 
 if TYPE_CHECKING:
@@ -55,20 +55,9 @@ class Solved:
     machine: Machine
     finding: Finding
     solution: DualSolution
-
-    @property
-    def beta(self) -> NDArray[np.float64]:
-        """What each variable contributes to ``dual_coef_``."""
-        machine = self.machine
-        return np.asarray(machine.dual.y * machine.alpha * machine.scale)
-
-    @property
-    def b(self) -> float:
-        return self.machine.b * self.machine.scale
-
-    @property
-    def norm(self) -> float:
-        return self.finding.norm * abs(self.machine.scale)
+    beta: NDArray[np.float64]  # what each variable contributes to ``dual_coef_``
+    b: float
+    norm: float
 
 
 def solve_machines(model: SupportVectorMachine, machines: Machines) -> list[Solved]:
@@ -156,14 +145,18 @@ def settled(name: str, dual: Dual, solution: DualSolution, data: TrainingData, f
             has_margin = rho > 0 or solution.status is Status.CONVERGED  # otherwise it stopped before there was one
             scale = 1 / rho if has_margin else 1.0
         machine = Machine(name, dual, alpha, b, rho, scale)
+    return _judged(machine, f, solution, data)
+
+
+def _judged(machine: Machine, f: NDArray[np.float64], solution: DualSolution, data: TrainingData) -> Solved:
+    """Judge the machine by the solver's v; nothing is claimed where that is not the v of this α."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return Solved(machine, _judged(machine, f, solution, data), solution)
-
-
-def _judged(machine: Machine, f: NDArray[np.float64], solution: DualSolution, data: TrainingData) -> Finding:
-    """What the machine comes to by the solver's v; nothing is claimed where that is not the v of this α."""
-    finding = judge(machine, f, data.diagonal[machine.dual.point])
-    return finding if solution.is_v_known else replace(finding, violation=np.inf, primal=np.inf, dual=-np.inf)
+        finding = judge(machine, f, data.diagonal[machine.dual.point])
+    if not solution.is_v_known:
+        finding = replace(finding, violation=np.inf, primal=np.inf, dual=-np.inf)
+    scale = machine.scale
+    beta = np.asarray(machine.dual.y * machine.alpha * scale)
+    return Solved(machine, finding, solution, beta, machine.b * scale, finding.norm * abs(scale))
 
 
 def _from_hulls(name: str, dual: Dual, solution: DualSolution, data: TrainingData) -> Solved:
@@ -178,8 +171,7 @@ def _from_hulls(name: str, dual: Dual, solution: DualSolution, data: TrainingDat
         off = float((scale * dual.y * alpha) @ (data.points[dual.point] @ data.centre))
         f, b = f + off, b - off
     machine = Machine(name, classification(dual.y, dual.upper, dual.point), scale * alpha, b)
-    with np.errstate(invalid="ignore", over="ignore"):
-        return Solved(machine, _judged(machine, f, solution, data), solution)
+    return _judged(machine, f, solution, data)
 
 
 def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], data: TrainingData) -> InfeasibleError:

@@ -1,23 +1,33 @@
-"""The training data of support vector machines: points, kernel and the bounds of the rows."""
+"""The training data of support vector machines: points, the kernel settled on them, and the bounds of the rows."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, InPython, Setting
 from margrove.data.memory import free_memory
-from margrove.errors import InputError, ParameterError, check_number
-from margrove.svm.kernels import Kernel, KernelFunction, Matrix, called, check_symmetric, diagonal_of, settle_kernel
+from margrove.errors import InputError, ParameterError, check_choice, check_number, shown
+from margrove.svm.kernels import KERNELS, Kernel, KernelFunction, Matrix, called, diagonal_of, squared_distances
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual
 from margrove.svm.scaling import warn_of_unscaled
 
 _SCALE_FREE = ("precomputed", "callable", "chi2", "intersection")
+_NEEDS_NO_GAMMA = ("linear", "intersection", "precomputed")
+_NEEDS_NONNEGATIVE = ("chi2", "intersection")
+_ASYMMETRY = 1e-5  # of the largest value: float32 matrices are symmetric to about 1e-7
+_SYMMETRY_ROWS = 1024
+_LARGEST_COORDINATE = 1e150  # its square is finite in float64
+_VARIANCE_CELLS = 1 << 20
+_LEAST_VARIANCE = 1e-300  # below, 1/variance is no number
+_MEDIAN_ROWS = 1000  # rows whose distances the median heuristic looks at
 
 
 class KernelParameters(Protocol):
@@ -87,6 +97,124 @@ def training_data(model: KernelParameters, X: Matrix) -> TrainingData:
     gram = called(kernel.function, X, X)
     check_symmetric(gram)
     return TrainingData(X, kernel, gram, Kernel("precomputed"))
+
+
+def settle_kernel(
+    kernel: str | KernelFunction,
+    X: Matrix,
+    *,
+    gamma: str | float = "scale",
+    sigma: float | None = None,
+    degree: float = 3,
+    coef0: float = 0.0,
+) -> Kernel:
+    """Turn a user's words into a `Kernel`, and refuse data on which it has no meaning.
+
+    ``gamma`` is a number, ``"scale"`` (1 / (d · variance of X)), ``"auto"`` (1/d) or ``"median"`` (1 / (2 · median
+    squared distance)); ``sigma`` stands for γ = 1/(2σ²) and excludes a numeric gamma.
+    """
+    if callable(kernel):
+        return Kernel("callable", function=kernel)
+    check_choice("kernel", kernel, KERNELS, also="a callable")
+    if kernel == "precomputed":
+        if sp.issparse(X):
+            elsewhere = ("A Gram matrix is for Python; choose another ", Setting("kernel", ...))
+            cure = Advice(InPython("Pass K.toarray()", *elsewhere), ".")
+            raise InputError("a precomputed Gram matrix must be dense, and it is sparse", cure=cure)
+        if X.shape[0] != X.shape[1]:
+            raise InputError(f"a precomputed Gram matrix must be square; it is {X.shape[0]} × {X.shape[1]}")
+        check_symmetric(X)
+        return Kernel(kernel)
+    if kernel in _NEEDS_NONNEGATIVE:
+        check_nonnegative(kernel, X)
+    check_number("coef0", coef0)
+    check_number("degree", degree, above=0)
+    if kernel == "poly" and not float(degree).is_integer():
+        raise ParameterError(f"degree is {degree}; it must be a whole number > 0.")
+    settled = Kernel(kernel, _settle_gamma(kernel, gamma, sigma, X), float(coef0), float(degree))
+    if kernel == "rbf" and X.size and max(float(X.max()), -float(X.min())) > _LARGEST_COORDINATE:
+        raise InputError("the distances in X overflow", cure="Scale the columns.")
+    return settled
+
+
+def check_nonnegative(kernel: str, X: Matrix) -> None:
+    """Kernels of counts have no meaning below zero."""
+    lowest = X.min(axis=0)
+    lowest = np.asarray(lowest.todense() if sp.issparse(lowest) else lowest).ravel()
+    if lowest.size and lowest.min() < 0:
+        column = int(np.argmin(lowest))
+        raise InputError(
+            f"the {kernel} kernel is for counts, and column {column} goes down to {lowest[column]:g}",
+            cure=Advice("Use values ≥ 0 (no standardising), or ", Setting("kernel", "rbf"), "."),
+        )
+
+
+def check_symmetric(gram: NDArray[Any]) -> None:
+    """K(x, z) = K(z, x): otherwise what is learnt by rows is not what is predicted by columns."""
+    limit = _ASYMMETRY * float(np.abs(gram).max(initial=0))
+    for start in range(0, len(gram), _SYMMETRY_ROWS):
+        rows = slice(start, start + _SYMMETRY_ROWS)
+        off = np.abs(gram[rows] - gram[:, rows].T)
+        if off.max(initial=0) > limit:
+            i, j = np.unravel_index(int(off.argmax()), off.shape)
+            found = f"K[{start + i}, {j}] is {gram[start + i, j]:g} and K[{j}, {start + i}] is {gram[j, start + i]:g}"
+            raise InputError(
+                f"a Gram matrix must be symmetric, and {found}", cure="Pass (K + K.T) / 2 if that is rounding."
+            )
+
+
+def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matrix) -> float:
+    if sigma is not None:
+        if kernel != "rbf":
+            raise ParameterError(Advice(f"sigma is {sigma}; only ", Setting("kernel", "rbf"), " has one. Use gamma."))
+        check_number("sigma", sigma, above=0)
+        if gamma != "scale":
+            raise ParameterError(f"sigma is {sigma} and gamma is {shown(gamma)}; give one of them.")
+        check_number("sigma²", sigma * sigma, above=_LEAST_VARIANCE)
+        return 1.0 / (2.0 * sigma * sigma)
+    if kernel in _NEEDS_NO_GAMMA:
+        return 1.0
+    if isinstance(gamma, str):
+        if gamma == "scale":
+            with np.errstate(over="ignore", invalid="ignore"):
+                variance = _variance(X)
+            if not math.isfinite(variance):
+                raise InputError("the variance of X overflows", cure="Scale the columns, or give gamma as a number.")
+            if 0 < variance < _LEAST_VARIANCE:
+                raise InputError("the variance of X vanishes", cure="Scale the columns, or give gamma as a number.")
+            return 1.0 / (float(X.shape[1]) * variance) if variance > 0 else 1.0
+        if gamma == "auto":
+            return 1.0 / float(X.shape[1])
+        if gamma == "median":
+            return _median_gamma(X)
+        raise ParameterError(f"gamma is {gamma!r}; it must be 'scale', 'auto', 'median' or a number > 0.")
+    check_number("gamma", gamma, above=0, cure=Advice("Use ", Setting("gamma", "scale"), " if unsure."))
+    return float(gamma)
+
+
+def _variance(X: Matrix) -> float:
+    if sp.issparse(X):
+        mean = X.mean()
+        return float(X.multiply(X).mean() - mean * mean)
+    # By stretches of rows: all at once would take several copies of X in float64.
+    step = max(1, _VARIANCE_CELLS // max(1, X.shape[1]))
+    stretches = [slice(start, start + step) for start in range(0, X.shape[0], step)]
+    mean = sum(float(X[rows].sum(dtype=np.float64)) for rows in stretches) / X.size
+    return sum(float(np.square(X[rows].astype(np.float64) - mean).sum()) for rows in stretches) / float(X.size)
+
+
+def _median_gamma(X: Matrix) -> float:
+    rows = X
+    if X.shape[0] > _MEDIAN_ROWS:
+        rows = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _MEDIAN_ROWS, replace=False))]
+    rows = rows.astype(np.float64, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = squared_distances(rows, rows)
+    if not np.isfinite(squared).all():
+        raise InputError("the distances in X overflow", cure="Scale the columns, or give gamma as a number.")
+    distinct = squared[np.triu_indices(rows.shape[0], k=1)]
+    distinct = distinct[distinct > 0]
+    return 1.0 / (2.0 * float(np.median(distinct))) if distinct.size else 1.0
 
 
 def weighted_rows(weight: NDArray[np.float64] | None, n: int) -> NDArray[np.int64]:

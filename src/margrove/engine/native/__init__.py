@@ -18,7 +18,7 @@ from margrove.engine.native import (  # noqa: F401  (each registers its solvers)
 )
 from margrove.engine.native import tree as trees
 from margrove.engine.native.core import NAME, kernel_sums
-from margrove.engine.protocol import BaseEngine, Capability
+from margrove.engine.registry import Capability, Engine
 from margrove.problem import Problem
 from margrove.run.effort import Effort
 from margrove.svm.kernels import Kernel, Matrix
@@ -27,7 +27,7 @@ from margrove.tree.problem import Cells
 
 
 @dataclass(frozen=True)
-class Native(BaseEngine):
+class Native(Engine):
     """The C++ core of Margrove, on the threads of this machine."""
 
     name = NAME

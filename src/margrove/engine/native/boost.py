@@ -19,7 +19,7 @@ from margrove.engine.native.tree import (
     sorted_for_core,
     trees_for_core,
 )
-from margrove.engine.protocol import Engine, register
+from margrove.engine.registry import Engine, register
 from margrove.errors import EngineError
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report

@@ -26,10 +26,9 @@ NAME = "newton"
 
 
 def is_explicit(problem: DualProblem, effort: Effort) -> bool:
-    """Whether the machines can be sought as w: the same problem, few columns, and nothing asked of the pairs."""
+    """Return whether machines of a linear kernel can be sought as w: few columns, and nothing asked of the pairs."""
     return (
-        problem.kernel.name == "linear"
-        and problem.max_iter < 0
+        problem.max_iter < 0
         and effort.look_around is None
         and problem.X.shape[1] <= _MOST_COLUMNS
         and all(_is_soft_margin(machine) for machine in problem.machines)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from margrove.data.memory import free_memory
 from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
-from margrove.engine.protocol import Engine, register
+from margrove.engine.registry import Engine, register
 from margrove.linear.problem import (
     CentroidProblem,
     KernelPerceptronProblem,

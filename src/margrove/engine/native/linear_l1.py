@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from margrove.data.sample import merged
 from margrove.engine.native.core import NAME, core, points_of, threads_for
-from margrove.engine.protocol import Engine, register
+from margrove.engine.registry import Engine, register
 from margrove.linear_svm.problem import (
     CrammerSingerProblem,
     CrammerSingerSolution,

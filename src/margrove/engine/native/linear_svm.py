@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from margrove.engine.by_steps import linear_path_by_steps
 from margrove.engine.native.core import NAME, core, points_of, threads_for
 from margrove.engine.native.linear_l1 import ENDINGS, given_or_nothing, solve_l1
-from margrove.engine.protocol import Engine, register
+from margrove.engine.registry import Engine, register
 from margrove.linear_svm.problem import (
     LinearMachine,
     LinearPathProblem,

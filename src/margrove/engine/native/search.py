@@ -14,7 +14,7 @@ from margrove.data.sample import squared_norms
 from margrove.engine.by_steps import search_by_duals
 from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
 from margrove.engine.native.svm import WORKING_SET
-from margrove.engine.protocol import Engine, cache_bytes, register
+from margrove.engine.registry import Engine, cache_bytes, register
 from margrove.errors import EngineError
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report

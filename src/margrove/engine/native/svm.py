@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Setting
+from margrove.data.rows import Matrix
 from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
 from margrove.engine.native.explicit import continued, has_ended, is_explicit, is_tall, solve_by_weights
-from margrove.engine.protocol import Engine, cache_bytes, register
+from margrove.engine.registry import Engine, cache_bytes, register
 from margrove.errors import EngineError
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
@@ -24,7 +25,7 @@ WORKING_SET = 1024  # variables solved for together, at most
 
 @register(NAME, DualProblem)
 def _(engine: Engine, problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
-    may_be_explicit = is_explicit(problem, effort)
+    may_be_explicit = problem.kernel.name == "linear" and is_explicit(problem, effort)
     if may_be_explicit and is_tall(problem):
         found = solve_by_weights(problem, effort)
         if has_ended(found):
@@ -53,9 +54,9 @@ def _run(
     engine: Engine, problem: DualProblem, uppers: Sequence[Sequence[NDArray[np.float64]]], effort: Effort
 ) -> tuple[core.Duals, Status]:
     """Solve all machines, each along its ``uppers``, and return them with the reason why the solve ended."""
-    duals = _duals(
-        problem, cache_bytes(engine, problem.cache_bytes, 8 * problem.X.shape[0] ** 2), threads_for(effort.n_jobs)
-    )
+    X = problem.X
+    room = cache_bytes(engine, problem.cache_bytes, 8 * X.shape[0] ** 2)
+    duals = _duals(problem, X, room, threads_for(effort.n_jobs))
     for k, machine in enumerate(problem.machines):
         duals.add(
             y=machine.y,
@@ -67,10 +68,10 @@ def _run(
             hulls=machine.hulls,
             uppers=np.array([step[k] for step in uppers]).reshape(len(uppers), len(machine.y)),
         )
-    total = (1 + len(uppers)) * len(problem.machines)
+    total, most = (1 + len(uppers)) * len(problem.machines), problem.step_limit
 
     def advance(seconds: float) -> Status | None:
-        return Status.CONVERGED if duals.run(problem.step_limit, seconds) else None
+        return Status.CONVERGED if duals.run(most, seconds) else None
 
     def present() -> list[NDArray[np.float64]]:
         return [duals.alpha(k) for k in range(len(problem.machines))]
@@ -84,10 +85,10 @@ def _run(
         return duals, run_in_slices(advance, effort, tell)
 
 
-def _duals(problem: DualProblem, room: int, threads: int) -> core.Duals:
+def _duals(problem: DualProblem, X: Matrix, room: int, threads: int) -> core.Duals:
     if problem.kernel.name == "precomputed":
         return core.duals_on_gram(
-            np.ascontiguousarray(problem.X),
+            np.ascontiguousarray(X),
             tol=problem.tol,
             hulls_meet=HULLS_MEET,
             cache_bytes=room,
@@ -99,7 +100,7 @@ def _duals(problem: DualProblem, room: int, threads: int) -> core.Duals:
         words = f" computes no {problem.kernel.name} kernel for a DualProblem."
         raise EngineError(Advice(Setting("engine", "native"), words))
     return core.duals_on_points(
-        points_of(problem.X),
+        points_of(X),
         kernel=spec_of(problem.kernel),
         precision=core.Precision[problem.precision],
         tol=problem.tol,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from margrove.advice import Advice, Setting
 from margrove.boost.model import Grove
 from margrove.engine.native.core import NAME, core, points_of, threads_for
-from margrove.engine.protocol import Engine, register
+from margrove.engine.registry import Engine, register
 from margrove.errors import EngineError
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report

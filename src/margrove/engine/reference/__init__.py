@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from margrove.boost import reference as boost
 from margrove.boost.problem import BoostProblem
-from margrove.engine.protocol import BaseEngine, Engine, register
+from margrove.engine.registry import Engine, register
 from margrove.linear import reference as linear
 from margrove.linear.problem import (
     CentroidProblem,
@@ -37,7 +37,7 @@ P = TypeVar("P", bound=Problem[Any])
 
 
 @dataclass(frozen=True)
-class Reference(BaseEngine):
+class Reference(Engine):
     """Plain NumPy: no time limit, no checkpoint, no threads."""
 
     name = NAME

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from threadpoolctl import threadpool_limits
 
-from margrove.engine.protocol import BaseEngine, Capability, Engine, register
+from margrove.engine.registry import Capability, Engine, register
 from margrove.engine.stream.descent import BlockDescent
 from margrove.engine.stream.newton import BlockNewton
 from margrove.linear_svm.stream_problem import StreamProblem, StreamSolution
@@ -28,7 +28,7 @@ MOST_HESSIAN_CELLS = 1 << 25  # of all machines together: 256 MB
 
 
 @dataclass(frozen=True)
-class Stream(BaseEngine):
+class Stream(Engine):
     """Passes over rows in chunks; ``n_jobs`` are threads of BLAS."""
 
     name = "stream"
